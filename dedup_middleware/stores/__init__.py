@@ -1,0 +1,122 @@
+"""The store: sorted bytes → bytes, in LevelDB, SQLite or memory, chosen by a URI.
+
+``leveldb:PATH`` and ``sqlite:PATH`` keep what they know from crawl to crawl, ``memory:`` until it is closed.
+Law of this file: it knows names; what a name opens is imported when it is opened.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.stores import disk
+from dedup_middleware.stores.layout import Header
+from dedup_middleware.stores.opened import Medium, OpenStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["OpenStore", "default_backend", "destroy_store", "open_store", "parse_uri", "store_exists"]
+
+_MEMORY = "memory"
+_ALLOWED = "leveldb:PATH, sqlite:PATH or memory:"
+# Controls and line ends: no file system needs them, and a message with a path must stay one line.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+
+
+def _leveldb() -> disk.Backend:
+    # By name and each time: whether plyvel is there must not depend on who imported our module before.
+    importlib.import_module("plyvel")
+    from dedup_middleware.stores import leveldb  # noqa: PLC0415 - plyvel has wheels for few platforms
+
+    return leveldb
+
+
+def _sqlite() -> disk.Backend:
+    from dedup_middleware.stores import sqlite  # noqa: PLC0415 - a Python may be built without sqlite3
+
+    return sqlite
+
+
+_BACKENDS: dict[str, Callable[[], disk.Backend]] = {"leveldb": _leveldb, "sqlite": _sqlite}
+
+
+def parse_uri(uri: str) -> tuple[str, str]:
+    """Return scheme and path of *uri*; the path of ``memory:`` is empty. ``ConfigError`` if it cannot be a store's."""
+    scheme, colon, path = uri.partition(":")
+    if not colon or scheme not in (*_BACKENDS, _MEMORY):
+        # A URI such as redis://:password@host must not put its password into a log.
+        shown = re.sub(r"//[^/]*@", "//…@", uri)
+        message = f"DEDUP_STORE={shown!r} names no store of this version: allowed are {_ALLOWED}"
+        raise ConfigError(message)
+    if scheme == _MEMORY:
+        if path:
+            message = f"DEDUP_STORE={uri!r}: a store in memory has no path; write memory:"
+            raise ConfigError(message)
+    elif not path.strip():
+        message = f"DEDUP_STORE={uri!r} has no path: write {scheme}:PATH"
+        raise ConfigError(message)
+    elif path.startswith("//"):
+        # Elsewhere sqlite:///x is relative and sqlite:////x absolute; guessing would create folders at the root.
+        message = f"DEDUP_STORE={uri!r}: the path follows the colon without //; write {scheme}:PATH"
+        raise ConfigError(message)
+    elif _UNPRINTABLE.search(path):
+        message = f"DEDUP_STORE={uri!r}: the path has control characters; write {scheme}:PATH without them"
+        raise ConfigError(message)
+    return scheme, path
+
+
+def _backend(scheme: str) -> disk.Backend:
+    try:
+        return _BACKENDS[scheme]()
+    except ImportError as error:
+        remedy = "`pip install plyvel`, or set DEDUP_STORE=sqlite:PATH" if scheme == "leveldb" else "use memory:"
+        message = f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): {remedy}"
+        raise ConfigError(message) from error
+
+
+def open_store(uri: str, *, fingerprint_scheme: str) -> OpenStore:
+    """Open the store at *uri*, or create it where nothing is; what is damaged or not ours is never written to.
+
+    *fingerprint_scheme* names how fingerprints are made; a store made with another is refused. Openers in one process
+    that name the same path share it, ``memory:`` is a new store each time. Raises ``ConfigError`` for the URI,
+    ``StoreLockedError``, ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError`` for what the system refuses.
+    A LevelDB takes up to a second to open (it replays its last 32 MB) and up to 200 MB of memory.
+    """
+    scheme, path = parse_uri(uri)
+    if scheme != _MEMORY:
+        return disk.open_shared(_backend(scheme), disk.resolved(path), fingerprint_scheme)
+    from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - as the others
+
+    undo = ExitStack()
+    store = MemoryStore()
+    undo.callback(store.close)
+    medium = Medium(store, Header.new(fingerprint_scheme), undo)
+    return OpenStore(medium, created=True, leave=medium.close)
+
+
+def default_backend() -> str:
+    """Return the scheme of the default store: ``leveldb`` where plyvel can be imported, else ``sqlite``."""
+    try:
+        _backend("leveldb")
+    except ConfigError:
+        return "sqlite"
+    return "leveldb"
+
+
+def store_exists(uri: str) -> bool:
+    """Return whether a store of ours, whole or damaged, is at *uri*; opens and locks nothing."""
+    scheme, path = parse_uri(uri)
+    return scheme != _MEMORY and disk.exists(_backend(scheme), disk.resolved(path))
+
+
+def destroy_store(uri: str) -> bool:
+    """Remove the store at *uri*, even a damaged one, and only its own files; return whether there was one.
+
+    Raises ``StoreLockedError`` if it is open anywhere, ``StoreCorruptError`` if what is there does not bear our marker.
+    """
+    scheme, path = parse_uri(uri)
+    return scheme != _MEMORY and disk.destroy(_backend(scheme), disk.resolved(path))

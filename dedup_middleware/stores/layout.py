@@ -1,0 +1,70 @@
+"""Which bytes mean what inside a store.
+
+Law of this file: pure functions of bytes, no I/O. Whoever changes what they return raises ``SCHEMA_VERSION``.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass
+from datetime import datetime, timezone
+
+SCHEMA_VERSION = 1
+
+# The zero byte sorts the header before every other key, so that no range of pages or clauses can contain it.
+HEADER_KEY = b"\x00header"
+
+_HASHING_KEY_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a store says of itself, written once, when it is created.
+
+    Later schemas may add fields but keep these four, so that an older plugin can say "newer" instead of "damaged".
+    """
+
+    schema: int
+    """Version of the layout of keys and values, 1 or more."""
+
+    scheme: str
+    """Name of the fingerprint scheme; fingerprints of another scheme do not compare. Never empty."""
+
+    key: bytes
+    """16 random bytes, the store's own hashing key: nobody can craft a page that collides in a store unseen."""
+
+    created: str
+    """When the store was created: ISO 8601, UTC, to the second."""
+
+    @classmethod
+    def new(cls, scheme: str) -> Header:
+        """Return the header of a store that is created now, with a fresh hashing key."""
+        created = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        return cls(SCHEMA_VERSION, scheme, secrets.token_bytes(_HASHING_KEY_BYTES), created)
+
+    def encode(self) -> bytes:
+        """Return the header as a JSON object in ASCII, about 150 bytes; the hashing key in hexadecimal."""
+        fields = {"schema": self.schema, "scheme": self.scheme, "key": self.key.hex(), "created": self.created}
+        return json.dumps(fields).encode("ascii")
+
+    @classmethod
+    def decode(cls, value: bytes) -> Header:
+        """Return the header that *value* encodes; fields it does not know are ignored. ``ValueError`` for garbage."""
+        fields = json.loads(value)
+        if not isinstance(fields, dict):
+            message = "the header is not a JSON object"
+            raise ValueError(message)  # noqa: TRY004 - to callers, garbage is one kind of error
+        schema, scheme, key, created = (fields.get(name) for name in ("schema", "scheme", "key", "created"))
+        # type() and not isinstance(): JSON's true is an int to Python.
+        if type(schema) is not int or schema < 1:
+            message = f"the header has no valid schema: {schema!r}"
+            raise ValueError(message)
+        if not (isinstance(scheme, str) and scheme and isinstance(key, str) and isinstance(created, str)):
+            message = "the header lacks scheme, key or created"
+            raise ValueError(message)
+        header = cls(schema, scheme, bytes.fromhex(key), created)
+        if len(header.key) != _HASHING_KEY_BYTES or datetime.fromisoformat(created).utcoffset() is None:
+            message = f"the header's key is not {_HASHING_KEY_BYTES} bytes or its time has no zone"
+            raise ValueError(message)
+        return header

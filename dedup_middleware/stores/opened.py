@@ -1,0 +1,91 @@
+"""What ``open_store`` returns: one opener's share of an open store."""
+
+from __future__ import annotations
+
+import threading
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dedup_middleware.stores import refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import ExitStack
+
+    from dedup_middleware.protocols import Store
+    from dedup_middleware.stores.layout import Header
+
+# Pairs that a scan takes under one hold of the guard: enough to make the guard's cost vanish, few enough that pairs
+# of some hundred kilobytes do not pile up.
+_SCAN_STEP = 64
+
+
+class Medium:
+    """An open store and all that must be undone with it; its openers take turns by *guard*."""
+
+    def __init__(self, store: Store, header: Header, undo: ExitStack) -> None:
+        """Take over *store*; *undo* closes it and lets go of its lock."""
+        self.store = store
+        self.header = header
+        self.guard = threading.Lock()
+        self.openers = 0
+        self._undo = undo
+
+    def close(self) -> None:
+        """Close the store, when no call is under way: closing a LevelDB under a read crashes the process."""
+        with self.guard:
+            self._undo.close()
+
+
+class OpenStore:
+    """A :class:`~dedup_middleware.protocols.Store` with its header. Several may share a medium, each closes its own.
+
+    Openers that share one may be in different threads; one ``OpenStore`` still serves one thread at a time.
+    """
+
+    def __init__(self, medium: Medium, *, created: bool, leave: Callable[[], None]) -> None:
+        """Join *medium*; *leave* is called once, on close."""
+        self.uri = medium.store.uri
+        self.header = medium.header
+        self.created = created
+        self.medium = medium
+        """What its openers share; whatever else they must share may hang on it."""
+        self._leave: Callable[[], None] | None = leave
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """See Store."""
+        with self.medium.guard:
+            return self._live().get_many(keys)
+
+    def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """See Store."""
+        with self.medium.guard:
+            pairs = self._live().scan(start, stop)
+        return self._steps(pairs)
+
+    def _steps(self, pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        while True:
+            with self.medium.guard:
+                self._live()
+                step = list(islice(pairs, _SCAN_STEP))
+            if not step:
+                return
+            yield from step
+
+    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
+        """See Store."""
+        # Before the guard is held: an iterable may itself read from the store.
+        puts, deletes = list(puts), list(deletes)
+        with self.medium.guard:
+            self._live().write(puts, deletes, sync=sync)
+
+    def close(self) -> None:
+        """See Store; the last opener closes the medium."""
+        leave, self._leave = self._leave, None
+        if leave is not None:
+            leave()
+
+    def _live(self) -> Store:
+        if self._leave is None:
+            raise refusals.closed(self.uri)
+        return self.medium.store

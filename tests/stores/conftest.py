@@ -1,0 +1,79 @@
+"""Stores on real files, and a second process that holds one open."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import dedup_middleware
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+SCHEME = "test-scheme"
+
+_HOLDER = """
+import sys
+from dedup_middleware.stores import open_store
+store = open_store(sys.argv[1], fingerprint_scheme=sys.argv[2])
+store.write([(b"held", b"1")])
+print("open", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(params=["leveldb", "sqlite"])
+def backend(request: pytest.FixtureRequest) -> str:
+    if request.param == "leveldb":
+        pytest.importorskip("plyvel")
+    return str(request.param)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def uri(backend: str, path: Path) -> str:
+    return f"{backend}:{path}"
+
+
+@pytest.fixture
+def hold() -> Callable[[str], AbstractContextManager[subprocess.Popen[str]]]:
+    """Return a context manager: a second process has the store open and a batch written while the block runs."""
+
+    @contextmanager
+    def hold(uri: str) -> Iterator[subprocess.Popen[str]]:
+        environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
+        command = [sys.executable, "-c", _HOLDER, uri, SCHEME]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "open\n"
+            yield process
+            process.kill()
+
+    return hold
+
+
+@pytest.fixture
+def contents() -> Callable[[Path], dict[str, bytes]]:
+    """Return a function: the files under (or, of one file, beside) a path and their bytes.
+
+    Without LevelDB's LOCK and its diary LOG, which it begins anew before it looks at the data.
+    """
+
+    def contents(path: Path) -> dict[str, bytes]:
+        files = path.rglob("*") if path.is_dir() else path.parent.glob(path.name + "*")
+        return {str(file): file.read_bytes() for file in files if file.is_file() and "LO" not in file.name}
+
+    return contents

@@ -1,0 +1,65 @@
+"""The header: what it says survives, and garbage is a ValueError whatever it is."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup_middleware.stores.layout import SCHEMA_VERSION, Header
+
+
+@settings(deadline=None)
+@given(st.text(min_size=1))
+def test_header_survives(scheme: str) -> None:
+    header = Header.new(scheme)
+    assert Header.decode(header.encode()) == header
+    assert (header.schema, header.scheme, len(header.key)) == (SCHEMA_VERSION, scheme, 16)
+    assert datetime.fromisoformat(header.created).utcoffset() == timedelta(0)
+
+
+def test_each_store_has_its_own_key() -> None:
+    assert Header.new("x").key != Header.new("x").key
+
+
+def test_later_schema_is_readable_and_may_add_fields() -> None:
+    fields = json.loads(Header.new("x").encode()) | {"schema": SCHEMA_VERSION + 1, "more": [1]}
+    assert Header.decode(json.dumps(fields).encode()).schema == SCHEMA_VERSION + 1
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None)
+@given(st.binary())
+def test_garbage_is_a_value_error(value: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - the text is json's
+        Header.decode(value)
+
+
+@settings(deadline=None)
+@given(JSON)
+def test_json_of_another_kind_is_a_value_error(value: object) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011
+        Header.decode(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": 0}, {"schema": True}, {"schema": "1"}, {"schema": None}, {"schema": 1.0},
+        {"scheme": ""}, {"scheme": 1}, {"key": "00"}, {"key": "zz" * 16}, {"key": 5},
+        {"created": "yesterday"}, {"created": "2025-01-01T00:00:00"}, {"created": None},
+    ],
+)  # fmt: skip
+def test_each_wrong_field_is_a_value_error(change: dict[str, object]) -> None:
+    fields = json.loads(Header.new("x").encode()) | change
+    with pytest.raises(ValueError):  # noqa: PT011
+        Header.decode(json.dumps(fields).encode())

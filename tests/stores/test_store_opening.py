@@ -1,0 +1,381 @@
+"""What opening refuses: each with real files, one line that names the path, and nothing touched."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import dedup_middleware
+from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
+from dedup_middleware.stores import open_store, store_exists
+from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    Hold = Callable[[str], AbstractContextManager[subprocess.Popen[str]]]
+
+SCHEME = "test-scheme"
+
+
+def refusal(uri: str, kind: type[StoreError], path: Path) -> str:
+    """Return the text with which opening *uri* is refused, after checking its form."""
+    with pytest.raises(StoreError) as caught:
+        open_store(uri, fingerprint_scheme=SCHEME)
+    text = str(caught.value)
+    assert type(caught.value) is kind, text
+    assert str(path) in text
+    assert len(text.splitlines()) == 1
+    assert "DEDUP_STORE" in text
+    return text
+
+
+def fill(uri: str) -> None:
+    store = open_store(uri, fingerprint_scheme=SCHEME)
+    store.write((b"%04d" % number, os.urandom(100)) for number in range(2000))
+    store.close()
+
+
+def put_header(uri: str, value: bytes | None) -> None:
+    store = open_store(uri, fingerprint_scheme=SCHEME)
+    if value is None:
+        store.write([], [HEADER_KEY])
+    else:
+        store.write([(HEADER_KEY, value)])
+    store.close()
+
+
+@pytest.fixture
+def leveldb(path: Path) -> Path:
+    pytest.importorskip("plyvel")
+    fill(f"leveldb:{path}")
+    return path
+
+
+@pytest.fixture
+def sqlite(path: Path) -> Path:
+    fill(f"sqlite:{path}")
+    return path
+
+
+def manifest(path: Path) -> Path:
+    return path / "db" / (path / "db" / "CURRENT").read_text().strip()
+
+
+def test_parent_folders_are_created(backend: str, tmp_path: Path) -> None:
+    uri = f"{backend}:{tmp_path / 'a' / 'b' / 'c'}"
+    assert not store_exists(uri)
+    fill(uri)
+    assert store_exists(uri)
+
+
+def test_empty_place_is_used(backend: str, path: Path) -> None:
+    if backend == "leveldb":
+        path.mkdir()
+    else:
+        path.touch()
+    store = open_store(f"{backend}:{path}", fingerprint_scheme=SCHEME)
+    assert store.created
+    store.close()
+
+
+def test_relative_path_names_the_same_store(
+    backend: str, uri: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(uri)
+    monkeypatch.chdir(path.parent)
+    store = open_store(f"{backend}:store", fingerprint_scheme=SCHEME)
+    assert (store.created, store.uri) == (False, uri)
+    store.close()
+
+
+def test_second_process_is_refused(uri: str, path: Path, hold: Hold, contents: Callable[[Path], object]) -> None:
+    with hold(uri):
+        before = contents(path)
+        refusal(uri, StoreLockedError, path)
+        assert contents(path) == before
+    fill(uri)
+
+
+def test_db_opened_by_a_stranger_is_refused(leveldb: Path) -> None:
+    import plyvel  # noqa: PLC0415
+
+    stranger = plyvel.DB(str(leveldb / "db"))
+    refusal(f"leveldb:{leveldb}", StoreLockedError, leveldb)
+    stranger.close()
+
+
+def test_file_locked_by_a_stranger_is_refused(sqlite: Path) -> None:
+    stranger = sqlite3.connect(sqlite, isolation_level=None)
+    stranger.execute("PRAGMA locking_mode = EXCLUSIVE")
+    stranger.execute("BEGIN IMMEDIATE")
+    refusal(f"sqlite:{sqlite}", StoreLockedError, sqlite)
+    stranger.close()
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda path: manifest(path).write_bytes(b""),
+        lambda path: os.truncate(manifest(path), 20),
+        lambda path: manifest(path).unlink(),
+        lambda path: manifest(path).write_bytes(os.urandom(200)),
+        lambda path: (path / "db" / "CURRENT").unlink(),
+        lambda path: (path / "db" / "CURRENT").write_bytes(b"nonsense"),
+        lambda path: shutil.rmtree(path / "db"),
+        lambda path: next((path / "db").glob("*.log")).write_bytes(os.urandom(50_000)),
+    ],
+    ids=["manifest-empty", "manifest-cut", "manifest-gone", "manifest-noise", "current-gone", "current-noise",
+         "db-gone", "log-noise"],
+)  # fmt: skip
+def test_damaged_leveldb(
+    leveldb: Path, spoil: Callable[[Path], object], contents: Callable[[Path], dict[str, bytes]]
+) -> None:
+    spoil(leveldb)
+    before = contents(leveldb)
+    assert "scrapy dedup reset" in refusal(f"leveldb:{leveldb}", StoreCorruptError, leveldb)
+    after = contents(leveldb)
+    assert {name: after[name] for name in before} == before
+    assert store_exists(f"leveldb:{leveldb}")
+
+
+def test_table_lost_from_leveldb(leveldb: Path) -> None:
+    fill(f"leveldb:{leveldb}")
+    next((leveldb / "db").glob("*.ldb")).unlink()
+    refusal(f"leveldb:{leveldb}", StoreCorruptError, leveldb)
+
+
+def test_rotten_table_is_noticed_when_read(leveldb: Path) -> None:
+    open_store(f"leveldb:{leveldb}", fingerprint_scheme=SCHEME).close()
+    table = next((leveldb / "db").glob("*.ldb"))
+    data = bytearray(table.read_bytes())
+    data[5000] ^= 1
+    table.write_bytes(data)
+    store = open_store(f"leveldb:{leveldb}", fingerprint_scheme=SCHEME)
+    with pytest.raises(StoreCorruptError, match=str(leveldb)):
+        store.get_many([b"%04d" % number for number in range(2000)])
+    with pytest.raises(StoreCorruptError, match=str(leveldb)):
+        list(store.scan(b"0", b"9"))
+    store.close()
+
+
+def test_damaged_sqlite(sqlite: Path, contents: Callable[[Path], dict[str, bytes]]) -> None:
+    os.truncate(sqlite, 4096)
+    before = contents(sqlite)
+    assert "scrapy dedup reset" in refusal(f"sqlite:{sqlite}", StoreCorruptError, sqlite)
+    assert contents(sqlite) == before
+
+
+def test_rotten_page_is_noticed_when_read(sqlite: Path) -> None:
+    with sqlite.open("r+b") as file:
+        file.seek(4096 * 3)
+        file.write(b"\xff" * (sqlite.stat().st_size - 4096 * 3))
+    with pytest.raises(StoreCorruptError, match=str(sqlite)):
+        fill(f"sqlite:{sqlite}")
+
+
+def test_sqlite_without_its_table(sqlite: Path) -> None:
+    with sqlite3.connect(sqlite) as db:
+        db.execute("DROP TABLE pairs")
+    db.close()
+    refusal(f"sqlite:{sqlite}", StoreCorruptError, sqlite)
+
+
+@pytest.mark.parametrize("content", [b"", b"x"])
+def test_sqlite_file_lost_beside_its_wal(path: Path, content: bytes) -> None:
+    """SQLite would delete the WAL, and with it batches that are nowhere else."""
+    wal = path.with_name("store-wal")
+    wal.write_bytes(b"frames")
+    if content:
+        path.write_bytes(content)
+    refusal(f"sqlite:{path}", StoreCorruptError, path)
+    assert wal.read_bytes() == b"frames"
+
+
+def stranger_folder(path: Path) -> None:
+    path.mkdir()
+    (path / "thesis.txt").write_text("ten years of work")
+
+
+def stranger_marker(path: Path) -> None:
+    path.mkdir()
+    (path / "DEDUP").write_text('{"kind": "something else", "layout": 1}')
+
+
+def stranger_marker_folder(path: Path) -> None:
+    (path / "DEDUP").mkdir(parents=True)
+
+
+def stranger_database(path: Path) -> None:
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("CREATE TABLE pairs (key, value)")
+    db.close()
+
+
+def stranger_file(path: Path) -> None:
+    path.write_bytes(b"SQLite format 3\x00 not really")
+
+
+@pytest.mark.parametrize(
+    "place", [stranger_folder, stranger_marker, stranger_marker_folder, stranger_database, stranger_file]
+)
+def test_what_is_not_ours_stays_untouched(
+    uri: str, path: Path, place: Callable[[Path], None], contents: Callable[[Path], object]
+) -> None:
+    place(path)
+    before = contents(path)
+    assert "untouched" in refusal(uri, StoreCorruptError, path)
+    assert contents(path) == before
+    assert not store_exists(uri)
+    assert not list(path.parent.rglob("*lock*"))
+
+
+def test_backends_do_not_take_each_other_for_their_own(path: Path) -> None:
+    pytest.importorskip("plyvel")
+    fill(f"leveldb:{path}")
+    refusal(f"sqlite:{path}", StoreCorruptError, path)
+    other = path.with_name("other")
+    fill(f"sqlite:{other}")
+    refusal(f"leveldb:{other}", StoreCorruptError, other)
+
+
+@pytest.mark.parametrize("value", [None, b"", b"\xff\xfe", b"[]", b'{"schema": 1}'])
+def test_header_absent_or_garbage(uri: str, path: Path, value: bytes | None) -> None:
+    put_header(uri, value)
+    assert "header" in refusal(uri, StoreCorruptError, path)
+
+
+def test_newer_schema(uri: str, path: Path) -> None:
+    put_header(uri, replace(Header.new(SCHEME), schema=SCHEMA_VERSION + 1).encode())
+    assert "upgrade" in refusal(uri, StoreVersionError, path)
+
+
+def test_newer_folder_layout(leveldb: Path) -> None:
+    marker = leveldb / "DEDUP"
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"layout": 2}))
+    assert "upgrade" in refusal(f"leveldb:{leveldb}", StoreVersionError, leveldb)
+
+
+def test_other_scheme(uri: str, path: Path) -> None:
+    put_header(uri, Header.new("other-scheme").encode())
+    text = refusal(uri, StoreVersionError, path)
+    assert "'other-scheme'" in text
+    assert f"'{SCHEME}'" in text
+    assert "scrapy dedup reset" in text
+
+
+def test_other_scheme_of_a_store_that_is_open(uri: str, path: Path) -> None:
+    store = open_store(uri, fingerprint_scheme="other-scheme")
+    refusal(uri, StoreVersionError, path)
+    store.write([(b"a", b"1")])
+    store.close()
+
+
+def test_refused_store_is_not_left_locked(uri: str, path: Path) -> None:
+    put_header(uri, Header.new("other-scheme").encode())
+    refusal(uri, StoreVersionError, path)
+    open_store(uri, fingerprint_scheme="other-scheme").close()
+
+
+def test_path_below_a_file(backend: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    path = tmp_path / "file" / "store"
+    refusal(f"{backend}:{path}", StoreError, path)
+
+
+def test_loop_of_links(backend: str, path: Path) -> None:
+    path.symlink_to(path)
+    refusal(f"{backend}:{path}", StoreError, path)
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o555])
+def test_folder_without_permission(backend: str, tmp_path: Path, mode: int) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=mode)
+    try:
+        if os.access(folder, os.R_OK | os.W_OK):
+            pytest.skip("root may read and write everything")
+        path = folder / "store"
+        assert "permissions" in refusal(f"{backend}:{path}", StoreError, path)
+    finally:
+        folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+def test_store_without_permission(backend: str, uri: str, path: Path, mode: int) -> None:
+    fill(uri)
+    files = [path] if backend == "sqlite" else [*(path / "db").iterdir(), path / "lock"]
+    for file in files:
+        file.chmod(mode)
+    if os.access(files[0], os.W_OK):
+        pytest.skip("root may read and write everything")
+    assert "permissions" in refusal(uri, StoreError, path)
+    for file in files:
+        file.chmod(0o644)
+    fill(uri)
+
+
+_UNFINISHED_LEVELDB = {"kind": "dedup-middleware leveldb store", "layout": 1, "finished": False}
+
+
+@pytest.mark.parametrize("left", [["lock"], ["lock", "DEDUP.tmp"], ["lock", "DEDUP"], ["lock", "DEDUP", "db/"]])
+def test_creation_that_was_killed_is_taken_up(path: Path, left: list[str]) -> None:
+    pytest.importorskip("plyvel")
+    path.mkdir()
+    for name in left:
+        if name == "db/":
+            (path / "db").mkdir()
+        else:
+            (path / name).write_text(json.dumps(_UNFINISHED_LEVELDB) if name == "DEDUP" else "")
+    store = open_store(f"leveldb:{path}", fingerprint_scheme=SCHEME)
+    assert store.created
+    store.close()
+    assert not open_store(f"leveldb:{path}", fingerprint_scheme=SCHEME).created
+
+
+_FULL_DISK = """
+import resource, sys
+from dedup_middleware.errors import StoreError
+from dedup_middleware.stores import open_store
+store = open_store(sys.argv[1], fingerprint_scheme="test-scheme")
+store.write([(b"before", b"1")])
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+try:
+    for number in range(100):
+        store.write([(b"%d" % number, bytes(100_000))])
+except StoreError as error:
+    print(number, error)
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+try:
+    store.write([(b"after", b"1")])
+    print("acknowledged")
+except StoreError as error:
+    print("refused:", error)
+store.close()
+"""
+
+
+def test_write_that_the_medium_refuses(uri: str, path: Path) -> None:
+    """A limit on the size of files stands for the full disk; all that was acknowledged is there afterwards."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", _FULL_DISK, uri], capture_output=True, text=True, env=environment, check=True
+    )
+    failed, then = done.stdout.splitlines()
+    assert str(path) in failed
+    store = open_store(uri, fingerprint_scheme=SCHEME)
+    held = [b"before", *(b"%d" % number for number in range(int(failed.split()[0])))]
+    assert None not in store.get_many(held)
+    assert store.get_many([b"after"]) == [b"1" if then == "acknowledged" else None]
+    store.close()

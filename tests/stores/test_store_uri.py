@@ -1,0 +1,78 @@
+"""What a DEDUP_STORE may be, and what is said of the others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import dedup_middleware
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.stores import default_backend, destroy_store, open_store, parse_uri, store_exists
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@pytest.mark.parametrize(
+    ("uri", "parts"),
+    [
+        ("leveldb:/a/b", ("leveldb", "/a/b")),
+        ("leveldb:C:\\a", ("leveldb", "C:\\a")),
+        ("sqlite:a b/新聞.db", ("sqlite", "a b/新聞.db")),
+        ("memory:", ("memory", "")),
+    ],
+)
+def test_good_uris(uri: str, parts: tuple[str, str]) -> None:
+    assert parse_uri(uri) == parts
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "", ":", "leveldb", "/a/b", "LevelDB:/a", "redis://localhost", "C:\\store",
+        "leveldb:", "sqlite: ", "memory:x", "sqlite:///a", "leveldb://a", "sqlite:a\nb", "leveldb:a\0b",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("use", [parse_uri, store_exists, destroy_store])
+def test_bad_uris(uri: str, use: Callable[[str], object]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        use(uri)
+    text = str(caught.value)
+    assert repr(uri) in text
+    assert len(text.splitlines()) == 1
+
+
+@pytest.mark.parametrize("uri", ["redis://localhost/0", "shelve:x", "x"])
+def test_unknown_scheme_says_what_is_allowed(uri: str) -> None:
+    with pytest.raises(ConfigError, match="leveldb:PATH, sqlite:PATH or memory:"):
+        open_store(uri, fingerprint_scheme="x")
+
+
+def test_password_is_not_repeated() -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse_uri("redis://user:geheim@host/0")
+    assert "geheim" not in str(caught.value)
+    assert "host" in str(caught.value)
+
+
+def test_without_plyvel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "plyvel", None)
+    assert default_backend() == "sqlite"
+    with pytest.raises(ConfigError, match=r"`pip install plyvel`.*DEDUP_STORE=sqlite:PATH"):
+        open_store(f"leveldb:{tmp_path / 'x'}", fingerprint_scheme="x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_with_plyvel() -> None:
+    pytest.importorskip("plyvel")
+    assert default_backend() == "leveldb"
+
+
+def test_backends_are_imported_when_opened() -> None:
+    program = "import sys, dedup_middleware.stores as s; assert not {'plyvel', 'sqlite3'} & set(sys.modules)"
+    root = str(Path(dedup_middleware.__file__).parents[1])
+    subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": root})
