@@ -1,0 +1,291 @@
+"""Extraction: what counts as main text, on little pages, and what it may cost."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+from parsel import Selector
+
+from dedup_middleware.extraction import extract_paragraphs, paragraphs_of
+from dedup_middleware.extraction.blocks import measure, read_page
+from dedup_middleware.extraction.words import names_furniture
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from _typeshed import TraceFunction
+
+ENGLISH = [
+    "The harbour council voted on Tuesday to rebuild the old ferry pier, which a storm had torn away two winters ago.",
+    "Work begins in March, the mayor said, and will take about nine months; the ferries sail from the mill until then.",
+    'Not everybody is pleased. "We asked for a bridge," said a baker on the far bank, "and we get planks again."',
+    "The pier costs 4.2 million, half of it paid by the region, and it is meant to last for sixty years.",
+]
+CHINESE = [
+    "港务委员会周二投票决定重建旧渡轮码头，两年前的冬天，一场暴风雨把它冲走了。",
+    "市长表示，工程将于三月开始，大约需要九个月；在此期间，渡轮从磨坊旁边出发。",
+    "并非所有人都满意。“我们要的是一座桥，”对岸的一位面包师说，“结果得到的又是木板。”",
+    "码头造价四百二十万元，其中一半由地区承担，预计可以使用六十年。",
+]
+MENU = "".join(f'<li><a href="/s{i}">Section number {i}</a></li>' for i in range(12))
+TEASERS = "".join(
+    f'<div class="card"><h3><a href="/a{i}">Another story of the day, number {i}</a></h3>'
+    f"<p>The first words of a story that is told in full elsewhere, number {i}, and so on...</p></div>"
+    for i in range(8)
+)
+
+
+def page(main: str) -> str:
+    return (
+        f"<!DOCTYPE html><html><head><title>Title</title></head><body><div class='header'><ul>{MENU}</ul></div>"
+        f"<h1>The pier comes back</h1>{main}"
+        f"<div class='footer'><p>All rights reserved, the publisher answers for its own pages only, since 1999.</p>"
+        f"<ul>{MENU}</ul></div></body></html>"
+    )
+
+
+def in_tags(paragraphs: list[str], tag: str) -> str:
+    return "".join(f"<{tag}>{paragraph}</{tag}>" for paragraph in paragraphs)
+
+
+both_languages = pytest.mark.parametrize("story", [ENGLISH, CHINESE], ids=["english", "chinese"])
+
+
+@both_languages
+@pytest.mark.parametrize("tag", ["p", "div", "section", "blockquote"])
+def test_paragraphs_in_any_element(story: list[str], tag: str) -> None:
+    assert extract_paragraphs(page(f"<div id='text'>{in_tags(story, tag)}</div>")) == story
+
+
+@both_languages
+@pytest.mark.parametrize("joint", ["<br>", "<br/><br/>", "\n<br>\n &nbsp;<br>"])
+def test_paragraphs_between_line_breaks(story: list[str], joint: str) -> None:
+    assert extract_paragraphs(page(f"<div>{joint.join(story)}</div>")) == story
+
+
+@both_languages
+def test_soup_of_divisions(story: list[str]) -> None:
+    soup = "".join(f"<div><div class='x'><div></div><div><span>{text}</span></div></div></div>" for text in story)
+    assert extract_paragraphs(page(f"<div><div>{soup}</div></div>")) == story
+
+
+@both_languages
+def test_text_cut_into_sections(story: list[str]) -> None:
+    sections = "".join(f"<div class='part'>{in_tags([text, text[::-1]], 'p')}</div>" for text in story)
+    assert len(extract_paragraphs(page(f"<div>{sections}</div>"))) == 2 * len(story)
+
+
+@both_languages
+def test_lists_and_quotes_inside_a_text(story: list[str]) -> None:
+    main = f"<p>{story[0]}</p><ul><li>{story[1]}</li><li>{story[2]}</li></ul><blockquote><p>{story[3]}</p></blockquote>"
+    assert extract_paragraphs(page(f"<article>{main}</article>")) == story
+
+
+@both_languages
+def test_table_of_prose(story: list[str]) -> None:
+    rows = "".join(f"<tr><td>{text}</td></tr>" for text in story)
+    assert extract_paragraphs(page(f"<table><tbody>{rows}</tbody></table>")) == story
+
+
+@both_languages
+def test_layout_by_tables(story: list[str]) -> None:
+    main = f"<table><tr><td><ul>{MENU}</ul></td><td>{in_tags(story, 'p')}</td></tr></table>"
+    assert extract_paragraphs(page(main)) == story
+
+
+def test_inline_elements_run_on() -> None:
+    text = "<p>The <b>harbour</b> council <!-- at last -->voted,<a href='/x'> on Tuesday</a>, to re<i>build</i> it.</p>"
+    (first, *_) = extract_paragraphs(page(f"<div>{text}{in_tags(ENGLISH, 'p')}</div>"))
+    assert first == "The harbour council voted, on Tuesday, to rebuild it."
+
+
+def test_short_lines_in_the_format_of_the_text_stay() -> None:
+    story = [*CHINESE, "港务委员会", "三月二日"]
+    assert extract_paragraphs(page(f"<div>{in_tags(story, 'p')}</div>")) == story
+
+
+def test_subheadings_stay_inside_and_leave_the_edges() -> None:
+    main = f"<h2>Above</h2><p>{ENGLISH[0]}</p><h2>Between</h2><p>{ENGLISH[1]}</p><h2>Below</h2>"
+    assert extract_paragraphs(page(f"<div>{main}</div>")) == [ENGLISH[0], "Between", ENGLISH[1]]
+
+
+@both_languages
+@pytest.mark.parametrize("name", ["comments", "comment-list", "userComments", "disqus_thread"])
+def test_comments_are_left_out(story: list[str], name: str) -> None:
+    opinions = "".join(
+        f"<div class='entry'><b>reader{i}</b><p>I saw it, and I say it was different, dear people, {i} times.</p></div>"
+        for i in range(9)
+    )
+    main = f"<div class='story'>{in_tags(story, 'p')}<div id='{name}'>{opinions}</div></div>"
+    assert extract_paragraphs(page(main)) == story
+
+
+def test_a_text_inside_something_named_like_furniture() -> None:
+    main = f"<div class='layout-sidebar'><form class='comments-open'>{in_tags(ENGLISH, 'p')}</form></div>"
+    assert extract_paragraphs(page(main)) == ENGLISH
+
+
+@pytest.mark.parametrize("hiding", ["style='display: none'", "hidden", "class='sr-only'"])
+def test_hidden_spam_does_not_win(hiding: str) -> None:
+    spam = " ".join(f"cheap tickets {i}" for i in range(3000))
+    assert extract_paragraphs(page(f"<div {hiding}>{spam}</div><div>{in_tags(ENGLISH, 'p')}</div>")) == ENGLISH
+
+
+def test_unpunctuated_bulk_does_not_win() -> None:
+    spam = " ".join(f"cheap tickets {i}" for i in range(3000))
+    assert extract_paragraphs(page(f"<div>{spam}</div><div>{in_tags(ENGLISH, 'p')}</div>")) == ENGLISH
+
+
+@both_languages
+def test_teasers_around_a_text_are_left_out(story: list[str]) -> None:
+    main = f"<div class='top'>{TEASERS}</div><div>{in_tags(story, 'p')}</div><div class='more'>{TEASERS}</div>"
+    assert extract_paragraphs(page(main)) == story
+
+
+def test_biography_in_a_box_of_its_own_is_left_out() -> None:
+    bio = "<div class='author-bio'><p>She has written about ships, and the sea, for years; she lives here.</p></div>"
+    assert extract_paragraphs(page(f"<article>{in_tags(ENGLISH, 'p')}{bio}</article>")) == ENGLISH
+
+
+COOKIES = "<div class='cookie-consent'><p>We use cookies, as others do. Accept them?</p><button>Accept</button></div>"
+LOGIN = "<form class='login'><label>Name</label><input><label>Password</label><input><p>Forgot it? Ask us.</p></form>"
+
+
+@pytest.mark.parametrize(
+    "main",
+    [f"<ul>{MENU * 20}</ul>", COOKIES, LOGIN, COOKIES + LOGIN, "<p>请先登录，再阅读全文。</p>"],
+    ids=["links", "cookies", "login", "both", "chinese-login"],
+)
+def test_pages_without_main_text(main: str) -> None:
+    assert extract_paragraphs(f"<html><body>{main}</body></html>") == []
+
+
+def test_walls_beside_a_text_are_left_out() -> None:
+    assert extract_paragraphs(page(f"{COOKIES}<div>{in_tags(ENGLISH, 'p')}</div>{LOGIN}")) == ENGLISH
+
+
+@pytest.mark.parametrize(
+    "html", ["", " \n\t", "\x00", "\ufeff", "<!-- a comment -->", "<?xml version='1.0'?>", "<html/>", "<p>", "\ud800"]
+)
+def test_nothing_to_find(html: str) -> None:
+    assert extract_paragraphs(html) == []
+
+
+def test_lone_surrogates_are_replaced() -> None:
+    assert extract_paragraphs(page(f"<div>{in_tags([*ENGLISH, ENGLISH[0] + chr(0xD800)], 'p')}</div>"))[:4] == ENGLISH
+
+
+def test_white_space_is_collapsed_however_long_the_paragraph() -> None:
+    sentences = ENGLISH * 50
+    assert extract_paragraphs(page(f"<div><p>{chr(10).join(sentences)}</p></div>")) == [" ".join(sentences)]
+
+
+def test_named_anchors_are_no_links() -> None:
+    assert extract_paragraphs(page(f"<div><a name='top'>{in_tags(ENGLISH, 'p')}</a></div>")) == ENGLISH
+
+
+def test_the_tree_is_read_only() -> None:
+    root = Selector(text=page(f"<div>{in_tags(ENGLISH, 'p')}</div>"), type="html").root
+    before = etree.tostring(root)
+    assert paragraphs_of(root) == ENGLISH
+    assert etree.tostring(root) == before
+
+
+def test_deep_nesting() -> None:
+    depth = 1900
+    html = f"{'<div>' * depth}{in_tags(ENGLISH, 'p')}{'</div>' * depth}"
+    assert depth > sys.getrecursionlimit()
+    assert extract_paragraphs(html) == ENGLISH
+
+
+def lines_run(html: str) -> int:
+    """Count the lines of Python that extraction runs for *html*: its work, free of the machine's noise."""
+    root = Selector(text=html, type="html").root
+    count = 0
+
+    def trace(_frame: FrameType, event: str, _argument: object) -> TraceFunction:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    outer = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        paragraphs_of(root)
+    finally:
+        sys.settrace(outer)
+    return count
+
+
+SHAPES: dict[str, Callable[[int], str]] = {
+    "flat": lambda n: f"<div>{in_tags(ENGLISH[:1] * n, 'p')}</div>",
+    "deep": lambda n: f"{'<div>' * n}{ENGLISH[0]}{'</div>' * n}",
+    "deep with text at each level": lambda n: f"<div class='a'>{ENGLISH[0]}" * n + "</div>" * n,
+    "ladder of twins": lambda n: f"<div><div>{ENGLISH[0]}</div>" * n + "</div>" * n,
+    "inline": lambda n: f"<p>{'<b>bold,</b> ' * n}</p>",
+    "line breaks": lambda n: f"<div>{(ENGLISH[0] + '<br>') * n}</div>",
+    "links": lambda n: f"<div>{'<a href=/x>link</a> ' * n}</div>",
+    "empty": lambda n: "<div></div>" * n,
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_work_is_linear(shape: str) -> None:
+    once, twice = (lines_run(SHAPES[shape](n)) for n in (400, 800))
+    assert twice < 2.2 * once
+
+
+def test_a_hundred_thousand_elements() -> None:
+    html = f"<div>{'<p>Yes, <b>so</b> it was, and so it is told here.</p>' * 50_000}</div>"
+    assert len(extract_paragraphs(html)) == 50_000
+
+
+def test_element_indices_are_in_document_order() -> None:
+    blocks = read_page(Selector(text=page(f"<div>{in_tags(ENGLISH, 'p')}</div>"), type="html").root).blocks
+    assert [block.node for block in blocks] == sorted(block.node for block in blocks)
+
+
+@pytest.mark.parametrize(("text", "size"), [("four", 4), ("четыре", 10.5), ("四个字符", 10)])
+def test_measure(text: str, size: float) -> None:
+    assert measure(text) == size
+
+
+@pytest.mark.parametrize(
+    "name", ["sidebar", "side-bar", "sideBar", "left_side_bar", "main menu", "a hidden b", "Footer"]
+)
+def test_names_of_furniture(name: str) -> None:
+    assert names_furniture(name)
+
+
+@pytest.mark.parametrize("name", ["read", "header-image", "commentary", "label-hidden", "article", "adventure", ""])
+def test_other_names(name: str) -> None:
+    assert not names_furniture(name)
+
+
+# Pieces of markup and of text, so that hypothesis gets past the first tag.
+MARKUP = """
+    <div> </div> <p> </p> <br> <a> </a> <li> <table><tr><td> <!-- --> <script> </script> <h2> <body> </html> &nbsp; &#0;
+    <a/href=x> <div/class=comments> <div/hidden>
+"""
+pieces = st.sampled_from([*MARKUP.split(), " ", ENGLISH[0], CHINESE[0]])
+
+
+@given(st.one_of(st.text(), st.lists(st.one_of(pieces, st.text(max_size=5)), max_size=60).map("".join)))
+def test_any_string_gives_paragraphs_of_its_own_text(html: str) -> None:
+    paragraphs = extract_paragraphs(html)
+    if not paragraphs:
+        return
+    text = "".join("".join(Selector(text=html, type="html").root.itertext()).split())
+    for paragraph in paragraphs:
+        assert paragraph
+        assert paragraph == " ".join(paragraph.split())
+    # Comments and scripts in between break the text of the page up, not that of a paragraph: compare without them.
+    if "<!" not in html and "<?" not in html and "script" not in html:
+        for paragraph in paragraphs:
+            assert "".join(paragraph.split()) in text
