@@ -1,0 +1,127 @@
+"""Provisional ownership: a page owns its text until its items are safe or lost.
+
+Law of this file: it knows neither Scrapy nor time. Whoever waits for a claim brings the clock.
+
+    pending   -> confirmed   the callback has finished, it gave at least one item, and every item left the pipelines
+    pending   -> void        the callback raised, it gave no item, or an item was dropped or failed on the way
+
+Pending claims live in memory only, so that a crash voids them; confirming one is one atomic batch in the store.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dedup_middleware.index import Index
+    from dedup_middleware.model import Page, StoredPage
+
+
+class ClaimState(Enum):
+    """Where a claim stands."""
+
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+    VOID = "void"
+
+
+class Claim:
+    """One page's claim; it settles by itself once the last outcome is in."""
+
+    def __init__(self, page: Page, stored: StoredPage, settle: Callable[[Claim, ClaimState], None]) -> None:
+        self.page = page
+        self.stored = stored
+        self.state = ClaimState.PENDING
+        self._settle = settle
+        self._waiters: list[Callable[[], None]] = []
+        self._items = 0
+        self._scraped = 0
+        self._finished = False
+
+    def item_yielded(self) -> None:
+        """Count an item on its way to the pipelines."""
+        self._items += 1
+
+    def item_scraped(self) -> None:
+        """Count an item that has left the pipelines."""
+        self._scraped += 1
+        self._settle_if_complete()
+
+    def item_failed(self) -> None:
+        """Void the claim: an item was dropped or raised an error in a pipeline."""
+        self._end(ClaimState.VOID)
+
+    def callback_finished(self) -> None:
+        """Note that no item will follow."""
+        self._finished = True
+        self._settle_if_complete()
+
+    def callback_failed(self) -> None:
+        """Void the claim: the callback raised or was abandoned."""
+        self._end(ClaimState.VOID)
+
+    def when_settled(self, callback: Callable[[], None]) -> None:
+        """Call *callback* once the claim is confirmed or void; at once if it is already."""
+        if self.state is ClaimState.PENDING:
+            self._waiters.append(callback)
+        else:
+            callback()
+
+    def _settle_if_complete(self) -> None:
+        if self._finished and self._scraped == self._items:
+            self._end(ClaimState.CONFIRMED if self._items else ClaimState.VOID)
+
+    def _end(self, state: ClaimState) -> None:
+        if self.state is not ClaimState.PENDING:
+            return
+        self.state = state
+        try:
+            self._settle(self, state)
+        except BaseException:
+            self.state = ClaimState.VOID
+            raise
+        finally:
+            waiters, self._waiters = self._waiters, []
+            for waiter in waiters:
+                waiter()
+
+
+class Claims:
+    """The open claims of one crawl."""
+
+    def __init__(self, index: Index, on_settled: Callable[[Claim], None]) -> None:
+        """Keep the claims of *index*; *on_settled* hears of each one that ends."""
+        self._index = index
+        self._on_settled = on_settled
+        self._open: dict[int, Claim] = {}
+
+    def open(self, page: Page, own: StoredPage | None = None) -> Claim:
+        """Open a claim for *page*; *own* is the stored page when it is unchanged: its text is owned already."""
+        stored = own or self._index.hold(page)
+        claim = Claim(page, stored, self._settle)
+        if stored.pending:
+            self._open[stored.number] = claim
+        return claim
+
+    def of(self, owner: StoredPage) -> Claim | None:
+        """Return the open claim of *owner*; ``None`` if it is settled, or another crawl's."""
+        return self._open.get(owner.number)
+
+    def void_all(self) -> None:
+        """End every open claim: the crawl is over, or the store is not to be trusted."""
+        for claim in list(self._open.values()):
+            claim.callback_failed()
+
+    def _settle(self, claim: Claim, state: ClaimState) -> None:
+        number = claim.stored.number
+        self._open.pop(number, None)
+        try:
+            if claim.stored.pending:
+                self._index.release(number)
+            if state is ClaimState.CONFIRMED:
+                self._index.keep(claim.page)
+        finally:
+            self._on_settled(claim)

@@ -1,0 +1,156 @@
+"""``scrapy dedup``: read the records and the closed store of a crawl. ★ Scrapy glue."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any, NoReturn
+
+from scrapy.commands import ScrapyCommand
+from scrapy.exceptions import UsageError
+from scrapy.spiderloader import get_spider_loader
+from scrapy.utils.conf import arglist_to_dict
+
+from dedup_middleware import inspection
+from dedup_middleware.config import Config, known_spiders
+from dedup_middleware.errors import ConfigError, DedupError
+from dedup_middleware.stores import destroy_store
+
+
+class Command(ScrapyCommand):
+    """Dispatch to ``reset``, ``log``, ``stats`` and ``explain``; a user's mistake is one line and exit status 1."""
+
+    requires_project = False
+    requires_crawler_process = False
+
+    def syntax(self) -> str:
+        return "<reset|log|stats|explain> [options]"
+
+    def short_desc(self) -> str:
+        return "Show why pages were dropped as duplicates, and what the store knows"
+
+    def add_options(self, parser: argparse.ArgumentParser) -> None:
+        super().add_options(parser)
+        commands = parser.add_subparsers(dest="dedup_command", title="Commands", prog="scrapy dedup")
+        log = _add(commands, "log", "show what was dropped, with evidence")
+        log.add_argument("--follow", action="store_true", help="go on showing records as a crawl writes them")
+        log.add_argument("--host", metavar="H", help="only pages of this host and its subdomains")
+        log.add_argument("--min-score", metavar="X", type=_share, default=0.0, help="only scores from X (0-1) on")
+        log.add_argument("--all", action="store_true", help="also pages that were the same or could not be judged")
+        _add(commands, "stats", "sum up the log and the store")
+        explain = _add(commands, "explain", "show what is stored of a page, or why it was dropped")
+        explain.add_argument("url", metavar="URL", help="the page's address, as the crawl had it")
+        reset = _add(commands, "reset", "forget every page: remove the store")
+        reset.add_argument("--log", action="store_true", help="remove the log of records too")
+
+    def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        super().process_options(args, opts)
+        if opts.dedup_command is None:
+            raise UsageError
+        if args:
+            raise UsageError(f"unrecognized arguments: {' '.join(args)}", print_help=False)
+        assert self.settings is not None
+        try:
+            self.settings.setdict(arglist_to_dict(opts.set_here), priority="cmdline")
+        except ValueError:
+            raise UsageError("Invalid -s value, use -s NAME=VALUE", print_help=False) from None
+
+    def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - Scrapy's signature
+        # A title may hold what this terminal cannot show.
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        try:
+            getattr(self, f"_{opts.dedup_command}")(self._config(opts.spider), opts)
+            sys.stdout.flush()
+        except DedupError as error:
+            print(f"dedup: {error}", file=sys.stderr)
+            self.exitcode = 1
+        except BrokenPipeError:
+            # `scrapy dedup log | head`: nobody reads on. Python would complain again when it flushes at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except KeyboardInterrupt:
+            self.exitcode = 130
+
+    def _config(self, spider: str | None) -> Config:
+        """Return the configuration of the spider that is meant: the named one, or the only one with a store or log."""
+        settings = self.settings
+        assert settings is not None
+        if spider is not None:
+            loader = get_spider_loader(settings)
+            if spider in loader.list():
+                loader.load(spider).update_settings(settings)
+            return Config.from_settings(settings, spider)
+        if settings.get("DEDUP_STORE") or settings.get("DEDUP_LOG"):
+            return Config.from_settings(settings, "")
+        known = known_spiders()
+        if len(known) != 1:
+            folder = "the data folder (.scrapy/dedup) of this project"
+            raise ConfigError(
+                f"several spiders have a store in {folder}: {', '.join(known)}; name one: --spider NAME"
+                if known
+                else f"no spider has a store in {folder}; crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH"
+            )
+        return Config.from_settings(settings, known[0])
+
+    # --- the commands
+
+    def _log(self, config: Config, opts: argparse.Namespace) -> None:
+        for record in inspection.records(config, follow=opts.follow):
+            if not inspection.wanted(record, host=opts.host, min_score=opts.min_score, everything=opts.all):
+                continue
+            print(record.to_line() if opts.json else inspection.record_text(record), flush=opts.follow)
+
+    def _stats(self, config: Config, opts: argparse.Namespace) -> None:
+        stats = inspection.stats(config)
+        print(json.dumps(stats) if opts.json else inspection.stats_text(stats))
+
+    def _explain(self, config: Config, opts: argparse.Namespace) -> None:
+        explanation = inspection.explain(config, opts.url)
+        print(json.dumps(explanation) if opts.json else inspection.explanation_text(explanation))
+
+    def _reset(self, config: Config, opts: argparse.Namespace) -> None:
+        removed = destroy_store(config.store)
+        log_removed = False
+        if opts.log and config.log is not None and config.log.exists():
+            config.log.unlink()
+            log_removed = True
+        if opts.json:
+            log = None if config.log is None else str(config.log)
+            print(json.dumps({"store": config.store, "removed": removed, "log": log, "log_removed": log_removed}))
+            return
+        print(f"removed the store {config.store}" if removed else f"there is no store at {config.store}")
+        if opts.log:
+            print(f"removed the log {config.log}" if log_removed else f"there is no log at {config.log}")
+
+
+def _add(commands: Any, name: str, text: str) -> argparse.ArgumentParser:
+    """Return a new subcommand's parser with the options that every one takes."""
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    parser.add_argument("--spider", metavar="NAME", help="whose store and log, with that spider's own settings")
+    # Another name than that of Scrapy's own -s, or argparse would forget the settings before the subcommand.
+    parser.add_argument(
+        "-s",
+        "--set",
+        dest="set_here",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set/override setting (may be repeated)",
+    )
+    return parser
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        _refuse(f"{text!r} is no number from 0 to 1")
+    return value
+
+
+def _refuse(message: str) -> NoReturn:
+    raise argparse.ArgumentTypeError(message)

@@ -1,0 +1,240 @@
+"""DEDUP_* settings -> one frozen value.
+
+Law of this file: nobody else reads a DEDUP_* setting, and every bad value is found here, before the crawl starts.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import math
+import os
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote, unquote
+
+from scrapy.utils.project import data_path
+
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.model import Action, Scope
+from dedup_middleware.stores import default_backend, parse_uri
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.settings import BaseSettings
+
+_E = TypeVar("_E", bound=Enum)
+
+#: name -> default; the table in docs/settings.md says what each means.
+DEFAULTS: Mapping[str, Any] = {
+    "DEDUP_ENABLED": True,
+    "DEDUP_STORE": None,
+    "DEDUP_LOG": None,
+    "DEDUP_ACTION": "drop",
+    "DEDUP_THRESHOLD": 0.8,
+    "DEDUP_OUTLINK_PENALTY": 1000,
+    "DEDUP_SCOPE": "store",
+    "DEDUP_ITEM_FIELDS": [],
+    "DEDUP_COMMON_CLAUSE": 3,
+    "DEDUP_LOG_LEVEL": "INFO",
+    "DEDUP_MAX_BYTES": 10_000_000,
+    "DEDUP_TEXT_LIMIT": 20_000,
+    "DEDUP_WAIT": 2.0,
+}
+META_KEYS = frozenset({"action", "threshold"})
+#: Below one half, two pages that share nothing with each other could both be "the" owner.
+LOWEST_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the user asked for, checked."""
+
+    enabled: bool
+    store: str
+    store_is_default: bool
+    log: Path | None
+    action: Action
+    threshold: float
+    outlink_penalty: int
+    scope: Scope
+    item_fields: tuple[str, ...]
+    common_clause: int
+    log_level: str
+    max_bytes: int
+    text_limit: int
+    wait: float
+    jobdir: Path | None
+
+    @classmethod
+    def from_settings(cls, settings: BaseSettings, spider_name: str) -> Config:
+        """Read the settings of a crawl of *spider_name*.
+
+        :class:`ConfigError` names the setting, its value and the remedy.
+        """
+        read = _Reader(settings)
+        uri = read.text("DEDUP_STORE")
+        config = cls(
+            enabled=read.boolean("DEDUP_ENABLED"),
+            store=uri or default_store(spider_name),
+            store_is_default=not uri,
+            log=_log_path(read.get("DEDUP_LOG"), spider_name),
+            action=read.choice("DEDUP_ACTION", Action),
+            threshold=threshold("DEDUP_THRESHOLD", read.get("DEDUP_THRESHOLD")),
+            outlink_penalty=read.whole("DEDUP_OUTLINK_PENALTY", lowest=0),
+            scope=read.choice("DEDUP_SCOPE", Scope),
+            item_fields=read.names("DEDUP_ITEM_FIELDS"),
+            common_clause=read.whole("DEDUP_COMMON_CLAUSE", lowest=1),
+            log_level=read.level("DEDUP_LOG_LEVEL"),
+            max_bytes=read.whole("DEDUP_MAX_BYTES", lowest=1),
+            text_limit=read.whole("DEDUP_TEXT_LIMIT", lowest=0),
+            wait=read.seconds("DEDUP_WAIT"),
+            jobdir=Path(jobdir) if (jobdir := settings.get("JOBDIR")) else None,
+        )
+        scheme, _ = parse_uri(config.store)
+        if scheme == "memory" and config.jobdir:
+            raise ConfigError(
+                f"DEDUP_STORE = {uri!r} cannot go with JOBDIR = {str(config.jobdir)!r}: a resumed crawl would have "
+                "forgotten its pages; use leveldb:PATH or sqlite:PATH"
+            )
+        return config
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """What one request's ``meta["dedup"]`` asks for, with the crawl's settings for the rest."""
+
+    action: Action
+    threshold: float
+
+    @classmethod
+    def from_meta(cls, value: object, config: Config) -> PageOptions:
+        """Read ``meta["dedup"]``; ``None`` and ``True`` mean the crawl's settings, the unknown is a ConfigError."""
+        if value is None or value is True:
+            return cls(config.action, config.threshold)
+        if not isinstance(value, dict) or not META_KEYS.issuperset(value):
+            raise ConfigError(
+                f'meta["dedup"] = {value!r} is not understood; use False, or a dict with any of {sorted(META_KEYS)}'
+            )
+        action, limit = value.get("action"), value.get("threshold")
+        return cls(
+            config.action if action is None else _choice('meta["dedup"]["action"]', action, Action),
+            config.threshold if limit is None else threshold('meta["dedup"]["threshold"]', limit),
+        )
+
+
+def data_folder(spider_name: str) -> Path:
+    """Return where the default store and log of a spider are. No spider name can lead out of the data folder."""
+    name = quote(spider_name, safe="")
+    return Path(data_path("dedup")) / (name if name.strip(".") else name.replace(".", "%2E"))
+
+
+def known_spiders() -> list[str]:
+    """Return the names of the spiders that have a store or a log in the data folder."""
+    folder = Path(data_path("dedup"))
+    return sorted(unquote(p.name) for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
+
+
+def default_store(spider_name: str) -> str:
+    """Return the URI of the store that a spider has when DEDUP_STORE names none."""
+    backend = default_backend()
+    return f"{backend}:{data_folder(spider_name) / ('store' if backend == 'leveldb' else 'store.sqlite')}"
+
+
+def unknown_settings(settings: BaseSettings) -> list[str]:
+    """Return one line for each DEDUP_* setting that does not exist, with the nearest name that does."""
+    lines = []
+    for name in sorted(k for k in settings if k.startswith("DEDUP_") and k not in DEFAULTS):
+        near = difflib.get_close_matches(name, DEFAULTS, n=1)
+        lines.append(f"{name} is no setting of dedup-middleware" + (f"; did you mean {near[0]}?" if near else ""))
+    return lines
+
+
+def threshold(name: str, value: object) -> float:
+    """Return *value* as a threshold: a number above 0.5 and up to 1."""
+    number = _number(name, value, f"a number above {LOWEST_THRESHOLD} and up to 1, such as 0.8")
+    if not LOWEST_THRESHOLD < number <= 1:
+        raise ConfigError(f"{name} = {value!r} is out of range; use a number above {LOWEST_THRESHOLD} and up to 1")
+    return number
+
+
+def _log_path(value: object, spider_name: str) -> Path | None:
+    if value is None:
+        return data_folder(spider_name) / "log.jsonl"
+    if isinstance(value, (str, os.PathLike)):
+        return Path(value) if os.fspath(value) else None
+    raise ConfigError(f"DEDUP_LOG = {value!r} is no path; use the path of a file, or '' for no log")
+
+
+def _number(name: str, value: object, wanted: str) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(value, bool) or not math.isfinite(number):
+        raise ConfigError(f"{name} = {value!r} is no number; use {wanted}")
+    return number
+
+
+def _choice(name: str, value: object, choices: type[_E]) -> _E:
+    try:
+        return choices(value)
+    except ValueError:
+        allowed = ", ".join(repr(c.value) for c in choices)
+        raise ConfigError(f"{name} = {value!r} is not known; use one of {allowed}") from None
+
+
+class _Reader:
+    """Typed access to the settings, one error text a kind."""
+
+    def __init__(self, settings: BaseSettings) -> None:
+        self._settings = settings
+
+    def get(self, name: str) -> Any:
+        return self._settings.get(name, DEFAULTS[name])
+
+    def boolean(self, name: str) -> bool:
+        value = self.get(name)
+        try:
+            return self._settings.getbool(name, DEFAULTS[name])
+        except ValueError:
+            raise ConfigError(f"{name} = {value!r} is neither true nor false; use True or False") from None
+
+    def text(self, name: str) -> str:
+        value = self.get(name)
+        if value is None or isinstance(value, str):
+            return value or ""
+        raise ConfigError(f"{name} = {value!r} is no text; use leveldb:PATH, sqlite:PATH or memory:")
+
+    def choice(self, name: str, choices: type[_E]) -> _E:
+        return _choice(name, self.get(name), choices)
+
+    def whole(self, name: str, *, lowest: int) -> int:
+        value = self.get(name)
+        number = _number(name, value, f"a whole number from {lowest} on")
+        if number < lowest or number != int(number):
+            raise ConfigError(f"{name} = {value!r} is out of range; use a whole number from {lowest} on")
+        return int(number)
+
+    def seconds(self, name: str) -> float:
+        value = self.get(name)
+        number = _number(name, value, "a number of seconds from 0 on")
+        if number < 0:
+            raise ConfigError(f"{name} = {value!r} is out of range; use a number of seconds from 0 on")
+        return number
+
+    def level(self, name: str) -> str:
+        value = self.get(name)
+        if isinstance(value, str) and isinstance(logging.getLevelName(value.upper()), int):
+            return value.upper()
+        raise ConfigError(f"{name} = {value!r} is no log level; use 'DEBUG', 'INFO' or 'WARNING'")
+
+    def names(self, name: str) -> tuple[str, ...]:
+        value = self.get(name)
+        parts = value.split(",") if isinstance(value, str) else value
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(p, str) for p in parts):
+            raise ConfigError(f"{name} = {value!r} is no list of field names; use for example ['title', 'text']")
+        return tuple(stripped for p in parts if (stripped := p.strip()))

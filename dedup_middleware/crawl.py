@@ -1,0 +1,258 @@
+"""One crawl's pages, from verdict to record.
+
+Law of this file: it knows what happens to a page and in which order, but neither Scrapy nor the clock. Whatever fails
+here, pages are delivered: after a failure of the store or the log nothing is dropped any more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from dedup_middleware.claims import Claims
+from dedup_middleware.detector import cover, has_other_numbers
+from dedup_middleware.errors import DedupError
+from dedup_middleware.evidence import repeated_sentences
+from dedup_middleware.model import Action, Page, Verdict, VerdictKind
+from dedup_middleware.records import EVIDENCE_CHARACTERS, EVIDENCE_SENTENCES, Record
+from dedup_middleware.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from dedup_middleware.claims import Claim
+    from dedup_middleware.detector import Detector
+    from dedup_middleware.fingerprints import ClauseFingerprinter
+    from dedup_middleware.records import RecordLog
+
+STORE_FAILED = "the store or the log failed"
+OWNER_PENDING = "the owner's claim was still open"
+
+_OUTCOMES = {Action.DROP: "dropped", Action.TAG: "tagged", Action.DRY_RUN: "would-drop"}
+
+
+@dataclass(slots=True)
+class Case:
+    """A page, or an item that stands for one, on its way through the spider."""
+
+    url: str
+    page: Page | None
+    """``None`` when there is no text to judge."""
+    verdict: Verdict
+    action: Action
+    threshold: float
+    version: int = 0
+    """The index's version when the verdict was made."""
+    claim: Claim | None = None
+    has_output: bool = False
+    """Whether the spider's output for it has begun to flow."""
+    repeated: list[str] | None = None
+    """The repeated sentences, once they have been asked for."""
+    items_dropped: int = 0
+    items_delivered: int = 0
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the verdict, as it stands, is that the page is a duplicate."""
+        return self.verdict.kind is VerdictKind.DUPLICATE
+
+
+class Crawl:
+    """The state that all pages of one crawl share."""
+
+    def __init__(  # noqa: PLR0913 - what a crawl is made of, by name
+        self,
+        *,
+        spider: str,
+        run: str,
+        detector: Detector,
+        fingerprint: ClauseFingerprinter,
+        log: RecordLog | None,
+        count: Callable[[str, int], None],
+        on_failure: Callable[[DedupError], None],
+    ) -> None:
+        """Judge with *detector*; *count* takes a stat's name and an amount; *on_failure* hears of the first failure."""
+        self.run = run
+        self.failed = False
+        self.log = log
+        self.fingerprint = fingerprint
+        self._spider = spider
+        self._detector = detector
+        self._claims = Claims(detector.index, self._claim_settled)
+        self._count = count
+        self._on_failure = on_failure
+        # Drops by the number of their owner, where the owner is another crawl's so far.
+        self._drops_for_earlier: Counter[int] = Counter()
+
+    # --- verdicts
+
+    def page(self, url: str, identities: tuple[bytes, ...], paragraphs: list[str], source: bytes = b"") -> Page:
+        """Return the page that has this text."""
+        return Page(url, identities, self.fingerprint(paragraphs), tuple(paragraphs), self.run, source)
+
+    def examine(self, page: Page, action: Action, threshold: float) -> Case:
+        """Return the case of *page* with its provisional verdict. Claims nothing yet."""
+        case = Case(page.url, page, Verdict(VerdictKind.NEW), action, threshold)
+        self._judge(case)
+        return case
+
+    @staticmethod
+    def unjudged(url: str, reason: str, action: Action, threshold: float) -> Case:
+        """Return the case of a page that cannot be judged, for *reason*."""
+        return Case(url, None, Verdict(VerdictKind.UNJUDGED, reason=reason), action, threshold)
+
+    def enter(self, case: Case) -> None:
+        """Make the verdict binding, for the page enters the spider: unless it is a duplicate, it claims its text."""
+        self._judge_if_stale(case)
+        self._claim(case)
+
+    def reconsider(self, case: Case) -> None:
+        """Judge a duplicate anew if anything has changed; if it is none any more, it claims its text."""
+        if case.is_duplicate:
+            self._judge_if_stale(case)
+            self._claim(case)
+
+    def deliver_undecided(self, case: Case) -> None:
+        """Give up on a duplicate whose owner is still pending: it is delivered and owns nothing."""
+        case.verdict = dataclasses.replace(case.verdict, kind=VerdictKind.RELATED, reason=OWNER_PENDING)
+
+    def owner_claim(self, case: Case) -> Claim | None:
+        """Return the open claim that this duplicate depends on, if any."""
+        match = case.verdict.match
+        return self._claims.of(match.owner) if case.is_duplicate and match and match.owner.pending else None
+
+    def owner_is_pending(self, case: Case) -> bool:
+        """Tell whether the owner of this duplicate may still fail."""
+        match = case.verdict.match
+        return bool(case.is_duplicate and match and match.owner.pending)
+
+    def item_is_duplicate(self, case: Case, texts: list[str]) -> bool:
+        """Tell whether one item of a duplicate page, by its own *texts*, repeats the owner too."""
+        if case.verdict.match is None:
+            return False
+        owner = case.verdict.match.owner
+        fingerprint = self.fingerprint(texts)
+        return cover(fingerprint.weights, owner) >= case.threshold and not has_other_numbers(fingerprint, owner)
+
+    def evidence(self, case: Case) -> list[str]:
+        """Return the repeated sentences of a case, in reading order."""
+        if case.verdict.match is None or case.page is None:
+            return []
+        if case.repeated is None:
+            shared = case.verdict.match.shared
+            case.repeated = repeated_sentences(case.page.paragraphs, shared, self.fingerprint.hash)
+        return case.repeated
+
+    # --- ends
+
+    def count_drop(self, case: Case) -> None:
+        """Count an item of *case* that is dropped now."""
+        case.items_dropped += 1
+        self._count("items/dropped", 1)
+        match = case.verdict.match
+        if match is not None and match.owner.run != self.run:
+            self._drops_for_earlier[match.owner.number] += 1
+
+    def finish(self, case: Case) -> None:
+        """Count and record a case whose output has been seen to its end; store what was dropped, or would be."""
+        kind = case.verdict.kind
+        self._count("pages", 1)
+        self._count(f"verdict/{kind.value}", 1)
+        if kind is VerdictKind.UNJUDGED:
+            self._count(f"unjudged/{case.verdict.reason.replace(' ', '_')}", 1)
+        with self._guarded():
+            if case.is_duplicate and case.page and case.verdict.match and case.items_dropped + case.items_delivered:
+                self._detector.index.remember_duplicate(case.page, case.verdict.match)
+        if kind is not VerdictKind.NEW and self.log is not None:
+            with self._guarded():
+                self.log.append(self._record(case))
+
+    def close(self) -> None:
+        """Void what is still claimed, count what only earlier crawls have delivered, and close the log."""
+        with self._guarded():
+            self._claims.void_all()
+            for number, drops in self._drops_for_earlier.items():
+                owner = self._detector.index.page(number)
+                # An owner that this crawl has delivered too, after the drop, bears this crawl's name by now.
+                if owner is None or owner.run != self.run:
+                    self._count("items/dropped_for_earlier_crawls", drops)
+        if self.log is not None:
+            with self._guarded():
+                self.log.close()
+
+    # --- inside
+
+    def _judge_if_stale(self, case: Case) -> None:
+        if case.page is not None and (case.version != self._detector.index.version or self.failed):
+            self._judge(case)
+
+    def _judge(self, case: Case) -> None:
+        if case.page is None:
+            return
+        if not self.failed:
+            with self._guarded():
+                case.version = self._detector.index.version
+                case.repeated = None
+                case.verdict = self._detector.judge(case.page, threshold=case.threshold)
+                return
+        case.verdict = Verdict(VerdictKind.UNJUDGED, reason=STORE_FAILED)
+
+    def _claim(self, case: Case) -> None:
+        if case.page is None or case.is_duplicate or case.verdict.kind is VerdictKind.UNJUDGED:
+            return
+        with self._guarded():
+            own = self._detector.index.find(case.page.identities) if case.verdict.kind is VerdictKind.SAME else None
+            case.claim = self._claims.open(case.page, own)
+
+    def _claim_settled(self, claim: Claim) -> None:
+        self._count(f"claims/{claim.state.value}", 1)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Turn a failure of the store or the log into a crawl without drops."""
+        try:
+            yield
+        except DedupError as error:
+            self.fail(error)
+
+    def fail(self, error: DedupError) -> None:
+        """Stop dropping: from now on every page is delivered."""
+        if self.failed:
+            return
+        self.failed = True
+        self._count("failures", 1)
+        self._on_failure(error)
+        with self._guarded():
+            self._claims.void_all()
+
+    def _record(self, case: Case) -> Record:
+        match = case.verdict.match
+        return Record(
+            time=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+            spider=self._spider,
+            run=self.run,
+            url=case.url,
+            verdict=case.verdict.kind.value,
+            outcome=self._outcome(case),
+            owner_url=match.owner.url if match else None,
+            owner_run=match.owner.run if match else None,
+            score=round(match.score, 4) if match else None,
+            reason=case.verdict.reason,
+            evidence=[one_line(s, EVIDENCE_CHARACTERS) for s in self.evidence(case)[:EVIDENCE_SENTENCES]],
+            items_dropped=case.items_dropped,
+            items_delivered=case.items_delivered,
+        )
+
+    @staticmethod
+    def _outcome(case: Case) -> str:
+        if not case.is_duplicate:
+            return "delivered"
+        if not case.items_dropped + case.items_delivered:
+            return "links-last"
+        if case.action is Action.DROP and not case.items_dropped:
+            return "delivered"
+        return _OUTCOMES[case.action]

@@ -1,0 +1,105 @@
+"""judge(page) -> verdict: the whole story.
+
+Law of this file: it decides and never acts. What each rule earns on labelled pages stands in docs/verdict.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dedup_middleware.model import Match, Scope, Verdict, VerdictKind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dedup_middleware.index import Index
+    from dedup_middleware.model import Fingerprint, Page, StoredPage
+
+#: Less live text than this, in letters (50 Han characters), and a page is not judged: bios, teasers and walls share
+#: that much by chance.
+MIN_LIVE_WEIGHT = 150
+#: From this share on a page is related to another: worth a record, never a drop.
+RELATED_THRESHOLD = 0.5
+#: Matches looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
+_MAX_MATCHES = 5
+
+TOO_LITTLE_TEXT = "too little text"
+OTHER_NUMBERS = "other numbers in the same sentences"
+BELOW_THRESHOLD = "below the threshold"
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """Judge pages against the owners of one index."""
+
+    index: Index
+    threshold: float
+    """Share of a page's live text that one owner must hold for a duplicate, above 0.5 and up to 1."""
+    scope: Scope = Scope.STORE
+
+    def judge(self, page: Page, *, threshold: float | None = None) -> Verdict:
+        """Return what *page* is. Reads the store, changes nothing. About 40 gets for a news page."""
+        threshold = self.threshold if threshold is None else threshold
+        own = self.index.find(page.identities)
+        if own is not None and own.digest == page.fingerprint.digest:
+            if own.owner is None and self._in_scope(own, page):
+                return Verdict(VerdictKind.SAME)
+            if (again := self._still_duplicate(page, own, threshold)) is not None:
+                return again
+        live = self.index.live_clauses(page, own)
+        if sum(page.fingerprint.weights[h] for h in live) < MIN_LIVE_WEIGHT:
+            return Verdict(VerdictKind.UNJUDGED, reason=TOO_LITTLE_TEXT)
+        return self._best(page, live, threshold)
+
+    def _best(self, page: Page, live: dict[bytes, tuple[int, ...]], threshold: float) -> Verdict:
+        best = Verdict(VerdictKind.NEW)
+        for tried, match in enumerate(self.index.matches(page.fingerprint, live)):
+            if match.score < RELATED_THRESHOLD or tried == _MAX_MATCHES:
+                break
+            if not self._in_scope(match.owner, page) or (page.source and match.owner.source == page.source):
+                continue
+            obstacle = self._obstacle(page.fingerprint, match, threshold)
+            if not obstacle:
+                return Verdict(VerdictKind.DUPLICATE, match)
+            if best.match is None:
+                best = Verdict(VerdictKind.RELATED, match, obstacle)
+        return best
+
+    def _in_scope(self, owner: StoredPage, page: Page) -> bool:
+        return self.scope is Scope.STORE or owner.run == page.run
+
+    def _obstacle(self, fingerprint: Fingerprint, match: Match, threshold: float) -> str:
+        """Return why *match* may not make a page a duplicate, or nothing."""
+        if match.score < threshold:
+            return BELOW_THRESHOLD
+        if has_other_numbers(fingerprint, match.owner):
+            return OTHER_NUMBERS
+        return ""
+
+    def _still_duplicate(self, page: Page, own: StoredPage, threshold: float) -> Verdict | None:
+        """Return the verdict of an earlier crawl while both the page and its owner are as they were.
+
+        What is boilerplate changes as a store grows; a recrawl must not deliver other pages for that.
+        """
+        owner = self.index.page(own.owner) if own.owner is not None else None
+        if owner is None or owner.owner is not None or owner.digest != own.owner_digest or own.score < threshold:
+            return None
+        if not self._in_scope(owner, page):
+            return None
+        match = Match(owner, own.score, owner.hashes & page.fingerprint.weights.keys())
+        return Verdict(VerdictKind.DUPLICATE, match)
+
+
+def has_other_numbers(fingerprint: Fingerprint, owner: StoredPage) -> bool:
+    """Tell whether the page says a sentence of *owner* with other numbers: a daily report, a price, a score."""
+    return any(
+        skeleton in owner.skeletons and clause_hash not in owner.hashes
+        for clause_hash, skeleton in fingerprint.skeletons.items()
+    )
+
+
+def cover(weights: Mapping[bytes, int], owner: StoredPage) -> float:
+    """Return the share of a text's weight that *owner* holds, 0-1; 0 for a text without telling clauses."""
+    total = sum(weights.values())
+    return sum(w for h, w in weights.items() if h in owner.hashes) / total if total else 0.0

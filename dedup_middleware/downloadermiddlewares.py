@@ -1,0 +1,94 @@
+"""A response -> its text and a provisional verdict. ★ Scrapy glue."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy.exceptions import NotConfigured
+from scrapy.http import HtmlResponse
+from scrapy.http.request import NO_CALLBACK
+
+from dedup_middleware.config import PageOptions
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.extension import extension_of
+from dedup_middleware.extraction import paragraphs_of
+from dedup_middleware.identity import request_identity, url_identity
+from dedup_middleware.model import VerdictKind
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from dedup_middleware.crawl import Case, Crawl
+    from dedup_middleware.extension import DedupExtension
+
+logger = logging.getLogger(__name__)
+
+SWITCHED_OFF = "switched off"
+NOT_TEXT = "not text"
+TOO_LARGE = "too large"
+ERROR = "error"
+
+
+class DedupDownloaderMiddleware:
+    """Judge every page on its way to the spider.
+
+    It stands on the engine's side of all others and sees what the callback will see: decompressed, retried, redirected.
+    It works on ``response.selector``, the tree that the callback gets, and alters nothing but ``response.flags``.
+    """
+
+    def __init__(self, extension: DedupExtension) -> None:
+        self._extension = extension
+        self._crawler = extension.crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = extension_of(crawler)
+        if extension is None:
+            raise NotConfigured
+        return cls(extension)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        crawl = self._extension.crawl
+        if crawl is None or request.callback is NO_CALLBACK or not 200 <= response.status < 300:  # noqa: PLR2004
+            return response
+        case = self._examine(crawl, request, response)
+        self._extension.cases[response] = case
+        match = case.verdict.match
+        if match is not None and case.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
+            response.flags.append(f"dedup: {case.verdict.kind.value} {match.score:.0%}")
+        return response
+
+    def _examine(self, crawl: Crawl, request: Request, response: Response) -> Case:
+        config = self._extension.config
+        wanted = request.meta.get("dedup")
+        off = crawl.unjudged(response.url, SWITCHED_OFF, config.action, config.threshold)
+        if wanted is False:
+            return off
+        try:
+            options = PageOptions.from_meta(wanted, config)
+        except ConfigError as error:
+            logger.error("dedup: %s; %s is not judged", error, request, extra={"spider": self._crawler.spider})
+            return off
+        reason = ""
+        if not isinstance(response, HtmlResponse):
+            reason = NOT_TEXT
+        elif len(response.body) > config.max_bytes:
+            reason = TOO_LARGE
+        else:
+            try:
+                paragraphs = paragraphs_of(response.selector.root)
+                page = crawl.page(response.url, self._identities(request, response), paragraphs)
+                return crawl.examine(page, options.action, options.threshold)
+            except Exception:  # whatever a page does to a parser, it is delivered and the crawl goes on
+                logger.exception("dedup: %s cannot be judged", response, extra={"spider": self._crawler.spider})
+                reason = ERROR
+        return crawl.unjudged(response.url, reason, options.action, options.threshold)
+
+    def _identities(self, request: Request, response: Response) -> tuple[bytes, ...]:
+        """Return what makes this page itself: its request, and for GET its final URL (one URL answers many POSTs)."""
+        own = request_identity(self._crawler.request_fingerprinter.fingerprint(request))
+        return (own, url_identity(response.url)) if request.method == "GET" else (own,)

@@ -1,0 +1,252 @@
+"""The plugin's life within one crawl: open, refuse, count, sum up, close. ★ Scrapy glue."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from scrapy import signals
+from scrapy.extensions.feedexport import FeedExporter
+
+from dedup_middleware.config import Config, unknown_settings
+from dedup_middleware.crawl import Crawl
+from dedup_middleware.detector import Detector
+from dedup_middleware.errors import DedupError
+from dedup_middleware.fingerprints import SCHEME, ClauseFingerprinter
+from dedup_middleware.index import index_of
+from dedup_middleware.records import RecordLog
+from dedup_middleware.stores import open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from dedup_middleware.claims import Claim
+    from dedup_middleware.crawl import Case
+    from dedup_middleware.stores import OpenStore
+
+logger = logging.getLogger(__name__)
+
+#: The reason a crawl is closed with when the plugin cannot start.
+CLOSE_REASON = "dedup_error"
+
+
+class DedupExtension:
+    """Hold what the middlewares and the pipeline of one crawl share.
+
+    ``crawl`` is ``None`` wherever the plugin must stay out of the way: before the spider opens, after it has closed, in
+    ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check``, and when the start has failed.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.crawl: Crawl | None = None
+        self.cases: WeakKeyDictionary[Response, Case] = WeakKeyDictionary()
+        # Items are often neither hashable nor weakly referable; both tables hold an item only while it is on its way.
+        self.item_sources: dict[int, tuple[Any, str, bytes]] = {}
+        self.item_claims: dict[int, tuple[Any, Claim]] = {}
+        self._config: Config | None = None
+        self._store: OpenStore | None = None
+        self._error: DedupError | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signals.spider_opened)
+        crawler.signals.connect(extension.engine_started, signals.engine_started)
+        crawler.signals.connect(extension.item_scraped, signals.item_scraped)
+        crawler.signals.connect(extension.item_failed, signals.item_dropped)
+        crawler.signals.connect(extension.item_failed, signals.item_error)
+        crawler.signals.connect(extension.spider_closed, signals.spider_closed)
+        return extension
+
+    @property
+    def config(self) -> Config:
+        """The checked settings; only once the spider is open."""
+        assert self._config is not None
+        return self._config
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """Add to a ``dedup/*`` stat."""
+        self.crawler.stats.inc_value(f"dedup/{name}", amount)
+
+    # --- start
+
+    def spider_opened(self, spider: Spider) -> None:
+        if _only_looks(self.crawler, spider):
+            logger.debug("dedup is off: this command only looks at pages")
+            return
+        try:
+            self._open(spider)
+        except DedupError as error:
+            self._error = error
+
+    def _open(self, spider: Spider) -> None:
+        config = Config.from_settings(self.crawler.settings, spider.name)
+        self._config = config
+        for line in unknown_settings(self.crawler.settings):
+            logger.warning(line, extra={"spider": spider})
+        if not config.enabled:
+            return
+        log = RecordLog(config.log) if config.log else None
+        store = self._store = open_store(config.store, fingerprint_scheme=SCHEME)
+        index = index_of(store, common=config.common_clause, text_limit=config.text_limit)
+        self.crawl = Crawl(
+            spider=spider.name,
+            run=_run_id(config.jobdir),
+            detector=Detector(index, config.threshold, config.scope),
+            fingerprint=ClauseFingerprinter(store.header.key),
+            log=log,
+            count=self.count,
+            on_failure=self._failed,
+        )
+        self._announce(spider, config, store)
+
+    def _announce(self, spider: Spider, config: Config, store: OpenStore) -> None:
+        extra = {"spider": spider}
+        if config.store_is_default and not config.store.startswith("leveldb:"):
+            logger.info("dedup: plyvel cannot be had here, so the store is SQLite", extra=extra)
+        logger.info(
+            "dedup: action %s, store %s (%s)",
+            config.action.value,
+            config.store,
+            "new" if store.created else "kept from earlier crawls",
+            extra=extra,
+        )
+        feeds = self.crawler.settings.getdict("FEEDS")
+        overwritten = [str(uri) for uri, options in feeds.items() if options.get("overwrite")]
+        if overwritten and not store.created and config.scope.value == "store" and config.action.value == "drop":
+            logger.info(
+                "dedup: %s will be overwritten, but the store is kept: stories that earlier crawls delivered under "
+                "other URLs will not be in it; DEDUP_SCOPE=crawl or `scrapy dedup reset` changes that",
+                ", ".join(overwritten),
+                extra=extra,
+            )
+
+    async def engine_started(self) -> None:
+        """End a crawl that cannot start before its first request, with exit status 1 and no traceback.
+
+        An exception raised in ``spider_opened`` would only be logged, and the crawl would run on without the plugin;
+        one raised earlier ends it with a traceback. An engine without a spider is what Scrapy calls a failed bootstrap.
+        """
+        if self._error is None:
+            return
+        crawler = self.crawler
+        logger.error("dedup: %s", self._error, extra={"spider": crawler.spider})
+        feeds = crawler.get_extension(FeedExporter)
+        if feeds is not None:
+            # A crawl that never began must not overwrite the feed of the one before.
+            feeds.slots.clear()
+        await crawler.engine.close_spider_async(reason=CLOSE_REASON)
+        await crawler.engine.stop_async()
+        crawler.spider = None
+
+    # --- items
+
+    def item_scraped(self, item: Any, response: Response | None) -> None:
+        if self.crawl is None:
+            return
+        self.count("items/delivered")
+        if (claim := self._item_claim(item)) is not None:
+            claim.item_scraped()
+        elif (case := self._case(response)) is not None and case.claim is not None:
+            case.claim.item_scraped()
+
+    def item_failed(self, item: Any, response: Response | None) -> None:
+        if (claim := self._item_claim(item)) is not None:
+            claim.item_failed()
+        elif (case := self._case(response)) is not None and case.claim is not None:
+            case.claim.item_failed()
+
+    def _case(self, response: object) -> Case | None:
+        # The response of an item from an errback is a Failure, and of one from start() None: neither has a case.
+        try:
+            return self.cases.get(response)  # type: ignore[call-overload, no-any-return]
+        except TypeError:
+            return None
+
+    def _item_claim(self, item: Any) -> Claim | None:
+        entry = self.item_claims.pop(id(item), None)
+        return entry[1] if entry else None
+
+    # --- end
+
+    def _failed(self, error: DedupError) -> None:
+        logger.error(
+            "dedup: %s; from now on every page is delivered and nothing is dropped",
+            error,
+            extra={"spider": self.crawler.spider},
+        )
+
+    def spider_closed(self, spider: Spider) -> None:
+        if self.crawl is None:
+            return
+        self.crawl.close()
+        self.cases.clear()
+        self.item_claims.clear()
+        self.item_sources.clear()
+        if self._store is not None:
+            try:
+                self._store.close()
+            except DedupError as error:
+                logger.error("dedup: %s", error, extra={"spider": spider})
+        self.crawl = None
+        logger.info(self._summary(), extra={"spider": spider})
+
+    def _summary(self) -> str:
+        def stat(name: str) -> int:
+            return int(self.crawler.stats.get_value(f"dedup/{name}", 0))
+
+        lines = [
+            ("pages looked at", stat("pages")),
+            ("items delivered", stat("items/delivered")),
+            ("duplicates dropped", stat("items/dropped")),
+            ("  in favour of earlier crawls", stat("items/dropped_for_earlier_crawls")),
+            ("links followed last", stat("outlinks_last")),
+        ]
+        for name, label in (("items/tagged", "duplicates tagged"), ("items/would_drop", "duplicates that would drop")):
+            if stat(name):
+                lines.append((label, stat(name)))
+        text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)
+        log = self.config.log
+        if log is not None:
+            text += f"\n  every verdict, with evidence:   {log}\n  to read it:                     scrapy dedup log"
+        return f"dedup summary{text}"
+
+
+def extension_of(crawler: Crawler) -> DedupExtension | None:
+    """Return the plugin's extension in *crawler*, if it is enabled."""
+    return crawler.get_extension(DedupExtension)
+
+
+def _only_looks(crawler: Crawler, spider: Spider) -> bool:
+    """Tell whether this is ``scrapy shell``, ``fetch``, ``view``, ``parse``, ``check`` or ``bench``, not a crawl.
+
+    The shell drives the engine without ``crawl()``; the others replace the spider's ``start``.
+    """
+    return not crawler.crawling or type(spider).start.__module__.startswith("scrapy.commands.")
+
+
+def _run_id(jobdir: Path | None) -> str:
+    """Return a name for this crawl; runs that share a JOBDIR are one crawl."""
+    run = uuid.uuid4().hex[:12]
+    if jobdir is None:
+        return run
+    path = jobdir / "dedup.run"
+    try:
+        if path.exists():
+            return path.read_text(encoding="ascii").strip() or run
+        jobdir.mkdir(parents=True, exist_ok=True)
+        path.write_text(run, encoding="ascii")
+    except (OSError, UnicodeError) as error:
+        raise DedupError(f"JOBDIR {jobdir} cannot be used ({error}); make it writable") from error
+    return run
+
+
+__all__ = ["CLOSE_REASON", "DedupExtension", "extension_of"]

@@ -1,0 +1,52 @@
+"""The default fingerprint: a weighted set of clause hashes.
+
+Directional cover of clauses beat MinHash, SimHash and shingles on every labelled corpus (docs/verdict.md). The hash is
+BLAKE2b under the store's own random key, because a collision could drop a page: pairs that collide under any seed of
+a fast hash are known. xxHash serves where a collision can only keep a page.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from dedup_middleware.model import Fingerprint
+from dedup_middleware.text import clauses, without_digits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: Recorded in every store; a store made under another scheme is refused, for its hashes mean nothing to this one.
+SCHEME = "clauses-1"
+
+#: 64 bits: among a billion stored clauses, a page of 40 meets one false hit in 500 million pages; a drop takes dozens.
+HASH_BYTES = 8
+
+
+class ClauseFingerprinter:
+    """Make fingerprints under one store's key."""
+
+    def __init__(self, key: bytes) -> None:
+        """Use *key*, 16 to 64 random bytes."""
+        self._key = key
+
+    def hash(self, clause: str) -> bytes:
+        """Return the 8-byte hash of a reduced clause. 0.5 µs."""
+        return blake2b(clause.encode("utf8", "surrogatepass"), digest_size=HASH_BYTES, key=self._key).digest()
+
+    def __call__(self, paragraphs: Iterable[str]) -> Fingerprint:
+        """Return the fingerprint of a text; a clause said twice counts once. About 0.1 ms for a news page."""
+        weights: dict[bytes, int] = {}
+        skeletons: dict[bytes, bytes] = {}
+        for clause, weight in clauses("\n".join(paragraphs)):
+            h = self.hash(clause)
+            if h in weights:
+                continue
+            weights[h] = weight
+            if skeleton := without_digits(clause):
+                skeletons[h] = xxhash.xxh32_digest(skeleton.encode("utf8", "surrogatepass"))
+        # Sorted, so that reordered paragraphs are the same page; keyed, for it decides what is "unchanged".
+        digest = blake2b(b"".join(sorted(weights)), digest_size=16, key=self._key).digest()
+        return Fingerprint(weights, skeletons, digest)

@@ -1,0 +1,233 @@
+"""Which stored pages hold a clause, and how much of a new page one of them covers.
+
+Law of this file: the only home of scores and of posting lists. It knows the keys of a fingerprint, not why pages are
+compared. Pages whose claim is open live in memory only, under negative numbers; confirming one writes it in one atomic
+batch. A crash therefore leaves nothing provisional behind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from dedup_middleware import codec
+from dedup_middleware.model import Match, StoredPage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from dedup_middleware.model import Fingerprint, Page
+    from dedup_middleware.protocols import Store
+    from dedup_middleware.stores.opened import Medium, OpenStore
+
+
+class OpenClaims:
+    """The pages whose claims are open, in memory, under negative numbers.
+
+    Crawlers of one process that share a store share these too, so that they see one another's claims.
+    """
+
+    def __init__(self) -> None:
+        self.pages: dict[int, StoredPage] = {}
+        self.postings: defaultdict[bytes, list[int]] = defaultdict(list)
+        self.identities: defaultdict[bytes, set[int]] = defaultdict(set)
+        self.version = 0
+        self._last = 0
+
+    def add(self, page: Page) -> StoredPage:
+        """Add *page* and return it under its pending number. O(clauses)."""
+        self._last -= 1
+        pending = _stored(self._last, page)
+        self.pages[pending.number] = pending
+        for clause_hash in pending.hashes:
+            self.postings[clause_hash].append(pending.number)
+        for identity in pending.identities:
+            self.identities[identity].add(pending.number)
+        self.version += 1
+        return pending
+
+    def remove(self, number: int) -> None:
+        """Forget the page *number*. O(clauses)."""
+        pending = self.pages.pop(number)
+        for clause_hash in pending.hashes:
+            self.postings[clause_hash].remove(number)
+            if not self.postings[clause_hash]:
+                del self.postings[clause_hash]
+        for identity in pending.identities:
+            self.identities[identity].discard(number)
+            if not self.identities[identity]:
+                del self.identities[identity]
+        self.version += 1
+
+
+class Index:
+    """The stored pages and the open claims of one store.
+
+    *common*: a clause held by more kept pages than this is boilerplate, without a vote; its posting list is capped.
+    *text_limit*: characters of a page's text kept for `explain`; 0 keeps none.
+    """
+
+    def __init__(self, store: Store, claims: OpenClaims, *, common: int, text_limit: int) -> None:
+        self.store = store
+        self._claims = claims
+        self._common = common
+        self._text_limit = text_limit
+
+    @property
+    def version(self) -> int:
+        """A number that grows whenever the answer to a lookup may have changed."""
+        return self._claims.version
+
+    # --- reading
+
+    def find(self, identities: Iterable[bytes]) -> StoredPage | None:
+        """Return the stored page with one of these *identities*, if any. One or two gets."""
+        for value in self.store.get_many([codec.identity_key(i) for i in identities]):
+            if value is not None and (page := self.page(codec.decode_number(value))):
+                return page
+        return None
+
+    def page(self, number: int) -> StoredPage | None:
+        """Return a page by its number, stored or pending."""
+        if number < 0:
+            return self._claims.pages.get(number)
+        (value,) = self.store.get_many([codec.page_key(number)])
+        return None if value is None else codec.decode_page(number, value)
+
+    def pages(self) -> Iterator[StoredPage]:
+        """Yield every stored page, owners and dropped duplicates, oldest first."""
+        for key, value in self.store.scan(*codec.PAGES):
+            yield codec.decode_page(codec.decode_number(key[1:]), value)
+
+    def text(self, number: int) -> list[str]:
+        """Return the kept paragraphs of a stored page; empty if none were kept."""
+        (value,) = self.store.get_many([codec.text_key(number)])
+        return [] if value is None else codec.decode_text(value)
+
+    def live_clauses(self, page: Page, own: StoredPage | None) -> dict[bytes, tuple[int, ...]]:
+        """Return the clauses of *page* that are not boilerplate, each with the numbers of other pages that hold it.
+
+        *own* is the stored page with the identity of *page*: no other page, and neither is a claim of that identity.
+        Cost: one get a clause.
+        """
+        hashes = list(page.fingerprint.weights)
+        mine = {number for i in page.identities for number in self._claims.identities.get(i, ())}
+        if own is not None:
+            mine.add(own.number)
+        live = {}
+        for clause_hash, value in zip(hashes, self.store.get_many([codec.clause_key(h) for h in hashes]), strict=True):
+            holders = codec.decode_postings(value) if value else ()
+            if clause_hash in self._claims.postings:
+                holders += tuple(self._claims.postings[clause_hash])
+            if mine:
+                holders = tuple(n for n in holders if n not in mine)
+            if len(holders) <= self._common:
+                live[clause_hash] = holders
+        return live
+
+    def matches(self, fingerprint: Fingerprint, live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
+        """Yield the pages that hold some of the *live* clauses, the one that covers most of their weight first.
+
+        Of equals, a stored page comes before a pending one and an older before a younger. Cost: one get a match taken.
+        """
+        total = sum(fingerprint.weights[h] for h in live)
+        covered: defaultdict[int, int] = defaultdict(int)
+        for clause_hash, holders in live.items():
+            for number in holders:
+                covered[number] += fingerprint.weights[clause_hash]
+        for number in sorted(covered, key=lambda n: (-covered[n], n < 0, abs(n))):
+            if (owner := self.page(number)) is not None:
+                yield Match(owner, covered[number] / total, owner.hashes & fingerprint.weights.keys())
+
+    # --- claims
+
+    def hold(self, page: Page) -> StoredPage:
+        """Open a claim: *page* owns its text from now on, in memory. Returns it under its pending number."""
+        return self._claims.add(page)
+
+    def release(self, number: int) -> None:
+        """End the claim *number*: its text is nobody's again."""
+        self._claims.remove(number)
+
+    def keep(self, page: Page) -> StoredPage:
+        """Store *page* as an owner; what its identity held before is superseded in the same batch."""
+        return self._write(page)
+
+    def remember_duplicate(self, page: Page, match: Match) -> StoredPage:
+        """Store that *page* was dropped in favour of ``match.owner``: no postings, so it can never own."""
+        return self._write(page, match)
+
+    # --- writing
+
+    def _write(self, page: Page, match: Match | None = None) -> StoredPage:
+        own = self.find(page.identities)
+        number = own.number if own else self._next_number()
+        stored = _stored(number, page, match)
+        held_before = own.hashes if own and own.owner is None else frozenset()
+        holds_now = stored.hashes if match is None else frozenset()
+        puts, deletes = self._posting_changes(number, held_before - holds_now, holds_now - held_before)
+        puts.append((codec.page_key(number), codec.encode_page(stored)))
+        puts += [(codec.identity_key(i), codec.encode_number(number)) for i in stored.identities]
+        if own:
+            deletes += [codec.identity_key(i) for i in own.identities if i not in stored.identities]
+        else:
+            puts.append((codec.NEXT_NUMBER_KEY, codec.encode_number(number + 1)))
+        if self._text_limit:
+            puts.append((codec.text_key(number), codec.encode_text(page.paragraphs, self._text_limit)))
+        self.store.write(puts, deletes)
+        self._claims.version += 1
+        return stored
+
+    def _next_number(self) -> int:
+        (value,) = self.store.get_many([codec.NEXT_NUMBER_KEY])
+        return 1 if value is None else codec.decode_number(value)
+
+    def _posting_changes(
+        self, number: int, removed: frozenset[bytes], added: frozenset[bytes]
+    ) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
+        puts: list[tuple[bytes, bytes]] = []
+        deletes: list[bytes] = []
+        hashes = [*removed, *added]
+        keys = [codec.clause_key(h) for h in hashes]
+        for clause_hash, key, value in zip(hashes, keys, self.store.get_many(keys), strict=True):
+            holders = codec.decode_postings(value) if value else ()
+            if clause_hash in removed:
+                kept = tuple(n for n in holders if n != number)
+                if kept:
+                    puts.append((key, codec.encode_postings(kept)))
+                else:
+                    deletes.append(key)
+            elif len(holders) <= self._common:
+                puts.append((key, codec.encode_postings((*holders, number))))
+        return puts, deletes
+
+
+def _stored(number: int, page: Page, match: Match | None = None) -> StoredPage:
+    stored = StoredPage(
+        number=number,
+        url=page.url,
+        identities=page.identities,
+        digest=page.fingerprint.digest,
+        hashes=frozenset(page.fingerprint.weights),
+        skeletons=frozenset(page.fingerprint.skeletons.values()),
+        run=page.run,
+        time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        source=page.source,
+    )
+    if match is None:
+        return stored
+    return dataclasses.replace(
+        stored, owner=match.owner.number, owner_digest=match.owner.digest, score=round(match.score, 4)
+    )
+
+
+_open_claims: WeakKeyDictionary[Medium, OpenClaims] = WeakKeyDictionary()
+
+
+def index_of(store: OpenStore, *, common: int, text_limit: int) -> Index:
+    """Return an index of *store*; those of one process that share the store share their open claims."""
+    claims = _open_claims.setdefault(store.medium, OpenClaims())
+    return Index(store, claims, common=common, text_limit=text_limit)

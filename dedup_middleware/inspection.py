@@ -1,0 +1,215 @@
+"""What the commands show: records, sums, and the explanation of one page.
+
+Law of this file: it reads records and closed stores, changes nothing, and returns plain data beside its text form.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from dedup_middleware.errors import RecordsError, StoreLockedError
+from dedup_middleware.evidence import marked_sentences
+from dedup_middleware.fingerprints import SCHEME, ClauseFingerprinter
+from dedup_middleware.identity import url_identity
+from dedup_middleware.index import Index, index_of
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.records import Record, read_records
+from dedup_middleware.stores import open_store, store_exists
+from dedup_middleware.text import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dedup_middleware.config import Config
+    from dedup_middleware.model import StoredPage
+    from dedup_middleware.stores import OpenStore
+
+_SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
+_LISTED = 10
+
+
+def records(config: Config, *, follow: bool = False) -> Iterator[Record]:
+    """Yield the records of the configured log, oldest first."""
+    if config.log is None:
+        raise RecordsError("DEDUP_LOG is empty, so no records were kept; set it to a path, or leave it out")
+    return read_records(config.log, follow=follow)
+
+
+def wanted(record: Record, *, host: str | None, min_score: float, everything: bool) -> bool:
+    """Tell whether *record* passes the filters of ``scrapy dedup log``."""
+    if host and record.host != host.lower() and not record.host.endswith("." + host.lower()):
+        return False
+    if (record.score or 0.0) < min_score:
+        return False
+    return everything or record.verdict in _SHOWN
+
+
+def record_text(record: Record) -> str:
+    """Return *record* for a person: a line, and its first evidence below."""
+    score = f"{record.score:>4.0%}" if record.score is not None else "    "
+    text = f"{record.time[:19]}  {record.verdict:<9} {record.outcome:<10} {score}  {one_line(record.url)}"
+    if record.owner_url:
+        text += f"\n    repeats {one_line(record.owner_url)}"
+    if record.reason:
+        text += f"\n    because: {one_line(record.reason)}"
+    return text + "".join(f"\n    | {one_line(sentence)}" for sentence in record.evidence[:2])
+
+
+def stats(config: Config) -> dict[str, Any]:
+    """Return the sums of the log and of the store; of a store in use, only that it is."""
+    summary: dict[str, Any] = {"store": config.store, "log": None if config.log is None else str(config.log)}
+    summary |= _store_sums(config)
+    verdicts: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
+    pairs: Counter[str] = Counter()
+    dropped = 0
+    if config.log is not None and config.log.exists():
+        for record in records(config):
+            verdicts[record.verdict] += 1
+            outcomes[record.outcome] += 1
+            dropped += record.items_dropped
+            if record.verdict == VerdictKind.DUPLICATE.value:
+                pairs[f"{record.host} repeats {_host(record.owner_url)}"] += 1
+    return summary | {
+        "verdicts": dict(verdicts.most_common()),
+        "outcomes": dict(outcomes.most_common()),
+        "items_dropped": dropped,
+        "hosts": dict(pairs.most_common(_LISTED)),
+    }
+
+
+def _store_sums(config: Config) -> dict[str, Any]:
+    if not store_exists(config.store):
+        return {"state": "absent"}
+    try:
+        store = _open(config)
+    except StoreLockedError:
+        return {"state": "in use by a running crawl"}
+    try:
+        owners = duplicates = 0
+        for page in _index(config, store).pages():
+            owners += page.owner is None
+            duplicates += page.owner is not None
+    finally:
+        store.close()
+    return {"state": "closed", "created": store.header.created, "owners": owners, "duplicates": duplicates}
+
+
+def stats_text(sums: dict[str, Any]) -> str:
+    """Return what :func:`stats` found for a person."""
+    lines = [f"store       {sums['store']}", f"            {sums['state']}"]
+    if "owners" in sums:
+        lines.append(f"            created {sums['created']}, {sums['owners']} owners, {sums['duplicates']} duplicates")
+    lines.append(f"log         {sums['log']}")
+    for title, name in (("verdicts", "verdicts"), ("outcomes", "outcomes"), ("hosts", "hosts")):
+        for position, (key, value) in enumerate(sums[name].items()):
+            lines.append(f"{title if position == 0 else '':<11} {value:>7}  {key}")
+    lines.append(f"items dropped {sums['items_dropped']:>5}")
+    return "\n".join(lines)
+
+
+def explain(config: Config, url: str) -> dict[str, Any]:
+    """Return all that is known of *url*, from the store and from the log; :class:`RecordsError` if that is nothing."""
+    last = _last_record(config, url)
+    explanation: dict[str, Any] = {"url": url, "record": None if last is None else last.as_dict()}
+    try:
+        explanation["stored"] = _stored(config, url)
+        explanation["note"] = ""
+    except StoreLockedError as error:
+        explanation["stored"] = None
+        explanation["note"] = f"{error}; until then this is what the log says"
+    if last is None and explanation["stored"] is None:
+        raise RecordsError(
+            f"nothing is known of {url}: neither the store {config.store} nor the log {config.log} names it"
+            + (f" ({explanation['note']})" if explanation["note"] else "; a page that gave no item is not kept")
+        )
+    return explanation
+
+
+def _stored(config: Config, url: str) -> dict[str, Any] | None:
+    if not store_exists(config.store):
+        return None
+    store = _open(config)
+    try:
+        index = _index(config, store)
+        page = index.find([url_identity(url)])
+        return None if page is None else _page_details(index, page, ClauseFingerprinter(store.header.key))
+    finally:
+        store.close()
+
+
+def _page_details(index: Index, page: StoredPage, fingerprint: ClauseFingerprinter) -> dict[str, Any]:
+    owner = None if page.owner is None else index.page(page.owner)
+    held = page.hashes if owner is None else owner.hashes
+    text = index.text(page.number)
+    return {
+        "kind": "owner" if page.owner is None else "duplicate",
+        "since": page.time,
+        "run": page.run,
+        "clauses": len(page.hashes),
+        "owner_url": owner.url if owner else None,
+        "score": page.score if page.owner is not None else None,
+        "sentences": [
+            {"text": s.text, "share": None if s.share is None else round(s.share, 4)}
+            for s in marked_sentences(text, held, fingerprint.hash)
+        ],
+        "repeated_by": [p.url for p in index.pages() if p.owner == page.number] if page.owner is None else [],
+    }
+
+
+def explanation_text(explanation: dict[str, Any]) -> str:
+    """Return what :func:`explain` found for a person, sentence by sentence."""
+    stored, record = explanation["stored"], explanation["record"]
+    lines = [one_line(explanation["url"])]
+    if explanation["note"]:
+        lines.append(f"  ({explanation['note']})")
+    if record is not None:
+        lines += ["", "the last record:", *record_text(Record(**record)).splitlines()]
+    if stored is not None:
+        lines += ["", *_stored_lines(stored)]
+    return "\n".join(lines)
+
+
+def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
+    sentences = stored["sentences"]
+    if stored["kind"] == "duplicate":
+        yield f"stored {stored['since']} as a duplicate: {stored['score']:.0%} of its text is in"
+        yield f"  {one_line(stored['owner_url'] or 'a page that is not stored any more')}"
+        yield "sentence by sentence ('=' repeated, '+' not, ' ' too short to tell):"
+        for sentence in sentences:
+            share = sentence["share"]
+            yield f"  {' ' if share is None else '=' if share >= 0.5 else '+'} {one_line(sentence['text'])}"  # noqa: PLR2004
+    else:
+        repeats = len(stored["repeated_by"])
+        yield f"stored {stored['since']} as an owner of {stored['clauses']} clauses; repeated by {repeats}:"
+        yield from (f"  {one_line(url)}" for url in stored["repeated_by"][:_LISTED])
+        yield "its text:"
+        yield from (f"    {one_line(sentence['text'])}" for sentence in sentences)
+    if not sentences:
+        yield "  (no text was kept: DEDUP_TEXT_LIMIT is 0)"
+
+
+def _last_record(config: Config, url: str) -> Record | None:
+    last = None
+    if config.log is not None and config.log.exists():
+        for record in records(config):
+            if record.url == url:
+                last = record
+    return last
+
+
+def _open(config: Config) -> OpenStore:
+    return open_store(config.store, fingerprint_scheme=SCHEME)
+
+
+def _index(config: Config, store: OpenStore) -> Index:
+    return index_of(store, common=config.common_clause, text_limit=config.text_limit)
+
+
+def _host(url: str | None) -> str:
+    try:
+        return urlsplit(url or "").hostname or "?"
+    except ValueError:
+        return "?"

@@ -1,0 +1,55 @@
+"""Items of any type, as texts and with a tag.
+
+Law of this file: itemadapter is the only way to an item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from itemadapter import ItemAdapter
+
+if TYPE_CHECKING:
+    from dedup_middleware.model import Verdict
+
+TAG_FIELD = "dedup"
+
+
+def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
+    """Return the texts in *item*, nested ones too; of *fields* only, where they are named. Addresses are no text."""
+    if not ItemAdapter.is_item(item):
+        return []
+    adapter = ItemAdapter(item)
+    names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
+    return [text for name in names for text in _texts(adapter[name]) if not text.startswith(("http://", "https://"))]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield the texts in *value* without recursion, for an item may nest deeper than the stack."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            yield value
+        elif ItemAdapter.is_item(value):
+            waiting.extend(reversed([*ItemAdapter(value).values()]))
+        elif isinstance(value, Mapping):
+            waiting.extend(reversed([*value.values()]))
+        elif isinstance(value, (list, tuple)):
+            waiting.extend(reversed(value))
+
+
+def tag_item(item: Any, verdict: Verdict) -> bool:
+    """Put ``{owner_url, score, verdict}`` on *item* under ``dedup``; tell whether its type allows that."""
+    match = verdict.match
+    tag = {
+        "owner_url": match.owner.url if match else None,
+        "score": round(match.score, 4) if match else None,
+        "verdict": verdict.kind.value,
+    }
+    try:
+        ItemAdapter(item)[TAG_FIELD] = tag
+    except (KeyError, TypeError, AttributeError, ValueError):
+        return False
+    return True

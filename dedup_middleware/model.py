@@ -1,0 +1,119 @@
+"""The nouns of the product, as frozen types.
+
+Law of this file: no I/O, no algorithm; every other room may import it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Action(str, Enum):
+    """What is done with the items of a duplicate."""
+
+    DROP = "drop"
+    TAG = "tag"
+    DRY_RUN = "dry-run"
+
+
+class Scope(str, Enum):
+    """Which owners may drop a page: those of this crawl, or all in the store."""
+
+    CRAWL = "crawl"
+    STORE = "store"
+
+
+class VerdictKind(str, Enum):
+    """What was decided about a page."""
+
+    NEW = "new"
+    SAME = "same"
+    """The page itself, unchanged, is in the store: delivered."""
+    DUPLICATE = "duplicate"
+    RELATED = "related"
+    """It repeats a part of a stored page, too little to be a duplicate: delivered."""
+    UNJUDGED = "unjudged"
+    """Nothing could be decided, for a reason that the verdict names: delivered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What is kept of a page's text: a weighted set of clause hashes."""
+
+    weights: Mapping[bytes, int]
+    """Clause hash (8 bytes) -> weight of the clause in letters, in reading order."""
+    skeletons: Mapping[bytes, bytes]
+    """Clause hash -> hash (4 bytes) of the clause without its digits, for clauses that have digits."""
+    digest: bytes
+    """16 bytes that change whenever a clause does."""
+
+    @property
+    def weight(self) -> int:
+        """The weight of all clauses, in letters."""
+        return sum(self.weights.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A fetched response, or an item of one, as the core sees it."""
+
+    url: str
+    identities: tuple[bytes, ...]
+    """16 bytes each; a stored page that shares one is this page itself, at an earlier time."""
+    fingerprint: Fingerprint
+    paragraphs: tuple[str, ...]
+    run: str
+    """The crawl that fetched it."""
+    source: bytes = b""
+    """For an item, 16 bytes of the request it came from: items of one request are never compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPage:
+    """What the store knows of a page: an owner of its text, or a duplicate that was dropped."""
+
+    number: int
+    """Positive once stored; negative while its claim is pending."""
+    url: str
+    identities: tuple[bytes, ...]
+    digest: bytes
+    hashes: frozenset[bytes]
+    skeletons: frozenset[bytes]
+    run: str
+    time: str
+    source: bytes = b""
+    owner: int | None = None
+    """The number of the page that this one repeats; ``None`` for an owner."""
+    owner_digest: bytes = b""
+    score: float = 0.0
+
+    @property
+    def pending(self) -> bool:
+        """Whether the claim of this page is still open."""
+        return self.number < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The best stored page for a new one."""
+
+    owner: StoredPage
+    score: float
+    """Share of the new page's live text that the owner already holds, 0-1."""
+    shared: frozenset[bytes] = field(repr=False)
+    """Hashes of the clauses that the owner already holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided about a page, and why."""
+
+    kind: VerdictKind
+    match: Match | None = None
+    reason: str = ""
+    """Why a page is unjudged, or why a match did not make it a duplicate; else empty."""

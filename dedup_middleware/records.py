@@ -1,0 +1,130 @@
+"""Records: one JSON line for every verdict that is not "new".
+
+Law of this file: the only home of the log's format. A line is pure ASCII and holds one record, whatever a title holds.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from dedup_middleware.errors import RecordsError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+#: Evidence in a record: enough to see at a glance why; `scrapy dedup explain` shows every sentence.
+EVIDENCE_SENTENCES = 5
+EVIDENCE_CHARACTERS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was decided about one page, and what came of it."""
+
+    time: str
+    """UTC, ISO 8601."""
+    spider: str
+    run: str
+    url: str
+    verdict: str
+    outcome: str
+    """``delivered``, ``dropped``, ``tagged``, ``would-drop``, or ``links-last`` for a duplicate without items."""
+    owner_url: str | None = None
+    owner_run: str | None = None
+    """The crawl that delivered the owner; another than ``run`` when the owner is of an earlier crawl."""
+    score: float | None = None
+    """Share of the page's live text that the owner already holds, 0-1."""
+    reason: str = ""
+    evidence: list[str] = field(default_factory=list)
+    """Repeated sentences, at most five, as this page wrote them."""
+    items_dropped: int = 0
+    items_delivered: int = 0
+
+    @property
+    def host(self) -> str:
+        """The host of ``url``, without port; empty for a URL that has none."""
+        try:
+            return urlsplit(self.url).hostname or ""
+        except ValueError:
+            return ""
+
+    def to_line(self) -> str:
+        """Return the record as one line of JSON, ASCII only, without its line end."""
+        return json.dumps(self.as_dict())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return asdict(self)
+
+
+class RecordLog:
+    """Append records to a file, each at once, so that a reader may follow."""
+
+    def __init__(self, path: Path) -> None:
+        """Open *path* for appending, with its folders; :class:`RecordsError` if that cannot be done."""
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("a", encoding="ascii", newline="\n")
+        except OSError as error:
+            raise RecordsError(
+                f"DEDUP_LOG {path} cannot be written ({error.strerror}); give another path or make its folder writable"
+            ) from error
+
+    def append(self, record: Record) -> None:
+        """Write one line; :class:`RecordsError` if the medium fails."""
+        try:
+            self._file.write(record.to_line() + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise RecordsError(
+                f"DEDUP_LOG {self.path} cannot be written ({error.strerror}); make room on its disk"
+            ) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        try:
+            self._file.close()
+        except OSError as error:
+            raise RecordsError(f"DEDUP_LOG {self.path} could not be closed ({error.strerror})") from error
+
+
+def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] | None = None) -> Iterator[Record]:
+    """Yield the records of a log, oldest first; lines that hold none (a torn last line) are passed over.
+
+    With *follow*, never end: at the end of the file call *idle* (default: sleep a quarter of a second) and look again.
+    """
+    idle = idle or (lambda: time.sleep(0.25))
+    try:
+        with path.open(encoding="utf8", errors="replace") as file:
+            torn = ""
+            while True:
+                line = file.readline()
+                if line.endswith("\n"):
+                    if (record := _parse(torn + line)) is not None:
+                        yield record
+                    torn = ""
+                elif follow:
+                    torn += line
+                    idle()
+                else:
+                    return
+    except FileNotFoundError:
+        raise RecordsError(
+            f"there is no log at {path}; crawl first, or name it: -s DEDUP_LOG=PATH, or --spider NAME"
+        ) from None
+    except OSError as error:
+        raise RecordsError(f"the log {path} cannot be read ({error.strerror})") from error
+
+
+def _parse(line: str) -> Record | None:
+    try:
+        fields: dict[str, Any] = json.loads(line)
+        return Record(**{k: v for k, v in fields.items() if k in Record.__slots__})
+    except (ValueError, TypeError, AttributeError):
+        return None

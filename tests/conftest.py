@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from crawling import Outcome, order, run_order
+from local_site import Site
+
+
+@pytest.fixture
+def site():
+    site = Site()
+    yield site
+    site.close()
+
+
+@pytest.fixture
+def crawl(tmp_path):
+    """Run a crawl in a folder of its own: ``crawl("strangers.Articles", urls=…, settings=…)``."""
+    numbers = itertools.count(1)
+
+    def run(spider: str, *, folder: str | None = None, timeout: float = 60, **kwargs) -> Outcome:
+        path = tmp_path / (folder or f"crawl{next(numbers)}")
+        return run_order(path, order(path, spider, **kwargs), timeout=timeout)
+
+    return run

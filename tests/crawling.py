@@ -1,0 +1,182 @@
+"""Run a stranger's project against a test site and read what its user would see."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+HERE = Path(__file__).parent
+
+#: Which reactor the crawls of the suite run on: asyncio (Scrapy's default), default (Twisted's own) or reactorless.
+REACTOR = os.environ.get("CRAWL_REACTOR", "asyncio")
+
+#: What a crawl leaves for the tests.
+RESULTS = ("items.jsonl", "dropped.jsonl", "stats.jsonl", "log.txt", "records.jsonl")
+
+
+@dataclass
+class Outcome:
+    """What came of a crawl."""
+
+    folder: Path
+    exit_status: int
+    stderr: str
+
+    def lines(self, name: str) -> list[dict[str, Any]]:
+        path = self.folder / name
+        return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()] if path.exists() else []
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """Items that left the user's pipelines."""
+        return self.lines("items.jsonl")
+
+    @property
+    def dropped(self) -> list[dict[str, Any]]:
+        """Items of the ``item_dropped`` signal, with the exception as ``why`` and ``type``."""
+        return self.lines("dropped.jsonl")
+
+    @property
+    def delivered(self) -> list[str]:
+        """URLs of the items that left the user's pipelines, in order."""
+        return [item["url"] for item in self.items]
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Stats of the last crawl; of several in one process, those of the last one named."""
+        return self.lines("stats.jsonl")[-1]
+
+    @property
+    def log(self) -> str:
+        return (self.folder / "log.txt").read_text(encoding="utf8")
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        return self.lines("records.jsonl")
+
+    def record(self, url: str) -> dict[str, Any]:
+        """Return the one record of *url*; that a page is unjudged does not count where its items are judged."""
+        records = [r for r in self.records if r["url"] == url]
+        (found,) = [r for r in records if len(records) == 1 or r["verdict"] != "unjudged"]
+        return found
+
+    @property
+    def verdicts(self) -> dict[str, tuple[str, str]]:
+        """URL -> verdict and outcome, of the last record of each."""
+        return {r["url"]: (r["verdict"], r["outcome"]) for r in self.records}
+
+    @property
+    def drop_lines(self) -> list[str]:
+        return [line for line in self.log.splitlines() if "Dropped:" in line]
+
+    @property
+    def problems(self) -> list[str]:
+        """Lines of the log that no user wants to see, but for Scrapy's own word on its reactorless mode."""
+        bad = ("] WARNING", "] ERROR", "] CRITICAL")
+        notice = "DownloadHandler is experimental"
+        return [line for line in self.log.splitlines() if any(b in line for b in bad) and notice not in line]
+
+
+def order(
+    folder: Path,
+    spider: str,
+    *,
+    settings: dict[str, Any] | None = None,
+    plugin: bool = True,
+    reactor: str | None = None,
+    runs: list[dict[str, Any]] | None = None,
+    afresh: bool = False,
+    **args: Any,
+) -> list[str]:
+    """Write the order of a crawl into *folder* and return the command that carries it out.
+
+    *afresh* removes what earlier crawls in the folder gave, but not their store, cache or JOBDIR.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if afresh:
+        for name in RESULTS:
+            (folder / name).unlink(missing_ok=True)
+    base: dict[str, Any] = {}
+    if plugin:
+        base = {
+            "ADDONS": {"dedup_middleware.Addon": 500},
+            "DEDUP_STORE": f"leveldb:{folder / 'store'}",
+            "DEDUP_LOG": str(folder / "records.jsonl"),
+        }
+    path = folder / "order.json"
+    path.write_text(
+        json.dumps(
+            {
+                "out": str(folder),
+                "settings": base | (settings or {}),
+                "reactor": reactor or REACTOR,
+                "runs": runs or [{"spider": spider, "args": args}],
+            }
+        ),
+        encoding="utf8",
+    )
+    return [sys.executable, str(HERE / "stranger.py"), str(path)]
+
+
+def run_order(folder: Path, command: list[str], *, timeout: float = 60) -> Outcome:
+    """Carry out an order and return what came of it."""
+    done = subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=timeout, check=False
+    )
+    return Outcome(folder, done.returncode, done.stderr)
+
+
+def run_scrapy(folder: Path, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Run ``scrapy ARGUMENTS`` in the project whose order is in *folder*: same settings, same store, same log."""
+    wanted = json.loads((folder / "order.json").read_text(encoding="utf8"))["settings"]
+    (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf8")
+    lines = [f"{name} = {value!r}\n" for name, value in wanted.items()]
+    (folder / "project.py").write_text("".join(lines), encoding="utf8")
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", *arguments],
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a stranger's process: it finds these files and the package."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)])}
+
+
+class Running:
+    """A crawl under way; use it as a context manager, so that no process outlives its test."""
+
+    def __init__(self, folder: Path, command: list[str]) -> None:
+        self.folder = folder
+        self._process = subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True)
+
+    def interrupt(self) -> None:
+        """Do what Ctrl-C does, once."""
+        self._process.send_signal(signal.SIGINT)
+
+    def wait(self, timeout: float = 60) -> Outcome:
+        """Return what came of it, once it has ended."""
+        _, stderr = self._process.communicate(timeout=timeout)
+        return Outcome(self.folder, self._process.returncode, stderr)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.communicate()

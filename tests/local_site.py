@@ -1,0 +1,112 @@
+"""A small web server on loopback whose pages a test writes."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+
+@dataclass
+class Answer:
+    """What the server says to one request."""
+
+    body: str | bytes = ""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+    hold: threading.Event | None = None
+    """Answer only once this is set."""
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 512
+    """Hundreds of connections may come at once; with fewer places the kernel makes some of them wait a second."""
+
+
+class Site:
+    """Pages by (host number, path), on 127.0.0.1, 127.0.0.2 …, all on one port.
+
+    A page may be a list of answers: the first request gets the first one, and so on; the last one stays.
+    """
+
+    def __init__(self, hosts: int = 3) -> None:
+        self.pages: dict[tuple[int, str], list[Answer]] = {}
+        self.requests: list[tuple[str, str, str]] = []
+        """(method, host, path with query), in the order in which they came."""
+        self._seen: Counter[tuple[int, str]] = Counter()
+        self._servers: list[_Server] = []
+        self.port = 0
+        for number in range(hosts):
+            server = _Server((f"127.0.0.{number + 1}", self.port), self._handler(number))
+            self.port = server.server_address[1]
+            self._servers.append(server)
+            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def url(self, path: str, host: int = 0) -> str:
+        return f"http://127.0.0.{host + 1}:{self.port}{path}"
+
+    def add(self, path: str, *answers: Answer | str, host: int = 0) -> str:
+        """Serve *answers* at *path* and return its URL."""
+        self.pages[host, path] = [a if isinstance(a, Answer) else Answer(a) for a in answers]
+        return self.url(path, host)
+
+    def paths(self) -> list[str]:
+        """Return the paths asked for, in order, without robots.txt."""
+        return [path for _, _, path in self.requests if path != "/robots.txt"]
+
+    def close(self) -> None:
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
+
+    def answer(self, host: int, method: str, target: str) -> Answer:
+        self.requests.append((method, f"127.0.0.{host + 1}", target))
+        for key in ((host, target), (host, urlsplit(target).path)):
+            if key in self.pages:
+                answers = self.pages[key]
+                position = min(self._seen[key], len(answers) - 1)
+                self._seen[key] += 1
+                return answers[position]
+        return Answer("not here", 404)
+
+    def _handler(self, host: int) -> type[http.server.BaseHTTPRequestHandler]:
+        site = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                target = self.path + (f" {self.rfile.read(length).decode()}" if length else "")
+                answer = site.answer(host, self.command, target)
+                if answer.hold is not None:
+                    answer.hold.wait(20)
+                body = answer.body.encode() if isinstance(answer.body, str) else answer.body
+                with contextlib.suppress(ConnectionError):
+                    self.send_response(answer.status)
+                    for name, value in ({"Content-Type": "text/html; charset=utf-8"} | answer.headers).items():
+                        self.send_header(name, value)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            do_POST = do_GET
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        return Handler
+
+
+def wait_until(condition: object, seconds: float = 20) -> None:
+    """Return once ``condition()`` is true; AssertionError after *seconds*."""
+    deadline = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        if time.monotonic() > deadline:
+            raise AssertionError("it did not happen in time")
+        time.sleep(0.01)

@@ -1,0 +1,124 @@
+"""What a user of the one ADDONS line sees of a crawl."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from prose import article, blog, story, zh_story
+
+
+@pytest.mark.parametrize("tell", [story, zh_story])
+def test_a_repost_is_dropped_natively_with_its_owner_and_evidence(site, crawl, tell):
+    text = tell(1)
+    first = site.add("/first", article("First", text))
+    other = site.add("/other", article("Other", tell(2)))
+    repost = site.add("/repost", blog("Repost", text), host=1)
+    outcome = crawl("strangers.OneByOne", urls=f"{first},{other},{repost}")
+
+    assert [i["url"] for i in outcome.items] == [first, other]
+    (dropped,) = outcome.dropped
+    assert dropped["url"] == repost
+    assert dropped["type"] == "DuplicateItem"
+    (line,) = outcome.drop_lines
+    assert f"[scrapy.core.scraper] INFO: Dropped: {repost} repeats {first}: 100% of its text, such as" in line
+    record = outcome.record(repost)
+    assert (record["verdict"], record["outcome"], record["owner_url"]) == ("duplicate", "dropped", first)
+    assert record["score"] == 1.0
+    assert all(any(sentence in paragraph for paragraph in text) for sentence in record["evidence"])
+    assert record["evidence"]
+    assert outcome.stats["item_dropped_count"] == 1
+    assert outcome.stats["item_dropped_reasons_count/DuplicateItem"] == 1
+    assert outcome.stats["item_scraped_count"] == 2
+    assert outcome.stats["dedup/items/dropped"] == 1
+    assert f"Crawled (200) <GET {repost}> (referer: {other}) ['dedup: duplicate 100%']" in outcome.log
+    assert outcome.problems == []
+    assert outcome.exit_status == 0
+
+
+def test_links_of_a_duplicate_are_followed_last(site, crawl):
+    text = story(1)
+    urls = [
+        site.add("/first", article("First", text, links=("/from-first",))),
+        site.add("/repost", article("Repost", text, links=("/from-repost",))),
+        *(site.add(f"/other{n}", article(f"Other {n}", story(n))) for n in (2, 3, 4)),
+    ]
+    site.add("/from-first", article("F", story(5)))
+    site.add("/from-repost", article("R", story(6)))
+    settings = {"CONCURRENT_REQUESTS": 1}
+    crawl("strangers.Articles", urls=",".join(urls), settings=settings, plugin=False)
+    without = site.paths()
+    outcome = crawl("strangers.Articles", urls=",".join(urls), settings=settings)
+    with_plugin = site.paths()[len(without) :]
+
+    assert without.index("/from-first") < without.index("/from-repost") < without.index("/other4")
+    assert with_plugin.index("/from-first") < with_plugin.index("/other4")
+    assert with_plugin[-1] == "/from-repost"
+    assert outcome.stats["dedup/outlinks_last"] == 1
+    assert "R" in {i["title"] for i in outcome.items}
+
+
+def test_the_same_crawl_again_delivers_the_same(site, crawl):
+    text = story(1)
+    urls = [
+        site.add("/a", article("A", text)),
+        site.add("/b", blog("B", text)),
+        site.add("/c", article("C", story(2))),
+        site.add("/list", "<a class=next href=/c>c</a>"),
+    ]
+    first = crawl("strangers.OneByOne", urls=",".join(urls), folder="same")
+    delivered, records = [i["url"] for i in first.items], len(first.records)
+    again = crawl("strangers.OneByOne", urls=",".join(urls), folder="same")
+    assert [i["url"] for i in again.items] == delivered * 2
+    assert {r["url"]: r["verdict"] for r in again.records[records:]} == {
+        urls[0]: "same",
+        urls[1]: "duplicate",
+        urls[2]: "same",
+        urls[3]: "unjudged",
+    }
+
+
+def test_with_the_plugin_off_nothing_changes(site, crawl):
+    text = story(1)
+    urls = ",".join([site.add("/a", article("A", text)), site.add("/b", blog("B", text))])
+    without = crawl("strangers.OneByOne", urls=urls, plugin=False)
+    off = crawl("strangers.OneByOne", urls=urls, settings={"DEDUP_ENABLED": False})
+    assert without.items == off.items
+    assert off.dropped == []
+    assert not (off.folder / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("DEDUP_THRESHOLD", "0.3", "DEDUP_THRESHOLD = '0.3' is out of range"),
+        ("DEDUP_ACTION", "delete", "DEDUP_ACTION = 'delete' is not known; use one of 'drop', 'tag', 'dry-run'"),
+        ("DEDUP_STORE", "redis://:secret@db/0", "allowed are leveldb:PATH"),
+    ],
+)
+def test_a_bad_setting_ends_the_crawl_before_its_first_request(site, crawl, setting, value, said):
+    url = site.add("/a", article("A", story(1)))
+    feed_settings = {"FEEDS": {"feed.json": {"format": "json", "overwrite": True}}}
+    kept = crawl("strangers.Articles", urls=url, settings=feed_settings, folder="bad")
+    assert kept.exit_status == 0
+    before = (kept.folder / "feed.json").read_text()
+    requests = len(site.requests)
+    (kept.folder / "log.txt").unlink()
+
+    outcome = crawl("strangers.Articles", urls=url, settings={setting: value, **feed_settings}, folder="bad")
+    assert outcome.exit_status == 1
+    assert len(site.requests) == requests
+    (problem,) = [line for line in outcome.problems if "dedup" in line]
+    assert said in problem
+    assert "secret" not in outcome.log.split("Overridden settings")[-1].split("Enabled")[-1]
+    assert "Traceback" not in outcome.log + outcome.stderr
+    assert (kept.folder / "feed.json").read_text() == before
+
+
+def test_one_line_a_record_whatever_a_title_holds(site, crawl):
+    text = story(1)
+    urls = [site.add("/a", article("A", text)), site.add("/b\u2028?x=%0A", article("T\n\u2028\x85", text))]
+    outcome = crawl("strangers.OneByOne", urls=",".join(urls))
+    raw = (outcome.folder / "records.jsonl").read_bytes()
+    assert raw.isascii()
+    assert all(json.loads(line)["verdict"] for line in raw.splitlines())
