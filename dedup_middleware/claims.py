@@ -13,6 +13,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from dedup_middleware.errors import DedupError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -80,9 +82,6 @@ class Claim:
         self.state = state
         try:
             self._settle(self, state)
-        except BaseException:
-            self.state = ClaimState.VOID
-            raise
         finally:
             waiters, self._waiters = self._waiters, []
             for waiter in waiters:
@@ -92,10 +91,14 @@ class Claim:
 class Claims:
     """The open claims of one crawl."""
 
-    def __init__(self, index: Index, on_settled: Callable[[Claim], None]) -> None:
-        """Keep the claims of *index*; *on_settled* hears of each one that ends."""
+    def __init__(
+        self, index: Index, on_settled: Callable[[Claim], None], on_failure: Callable[[DedupError], None]
+    ) -> None:
+        """Keep the claims of *index*; *on_settled* hears of each one that ends, *on_failure* of a store that failed."""
         self._index = index
         self._on_settled = on_settled
+        # An exception would reach whoever ended the claim: in Scrapy a signal handler, which only logs it.
+        self._on_failure = on_failure
         self._open: dict[int, Claim] = {}
 
     def open(self, page: Page, own: StoredPage | None = None) -> Claim:
@@ -123,5 +126,8 @@ class Claims:
                 self._index.release(number)
             if state is ClaimState.CONFIRMED:
                 self._index.keep(claim.page)
+        except DedupError as error:
+            claim.state = ClaimState.VOID
+            self._on_failure(error)
         finally:
             self._on_settled(claim)

@@ -21,6 +21,7 @@ from dedup_middleware.model import StoredPage
 #: Five bytes count a million million pages; eight would make posting lists, the bulk of a store, half as large again.
 _NUMBER_BYTES = 5
 _SKELETON_BYTES = 4
+_REMEDY = "restore a backup or start anew: scrapy dedup reset"
 
 NEXT_NUMBER_KEY = b"n"
 PAGES = (b"p", b"q")
@@ -64,6 +65,8 @@ def encode_postings(numbers: tuple[int, ...]) -> bytes:
 
 def decode_postings(value: bytes) -> tuple[int, ...]:
     """Return the page numbers of a posting list."""
+    if len(value) % _NUMBER_BYTES:
+        raise StoreCorruptError(f"a posting list in the store is {len(value)} bytes long; {_REMEDY}")
     return tuple(decode_number(value[i : i + _NUMBER_BYTES]) for i in range(0, len(value), _NUMBER_BYTES))
 
 
@@ -90,6 +93,8 @@ def decode_page(number: int, value: bytes) -> StoredPage:
         head_bytes, _, body = value.partition(b"\n")
         head = json.loads(head_bytes)
         end = head["clauses"] * HASH_BYTES
+        if not 0 <= end <= len(body) or (len(body) - end) % _SKELETON_BYTES:
+            raise ValueError("it was cut")  # noqa: TRY301
         return StoredPage(
             number=number,
             url=head["url"],
@@ -105,9 +110,7 @@ def decode_page(number: int, value: bytes) -> StoredPage:
             score=head.get("score", 0.0),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise StoreCorruptError(
-            f"page {number} in the store cannot be read ({error}); restore a backup or start anew: scrapy dedup reset"
-        ) from error
+        raise StoreCorruptError(f"page {number} in the store cannot be read ({error}); {_REMEDY}") from error
 
 
 def encode_text(paragraphs: tuple[str, ...], limit: int) -> bytes:
@@ -118,4 +121,7 @@ def encode_text(paragraphs: tuple[str, ...], limit: int) -> bytes:
 
 def decode_text(value: bytes) -> list[str]:
     """Return the paragraphs that :func:`encode_text` packed."""
-    return zlib.decompress(value).decode("utf8", "surrogatepass").split("\n")
+    try:
+        return zlib.decompress(value).decode("utf8", "surrogatepass").split("\n")
+    except (zlib.error, UnicodeDecodeError) as error:
+        raise StoreCorruptError(f"a text in the store cannot be read ({error}); {_REMEDY}") from error

@@ -14,7 +14,7 @@ from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.conf import arglist_to_dict
 
 from dedup_middleware import inspection
-from dedup_middleware.config import Config, known_spiders
+from dedup_middleware.config import Config, known_spiders, names_its_own
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.stores import destroy_store
 
@@ -33,6 +33,8 @@ class Command(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
+        # Else argparse takes the --log of `reset` for an abbreviation of Scrapy's own --logfile.
+        parser.allow_abbrev = False
         commands = parser.add_subparsers(dest="dedup_command", title="Commands", prog="scrapy dedup")
         log = _add(commands, "log", "show what was dropped, with evidence")
         log.add_argument("--follow", action="store_true", help="go on showing records as a crawl writes them")
@@ -81,10 +83,10 @@ class Command(ScrapyCommand):
             if spider in loader.list():
                 loader.load(spider).update_settings(settings)
             return Config.from_settings(settings, spider)
-        if settings.get("DEDUP_STORE") or settings.get("DEDUP_LOG"):
-            return Config.from_settings(settings, "")
         known = known_spiders()
         if len(known) != 1:
+            if names_its_own(settings):
+                return Config.from_settings(settings, "")
             folder = "the data folder (.scrapy/dedup) of this project"
             raise ConfigError(
                 f"several spiders have a store in {folder}: {', '.join(known)}; name one: --spider NAME"

@@ -128,7 +128,7 @@ class PageOptions:
 
 def data_folder(spider_name: str) -> Path:
     """Return where the default store and log of a spider are. No spider name can lead out of the data folder."""
-    name = quote(spider_name, safe="")
+    name = quote(spider_name, safe="") or "%"
     return Path(data_path("dedup")) / (name if name.strip(".") else name.replace(".", "%2E"))
 
 
@@ -136,6 +136,11 @@ def known_spiders() -> list[str]:
     """Return the names of the spiders that have a store or a log in the data folder."""
     folder = Path(data_path("dedup"))
     return sorted(unquote(p.name) for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
+
+
+def names_its_own(settings: BaseSettings) -> bool:
+    """Tell whether a store or a log is named, so that no spider's own is needed."""
+    return bool(settings.get("DEDUP_STORE") or settings.get("DEDUP_LOG"))
 
 
 def default_store(spider_name: str) -> str:
@@ -172,7 +177,7 @@ def _log_path(value: object, spider_name: str) -> Path | None:
 def _number(name: str, value: object, wanted: str) -> float:
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if isinstance(value, bool) or not math.isfinite(number):
         raise ConfigError(f"{name} = {value!r} is no number; use {wanted}")
@@ -200,7 +205,7 @@ class _Reader:
         value = self.get(name)
         try:
             return self._settings.getbool(name, DEFAULTS[name])
-        except ValueError:
+        except (TypeError, ValueError):
             raise ConfigError(f"{name} = {value!r} is neither true nor false; use True or False") from None
 
     def text(self, name: str) -> str:

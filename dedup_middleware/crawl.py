@@ -11,12 +11,13 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.claims import Claims
 from dedup_middleware.detector import cover, has_other_numbers
 from dedup_middleware.errors import DedupError
 from dedup_middleware.evidence import repeated_sentences
+from dedup_middleware.items import item_texts, tag_item
 from dedup_middleware.model import Action, Page, Verdict, VerdictKind
 from dedup_middleware.records import EVIDENCE_CHARACTERS, EVIDENCE_SENTENCES, Record
 from dedup_middleware.text import one_line
@@ -50,6 +51,8 @@ class Case:
     claim: Claim | None = None
     has_output: bool = False
     """Whether the spider's output for it has begun to flow."""
+    finished: bool = False
+    """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
     repeated: list[str] | None = None
     """The repeated sentences, once they have been asked for."""
     items_dropped: int = 0
@@ -82,7 +85,7 @@ class Crawl:
         self.fingerprint = fingerprint
         self._spider = spider
         self._detector = detector
-        self._claims = Claims(detector.index, self._claim_settled)
+        self._claims = Claims(detector.index, self._claim_settled, self.fail)
         self._count = count
         self._on_failure = on_failure
         # Drops by the number of their owner, where the owner is another crawl's so far.
@@ -130,12 +133,12 @@ class Crawl:
         match = case.verdict.match
         return bool(case.is_duplicate and match and match.owner.pending)
 
-    def item_is_duplicate(self, case: Case, texts: list[str]) -> bool:
-        """Tell whether one item of a duplicate page, by its own *texts*, repeats the owner too."""
+    def item_is_duplicate(self, case: Case, item: Any) -> bool:
+        """Tell whether one *item* of a duplicate page, by its own text, repeats the owner too."""
         if case.verdict.match is None:
             return False
         owner = case.verdict.match.owner
-        fingerprint = self.fingerprint(texts)
+        fingerprint = self.fingerprint(item_texts(item))
         return cover(fingerprint.weights, owner) >= case.threshold and not has_other_numbers(fingerprint, owner)
 
     def evidence(self, case: Case) -> list[str]:
@@ -149,6 +152,22 @@ class Crawl:
 
     # --- ends
 
+    def deliver(self, case: Case, item: Any) -> None:
+        """Count *item* as delivered, and tag it where that is the action."""
+        case.items_delivered += 1
+        if case.claim is not None:
+            case.claim.item_yielded()
+        if case.action is Action.TAG:
+            if not tag_item(item, case.verdict):
+                self._count("items/tag_refused", 1)
+            elif case.is_duplicate:
+                self._count("items/tagged", 1)
+
+    def count_would_drop(self, items: int) -> None:
+        """Count *items* that a dry run delivers and `drop` would not."""
+        if items:
+            self._count("items/would_drop", items)
+
     def count_drop(self, case: Case) -> None:
         """Count an item of *case* that is dropped now."""
         case.items_dropped += 1
@@ -159,6 +178,9 @@ class Crawl:
 
     def finish(self, case: Case) -> None:
         """Count and record a case whose output has been seen to its end; store what was dropped, or would be."""
+        if case.finished:
+            return
+        case.finished = True
         kind = case.verdict.kind
         self._count("pages", 1)
         self._count(f"verdict/{kind.value}", 1)

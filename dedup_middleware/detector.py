@@ -41,13 +41,17 @@ class Detector:
     def judge(self, page: Page, *, threshold: float | None = None) -> Verdict:
         """Return what *page* is. Reads the store, changes nothing. About 40 gets for a news page."""
         threshold = self.threshold if threshold is None else threshold
-        own = self.index.find(page.identities)
-        if own is not None and own.digest == page.fingerprint.digest:
-            if own.owner is None and self._in_scope(own, page):
-                return Verdict(VerdictKind.SAME)
-            if (again := self._still_duplicate(page, own, threshold)) is not None:
+        owns = self.index.same(page.identities)
+        unchanged = [stored for stored in owns if stored.digest == page.fingerprint.digest]
+        if any(stored.owner is None and self._in_scope(stored, page) for stored in unchanged):
+            return Verdict(VerdictKind.SAME)
+        itself = {stored.number for stored in owns}
+        for stored in unchanged:
+            if stored.owner in itself:
+                continue
+            if (again := self._still_duplicate(page, stored, threshold)) is not None:
                 return again
-        live = self.index.live_clauses(page, own)
+        live = self.index.live_clauses(page, owns)
         if sum(page.fingerprint.weights[h] for h in live) < MIN_LIVE_WEIGHT:
             return Verdict(VerdictKind.UNJUDGED, reason=TOO_LITTLE_TEXT)
         return self._best(page, live, threshold)
@@ -83,7 +87,12 @@ class Detector:
         What is boilerplate changes as a store grows; a recrawl must not deliver other pages for that.
         """
         owner = self.index.page(own.owner) if own.owner is not None else None
-        if owner is None or owner.owner is not None or owner.digest != own.owner_digest or own.score < threshold:
+        if (
+            owner is None
+            or owner.owner is not None
+            or owner.digest != own.owner_digest
+            or own.score < round(threshold, 4)
+        ):
             return None
         if not self._in_scope(owner, page):
             return None

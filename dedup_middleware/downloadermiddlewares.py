@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import NotConfigured
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
@@ -46,10 +45,7 @@ class DedupDownloaderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = extension_of(crawler)
-        if extension is None:
-            raise NotConfigured
-        return cls(extension)
+        return cls(extension_of(crawler))
 
     async def process_response(self, request: Request, response: Response) -> Response:
         crawl = self._extension.crawl

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 import uuid
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
+from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
+from scrapy.http import Response
 
 from dedup_middleware.config import Config, unknown_settings
 from dedup_middleware.crawl import Crawl
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from typing_extensions import Self
 
     from dedup_middleware.claims import Claim
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
     from dedup_middleware.stores import OpenStore
 
 logger = logging.getLogger(__name__)
+
+#: The claim of the item that is in the pipelines. Scrapy runs the pipelines on an item and sends the signal of their
+#: outcome in one context; the signal alone does not tell, for a pipeline may return another object.
+item_claim: ContextVar[Claim | None] = ContextVar("item_claim", default=None)
 
 #: The reason a crawl is closed with when the plugin cannot start.
 CLOSE_REASON = "dedup_error"
@@ -48,9 +54,8 @@ class DedupExtension:
         self.crawler = crawler
         self.crawl: Crawl | None = None
         self.cases: WeakKeyDictionary[Response, Case] = WeakKeyDictionary()
-        # Items are often neither hashable nor weakly referable; both tables hold an item only while it is on its way.
-        self.item_sources: dict[int, tuple[Any, str, bytes]] = {}
-        self.item_claims: dict[int, tuple[Any, Claim]] = {}
+        self.item_sources: dict[int, tuple[Any, Case, bytes]] = {}
+        """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its request."""
         self._config: Config | None = None
         self._store: OpenStore | None = None
         self._error: DedupError | None = None
@@ -149,31 +154,26 @@ class DedupExtension:
 
     # --- items
 
-    def item_scraped(self, item: Any, response: Response | None) -> None:
+    def item_scraped(self, response: Response | None) -> None:
         if self.crawl is None:
             return
         self.count("items/delivered")
-        if (claim := self._item_claim(item)) is not None:
+        if (claim := self._claim(response)) is not None:
             claim.item_scraped()
-        elif (case := self._case(response)) is not None and case.claim is not None:
-            case.claim.item_scraped()
 
-    def item_failed(self, item: Any, response: Response | None) -> None:
-        if (claim := self._item_claim(item)) is not None:
+    def item_failed(self, response: Response | None) -> None:
+        if (claim := self._claim(response)) is not None:
             claim.item_failed()
-        elif (case := self._case(response)) is not None and case.claim is not None:
-            case.claim.item_failed()
 
-    def _case(self, response: object) -> Case | None:
+    def _claim(self, response: object) -> Claim | None:
+        """Return the claim that the item of a signal belongs to: its own, or that of its page."""
+        claim = item_claim.get()
+        if claim is not None:
+            item_claim.set(None)
+            return claim
         # The response of an item from an errback is a Failure, and of one from start() None: neither has a case.
-        try:
-            return self.cases.get(response)  # type: ignore[call-overload, no-any-return]
-        except TypeError:
-            return None
-
-    def _item_claim(self, item: Any) -> Claim | None:
-        entry = self.item_claims.pop(id(item), None)
-        return entry[1] if entry else None
+        case = self.cases.get(response) if isinstance(response, Response) else None
+        return None if case is None else case.claim
 
     # --- end
 
@@ -189,7 +189,6 @@ class DedupExtension:
             return
         self.crawl.close()
         self.cases.clear()
-        self.item_claims.clear()
         self.item_sources.clear()
         if self._store is not None:
             try:
@@ -220,9 +219,12 @@ class DedupExtension:
         return f"dedup summary{text}"
 
 
-def extension_of(crawler: Crawler) -> DedupExtension | None:
-    """Return the plugin's extension in *crawler*, if it is enabled."""
-    return crawler.get_extension(DedupExtension)
+def extension_of(crawler: Crawler) -> DedupExtension:
+    """Return the plugin's extension in *crawler*; where it is disabled, so is whoever asks."""
+    extension = crawler.get_extension(DedupExtension)
+    if extension is None:
+        raise NotConfigured
+    return extension
 
 
 def _only_looks(crawler: Crawler, spider: Spider) -> bool:
@@ -247,6 +249,3 @@ def _run_id(jobdir: Path | None) -> str:
     except (OSError, UnicodeError) as error:
         raise DedupError(f"JOBDIR {jobdir} cannot be used ({error}); make it writable") from error
     return run
-
-
-__all__ = ["CLOSE_REASON", "DedupExtension", "extension_of"]

@@ -74,6 +74,8 @@ class Index:
         self.store = store
         self._claims = claims
         self._common = common
+        # One more than makes a clause common: the page that is judged may be a holder itself, and does not count then.
+        self._most_holders = common + 2
         self._text_limit = text_limit
 
     @property
@@ -82,6 +84,12 @@ class Index:
         return self._claims.version
 
     # --- reading
+
+    def same(self, identities: Iterable[bytes]) -> list[StoredPage]:
+        """Return the stored pages with one of these *identities*. One or two gets and one a page."""
+        values = self.store.get_many([codec.identity_key(i) for i in identities])
+        numbers = dict.fromkeys(codec.decode_number(value) for value in values if value is not None)
+        return [page for number in numbers if (page := self.page(number)) is not None]
 
     def find(self, identities: Iterable[bytes]) -> StoredPage | None:
         """Return the stored page with one of these *identities*, if any. One or two gets."""
@@ -107,7 +115,7 @@ class Index:
         (value,) = self.store.get_many([codec.text_key(number)])
         return [] if value is None else codec.decode_text(value)
 
-    def live_clauses(self, page: Page, own: StoredPage | None) -> dict[bytes, tuple[int, ...]]:
+    def live_clauses(self, page: Page, own: list[StoredPage]) -> dict[bytes, tuple[int, ...]]:
         """Return the clauses of *page* that are not boilerplate, each with the numbers of other pages that hold it.
 
         *own* is the stored page with the identity of *page*: no other page, and neither is a claim of that identity.
@@ -115,8 +123,7 @@ class Index:
         """
         hashes = list(page.fingerprint.weights)
         mine = {number for i in page.identities for number in self._claims.identities.get(i, ())}
-        if own is not None:
-            mine.add(own.number)
+        mine.update(stored.number for stored in own)
         live = {}
         for clause_hash, value in zip(hashes, self.store.get_many([codec.clause_key(h) for h in hashes]), strict=True):
             holders = codec.decode_postings(value) if value else ()
@@ -163,17 +170,18 @@ class Index:
     # --- writing
 
     def _write(self, page: Page, match: Match | None = None) -> StoredPage:
-        own = self.find(page.identities)
-        number = own.number if own else self._next_number()
+        own = self.same(page.identities)
+        number = own[0].number if own else self._next_number()
         stored = _stored(number, page, match)
-        held_before = own.hashes if own and own.owner is None else frozenset()
-        holds_now = stored.hashes if match is None else frozenset()
-        puts, deletes = self._posting_changes(number, held_before - holds_now, holds_now - held_before)
+        mine = frozenset(o.number for o in own) | {number}
+        held_before = frozenset[bytes]().union(*(o.hashes for o in own if o.owner is None))
+        holds_now = stored.hashes if match is None else frozenset[bytes]()
+        puts, deletes = self._posting_changes(number, mine, held_before, holds_now)
         puts.append((codec.page_key(number), codec.encode_page(stored)))
         puts += [(codec.identity_key(i), codec.encode_number(number)) for i in stored.identities]
-        if own:
-            deletes += [codec.identity_key(i) for i in own.identities if i not in stored.identities]
-        else:
+        deletes += [codec.identity_key(i) for o in own for i in o.identities if i not in stored.identities]
+        deletes += [key(o.number) for o in own[1:] for key in (codec.page_key, codec.text_key)]
+        if not own:
             puts.append((codec.NEXT_NUMBER_KEY, codec.encode_number(number + 1)))
         if self._text_limit:
             puts.append((codec.text_key(number), codec.encode_text(page.paragraphs, self._text_limit)))
@@ -186,22 +194,24 @@ class Index:
         return 1 if value is None else codec.decode_number(value)
 
     def _posting_changes(
-        self, number: int, removed: frozenset[bytes], added: frozenset[bytes]
+        self, number: int, mine: frozenset[int], held_before: frozenset[bytes], holds_now: frozenset[bytes]
     ) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
+        """Return the puts and deletes by which page *number* takes the place of *mine* in the posting lists."""
         puts: list[tuple[bytes, bytes]] = []
         deletes: list[bytes] = []
-        hashes = [*removed, *added]
+        hashes = list(held_before | holds_now)
         keys = [codec.clause_key(h) for h in hashes]
         for clause_hash, key, value in zip(hashes, keys, self.store.get_many(keys), strict=True):
             holders = codec.decode_postings(value) if value else ()
-            if clause_hash in removed:
-                kept = tuple(n for n in holders if n != number)
-                if kept:
-                    puts.append((key, codec.encode_postings(kept)))
-                else:
-                    deletes.append(key)
-            elif len(holders) <= self._common:
-                puts.append((key, codec.encode_postings((*holders, number))))
+            kept = frozenset(holders) - mine
+            if clause_hash in holds_now and len(kept) < self._most_holders:
+                kept |= {number}
+            if kept == frozenset(holders):
+                continue
+            if kept:
+                puts.append((key, codec.encode_postings(tuple(sorted(kept)))))
+            else:
+                deletes.append(key)
         return puts, deletes
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import NotConfigured
-
-from dedup_middleware.extension import extension_of
+from dedup_middleware.extension import extension_of, item_claim
 from dedup_middleware.identity import item_identity
-from dedup_middleware.items import item_texts, tag_item
+from dedup_middleware.items import item_texts
 from dedup_middleware.logformatter import DuplicateItem
 from dedup_middleware.model import Action
 from dedup_middleware.waiting import OwnerWait
@@ -34,28 +32,26 @@ class DedupItemPipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = extension_of(crawler)
-        if extension is None:
-            raise NotConfigured
-        return cls(extension)
+        return cls(extension_of(crawler))
 
     async def process_item(self, item: Any) -> Any:
+        item_claim.set(None)
         crawl = self._extension.crawl
-        source = self._extension.item_sources.pop(id(item), None)
-        if crawl is None or source is None:
+        entry = self._extension.item_sources.pop(id(item), None)
+        if crawl is None or entry is None:
             return item
-        case = self._examine(crawl, item, *source[1:])
+        _, page_case, source = entry
+        case = self._examine(crawl, item, page_case, source)
         crawl.enter(case)
         await self._wait.settle(case)
         if case.is_duplicate and case.action is Action.DROP and not crawl.failed:
             self._drop(crawl, case)
         return self._deliver(crawl, case, item)
 
-    def _examine(self, crawl: Crawl, item: Any, url: str, source: bytes) -> Case:
-        config = self._extension.config
-        texts = item_texts(item, config.item_fields)
-        page = crawl.page(url, (item_identity(source, texts),), texts, source)
-        return crawl.examine(page, config.action, config.threshold)
+    def _examine(self, crawl: Crawl, item: Any, page_case: Case, source: bytes) -> Case:
+        texts = item_texts(item, self._extension.config.item_fields)
+        page = crawl.page(page_case.url, (item_identity(source, texts),), texts, source)
+        return crawl.examine(page, page_case.action, page_case.threshold)
 
     def _drop(self, crawl: Crawl, case: Case) -> None:
         match = case.verdict.match
@@ -65,13 +61,13 @@ class DedupItemPipeline:
         crawl.finish(case)
         raise exception
 
-    def _deliver(self, crawl: Crawl, case: Case, item: Any) -> Any:
-        case.items_delivered = 1
+    @staticmethod
+    def _deliver(crawl: Crawl, case: Case, item: Any) -> Any:
+        crawl.deliver(case, item)
         if case.claim is not None:
-            case.claim.item_yielded()
             case.claim.callback_finished()
-            self._extension.item_claims[id(item)] = (item, case.claim)
-        if case.action is Action.TAG:
-            tag_item(item, case.verdict)
+            item_claim.set(case.claim)
+        if case.is_duplicate and case.action is Action.DRY_RUN:
+            crawl.count_would_drop(1)
         crawl.finish(case)
         return item

@@ -6,6 +6,7 @@ Law of this file: the only home of the log's format. A line is pure ASCII and ho
 from __future__ import annotations
 
 import json
+import os
 import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -70,7 +71,10 @@ class RecordLog:
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            torn = _ends_torn(path)
             self._file = path.open("a", encoding="ascii", newline="\n")
+            if torn:
+                self._file.write("\n")
         except OSError as error:
             raise RecordsError(
                 f"DEDUP_LOG {path} cannot be written ({error.strerror}); give another path or make its folder writable"
@@ -120,6 +124,15 @@ def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] |
         ) from None
     except OSError as error:
         raise RecordsError(f"the log {path} cannot be read ({error.strerror})") from error
+
+
+def _ends_torn(path: Path) -> bool:
+    """Tell whether the last line of the file lacks its end, because its writer was killed."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
 
 
 def _parse(line: str) -> Record | None:

@@ -6,13 +6,11 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
-from scrapy.exceptions import NotConfigured
 from scrapy.utils.log import logformatter_adapter
 
 from dedup_middleware.downloadermiddlewares import SWITCHED_OFF
 from dedup_middleware.extension import extension_of
 from dedup_middleware.identity import request_identity
-from dedup_middleware.items import item_texts, tag_item
 from dedup_middleware.logformatter import DuplicateItem
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.waiting import OwnerWait
@@ -43,10 +41,7 @@ class DedupSpiderMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = extension_of(crawler)
-        if extension is None:
-            raise NotConfigured
-        return cls(extension)
+        return cls(extension_of(crawler))
 
     def process_spider_input(self, response: Response) -> None:
         crawl, case = self._extension.crawl, self._extension.cases.get(response)
@@ -96,6 +91,7 @@ class _PageOutput:
         self._case = case
         self._response = response
         self._items = 0
+        self._would_drop = 0
         self._held: list[Any] = []
         self._ended = False
         case.has_output = True
@@ -137,6 +133,8 @@ class _PageOutput:
                 self._case.claim.callback_finished()
             else:
                 self._case.claim.callback_failed()
+        if self._case.is_duplicate and self._case.action is Action.DRY_RUN:
+            self._crawl.count_would_drop(1 if self._items == 1 else self._would_drop)
         self._crawl.finish(self._case)
 
     @property
@@ -150,28 +148,23 @@ class _PageOutput:
 
     async def _keep(self, item: Any) -> bool:
         """Deliver *item*, or drop it where it is one of several on a duplicate page and repeats the owner itself."""
-        if self._drops and self._crawl.item_is_duplicate(self._case, item_texts(item)):
+        if self._drops and self._crawl.item_is_duplicate(self._case, item):
             await self._drop(item)
             return False
+        if self._case.is_duplicate and self._case.action is Action.DRY_RUN:
+            self._would_drop += self._crawl.item_is_duplicate(self._case, item)
         self._deliver(item)
         return True
 
     def _deliver(self, item: Any) -> None:
         case, extension = self._case, self._extension
-        case.items_delivered += 1
-        if case.claim is not None:
-            case.claim.item_yielded()
-        if case.is_duplicate and case.action is Action.DRY_RUN:
-            extension.count("items/would_drop")
-        if case.action is Action.TAG:
-            if not tag_item(item, case.verdict):
-                extension.count("items/tag_refused")
-            elif case.is_duplicate:
-                extension.count("items/tagged")
         unjudged = case.verdict.kind is VerdictKind.UNJUDGED and case.verdict.reason != SWITCHED_OFF
         if unjudged and extension.config.item_fields and self._response.request is not None:
             fingerprint = extension.crawler.request_fingerprinter.fingerprint(self._response.request)
-            extension.item_sources[id(item)] = (item, self._response.url, request_identity(fingerprint))
+            extension.item_sources[id(item)] = (item, case, request_identity(fingerprint))
+            case.items_delivered += 1
+        else:
+            self._crawl.deliver(case, item)
 
     async def _drop(self, item: Any) -> None:
         """Drop *item* as Scrapy does when a pipeline raises DropItem: its log line, its signal, its stats."""

@@ -52,6 +52,13 @@ _CLAUSE_BREAK = re.compile(
     rf"{_class(_BREAKS)}+|[{_NUMBER_MARKS}](?!\d)|(?<!\d)[{_NUMBER_MARKS}]|[\n\r\u2028\u2029]+"
     rf"|(?<=[{_SPACE_IS_A_MARK}]) +(?=[{_SPACE_IS_A_MARK}])"
 )
+# Sorting marks into canonical order is quadratic in their run; no language writes more than 30 (UAX #15, stream-safe).
+_MANY_MARKS = re.compile("({0}{{30}}){0}+".format(_class(c for c in _characters("Mn") if unicodedata.combining(c))))
+_ZERO_WIDTH = re.compile(_class(_characters("Cf")) + "+")
+# 1.5 is not 15. Three digits after the only point may as well be thousands; more points are dates and versions.
+_DECIMAL = re.compile(r"(?<![\d.])(\d+)\.(?!\d{3}(?!\d))(\d+)(?![\d.])")
+#: A private-use character: no punctuation, so that it stays in the clause, and nobody writes it.
+_DECIMAL_POINT = "\ue000"
 _DIGIT_SEPARATOR = re.compile(r"(?<=\d)[,' \u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _NOISE = re.compile(
     "[\U0001f000-\U0001faff"
@@ -74,8 +81,10 @@ def weight(clause: str) -> int:
 
 def clauses(text: str) -> Iterator[tuple[str, int]]:
     """Yield the telling clauses of *text*, reduced, with their weights, in reading order. O(len(text))."""
-    text = unicodedata.normalize("NFKC", text).casefold()
-    text = _DIGIT_SEPARATOR.sub("", text)
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", _ZERO_WIDTH.sub("", text)))
+    text = _DIGIT_SEPARATOR.sub("", text.casefold())
+    text = _DECIMAL.sub(rf"\1{_DECIMAL_POINT}\2", text)
     for clause in _NOISE.sub("", _CLAUSE_BREAK.sub("\n", text)).split("\n"):
         if (w := weight(clause)) >= MIN_CLAUSE_WEIGHT:
             yield clause, w
@@ -92,7 +101,7 @@ def without_digits(clause: str) -> str | None:
     return replaced if count else None
 
 
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(rf"\d+(?:{_DECIMAL_POINT}\d+)?")
 
 
 def one_line(text: str, limit: int = sys.maxsize) -> str:

@@ -64,7 +64,7 @@ class NewsSpider(Spider):
         for url in urls:
             yield Request(url, dont_filter=True)
 
-    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:
+    def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:  # noqa: ARG002 - Spider's signature
         """Yield the article, if *response* is one, and a request for each link."""
         if not isinstance(response, HtmlResponse) or self._limit_reached():
             return
@@ -81,7 +81,7 @@ class NewsSpider(Spider):
     def _limit_reached(self) -> bool:
         return self.limit is not None and self.articles >= self.limit
 
-    def closed(self, reason: str) -> None:
+    def closed(self, reason: str) -> None:  # noqa: ARG002 - Scrapy's hook
         """Stop the newspaper."""
         if self.newspaper is not None:
             self.newspaper.stop()

@@ -86,7 +86,7 @@ class Outcome:
         return [line for line in self.log.splitlines() if any(b in line for b in bad) and notice not in line]
 
 
-def order(
+def order(  # noqa: PLR0913 - what an order says, by name
     folder: Path,
     spider: str,
     *,
@@ -167,6 +167,11 @@ class Running:
     def interrupt(self) -> None:
         """Do what Ctrl-C does, once."""
         self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> Outcome:
+        """End it as a crash would, and return what came of it."""
+        self._process.kill()
+        return self.wait()
 
     def wait(self, timeout: float = 60) -> Outcome:
         """Return what came of it, once it has ended."""

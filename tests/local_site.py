@@ -95,7 +95,7 @@ class Site:
                     self.end_headers()
                     self.wfile.write(body)
 
-            do_POST = do_GET
+            do_POST = do_GET  # noqa: N815 - http.server's name
 
             def log_message(self, *_: object) -> None:
                 pass

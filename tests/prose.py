@@ -1,5 +1,7 @@
 """Stories for tests: as many as wanted, each with its own sentences, the same in every run."""
 
+# ruff: noqa: E501 - lists of words
+
 from __future__ import annotations
 
 import random
@@ -10,7 +12,9 @@ _WHAT = "the old grain store|a row of lime trees|the tram line to the coast|the 
 _WHY = "because winter storms had loosened its foundations|after a long quarrel over the cost|so that children can walk to school safely|although nobody had asked for it|while the province still weighs a subsidy|before the autumn fair begins in earnest"
 _ZH_WHO = "港务委员会|退休测量员|夜班轮渡船员|两位当地教师|磨坊业主|年轻的植物学家|消防队员|地区法院"
 _ZH_DID = "决定重新修建|拒绝出售|悄悄检查了|承诺重新开放|投票保护|公开抱怨|打算更换|出钱修缮"
-_ZH_WHAT = "旧粮仓的屋顶|河边那排椴树|通往海岸的电车线|公共浴场的大厅|灯塔里的楼梯|一批珍贵的地图|东边的防洪墙|集市大厅的石柱"
+_ZH_WHAT = (
+    "旧粮仓的屋顶|河边那排椴树|通往海岸的电车线|公共浴场的大厅|灯塔里的楼梯|一批珍贵的地图|东边的防洪墙|集市大厅的石柱"
+)
 _ZH_WHY = "因为冬季风暴动摇了地基|在一场关于费用的长期争吵之后|好让孩子们安全步行上学|尽管没有任何人提出要求|而省里仍在权衡补贴方案|赶在秋季庙会正式开始之前"
 
 

@@ -3,8 +3,8 @@
 Law of this file: nothing is thrown away before the choice. What an element calls itself only weighs less; it is left
 out once the container is known, and if it holds but a part of it. Every step is linear in blocks and elements.
 
-The thresholds are in letters of a Latin script (`blocks.measure`). Nearly all were moved up and down on pages of several
-sites and languages; for most the result is flat over a wide range, and the value lies in the middle of it.
+The thresholds are in letters of a Latin script (`blocks.measure`). Nearly all were moved up and down on pages of many
+sites and several languages; for most the result is flat over a wide range, and the value lies in the middle of it.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Newspaper:
         for port in (self._port, *[0] * ATTEMPTS):
             try:
                 return self._bind_from(port)
-            except OSError as error:
+            except OSError as error:  # noqa: PERF203 - a few ports, once
                 failure = error
         raise failure
 
@@ -169,5 +169,5 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that http.server gave it
         """Say nothing: the crawl's own log tells the story."""

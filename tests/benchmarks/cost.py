@@ -1,0 +1,73 @@
+"""What the plugin costs a crawl: CPU, wall time, memory and disk, against the same crawl without it.
+
+Usage: python tests/benchmarks/cost.py [--pages 600] [--rounds 5]
+Every third page is a repost. The two crawls take turns, so that a machine's moods hit both; the medians are printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from crawling import Outcome, order, run_order
+from local_site import Site
+from prose import article, blog, story, zh_story
+
+FILLER = "<div class='menu'>" + "".join(f"<a href='/s/{n}'>Section {n}</a> " for n in range(300)) + "</div>"
+
+
+def page(number: int) -> str:
+    """Return page *number*: Chinese and English in turn, every third one a repost in another layout."""
+    tell = story if number % 2 else zh_story
+    if number % 3 == 2:
+        return blog(f"Repost {number}", tell(number - 2)).replace("</body>", FILLER + "</body>")
+    return article(f"Story {number}", tell(number)).replace("<main>", FILLER + "<main>")
+
+
+def crawl(folder: Path, urls: str, *, plugin: bool) -> Outcome:
+    """Run one crawl; ``stats`` has the figures of the process."""
+    settings = {"LOG_LEVEL": "WARNING"}
+    outcome = run_order(folder, order(folder, "strangers.Articles", urls=urls, plugin=plugin, settings=settings))
+    if outcome.exit_status:
+        sys.exit(outcome.stderr)
+    return outcome
+
+
+def main() -> None:
+    """Print one line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=600)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    site = Site(hosts=1)
+    urls = ",".join(site.add(f"/{number}", page(number)) for number in range(options.pages))
+    cpu, wall, memory, disk, dropped = [], [], [], [], []
+    with tempfile.TemporaryDirectory() as scratch:
+        for turn in range(options.rounds):
+            without = crawl(Path(scratch) / f"off{turn}", urls, plugin=False).stats
+            outcome = crawl(Path(scratch) / f"on{turn}", urls, plugin=True)
+            cpu.append(outcome.stats["process/cpu_s"] / without["process/cpu_s"])
+            wall.append(outcome.stats["process/wall_s"] / without["process/wall_s"])
+            memory.append(outcome.stats["process/peak_mb"] - without["process/peak_mb"])
+            dropped.append(outcome.stats["dedup/items/dropped"])
+            disk.append(sum(f.stat().st_size for f in (outcome.folder / "store").rglob("*") if f.is_file()))
+    site.close()
+    figures = {
+        "pages": options.pages,
+        "dropped": statistics.median(dropped),
+        "cpu_ratio": round(statistics.median(cpu), 3),
+        "wall_ratio": round(statistics.median(wall), 3),
+        "extra_memory_mb": round(statistics.median(memory), 1),
+        "store_bytes_a_page": round(statistics.median(disk) / options.pages),
+    }
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

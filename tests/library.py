@@ -1,0 +1,128 @@
+"""A store in memory with pages of made-up clauses, and crawls over them without Scrapy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from dedup_middleware.codec import PAGES, decode_number, decode_page, decode_postings
+from dedup_middleware.crawl import Crawl
+from dedup_middleware.detector import Detector
+from dedup_middleware.fingerprints import SCHEME, ClauseFingerprinter
+from dedup_middleware.identity import request_identity, url_identity
+from dedup_middleware.index import index_of
+from dedup_middleware.model import Action, Page, Scope
+from dedup_middleware.stores import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dedup_middleware.crawl import Case
+    from dedup_middleware.errors import DedupError
+    from dedup_middleware.model import Verdict
+    from dedup_middleware.records import RecordLog
+
+#: What every clause of :func:`clause` weighs.
+CLAUSE_WEIGHT = 30
+COMMON = 3
+fingerprint = ClauseFingerprinter(b"a key of a store")
+
+
+def clause(number: int) -> str:
+    """Return clause *number*, without digits, so that it has no skeleton."""
+    return "what was told in clause number " + "".join(chr(ord("a") + int(digit)) for digit in f"{number:05}")
+
+
+def page_of(name: str, clauses: Iterable[int | str], *, request: str | None = None, run: str = "run") -> Page:
+    """Return the page that a GET of *request* (default: its own URL) ended at under *name*."""
+    url = f"http://site/{name}"
+    paragraphs = tuple(c if isinstance(c, str) else clause(c) for c in clauses)
+    asked = request_identity((url if request is None else request).encode())
+    return Page(url, (asked, url_identity(url)), fingerprint(paragraphs), paragraphs, run)
+
+
+class Library:
+    """One store in memory, and what a crawl does with it."""
+
+    def __init__(self, *, threshold: float = 0.8, scope: Scope = Scope.STORE) -> None:
+        self.store = open_store("memory:", fingerprint_scheme=SCHEME)
+        self.index = index_of(self.store, common=COMMON, text_limit=1000)
+        self.detector = Detector(self.index, threshold, scope)
+        self.stats: Counter[str] = Counter()
+        self.failures: list[DedupError] = []
+        self.begin("run")
+
+    def begin(self, run: str, log: RecordLog | None = None) -> None:
+        """Begin another crawl on the same store."""
+        self.crawl = Crawl(
+            spider="spider",
+            run=run,
+            detector=self.detector,
+            fingerprint=fingerprint,
+            log=log,
+            count=lambda name, amount: self.stats.update({name: amount}),
+            on_failure=self.failures.append,
+        )
+
+    def page(self, name: str, clauses: Iterable[int | str], *, request: str | None = None) -> Page:
+        """Return a page of the present crawl."""
+        return page_of(name, clauses, request=request, run=self.crawl.run)
+
+    def judge(self, name: str, clauses: Iterable[int | str]) -> Verdict:
+        return self.detector.judge(self.page(name, clauses))
+
+    def enter(self, page: Page) -> Case:
+        """Let *page* enter the spider: if it is new, its claim is open afterwards."""
+        case = self.crawl.examine(page, Action.DROP, self.detector.threshold)
+        self.crawl.enter(case)
+        return case
+
+    def leave(self, case: Case, *, items: int = 1) -> Case:
+        """Let the output of the page flow to its end, its items into the pipelines and out, or into the drop."""
+        self.crawl.reconsider(case)
+        for _ in range(items):
+            if case.is_duplicate:
+                case.items_dropped += 1
+            else:
+                case.items_delivered += 1
+                if case.claim:
+                    case.claim.item_yielded()
+                    case.claim.item_scraped()
+        if case.claim:
+            case.claim.callback_finished()
+        self.crawl.finish(case)
+        return case
+
+    def visit(self, name: str, clauses: Iterable[int | str], *, request: str | None = None, items: int = 1) -> Case:
+        """Crawl a page from its response to the end of its output."""
+        return self.leave(self.enter(self.page(name, clauses, request=request)), items=items)
+
+    def contents(self) -> dict[bytes, bytes]:
+        """Return every pair that the index has written."""
+        return dict(self.store.scan(b"\x01", b"\xff"))
+
+    def check(self) -> None:
+        """Assert that the store holds together."""
+        pairs = self.contents()
+        pages = {
+            number: decode_page(number, value)
+            for key, value in pairs.items()
+            if PAGES[0] <= key < PAGES[1]
+            for number in [decode_number(key[1:])]
+        }
+        owners = {number: page for number, page in pages.items() if page.owner is None}
+        for key, value in pairs.items():
+            kind, rest = key[:1], key[1:]
+            if kind == b"c":
+                numbers = decode_postings(value)
+                assert 0 < len(numbers) == len(set(numbers))
+                assert all(rest in owners[number].hashes for number in numbers)
+            elif kind == b"i":
+                assert rest in pages[decode_number(value)].identities
+            elif kind == b"t":
+                assert decode_number(rest) in pages
+            elif kind == b"n":
+                assert decode_number(value) > max(pages, default=0)
+            else:
+                assert kind == b"p", key
+        assert all(0 < number < 2**39 for number in pages)

@@ -1,0 +1,351 @@
+"""Spiders, pipelines and items as strangers write them. None of them knows the plugin."""
+
+# ruff: noqa: ARG002 - callbacks and hooks have the arguments that Scrapy gives
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import pathlib
+import time
+from typing import Any
+
+import attrs
+import pydantic
+import scrapy
+from itemadapter import ItemAdapter
+from scrapy import signals
+from scrapy.exceptions import DontCloseSpider, DropItem
+from scrapy.http import JsonRequest
+from scrapy.logformatter import LogFormatter
+from scrapy.utils.asyncio import is_asyncio_available
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.task import deferLater
+
+
+class Articles(scrapy.Spider):
+    """One item a page, links followed; *urls* in order of priority, comma-separated."""
+
+    name = "articles"
+    urls = ""
+
+    async def start(self):
+        for position, url in enumerate(self.urls.split(",")):
+            yield scrapy.Request(url, priority=-position)
+
+    def parse(self, response):
+        yield {"url": response.url, "title": response.css("title::text").get()}
+        yield from response.follow_all(css="a.next")
+
+
+class OneByOne(Articles):
+    """The next page is asked for when the one before has been parsed, so that the order is certain."""
+
+    name = "one-by-one"
+
+    async def start(self):
+        first, *rest = self.urls.split(",")
+        yield scrapy.Request(first, cb_kwargs={"rest": rest}, dont_filter=True)
+
+    def parse(self, response, rest):
+        yield {"url": response.url, "title": response.css("title::text").get()}
+        yield from response.follow_all(css="a.next", cb_kwargs={"rest": []})
+        if rest:
+            yield scrapy.Request(rest[0], cb_kwargs={"rest": rest[1:]}, priority=10_000, dont_filter=True)
+
+
+class Steps(scrapy.Spider):
+    """Carry out *steps* (keyword arguments of a request, callbacks by name), one after the other.
+
+    The next step begins when everything that the one before led to has ended; with *together*, all begin at once.
+    """
+
+    name = "steps"
+    steps = ()
+    together = False
+
+    @classmethod
+    def from_crawler(cls, crawler, *args, **kwargs):
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.waiting = [spider.request(step) for step in spider.steps]
+        crawler.signals.connect(spider.next_step, signal=signals.spider_idle)
+        return spider
+
+    def request(self, step):
+        callback = getattr(self, step.get("callback", "parse"))
+        return scrapy.Request(**{"dont_filter": True, **step, "callback": callback})
+
+    async def start(self):
+        begun = self.waiting if self.together else self.waiting[:1]
+        self.waiting = self.waiting[len(begun) :]
+        for request in begun:
+            yield request
+
+    def next_step(self):
+        if self.waiting:
+            self.crawler.engine.crawl(self.waiting.pop(0))
+            raise DontCloseSpider
+
+    # --- callbacks
+
+    def parse(self, response, kind="dict", **fields):
+        yield self.item(response, kind, **fields)
+        yield from response.follow_all(css="a.next")
+
+    def item(self, response, kind="dict", **fields):
+        return ITEM_TYPES[kind](url=response.url, title=response.css("title::text").get(), **fields)
+
+    def parse_links(self, response):
+        yield from response.follow_all(css="a.next")
+
+    def parse_nothing_but_number(self, response):
+        return {"number": 7}
+
+    def parse_parts(self, response):
+        for part in response.css("div.part"):
+            yield {"url": response.url, "text": " ".join(part.css("p::text").getall())}
+
+    def parse_api(self, response, kind="dict"):
+        for fields in response.json():
+            yield ITEM_TYPES[kind](**fields)
+
+    def fill_disk(self, response, size):
+        """From now on no file of this process can grow beyond *size* bytes."""
+        import resource  # noqa: PLC0415 - Unix only
+
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    # --- callbacks that fail
+
+    def plain_raises(self, response):
+        raise Mishap
+
+    async def coroutine_raises(self, response):
+        raise Mishap
+
+    def generator_raises_first(self, response):
+        raise Mishap
+        yield self.item(response)
+
+    async def async_generator_raises_first(self, response):
+        raise Mishap
+        yield self.item(response)
+
+    def generator_raises_last(self, response):
+        yield self.item(response)
+        raise Mishap
+
+    async def async_generator_raises_last(self, response):
+        yield self.item(response)
+        raise Mishap
+
+    async def raises_when_held(self, response):
+        yield self.item(response)
+        await held(self.crawler)
+        raise Mishap
+
+
+class Recovery:
+    """A spider middleware that gives an item where a callback raised."""
+
+    def process_spider_exception(self, response, exception):
+        return [{"url": response.url, "recovered": True}]
+
+
+class Mishap(Exception):  # noqa: N818 - what goes wrong is no error of ours
+    """What goes wrong in a stranger's code."""
+
+
+async def nap(seconds):
+    """Let the event loop turn for a while, whichever it is."""
+    if is_asyncio_available():
+        await asyncio.sleep(seconds)
+    else:
+        from twisted.internet import reactor  # noqa: PLC0415 - importing it installs one
+
+        await maybe_deferred_to_future(deferLater(reactor, seconds, lambda: None))
+
+
+async def held(crawler):
+    """Return once every stat that HOLD_UNTIL names has reached its value."""
+    until = crawler.settings.getdict("HOLD_UNTIL")
+    pathlib.Path("held").touch()  # noqa: ASYNC240 - a test waits for it
+    deadline = time.monotonic() + 15
+    while any(crawler.stats.get_value(name, 0) < least for name, least in until.items()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"never came: {until}")
+        await nap(0.01)
+
+
+class FatePipeline:
+    """Do to an item what its ``fate`` says: drop, fail, fail-once, replace, or hold it until HOLD_UNTIL."""
+
+    def __init__(self, crawler):
+        self.crawler = crawler
+        self.failed = False
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def process_item(self, item):
+        fates = (ItemAdapter(item).get("fate") or "").split()
+        if "hold" in fates:
+            await held(self.crawler)
+        if "drop" in fates:
+            raise DropItem("unwanted")
+        if "fail" in fates or ("fail-once" in fates and not self.failed):
+            self.failed = True
+            raise Mishap
+        return {**ItemAdapter(item).asdict(), "replaced": True} if "replace" in fates else item
+
+
+class SlowPipeline:
+    async def process_item(self, item):
+        await nap(0.02)
+        return item
+
+
+class LoudFormatter(LogFormatter):
+    def dropped(self, item, exception, response, spider):
+        return {"level": logging.WARNING, "msg": "LOUD: %(why)s", "args": {"why": exception}}
+
+
+# --- items of every type that itemadapter knows, with and without a field for the tag
+
+
+class Item(scrapy.Item):
+    url = scrapy.Field()
+    title = scrapy.Field()
+    text = scrapy.Field()
+
+
+class TagItem(Item):
+    dedup = scrapy.Field()
+
+
+@dataclasses.dataclass
+class DataItem:
+    url: str
+    title: str = ""
+    text: str = ""
+
+
+@dataclasses.dataclass
+class TagDataItem(DataItem):
+    dedup: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class FrozenDataItem:
+    url: str
+    title: str = ""
+    text: str = ""
+    dedup: Any = None
+
+
+@attrs.define
+class AttrsItem:
+    url: str
+    title: str = ""
+    text: str = ""
+
+
+@attrs.define
+class TagAttrsItem(AttrsItem):
+    dedup: Any = None
+
+
+@attrs.frozen
+class FrozenAttrsItem:
+    url: str
+    title: str = ""
+    text: str = ""
+    dedup: Any = None
+
+
+class PydanticItem(pydantic.BaseModel):
+    url: str
+    title: str = ""
+    text: str = ""
+
+
+class TagPydanticItem(PydanticItem):
+    dedup: Any = None
+
+
+class FrozenPydanticItem(TagPydanticItem, frozen=True):
+    pass
+
+
+class StrictPydanticItem(PydanticItem, validate_assignment=True):
+    dedup: int = 0
+
+
+#: The items that can be tagged, then those that cannot.
+TAGGABLE = {"dict": dict, "item": TagItem, "dataclass": TagDataItem, "attrs": TagAttrsItem, "pydantic": TagPydanticItem}
+UNTAGGABLE = {
+    "item without": Item,
+    "dataclass without": DataItem,
+    "attrs without": AttrsItem,
+    "pydantic without": PydanticItem,
+    "dataclass frozen": FrozenDataItem,
+    "attrs frozen": FrozenAttrsItem,
+    "pydantic frozen": FrozenPydanticItem,
+    "pydantic strict": StrictPydanticItem,
+}
+ITEM_TYPES = TAGGABLE | UNTAGGABLE
+
+
+class Everything(Steps):
+    """Every way of writing a callback, and all that may be around it."""
+
+    name = "everything"
+
+    async def start(self):
+        yield {"url": "from start"}
+        async for request in super().start():
+            yield request
+
+    async def async_generator(self, response):
+        await nap(0.01)
+        yield self.item(response)
+        for link in response.css("a.next"):
+            await nap(0)
+            yield response.follow(link)
+
+    async def coroutine_of_list(self, response):
+        await nap(0.01)
+        return [self.item(response), *response.follow_all(css="a.next")]
+
+    async def coroutine_of_none(self, response):
+        await nap(0.01)
+
+    def single_item(self, response):
+        return self.item(response)
+
+    def list_of_items(self, response):
+        return [self.item(response)]
+
+    def nothing(self, response):
+        pass
+
+    def with_picture(self, response):
+        pictures = [response.urljoin(src) for src in response.css("img::attr(src)").getall()]
+        yield {**self.item(response), "image_urls": pictures}
+
+    def post_form(self, response, url, story):
+        yield scrapy.FormRequest(url, formdata={"story": str(story)}, callback=self.answer)
+
+    def post_json(self, response, url, story):
+        yield JsonRequest(url, data={"story": story}, callback=self.answer)
+
+    def answer(self, response):
+        yield {"url": f"{response.url} {response.request.body.decode()}"}
+
+    def may_fail(self, response, url):
+        yield scrapy.Request(url, errback=self.failed, meta={"handle_httpstatus_list": []})
+
+    def failed(self, failure):
+        yield {"url": "from errback", "status": failure.value.response.status}

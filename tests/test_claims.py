@@ -1,0 +1,181 @@
+"""A claim is confirmed when the page's items are safe, and void in every other case."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from library import Library
+
+from dedup_middleware.claims import Claim, Claims, ClaimState
+from dedup_middleware.errors import DedupError, StoreError
+
+PENDING, CONFIRMED, VOID = ClaimState
+
+
+def fail(error: DedupError) -> None:
+    raise AssertionError(f"the store of this test works: {error}")
+
+
+class ClaimMachine(RuleBasedStateMachine):
+    """Open, feed and end claims in every legal order, beside a model of what must come of each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.library = Library()
+        self.settled: list[Claim] = []
+        self.claims = Claims(self.library.index, self.settled.append, fail)
+        self.opened: list[Claim] = []
+        # For each claim: items on their way, items scraped, whether the callback has finished, whether it failed.
+        self.facts: list[dict[str, int]] = []
+        self.calls: list[list[int]] = []
+
+    def _some(self, data: st.DataObject) -> int:
+        return data.draw(st.integers(0, len(self.opened) - 1), label="claim")
+
+    @rule()
+    def open(self) -> None:
+        number = len(self.opened)
+        self.opened.append(self.claims.open(self.library.page(f"p{number}", range(number, number + 9))))
+        self.facts.append({"yielded": 0, "scraped": 0, "finished": 0, "failed": 0})
+        self.calls.append([])
+
+    @precondition(lambda self: self.opened)
+    @rule(data=st.data())
+    def yield_item(self, data: st.DataObject) -> None:
+        number = self._some(data)
+        if not self.facts[number]["finished"]:
+            self.opened[number].item_yielded()
+            self.facts[number]["yielded"] += 1
+
+    @precondition(lambda self: self.opened)
+    @rule(data=st.data())
+    def scrape_item(self, data: st.DataObject) -> None:
+        number = self._some(data)
+        if self.facts[number]["scraped"] < self.facts[number]["yielded"]:
+            self.facts[number]["scraped"] += 1
+            self.opened[number].item_scraped()
+
+    @precondition(lambda self: self.opened)
+    @rule(data=st.data())
+    def fail_item(self, data: st.DataObject) -> None:
+        number = self._some(data)
+        facts = self.facts[number]
+        if facts["scraped"] < facts["yielded"]:
+            facts["failed"] |= not self._complete(facts)
+            self.opened[number].item_failed()
+
+    @precondition(lambda self: self.opened)
+    @rule(data=st.data(), well=st.booleans())
+    def end_callback(self, data: st.DataObject, *, well: bool) -> None:
+        number = self._some(data)
+        facts = self.facts[number]
+        if facts["finished"]:
+            return
+        if well:
+            facts["finished"] = 1
+            self.opened[number].callback_finished()
+        else:
+            facts["finished"] = facts["failed"] = 1
+            self.opened[number].callback_failed()
+
+    @precondition(lambda self: self.opened)
+    @rule(data=st.data())
+    def wait(self, data: st.DataObject) -> None:
+        number = self._some(data)
+        waiter = len(self.calls[number])
+        self.calls[number].append(0)
+
+        def settled() -> None:
+            assert self.opened[number].state is not PENDING
+            self.calls[number][waiter] += 1
+
+        self.opened[number].when_settled(settled)
+
+    @rule()
+    def void_all(self) -> None:
+        for facts in self.facts:
+            facts["failed"] |= not self._complete(facts)
+        self.claims.void_all()
+
+    @staticmethod
+    def _complete(facts: dict[str, int]) -> bool:
+        return bool(facts["finished"] and facts["scraped"] == facts["yielded"])
+
+    def _expected(self, facts: dict[str, int]) -> ClaimState:
+        if facts["failed"]:
+            return VOID
+        if not self._complete(facts):
+            return PENDING
+        return CONFIRMED if facts["yielded"] else VOID
+
+    @invariant()
+    def every_claim_stands_where_it_must(self) -> None:
+        states = [claim.state for claim in self.opened]
+        assert states == [self._expected(facts) for facts in self.facts]
+        assert len(self.settled) == len({id(claim) for claim in self.settled}) == len(states) - states.count(PENDING)
+        for claim, calls in zip(self.opened, self.calls, strict=True):
+            assert all(count == (claim.state is not PENDING) for count in calls)
+            assert self.claims.of(claim.stored) is (claim if claim.state is PENDING else None)
+
+    @invariant()
+    def confirmed_pages_are_stored_pending_ones_in_memory_and_void_ones_nowhere(self) -> None:
+        index = self.library.index
+        for claim in self.opened:
+            assert (index.find(claim.page.identities) is not None) == (claim.state is CONFIRMED)
+            assert (index.page(claim.stored.number) is not None) == (claim.state is PENDING)
+        self.library.check()
+
+
+TestClaimMachine = ClaimMachine.TestCase
+TestClaimMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+
+
+class TestFailingStore:
+    """The medium fails under a claim: the claim is void, and whoever waits is told."""
+
+    def test_a_claim_that_cannot_be_stored_is_void(self) -> None:
+        library, states, told, failures = Library(), [], [], []
+        claims = Claims(library.index, lambda claim: states.append(claim.state), failures.append)
+        claim = claims.open(library.page("a", range(9)))
+        claim.when_settled(lambda: told.append(claim.state))
+        claim.item_yielded()
+        claim.callback_finished()
+        library.store.close()
+        claim.item_scraped()
+        assert [type(failure) for failure in failures] == [StoreError]
+        assert claim.state is VOID
+        assert told == [VOID]
+        assert library.index.page(claim.stored.number) is None
+        assert claims.of(claim.stored) is None
+        assert states == [VOID], "what is counted is what came of the claim"
+
+    def test_voiding_needs_no_store(self) -> None:
+        library = Library()
+        claims = Claims(library.index, lambda _: None, fail)
+        opened = [claims.open(library.page(f"p{number}", range(9))) for number in range(3)]
+        library.store.close()
+        claims.void_all()
+        assert [claim.state for claim in opened] == [VOID] * 3
+
+
+class TestUnchangedPage:
+    """A page that the store owns already has nothing to claim, and nothing to lose."""
+
+    def test_its_failure_leaves_it_an_owner(self) -> None:
+        library = Library()
+        page = library.page("a", range(9))
+        own = library.index.keep(page)
+        claims = Claims(library.index, lambda _: None, fail)
+        claim = claims.open(page, own)
+        assert claims.of(own) is None
+        claim.callback_failed()
+        assert library.index.page(own.number) == own
+
+    def test_its_delivery_makes_it_a_page_of_this_crawl(self) -> None:
+        library = Library()
+        library.visit("a", range(9))
+        library.begin("second")
+        library.visit("a", range(9))
+        (page,) = library.index.pages()
+        assert (page.run, page.number) == ("second", 1)

@@ -1,0 +1,130 @@
+"""What is written into a store is what is read from it; what was never written is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup_middleware import codec
+from dedup_middleware.errors import StoreCorruptError, StoreError
+from dedup_middleware.model import StoredPage
+
+NUMBERS = st.integers(1, 2**40 - 1)
+HASHES = st.frozensets(st.binary(min_size=8, max_size=8), max_size=9)
+PAGES = st.builds(
+    StoredPage,
+    number=NUMBERS,
+    url=st.text(),
+    identities=st.lists(st.binary(min_size=16, max_size=16), max_size=2).map(tuple),
+    digest=st.binary(min_size=16, max_size=16),
+    hashes=HASHES,
+    skeletons=st.frozensets(st.binary(min_size=4, max_size=4), max_size=9),
+    run=st.text(),
+    time=st.text(),
+    source=st.just(b"") | st.binary(min_size=16, max_size=16),
+)
+DUPLICATES = st.builds(
+    lambda page, owner, digest, score: dataclasses.replace(page, owner=owner, owner_digest=digest, score=score),
+    PAGES,
+    NUMBERS,
+    st.binary(min_size=16, max_size=16),
+    st.floats(0, 1),
+)
+
+
+@given(PAGES | DUPLICATES)
+def test_a_page_comes_back_as_it_was(page: StoredPage) -> None:
+    assert codec.decode_page(page.number, codec.encode_page(page)) == page
+
+
+@given(st.lists(NUMBERS, max_size=9).map(tuple))
+def test_a_posting_list_comes_back_as_it_was(numbers: tuple[int, ...]) -> None:
+    assert codec.decode_postings(codec.encode_postings(numbers)) == numbers
+
+
+@given(NUMBERS, NUMBERS)
+def test_numbers_sort_as_bytes(one: int, other: int) -> None:
+    assert (codec.page_key(one) < codec.page_key(other)) == (one < other)
+    assert codec.decode_number(codec.encode_number(one)) == one
+
+
+@given(st.lists(st.text().map(lambda text: text.replace("\n", " ")), min_size=1), st.integers(1, 10_000))
+def test_a_text_comes_back_as_far_as_the_limit_goes(paragraphs: list[str], limit: int) -> None:
+    paragraphs = [paragraph + "\ud800" for paragraph in paragraphs]
+    kept = codec.decode_text(codec.encode_text(tuple(paragraphs), limit))
+    assert "\n".join(kept) == "\n".join(paragraphs)[:limit]
+
+
+@given(NUMBERS, st.binary(min_size=8, max_size=8), st.binary(min_size=16, max_size=16))
+def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, identity: bytes) -> None:
+    keys = {
+        codec.clause_key(clause_hash),
+        codec.identity_key(identity),
+        codec.page_key(number),
+        codec.text_key(number),
+        codec.NEXT_NUMBER_KEY,
+    }
+    assert len(keys) == len({key[:1] for key in keys}) == 5
+    assert [key for key in keys if codec.PAGES[0] <= key < codec.PAGES[1]] == [codec.page_key(number)]
+
+
+def test_the_largest_number_and_no_larger_one_fits() -> None:
+    assert codec.decode_number(codec.encode_number(2**40 - 1)) == 2**40 - 1
+    with pytest.raises(OverflowError):
+        codec.encode_number(2**40)
+
+
+@given(st.binary())
+def test_garbage_is_no_page(value: bytes) -> None:
+    with pytest.raises(StoreCorruptError, match=r"page 7 in the store cannot be read .*scrapy dedup reset"):
+        codec.decode_page(7, value)
+
+
+HEAD = {"url": "u", "identities": [], "digest": "00", "run": "r", "time": "t", "clauses": 1}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"identities": 5},
+        {"identities": ["zz"]},
+        {"digest": None},
+        {"clauses": "1"},
+        {"clauses": 1.5},
+        {"clauses": -1},
+        {"clauses": 2},
+        {"clauses": 10**6},
+        {"source": 7},
+    ],
+)
+def test_a_head_that_we_never_wrote_is_no_page(change: dict[str, object]) -> None:
+    body = b"\n" + b"h" * 8 + b"s" * 4
+    assert codec.decode_page(1, json.dumps(HEAD).encode() + body).hashes == {b"h" * 8}
+    with pytest.raises(StoreCorruptError):
+        codec.decode_page(1, json.dumps(HEAD | change).encode() + body)
+
+
+@given(PAGES.filter(lambda page: page.hashes), st.data())
+def test_a_page_that_was_cut_is_no_page(page: StoredPage, data: st.DataObject) -> None:
+    whole = codec.encode_page(page)
+    cut = data.draw(st.integers(1, len(whole)))
+    # Whole skeletons, for they are not counted, cannot be missed.
+    if len(page.skeletons) * 4 < cut or cut % 4:
+        with pytest.raises(StoreCorruptError):
+            codec.decode_page(page.number, whole[:-cut])
+
+
+@pytest.mark.parametrize("value", [b"", b"garbage", codec.encode_text(("a text",), 99)[:-3]])
+def test_garbage_is_no_text(value: bytes) -> None:
+    with pytest.raises(StoreError):
+        codec.decode_text(value)
+
+
+@pytest.mark.parametrize("value", [b"1234", b"123456", b"1234567890123"])
+def test_garbage_is_no_posting_list(value: bytes) -> None:
+    with pytest.raises(StoreError):
+        codec.decode_postings(value)

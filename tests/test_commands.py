@@ -1,0 +1,459 @@
+"""``scrapy dedup``: what a user reads after a crawl, while one runs, and when something is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawling import Outcome, order, run_order
+from local_site import Site
+from prose import article, blog, story
+from scrapy.cmdline import execute
+from scrapy.settings import Settings
+
+from dedup_middleware.fingerprints import SCHEME
+from dedup_middleware.records import Record, RecordLog
+from dedup_middleware.stores import open_store, store_exists
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("SCRAPY_")} | {"PYTHONIOENCODING": "utf8"}
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "scrapy", "dedup", *arguments]
+
+
+@dataclass
+class Said:
+    """What a command printed."""
+
+    exit_status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> list[Any]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def refused(self, *words: str) -> None:
+        """Assert that the command refused with one line that has all *words*."""
+        assert self.exit_status == 1
+        assert self.out == ""
+        (line,) = self.err.splitlines()
+        assert line.startswith("dedup: ")
+        assert all(word in line for word in words), line
+
+
+def run(*arguments: str, folder: Path) -> Said:
+    """Run the command as its user does, in a process of its own."""
+    done = subprocess.run(
+        command(*arguments), cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert "Traceback" not in done.stderr
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def run_here(*arguments: str, folder: Path) -> Said:
+    """Run the command in this process, outside any project, which takes a hundredth of the time."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf8", write_through=True) for _ in range(2))
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+            execute(["scrapy", "dedup", *arguments], Settings())
+    finally:
+        os.chdir(before)
+    said = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+    return Said(int(ended.value.code or 0), *said)
+
+
+@dataclass
+class Crawled:
+    """A crawl of a story, its repost, another story that quotes it, and a list."""
+
+    outcome: Outcome
+    first: str
+    other: str
+    repost: str
+    index: str
+
+    @property
+    def here(self) -> tuple[str, ...]:
+        folder = self.outcome.folder
+        return "-s", f"DEDUP_STORE=leveldb:{folder / 'store'}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}"
+
+    def run(self, *arguments: str) -> Said:
+        return run(*arguments, *self.here, folder=self.outcome.folder)
+
+    def run_here(self, *arguments: str) -> Said:
+        return run_here(*arguments, *self.here, folder=self.outcome.folder)
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+    site = Site()
+    with contextlib.closing(site):
+        pages = {
+            "first": site.add("/first", article("First", story(1))),
+            "other": site.add("/other", article("Other", story(2))),
+            "repost": site.add("/repost", blog("Repost", [*story(1)[:5], *story(3)[:1]]), host=1),
+            "index": site.add("/list", "<a href=/x>x</a>"),
+        }
+        folder = tmp_path_factory.mktemp("crawled")
+        urls = ",".join(pages.values())
+        outcome = run_order(folder, order(folder, "strangers.OneByOne", urls=urls))
+    assert [r["verdict"] for r in outcome.records] == ["duplicate", "unjudged"]
+    return Crawled(outcome, **pages)
+
+
+@pytest.fixture
+def own(crawled: Crawled, tmp_path: Path) -> Crawled:
+    """Return a copy of the crawl that a test may spoil."""
+    folder = tmp_path / "copy"
+    shutil.copytree(crawled.outcome.folder, folder)
+    return Crawled(
+        Outcome(folder, 0, ""),
+        **{name: getattr(crawled, name) for name in ("first", "other", "repost", "index")},
+    )
+
+
+@contextlib.contextmanager
+def running_crawl(crawled: Crawled) -> Iterator[None]:
+    """Hold the store as a running crawl does."""
+    with contextlib.closing(open_store(f"leveldb:{crawled.outcome.folder / 'store'}", fingerprint_scheme=SCHEME)):
+        yield
+
+
+def record(url: str, *, verdict: str = "duplicate", score: float | None = 0.9, **fields: Any) -> Record:
+    return Record("2024-11-20T12:00:00+00:00", "s", "r", url, verdict, "dropped", score=score, **fields)
+
+
+def write_log(path: Path, *records: Record) -> None:
+    log = RecordLog(path)
+    for one in records:
+        log.append(one)
+    log.close()
+
+
+class TestLog:
+    def test_it_shows_what_was_dropped_and_why(self, crawled: Crawled) -> None:
+        said = crawled.run("log")
+        assert (said.exit_status, said.err) == (0, "")
+        head, owner, *evidence = said.out.splitlines()
+        assert crawled.repost in head
+        assert "dropped" in head
+        assert "84%" in head
+        assert owner == f"    repeats {crawled.first}"
+        assert evidence
+        assert all(any(line.removeprefix("    | ")[:40] in p for p in story(1)) for line in evidence)
+
+    def test_json_with_all_is_the_log_itself(self, crawled: Crawled) -> None:
+        assert crawled.run_here("log", "--all", "--json").json == crawled.outcome.records
+
+    def test_filters_by_host_and_score(self, tmp_path: Path) -> None:
+        write_log(
+            tmp_path / "log",
+            record("http://a.example/1"),
+            record("http://deep.A.example:8000/2", score=0.95),
+            record("http://nota.example/3"),
+            record("http://a.example/4", score=0.7),
+            record("http://a.example/5", verdict="same", score=None),
+            record("http://[broken/6"),
+        )
+        said = run_here(
+            "log", "--json", "--host", "A.example", "--min-score", "0.9", "-s", "DEDUP_LOG=log", folder=tmp_path
+        )
+        assert [r["url"][-1] for r in said.json] == ["1", "2"]
+
+    def test_a_page_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
+        hostile = "\x1b[2J\r\n\u202eevil\x9b"
+        write_log(
+            tmp_path / "log", record("http://a/" + hostile, owner_url=hostile, reason=hostile, evidence=[hostile])
+        )
+        said = run_here("log", "-s", "DEDUP_LOG=log", folder=tmp_path)
+        assert said.exit_status == 0
+        assert len(said.out.splitlines()) == 4
+        assert said.out.replace("\n", "").isprintable()
+
+    def test_a_title_that_the_terminal_cannot_show_is_escaped(self, tmp_path: Path) -> None:
+        write_log(tmp_path / "log", record("http://a/", evidence=["旧粮仓\ud800"]))
+        done = subprocess.run(
+            command("log", "-s", "DEDUP_LOG=log"),
+            cwd=tmp_path,
+            env=ENVIRONMENT | {"PYTHONIOENCODING": "ascii"},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "\\u65e7\\u7cae\\u4ed3\\ud800" in done.stdout
+
+    def test_follow_shows_records_as_a_crawl_writes_them_until_it_is_interrupted(self, tmp_path: Path) -> None:
+        path = tmp_path / "log"
+        write_log(path, record("http://a/1"))
+        follower = subprocess.Popen(
+            command("log", "--follow", "--json", "-s", "DEDUP_LOG=log"),
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with follower:
+            assert follower.stdout is not None
+            assert follower.stderr is not None
+            try:
+                assert json.loads(follower.stdout.readline())["url"] == "http://a/1"
+                line = record("http://a/2").to_line() + "\n"
+                with path.open("a", encoding="ascii") as file:
+                    file.write(line[:30])
+                    file.flush()
+                    file.write(line[30:])
+                assert json.loads(follower.stdout.readline())["url"] == "http://a/2"
+                follower.send_signal(signal.SIGINT)
+                assert follower.wait(20) == 130
+                assert follower.stderr.read() == ""
+            finally:
+                follower.kill()
+
+    def test_a_reader_that_has_enough_is_no_error(self, tmp_path: Path) -> None:
+        write_log(tmp_path / "log", *(record(f"http://a/{n}", evidence=["word " * 40] * 5) for n in range(1000)))
+        writer = subprocess.Popen(
+            command("log", "-s", "DEDUP_LOG=log"),
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        with writer:
+            assert writer.stdout is not None
+            assert writer.stderr is not None
+            assert b"http://a/0" in writer.stdout.readline()
+            writer.stdout.close()
+            assert writer.stderr.read() == b""
+            assert writer.wait(20) == 0
+
+    def test_without_a_log_it_says_where_it_looked(self, tmp_path: Path) -> None:
+        run_here("log", "-s", "DEDUP_LOG=nowhere", folder=tmp_path).refused("there is no log at nowhere", "crawl first")
+
+
+class TestStats:
+    def test_it_sums_up_the_log_and_the_store(self, crawled: Crawled) -> None:
+        (sums,) = crawled.run_here("stats", "--json").json
+        assert sums["state"] == "closed"
+        assert (sums["owners"], sums["duplicates"], sums["items_dropped"]) == (2, 1, 1)
+        assert sums["verdicts"] == {"duplicate": 1, "unjudged": 1}
+        assert sums["hosts"] == {"127.0.0.2 repeats 127.0.0.1": 1}
+        said = crawled.run_here("stats")
+        assert (said.exit_status, said.err) == (0, "")
+        assert "2 owners, 1 duplicates" in said.out
+        assert "127.0.0.2 repeats 127.0.0.1" in said.out
+
+    def test_of_a_store_in_use_it_says_so(self, crawled: Crawled) -> None:
+        with running_crawl(crawled):
+            (sums,) = crawled.run("stats", "--json").json
+        assert sums["state"] == "in use by a running crawl"
+        assert sums["items_dropped"] == 1
+
+
+class TestExplain:
+    def test_an_owner_is_shown_with_its_text_and_who_repeats_it(self, crawled: Crawled) -> None:
+        (explained,) = crawled.run_here("explain", crawled.first, "--json").json
+        stored = explained["stored"]
+        assert (stored["kind"], stored["repeated_by"]) == ("owner", [crawled.repost])
+        assert explained["record"] is None
+        assert all(any(s["text"] in paragraph for paragraph in ["First", *story(1)]) for s in stored["sentences"])
+        said = crawled.run_here("explain", crawled.first)
+        assert (said.exit_status, said.err) == (0, "")
+        assert crawled.repost in said.out
+        assert "as an owner of" in said.out
+
+    def test_a_duplicate_is_shown_sentence_by_sentence(self, crawled: Crawled) -> None:
+        (explained,) = crawled.run_here("explain", crawled.repost, "--json").json
+        assert explained["record"] == crawled.outcome.record(crawled.repost)
+        stored = explained["stored"]
+        assert (stored["kind"], stored["owner_url"]) == ("duplicate", crawled.first)
+        repeated = " ".join(s["text"] for s in stored["sentences"] if s["share"] == 1)
+        assert repeated == " ".join(story(1)[:5])
+        said = crawled.run_here("explain", crawled.repost)
+        marks = [line[2] for line in said.out.partition("sentence by sentence")[2].splitlines()[1:]]
+        assert (marks.count("="), marks.count("+")) == (15, 3)
+
+    def test_an_unknown_page_is_one_line(self, crawled: Crawled) -> None:
+        crawled.run_here("explain", "http://nowhere/").refused("nothing is known of http://nowhere/", "records.jsonl")
+
+    def test_while_a_crawl_runs_it_says_what_the_log_knows(self, crawled: Crawled) -> None:
+        with running_crawl(crawled):
+            said = crawled.run("explain", crawled.repost)
+            assert (said.exit_status, said.err) == (0, "")
+            assert "in use by another crawl" in said.out
+            assert "the log says" in said.out
+            assert f"repeats {crawled.first}" in said.out
+            crawled.run("explain", crawled.first).refused("nothing is known", "in use by another crawl")
+
+    def test_it_changes_nothing(self, own: Crawled) -> None:
+        def pairs() -> dict[bytes, bytes]:
+            uri = f"leveldb:{own.outcome.folder / 'store'}"
+            with contextlib.closing(open_store(uri, fingerprint_scheme=SCHEME)) as store:
+                return dict(store.scan(b"\x00", b"\xff"))
+
+        before, log = pairs(), (own.outcome.folder / "records.jsonl").read_bytes()
+        own.run_here("explain", own.repost)
+        own.run_here("stats")
+        assert (pairs(), (own.outcome.folder / "records.jsonl").read_bytes()) == (before, log)
+
+
+class TestReset:
+    def test_it_forgets_every_page_and_with_log_the_records_too(self, own: Crawled) -> None:
+        folder = own.outcome.folder
+        said = own.run_here("reset")
+        assert (said.exit_status, said.err) == (0, "")
+        assert said.out == f"removed the store leveldb:{folder / 'store'}\n"
+        assert not store_exists(f"leveldb:{folder / 'store'}")
+        assert (folder / "records.jsonl").exists()
+        (again,) = own.run_here("reset", "--log", "--json").json
+        assert (again["removed"], again["log_removed"]) == (False, True)
+        assert not (folder / "records.jsonl").exists()
+        assert (folder / "items.jsonl").exists()
+
+    def test_it_leaves_a_store_in_use(self, own: Crawled) -> None:
+        with running_crawl(own):
+            own.run("reset", "--log").refused("in use by another crawl", "wait")
+        assert store_exists(f"leveldb:{own.outcome.folder / 'store'}")
+        assert (own.outcome.folder / "records.jsonl").exists()
+
+    @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+    def test_it_leaves_what_is_not_ours(self, tmp_path: Path, scheme: str) -> None:
+        precious = tmp_path / "precious"
+        if scheme == "leveldb":
+            precious.mkdir()
+            (precious / "thesis.txt").write_text("years of work")
+        else:
+            precious.write_text("years of work")
+        before = sorted(p.name for p in tmp_path.rglob("*"))
+        run_here("reset", "-s", f"DEDUP_STORE={scheme}:precious", folder=tmp_path).refused("not a store", "untouched")
+        assert sorted(p.name for p in tmp_path.rglob("*")) == before
+
+
+def keep(folder: Path, *urls: str) -> None:
+    """Make the folder of a spider in the data folder, with a store and a log that names *urls*."""
+    from dedup_middleware.stores import default_backend  # noqa: PLC0415 - only here
+
+    backend = default_backend()
+    path = folder / ("store" if backend == "leveldb" else "store.sqlite")
+    open_store(f"{backend}:{path}", fingerprint_scheme=SCHEME).close()
+    write_log(folder / "log.jsonl", *map(record, urls))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """Return a stranger's project; a test may append to its settings."""
+    root = tmp_path / "project"
+    (root / "shop").mkdir(parents=True)
+    (root / "scrapy.cfg").write_text("[settings]\ndefault = shop.settings\n")
+    (root / "shop" / "__init__.py").touch()
+    (root / "shop" / "settings.py").write_text("SPIDER_MODULES = ['shop.spiders']\n")
+    (root / "shop" / "spiders.py").write_text(
+        "import scrapy\n\n\n"
+        "class Plain(scrapy.Spider):\n    name = 'plain'\n\n\n"
+        "class Picky(scrapy.Spider):\n    name = 'picky'\n    custom_settings = {'DEDUP_LOG': 'picky.log'}\n"
+    )
+    return root
+
+
+def say(project: Path, settings: str) -> None:
+    with (project / "shop" / "settings.py").open("a") as file:
+        file.write(settings + "\n")
+
+
+class TestWhoseStore:
+    def test_settings_before_and_after_the_subcommand_count(self, own: Crawled, tmp_path: Path) -> None:
+        write_log(tmp_path / "one", record("http://one/"))
+        write_log(tmp_path / "two", record("http://two/"))
+        before = run_here("-s", "DEDUP_LOG=one", "log", "--json", folder=tmp_path)
+        both = run_here("-s", "DEDUP_LOG=one", "log", "--json", "-s", "DEDUP_LOG=two", folder=tmp_path)
+        assert [r["url"] for r in before.json + both.json] == ["http://one/", "http://two/"]
+        mixed = run_here(*own.here[:2], "stats", "--json", *own.here[2:], folder=tmp_path)
+        (sums,) = mixed.json
+        assert (sums["owners"], sums["verdicts"]["duplicate"]) == (2, 1)
+
+    def test_the_only_spider_that_has_crawled_need_not_be_named(self, tmp_path: Path) -> None:
+        run_here("stats", folder=tmp_path).refused("no spider has a store", "crawl first")
+        keep(tmp_path / ".scrapy" / "dedup" / "only", "http://only/")
+        assert [r["url"] for r in run_here("log", "--json", folder=tmp_path).json] == ["http://only/"]
+
+    def test_of_several_spiders_one_must_be_named(self, tmp_path: Path) -> None:
+        for name in ("one", "a%2Fb"):
+            keep(tmp_path / ".scrapy" / "dedup" / name, f"http://{name}/")
+        run_here("log", folder=tmp_path).refused("several spiders", "a/b, one", "--spider NAME")
+        said = run_here("log", "--json", "--spider", "a/b", folder=tmp_path)
+        assert [r["url"] for r in said.json] == ["http://a%2Fb/"]
+        run_here("log", "--spider", "../one", folder=tmp_path).refused("there is no log at", "..%2Fone")
+
+    def test_in_a_project_its_settings_count(self, project: Path, own: Crawled) -> None:
+        say(project, f"DEDUP_STORE = 'leveldb:{own.outcome.folder / 'store'}'\nDEDUP_LOG = 'all.log'")
+        write_log(project / "all.log", record("http://all/"))
+        (sums,) = run("stats", "--json", folder=project).json
+        assert (sums["owners"], sums["verdicts"]) == (2, {"duplicate": 1})
+
+    def test_where_a_project_names_the_store_only_the_log_is_still_its_spiders(self, project: Path) -> None:
+        keep(project / ".scrapy" / "dedup" / "plain", "http://plain/")
+        say(project, "DEDUP_STORE = 'sqlite:all.db'")
+        assert [r["url"] for r in run("log", "--json", folder=project).json] == ["http://plain/"]
+
+    def test_where_a_project_names_the_log_only_the_store_is_still_its_spiders(self, project: Path) -> None:
+        keep(project / ".scrapy" / "dedup" / "plain")
+        say(project, "DEDUP_LOG = 'all.log'")
+        write_log(project / "all.log", record("http://all/"))
+        (sums,) = run("stats", "--json", folder=project).json
+        assert (sums["state"], sums["owners"]) == ("closed", 0)
+
+    def test_the_settings_of_a_named_spider_count(self, project: Path) -> None:
+        write_log(project / "picky.log", record("http://picky/"))
+        said = run("log", "--json", "--spider", "picky", folder=project)
+        assert [r["url"] for r in said.json] == ["http://picky/"]
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            ([], "<reset|log|stats|explain>"),
+            (["forget"], "invalid choice"),
+            (["log", "--min-score", "2"], "'2' is no number from 0 to 1"),
+            (["explain"], "URL"),
+            (["log", "extra"], "unrecognized arguments: extra"),
+            (["stats", "-s", "DEDUP_LOG"], "-s NAME=VALUE"),
+        ],
+    )
+    def test_a_wrong_call_is_a_usage_error(self, tmp_path: Path, arguments: list[str], said: str) -> None:
+        done = run_here(*arguments, folder=tmp_path)
+        assert done.exit_status == 2
+        assert said in done.err + done.out
+
+    def test_a_bad_setting_is_one_line(self, tmp_path: Path) -> None:
+        run_here("stats", "-s", "DEDUP_STORE=redis://:pw@db", folder=tmp_path).refused("redis://…@db", "leveldb:PATH")
+
+    def test_a_damaged_store_is_one_line(self, own: Crawled) -> None:
+        for path in (own.outcome.folder / "store").glob("db/CURRENT"):
+            path.write_bytes(b"garbage\n")
+        own.run_here("stats").refused("damaged", "scrapy dedup reset")
+
+    def test_a_damaged_text_is_one_line(self, own: Crawled) -> None:
+        uri = f"leveldb:{own.outcome.folder / 'store'}"
+        with contextlib.closing(open_store(uri, fingerprint_scheme=SCHEME)) as store:
+            store.write([(key, b"garbage") for key, _ in store.scan(b"t", b"u")])
+        own.run_here("explain", own.repost).refused("scrapy dedup reset")

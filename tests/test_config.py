@@ -1,0 +1,185 @@
+"""Every bad setting is one line that says what, where and how to mend it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy.settings import Settings
+
+from dedup_middleware.config import (
+    DEFAULTS,
+    Config,
+    PageOptions,
+    data_folder,
+    default_store,
+    known_spiders,
+    unknown_settings,
+)
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.model import Action, Scope
+from dedup_middleware.stores import parse_uri
+
+
+def config(**values: Any) -> Config:
+    return Config.from_settings(Settings(values), "spider")
+
+
+class TestDefaults:
+    def test_without_a_setting_a_crawl_drops_with_a_store_and_a_log_of_its_spider(self) -> None:
+        made = config()
+        assert (made.enabled, made.action, made.threshold, made.scope) == (True, Action.DROP, 0.8, Scope.STORE)
+        assert made.store_is_default
+        assert made.store == default_store("spider")
+        assert made.log == data_folder("spider") / "log.jsonl"
+        assert made.jobdir is None
+
+    def test_none_is_no_value(self) -> None:
+        assert config(**dict.fromkeys(DEFAULTS)) == config()
+
+    def test_every_setting_has_a_field(self) -> None:
+        assert {name.removeprefix("DEDUP_").lower() for name in DEFAULTS} <= set(Config.__slots__)
+
+
+class TestGoodValues:
+    @pytest.mark.parametrize(
+        ("name", "value", "field", "expected"),
+        [
+            ("DEDUP_ENABLED", "0", "enabled", False),
+            ("DEDUP_ENABLED", "false", "enabled", False),
+            ("DEDUP_ENABLED", "True", "enabled", True),
+            ("DEDUP_STORE", "sqlite:a b.db", "store", "sqlite:a b.db"),
+            ("DEDUP_LOG", "x/log", "log", Path("x/log")),
+            ("DEDUP_LOG", Path("x/log"), "log", Path("x/log")),
+            ("DEDUP_LOG", "", "log", None),
+            ("DEDUP_ACTION", "dry-run", "action", Action.DRY_RUN),
+            ("DEDUP_ACTION", Action.TAG, "action", Action.TAG),
+            ("DEDUP_THRESHOLD", "0.9", "threshold", 0.9),
+            ("DEDUP_THRESHOLD", 1, "threshold", 1.0),
+            ("DEDUP_OUTLINK_PENALTY", "0", "outlink_penalty", 0),
+            ("DEDUP_SCOPE", "crawl", "scope", Scope.CRAWL),
+            ("DEDUP_ITEM_FIELDS", "title, text,", "item_fields", ("title", "text")),
+            ("DEDUP_ITEM_FIELDS", ["title"], "item_fields", ("title",)),
+            ("DEDUP_COMMON_CLAUSE", "5", "common_clause", 5),
+            ("DEDUP_LOG_LEVEL", "debug", "log_level", "DEBUG"),
+            ("DEDUP_MAX_BYTES", 1e6, "max_bytes", 1_000_000),
+            ("DEDUP_TEXT_LIMIT", 0, "text_limit", 0),
+            ("DEDUP_WAIT", "0.5", "wait", 0.5),
+            ("JOBDIR", "job", "jobdir", Path("job")),
+        ],
+    )
+    def test_a_value_is_taken_as_text_too(self, name: str, value: object, field: str, expected: object) -> None:
+        assert getattr(config(**{name: value}), field) == expected
+
+
+BAD = {
+    "DEDUP_ENABLED": ["maybe", "", [1]],
+    "DEDUP_STORE": ["redis://:secret@db/0", "leveldb", "leveldb:", "sqlite://x", "memory:x", "a\nb:c", 5, Path("x")],
+    "DEDUP_LOG": [5, True, ["a"], b"log"],
+    "DEDUP_ACTION": ["delete", "", 1, ["drop"]],
+    "DEDUP_THRESHOLD": ["0.5", 0.3, 1.1, -1, "high", "nan", "inf", True, [0.8], 10**400],
+    "DEDUP_OUTLINK_PENALTY": [-1, 1.5, "much", True, "inf", 10**400],
+    "DEDUP_SCOPE": ["all", ""],
+    "DEDUP_ITEM_FIELDS": [5, {"title": 1}, ["title", 5], True],
+    "DEDUP_COMMON_CLAUSE": [0, -1, "few", 2.5],
+    "DEDUP_LOG_LEVEL": ["LOUD", "", 20, ["INFO"]],
+    "DEDUP_MAX_BYTES": [0, "10 MB", -5],
+    "DEDUP_TEXT_LIMIT": [-1, "all"],
+    "DEDUP_WAIT": [-0.1, "long", "inf"],
+}
+
+
+class TestBadValues:
+    def test_every_setting_has_some(self) -> None:
+        assert set(BAD) == set(DEFAULTS)
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [(name, value) for name, values in BAD.items() for value in values],
+        ids=lambda value: repr(value)[:20],
+    )
+    def test_a_bad_value_is_one_line_with_setting_value_and_remedy(self, name: str, value: object) -> None:
+        said = "redis://…@db/0" if "secret" in str(value) else repr(value)
+        with pytest.raises(ConfigError) as raised:
+            config(**{name: value})
+        line = str(raised.value)
+        assert line.startswith(name)
+        assert said in line
+        assert len(line.splitlines()) == 1
+        assert line.isprintable()
+        assert any(remedy in line for remedy in ("use ", "allowed are ", "write ")), line
+        assert "secret" not in line
+
+    def test_a_store_in_memory_cannot_be_resumed(self) -> None:
+        with pytest.raises(
+            ConfigError, match=r"DEDUP_STORE = 'memory:' cannot go with JOBDIR = 'job': .*; use leveldb"
+        ):
+            config(DEDUP_STORE="memory:", JOBDIR="job")
+
+    def test_a_misspelt_setting_is_told_with_the_nearest_one(self) -> None:
+        lines = unknown_settings(Settings({"DEDUP_TRESHOLD": 1, "DEDUP_STORE": "memory:", "OTHER": 1}))
+        assert lines == ["DEDUP_TRESHOLD is no setting of dedup-middleware; did you mean DEDUP_THRESHOLD?"]
+
+
+class TestMeta:
+    @pytest.mark.parametrize("value", [None, True, {}, {"action": None}, {"threshold": None}])
+    def test_nothing_means_the_settings_of_the_crawl(self, value: object) -> None:
+        options = PageOptions.from_meta(value, config(DEDUP_ACTION="tag", DEDUP_THRESHOLD=0.7))
+        assert options == PageOptions(Action.TAG, 0.7)
+
+    def test_a_dict_changes_what_it_names(self) -> None:
+        assert PageOptions.from_meta({"action": "dry-run"}, config()) == PageOptions(Action.DRY_RUN, 0.8)
+        assert PageOptions.from_meta({"threshold": "0.95"}, config()) == PageOptions(Action.DROP, 0.95)
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            1,
+            "drop",
+            [],
+            {"actoin": "drop"},
+            {1: 2},
+            {"action": "x"},
+            {"action": []},
+            {"threshold": 0.2},
+            {"threshold": "x"},
+        ],
+    )
+    def test_what_is_not_understood_is_one_line(self, value: object) -> None:
+        with pytest.raises(ConfigError, match=r'^meta\["dedup"\].*; use ') as raised:
+            PageOptions.from_meta(value, config())
+        assert len(str(raised.value).splitlines()) == 1
+
+
+class TestDataFolder:
+    @pytest.fixture(autouse=True)
+    def _elsewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("scrapy.utils.project.inside_project", lambda: False)
+
+    @pytest.mark.parametrize(
+        "name", ["../x", "..", ".", "...", "a/b", "/etc", "a\\b", "", "~", "C:\\x", "a\nb", "新闻", "%2E%2E"]
+    )
+    def test_no_spider_name_leads_out_of_it_or_into_anothers(self, name: str) -> None:
+        root = data_folder("spider").parent
+        folder = data_folder(name)
+        assert folder.parent == root
+        assert folder.resolve().parent == root.resolve()
+        scheme, path = parse_uri(default_store(name))
+        assert scheme in ("leveldb", "sqlite")
+        assert Path(path).parent == folder
+        assert Config.from_settings(Settings(), name).log == folder / "log.jsonl"
+
+    @given(st.text(), st.text())
+    def test_different_names_have_different_folders(self, one: str, other: str) -> None:
+        assert (data_folder(one) == data_folder(other)) == (one == other)
+
+    def test_spiders_are_known_by_their_folders(self) -> None:
+        assert known_spiders() == []
+        for name in ("b/c", "..", "新闻"):
+            data_folder(name).mkdir(parents=True)
+        (data_folder("x").parent / "a file").touch()
+        assert known_spiders() == ["..", "b/c", "新闻"]

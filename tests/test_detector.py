@@ -1,0 +1,461 @@
+"""The laws of the verdict, on a store in memory: what is dropped, and above all what is not."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from library import CLAUSE_WEIGHT, COMMON, Library
+from prose import story, zh_story
+
+from dedup_middleware.detector import (
+    BELOW_THRESHOLD,
+    MIN_LIVE_WEIGHT,
+    OTHER_NUMBERS,
+    RELATED_THRESHOLD,
+    TOO_LITTLE_TEXT,
+    cover,
+    has_other_numbers,
+)
+from dedup_middleware.identity import item_identity
+from dedup_middleware.model import Action, Page, Scope, VerdictKind
+
+NEW, SAME, DUPLICATE, RELATED, UNJUDGED = VerdictKind
+
+# Texts that overlap in all degrees: windows on a row of clauses, and now and then clauses from anywhere.
+WINDOWS = st.builds(
+    lambda first, length: frozenset(range(first, first + length)), st.integers(0, 12), st.integers(4, 10)
+)
+TEXTS = WINDOWS | st.builds(frozenset.union, WINDOWS, st.frozensets(st.integers(0, 20), max_size=3))
+TEXT_LISTS = st.lists(TEXTS, max_size=14)
+THRESHOLDS = st.sampled_from([0.51, 2 / 3, 0.8, 5 / 6, 1.0])
+
+
+class Oracle:
+    """The rules of the verdict over plain sets, for pages that never change: as slow and as plain as can be."""
+
+    def __init__(self, threshold: float) -> None:
+        self.threshold = threshold
+        self.kept: list[frozenset[int]] = []
+
+    def judge(self, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
+        live = {c for c in text if sum(c in kept for kept in self.kept) <= COMMON}
+        if len(live) * CLAUSE_WEIGHT < MIN_LIVE_WEIGHT:
+            return UNJUDGED, None
+        score = max((len(live & kept) / len(live) for kept in self.kept), default=0.0)
+        if score >= self.threshold:
+            return DUPLICATE, score
+        return (RELATED, score) if score >= RELATED_THRESHOLD else (NEW, None)
+
+    def arrive(self, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
+        verdict = self.judge(text)
+        if verdict[0] in (NEW, RELATED):
+            self.kept.append(text)
+        return verdict
+
+
+@settings(deadline=None)
+@given(TEXT_LISTS, THRESHOLDS)
+def test_a_page_is_a_duplicate_only_of_one_owner_that_holds_enough_of_its_live_text(
+    texts: list[frozenset[int]], threshold: float
+) -> None:
+    library, oracle = Library(threshold=threshold), Oracle(threshold)
+    for number, text in enumerate(texts):
+        verdict = library.visit(f"p{number}", text).verdict
+        kind, score = oracle.arrive(text)
+        assert verdict.kind is kind
+        assert (verdict.match.score if verdict.match else None) == score
+
+
+@settings(deadline=None)
+@given(TEXT_LISTS, TEXTS, st.randoms(use_true_random=False))
+def test_dropped_duplicates_and_unjudged_pages_never_change_a_later_verdict(
+    texts: list[frozenset[int]], probe: frozenset[int], order: random.Random
+) -> None:
+    library, without = Library(), Library()
+    for number, text in enumerate(texts):
+        case = library.visit(f"p{number}", text)
+        if case.verdict.kind not in (DUPLICATE, UNJUDGED):
+            without.visit(f"p{number}", text)
+    shuffled = order.sample(sorted(probe), len(probe))
+    one, other = library.judge("probe", probe), without.judge("probe", shuffled)
+    assert (one.kind, one.reason, one.match and (one.match.owner.url, one.match.score, one.match.shared)) == (
+        other.kind,
+        other.reason,
+        other.match and (other.match.owner.url, other.match.score, other.match.shared),
+    )
+
+
+def delivered(library: Library, run: str, visits: list[tuple[str, frozenset[int], int]]) -> set[str]:
+    library.begin(run)
+    cases = [library.visit(name, text, items=items) for name, text, items in visits]
+    return {case.url for case in cases if case.items_delivered}
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(st.tuples(TEXTS, st.sampled_from([1, 1, 1, 0])), max_size=10),
+    st.lists(st.integers(0, 9), max_size=14),
+    st.randoms(use_true_random=False),
+    THRESHOLDS,
+)
+def test_a_recrawl_of_unchanged_pages_delivers_the_same_pages_in_any_order(
+    pages: list[tuple[frozenset[int], int]], order: list[int], shuffle: random.Random, threshold: float
+) -> None:
+    library = Library(threshold=threshold)
+    visits = [(f"p{number}", *pages[number]) for number in order if number < len(pages)]
+    first = delivered(library, "first", visits)
+    assert delivered(library, "second", visits) == first
+    shuffle.shuffle(visits)
+    assert delivered(library, "third", visits) == first
+    library.check()
+
+
+def test_a_duplicate_stays_one_at_any_threshold_though_its_clauses_become_common() -> None:
+    library = Library(threshold=5 / 6)
+    visits = [
+        ("owner", frozenset(range(6)), 1),
+        ("repost", frozenset({0, 1, 2, 3, 4, 20}), 1),
+        *((f"quoting{n}", frozenset({0, *range(n, n + 9)}), 1) for n in (30, 40, 50)),
+    ]
+    first = delivered(library, "first", visits)
+    assert "http://site/repost" not in first
+    assert delivered(library, "second", visits) == first
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from("abcdef"), st.sampled_from([None, "x"]), TEXTS, st.integers(0, 1)), max_size=8
+        ),
+        max_size=3,
+    ),
+    st.sampled_from(Scope),
+)
+def test_whatever_is_dropped_its_owner_was_delivered_in_scope(
+    runs: list[list[tuple[str, str | None, frozenset[int], int]]], scope: Scope
+) -> None:
+    library = Library(threshold=0.7, scope=scope)
+    safe: set[tuple[str, bytes]] = set()
+    for number, visits in enumerate(runs):
+        library.begin(f"run{number}")
+        if scope is Scope.CRAWL:
+            safe.clear()
+        for name, request, text, items in visits:
+            case = library.visit(name, text, request=request, items=items)
+            assert case.page is not None
+            if case.items_dropped:
+                assert case.verdict.match is not None
+                owner = case.verdict.match.owner
+                assert (owner.url, owner.digest) in safe
+                assert owner.url != case.url
+            elif items:
+                safe.add((case.url, case.page.fingerprint.digest))
+
+
+def test_scope_crawl_drops_in_favour_of_this_crawl_only() -> None:
+    for scope, kinds in ((Scope.STORE, [DUPLICATE, DUPLICATE]), (Scope.CRAWL, [NEW, DUPLICATE])):
+        library = Library(scope=scope)
+        library.visit("a", range(10))
+        library.begin("second")
+        assert [library.visit(name, range(10)).verdict.kind for name in "bc"] == kinds
+
+
+class TestDuplicates:
+    @pytest.mark.parametrize("tell", [story, zh_story])
+    def test_a_shuffled_repost_with_another_frame_is_one(self, tell) -> None:
+        library = Library()
+        library.visit("first", tell(1))
+        shuffled = [*tell(1), "Read more on our own site", "All rights reserved 2024"]
+        random.Random(1).shuffle(shuffled)
+        verdict = library.judge("repost", shuffled)
+        assert verdict.kind is DUPLICATE
+        assert verdict.match is not None
+        assert verdict.match.owner.url == "http://site/first"
+        assert library.judge("other", tell(2)).kind is NEW
+
+    def test_cover_has_a_direction(self) -> None:
+        library = Library()
+        library.visit("whole", range(20))
+        assert library.judge("excerpt", range(8)).kind is DUPLICATE
+        library = Library()
+        library.visit("excerpt", range(8))
+        assert library.judge("whole", range(20)).kind is NEW
+
+    def test_two_owners_together_make_no_duplicate(self) -> None:
+        library = Library()
+        library.visit("a", range(10))
+        library.visit("b", range(10, 20))
+        verdict = library.judge("digest", range(4, 16))
+        assert (verdict.kind, verdict.reason) == (RELATED, BELOW_THRESHOLD)
+
+    def test_a_chain_of_small_changes_does_not_drift(self) -> None:
+        library = Library()
+        kinds = [library.visit(f"p{step}", range(step, step + 10)).verdict.kind for step in range(6)]
+        assert kinds == [NEW, DUPLICATE, DUPLICATE, RELATED, DUPLICATE, DUPLICATE]
+        owners = [page.url for page in library.index.pages() if page.owner is None]
+        assert owners == ["http://site/p0", "http://site/p3"]
+
+    @pytest.mark.parametrize(("threshold", "kind"), [(0.8, DUPLICATE), (0.81, RELATED)])
+    def test_the_threshold_of_a_page_wins(self, threshold: float, kind: VerdictKind) -> None:
+        library = Library(threshold=1.0)
+        library.visit("a", range(10))
+        page = library.page("b", range(2, 12))
+        assert library.detector.judge(page, threshold=threshold).kind is kind
+        assert library.detector.judge(page).kind is RELATED
+
+    def test_an_owner_out_of_scope_gives_way_to_the_next_one(self) -> None:
+        library = Library(scope=Scope.CRAWL)
+        library.visit("old", range(10))
+        library.begin("second")
+        assert library.judge("new", range(10)).kind is NEW
+        library.visit("new", range(10))
+        verdict = library.judge("repost", range(10))
+        assert verdict.match is not None
+        assert verdict.match.owner.url == "http://site/new"
+
+
+class TestItself:
+    @pytest.mark.parametrize("text", [range(10), range(1, 11), range(9), range(3, 6), []])
+    def test_a_page_is_never_its_own_duplicate(self, text: list[int]) -> None:
+        library = Library()
+        library.visit("a", range(10))
+        assert library.judge("a", text).kind in (SAME, NEW, UNJUDGED)
+
+    def test_neither_by_its_request_nor_by_its_final_url(self) -> None:
+        library = Library()
+        library.visit("start/today", range(10), request="start")
+        library.visit("story", range(20, 30))
+        assert library.visit("start/tomorrow", range(10), request="start").verdict.kind is SAME
+        assert library.visit("story", range(20, 30), request="short-link").verdict.kind is SAME
+
+    def test_a_request_that_now_ends_at_a_stored_page_is_that_page(self) -> None:
+        library = Library()
+        library.visit("monday", range(10), request="latest")
+        library.visit("tuesday", range(20, 30))
+        library.begin("second")
+        assert library.visit("tuesday", range(20, 30), request="latest").verdict.kind is not DUPLICATE
+
+    def test_a_changed_page_is_judged_against_the_others(self) -> None:
+        library = Library()
+        library.visit("a", range(10))
+        library.visit("b", range(20, 30))
+        assert library.visit("b", range(10)).verdict.kind is DUPLICATE
+        assert library.visit("c", range(20, 30)).verdict.kind is NEW
+
+    def test_a_page_whose_owner_changed_is_judged_anew(self) -> None:
+        library = Library()
+        library.visit("owner", range(10))
+        assert library.visit("repost", range(10)).is_duplicate
+        library.visit("owner", range(40, 50))
+        assert library.visit("repost", range(10)).verdict.kind is NEW
+
+    def test_a_page_whose_owner_became_a_duplicate_is_judged_anew(self) -> None:
+        library = Library()
+        library.visit("owner", range(10))
+        assert library.visit("repost", range(10)).is_duplicate
+        library.visit("third", range(20, 30))
+        assert library.visit("owner", range(20, 30)).is_duplicate
+        assert library.visit("repost", range(10)).verdict.kind is NEW
+
+
+class TestBoilerplate:
+    def test_what_more_than_three_kept_pages_hold_has_no_vote(self) -> None:
+        library = Library()
+        frame = range(6)
+        for number in range(COMMON + 1):
+            text = [*frame, *range(20 + 10 * number, 26 + 10 * number)]
+            assert library.visit(f"p{number}", text).verdict.kind in (NEW, RELATED)
+        verdict = library.judge("frame", [*frame, 99])
+        assert (verdict.kind, verdict.reason) == (UNJUDGED, TOO_LITTLE_TEXT)
+
+    def test_a_kept_page_whose_own_text_shrinks_is_not_dropped_for_its_frame(self) -> None:
+        library = Library()
+        frame = range(10)
+        for number in range(8):
+            library.visit(f"p{number}", [*frame, *range(20 + 10 * number, 30 + 10 * number)])
+        for number in range(8):
+            assert library.judge(f"p{number}", [*frame, 200 + number]).kind is UNJUDGED, number
+
+    def test_reposts_do_not_make_a_story_boilerplate(self) -> None:
+        library = Library()
+        library.visit("first", range(10))
+        assert all(library.visit(f"repost{number}", range(10)).is_duplicate for number in range(12))
+
+
+class TestOtherNumbers:
+    REPORT = (
+        "The harbour sold {} tons of herring on this day",
+        "The mill owners paid {}.5 crowns for a sack of grain",
+        "The wind blew at {} knots from the north east",
+        "No ship was lost on the northern sea this week",
+        "Nobody in the market hall had asked for any of it",
+        "The council will meet again before the autumn fair",
+    )
+
+    def day(self, number: int) -> list[str]:
+        return [sentence.format(number) for sentence in self.REPORT]
+
+    def test_a_daily_report_is_no_duplicate_of_the_day_before(self) -> None:
+        library = Library(threshold=0.51)
+        library.visit("monday", self.day(12))
+        page = library.page("tuesday", [*self.day(12)[:2], *self.day(13)[2:]])
+        verdict = library.detector.judge(page)
+        assert (verdict.kind, verdict.reason) == (RELATED, OTHER_NUMBERS)
+        assert library.judge("repost", self.day(12)).kind is DUPLICATE
+
+    def test_one_other_number_is_enough(self) -> None:
+        library = Library()
+        text = [*map(str, story(1)), "The rate of the harbour bank rose to 4 percent this spring"]
+        library.visit("a", text)
+        library.visit("b", [*text[:-1], text[-1].replace("4", "5")])
+        assert library.judge("c", text).kind is DUPLICATE
+        verdict = library.judge("d", [*text[:-1], text[-1].replace("4", "6")])
+        assert (verdict.kind, verdict.reason) == (RELATED, OTHER_NUMBERS)
+
+    def test_a_decimal_point_makes_another_number(self) -> None:
+        library = Library()
+        text = [*story(1), "The rate of the harbour bank rose to 1.5 percent this spring"]
+        library.visit("a", text)
+        assert library.judge("b", [*text[:-1], text[-1].replace("1.5", "15")]).kind is not DUPLICATE
+
+    def test_where_the_best_owner_has_other_numbers_the_next_one_may_drop(self) -> None:
+        library = Library()
+        text = [*story(1), "The rate of the harbour bank rose to 4 percent this spring"]
+        library.visit("four", text)
+        library.visit("five", [*text[:-1], text[-1].replace("4", "5")])
+        for number in "45":
+            verdict = library.judge("repost", [*text[:-1], text[-1].replace("4", number)])
+            assert verdict.kind is DUPLICATE
+            assert verdict.match is not None
+            assert verdict.match.owner.url == {"4": "http://site/four", "5": "http://site/five"}[number]
+
+    def test_numbers_of_sentences_that_the_owner_does_not_say_are_no_obstacle(self) -> None:
+        library = Library()
+        library.visit("a", story(1))
+        assert library.judge("b", [*story(1), "Published on 20 November 2024 at 12:30"]).kind is DUPLICATE
+
+
+class TestLittleText:
+    @pytest.mark.parametrize(("clauses", "kind"), [(4, UNJUDGED), (5, DUPLICATE)])
+    def test_too_little_text_is_not_judged(self, clauses: int, kind: VerdictKind) -> None:
+        assert (clauses * CLAUSE_WEIGHT >= MIN_LIVE_WEIGHT) == (kind is DUPLICATE)
+        library = Library()
+        library.visit("a", range(10))
+        assert library.visit("b", range(clauses)).verdict.kind is kind
+
+    def test_it_owns_nothing(self) -> None:
+        library = Library()
+        library.visit("a", range(4))
+        assert library.contents() == {}
+
+
+class TestItemsOfOneRequest:
+    def item(self, library: Library, request: str, text: list[str]) -> Page:
+        source = request.encode().ljust(16)
+        return library.crawl.page(f"http://site/{request}", (item_identity(source, text),), text, source)
+
+    def test_are_never_compared_with_each_other_but_with_those_of_others(self) -> None:
+        library = Library()
+        page = self.item(library, "feed", story(1))
+        library.index.keep(page)
+        twin = self.item(library, "feed", [*story(1), "and some more words besides"])
+        assert library.detector.judge(twin).kind is NEW
+        assert library.detector.judge(page).kind is SAME
+        assert library.detector.judge(self.item(library, "other", story(1))).kind is DUPLICATE
+
+    @given(st.lists(st.text(), max_size=3), st.lists(st.text(), max_size=3))
+    @example(["a", "b"], ["a\nb"])
+    def test_their_identity_is_what_they_say(self, one: list[str], other: list[str]) -> None:
+        same = "\n".join(one) == "\n".join(other)
+        assert (item_identity(b"s", one) == item_identity(b"s", other)) == same
+        assert item_identity(b"s", one) != item_identity(b"t", one)
+
+
+class TestPages:
+    def test_a_page_without_items_owns_nothing(self) -> None:
+        library = Library()
+        library.visit("list", range(10), items=0)
+        assert library.contents() == {}
+        assert library.visit("story", range(10)).verdict.kind is NEW
+
+    def test_a_duplicate_without_items_is_not_kept_either(self) -> None:
+        library = Library()
+        library.visit("story", range(10))
+        before = library.contents()
+        assert library.visit("list", range(10), items=0).is_duplicate
+        assert library.contents() == before
+
+    def test_a_duplicate_of_a_pending_page_waits_for_the_outcome(self) -> None:
+        library = Library()
+        first = library.enter(library.page("first", range(10)))
+        repost = library.enter(library.page("repost", range(10)))
+        assert repost.is_duplicate
+        assert library.crawl.owner_is_pending(repost)
+        assert library.crawl.owner_claim(repost) is first.claim
+        library.leave(first)
+        library.leave(repost)
+        assert repost.items_dropped == 1
+        assert not library.crawl.owner_is_pending(repost)
+
+    def test_a_duplicate_of_a_page_that_fails_takes_its_place(self) -> None:
+        library = Library()
+        first = library.enter(library.page("first", range(10)))
+        reposts = [library.enter(library.page(f"repost{n}", range(10))) for n in range(2)]
+        assert first.claim is not None
+        first.claim.callback_failed()
+        for repost in reposts:
+            library.leave(repost)
+        assert [case.items_delivered for case in reposts] == [1, 0]
+        library.check()
+
+    def test_a_page_that_fails_twice_over_leaves_nothing(self) -> None:
+        library = Library()
+        case = library.enter(library.page("first", range(10)))
+        library.crawl.close()
+        assert library.contents() == {}
+        assert case.claim is not None
+        library.leave(case)
+        assert library.contents() == {}
+
+    def test_after_a_failure_of_the_store_everything_is_delivered(self) -> None:
+        library = Library()
+        library.visit("first", range(10))
+        waiting = library.enter(library.page("waiting", range(20, 30)))
+        library.store.close()
+        repost = library.visit("repost", range(10))
+        assert (repost.verdict.kind, repost.items_delivered) == (UNJUDGED, 1)
+        assert library.visit("again", range(10)).items_delivered == 1
+        assert waiting.claim is not None
+        assert len(library.failures) == 1
+        assert library.stats["failures"] == 1
+        assert not library.crawl._claims._open
+
+    def test_a_store_that_fails_under_a_claim_fails_the_crawl_once_and_raises_nowhere(self) -> None:
+        library = Library()
+        cases = [library.enter(library.page(f"p{number}", range(10 * number, 10 * number + 10))) for number in range(3)]
+        library.store.close()
+        for case in cases:
+            library.leave(case)
+        assert [case.items_delivered for case in cases] == [1, 1, 1]
+        assert len(library.failures) == 1
+        assert library.stats["claims/void"] == 3
+
+    def test_each_item_of_many_is_judged_by_its_own_text(self) -> None:
+        library = Library()
+        library.visit("first", story(1))
+        case = library.crawl.examine(library.page("list", [*story(1)]), Action.DROP, 0.8)
+        assert library.crawl.item_is_duplicate(case, {"text": story(1)[:3]})
+        assert not library.crawl.item_is_duplicate(case, {"text": story(2)})
+        assert not library.crawl.item_is_duplicate(case, {"text": []})
+
+
+def test_cover_and_numbers_of_a_text_without_telling_clauses() -> None:
+    library = Library()
+    owner = library.index.keep(library.page("a", range(10)))
+    empty = library.page("b", ["he said", "12"])
+    assert cover(empty.fingerprint.weights, owner) == 0.0
+    assert not has_other_numbers(empty.fingerprint, owner)

@@ -1,0 +1,53 @@
+"""The evidence is what the verdict counted, in the words of the page."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from library import fingerprint
+from prose import story, zh_story
+
+from dedup_middleware.evidence import Sentence, marked_sentences, repeated_sentences
+from dedup_middleware.text import clauses, sentences
+
+PARAGRAPHS = st.lists(st.sampled_from([*story(1), *zh_story(1), "短。", "He said. Go!", ""]) | st.text(), max_size=8)
+
+
+def held_by(paragraphs: list[str]) -> set[bytes]:
+    return set(fingerprint(paragraphs).weights)
+
+
+def test_a_repeated_text_is_repeated_sentence_by_sentence() -> None:
+    for text in (story(1), zh_story(1)):
+        repeated = repeated_sentences(text, held_by(text), fingerprint.hash)
+        assert repeated == [sentence for paragraph in text for sentence in sentences(paragraph)]
+
+
+def test_only_what_the_owner_says_is_evidence_and_it_is_quoted_as_the_page_wrote_it() -> None:
+    owner = ["the harbour council has voted to rebuild the store, and nobody had asked for it at all"]
+    page = [
+        "“The  HARBOUR council has voted to rebuild the store”. Some others paid for the lime trees. OK.",
+        "And nobody had asked for it at all, but the mill owners went on to complain in court for years!",
+    ]
+    marked = list(marked_sentences(page, held_by(owner), fingerprint.hash))
+    assert [sentence.text for sentence in marked if sentence.repeated] == [
+        "“The  HARBOUR council has voted to rebuild the store”."
+    ]
+    assert marked[1] == Sentence("Some others paid for the lime trees.", 0.0)
+    assert marked[2] == Sentence("OK.", None)
+    assert marked[3].share is not None
+    assert 0 < marked[3].share < 0.5
+
+
+@given(PARAGRAPHS, PARAGRAPHS)
+def test_the_shares_of_the_sentences_add_up_to_the_cover_of_the_text(page: list[str], owner: list[str]) -> None:
+    held = held_by(owner)
+    made = fingerprint(page)
+    covered = {h for h in made.weights if h in held}
+    marked = list(marked_sentences(page, held, fingerprint.hash))
+    assert all(sentence.share is None or 0 <= sentence.share <= 1 for sentence in marked)
+    assert any(sentence.share for sentence in marked) == bool(covered)
+    assert any(sentence.share is not None for sentence in marked) == bool(made.weights)
+    said = {fingerprint.hash(c) for sentence in marked if sentence.share for c, _ in clauses(sentence.text)}
+    assert covered <= said
+    assert [s.text for s in marked if s.repeated] == repeated_sentences(page, held, fingerprint.hash)

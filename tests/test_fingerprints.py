@@ -1,0 +1,64 @@
+"""A fingerprint says what a text says, and nothing of how it is laid out."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from prose import story, zh_story
+
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.text import clauses, weight
+
+KEY = b"sixteen bytes ok"
+fingerprint = ClauseFingerprinter(KEY)
+PARAGRAPHS = st.lists(st.sampled_from([*story(1), *zh_story(1), "短。", "He said.", ""]), max_size=12)
+
+
+@given(PARAGRAPHS)
+def test_it_weighs_every_clause_once(paragraphs: list[str]) -> None:
+    said = {clause for clause, _ in clauses("\n".join(paragraphs))}
+    made = fingerprint(paragraphs)
+    assert dict(made.weights) == {fingerprint.hash(clause): weight(clause) for clause in said}
+    assert made.weight == sum(map(weight, said))
+    assert all(len(clause_hash) == 8 for clause_hash in made.weights)
+
+
+@given(PARAGRAPHS, st.randoms(use_true_random=False))
+def test_order_and_repetition_of_paragraphs_do_not_matter(paragraphs: list[str], random: object) -> None:
+    shuffled = [*paragraphs, *paragraphs[:2]]
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    one, other = fingerprint(paragraphs), fingerprint(shuffled)
+    assert (one.digest, dict(one.weights), dict(one.skeletons)) == (
+        other.digest,
+        dict(other.weights),
+        dict(other.skeletons),
+    )
+
+
+@given(PARAGRAPHS, PARAGRAPHS)
+def test_the_digest_tells_whether_the_clauses_are_the_same(one: list[str], other: list[str]) -> None:
+    same_clauses = fingerprint(one).weights.keys() == fingerprint(other).weights.keys()
+    assert (fingerprint(one).digest == fingerprint(other).digest) == same_clauses
+    assert len(fingerprint(one).digest) == 16
+
+
+def test_another_key_makes_other_hashes() -> None:
+    other = ClauseFingerprinter(b"other 16 bytes..")(story(1))
+    assert not other.weights.keys() & fingerprint(story(1)).weights.keys()
+    assert other.digest != fingerprint(story(1)).digest
+
+
+def test_clauses_that_differ_in_digits_only_share_their_skeleton() -> None:
+    (monday,) = fingerprint(["the mill sold 12 tons of flour in 2023"]).skeletons.values()
+    (tuesday,) = fingerprint(["the mill sold 7 tons of flour in 2024"]).skeletons.values()
+    (elsewhere,) = fingerprint(["the port sold 12 tons of flour in 2023"]).skeletons.values()
+    assert monday == tuesday != elsewhere
+    assert len(monday) == 4
+    assert not fingerprint(["the mill sold many tons of flour"]).skeletons
+
+
+@given(st.lists(st.text()))
+def test_any_text_has_a_fingerprint(paragraphs: list[str]) -> None:
+    made = fingerprint(paragraphs)
+    assert made.skeletons.keys() <= made.weights.keys()
+    assert fingerprint([p + "\ud800" * 20 for p in paragraphs]).weight >= 0

@@ -1,0 +1,112 @@
+"""The laws of the house, read from the source: where Scrapy stops, who reads settings, what is documented."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from dedup_middleware.config import DEFAULTS
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "dedup_middleware"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+GLUE = {
+    "addon",
+    "commands",
+    "config",
+    "downloadermiddlewares",
+    "extension",
+    "logformatter",
+    "pipelines",
+    "spidermiddlewares",
+    "waiting",
+}
+
+
+def name_of(module: Path) -> str:
+    return module.relative_to(PACKAGE).with_suffix("").as_posix()
+
+
+def tree(module: Path) -> ast.Module:
+    return ast.parse(module.read_text(encoding="utf8"))
+
+
+def imported(module: Path) -> set[str]:
+    """Return the top-level packages that *module* imports, for types only or not."""
+    names = set()
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name_of(module)} imports relatively"
+            names.add(node.module or "")
+    return {name.partition(".")[0] for name in names}
+
+
+each_module = pytest.mark.parametrize("module", MODULES, ids=name_of)
+
+
+@each_module
+def test_scrapy_stops_at_the_glue(module: Path) -> None:
+    if name_of(module) not in GLUE:
+        assert not imported(module) & {"scrapy", "twisted"}
+
+
+def test_the_glue_is_what_it_is_said_to_be() -> None:
+    assert {name_of(module) for module in MODULES} >= GLUE
+    marked = {name_of(module) for module in MODULES if "★" in (ast.get_docstring(tree(module)) or "")}
+    assert marked <= GLUE
+
+
+@each_module
+def test_settings_are_read_in_one_place(module: Path) -> None:
+    if name_of(module) == "config":
+        return
+    read = [
+        node.value
+        for call in ast.walk(tree(module))
+        if isinstance(call, (ast.Call, ast.Subscript))
+        for node in (call.args if isinstance(call, ast.Call) else [call.slice])
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in DEFAULTS
+    ]
+    assert read == []
+
+
+@each_module
+def test_a_module_says_what_it_is_and_stays_readable(module: Path) -> None:
+    parsed = tree(module)
+    assert ast.get_docstring(parsed)
+    assert len(module.read_text(encoding="utf8").splitlines()) < 300
+    for node in ast.walk(parsed):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno < 50, node.name
+
+
+@each_module
+def test_nothing_is_left_for_later(module: Path) -> None:
+    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", module.read_text(encoding="utf8"))
+    assert module.stem not in {"utils", "base", "manager", "helpers"}
+
+
+@pytest.mark.parametrize("page", ["docs/settings.md", "README.md"])
+def test_every_setting_is_in_the_tables(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf8")
+    in_tables = {
+        name for line in text.splitlines() if line.startswith("|") for name in re.findall(r"\bDEDUP_[A-Z_]+\b", line)
+    }
+    assert set(DEFAULTS) <= in_tables
+    assert set(re.findall(r"\bDEDUP_[A-Z_]*[A-Z]\b", text)) <= set(DEFAULTS), "a setting that does not exist"
+
+
+def test_what_a_document_says_of_a_default_is_so() -> None:
+    rows = {
+        cells[0].strip(" `"): cells[1]
+        for line in (ROOT / "docs" / "settings.md").read_text(encoding="utf8").splitlines()
+        if len(cells := line.strip().strip("|").split("|")) > 1
+    }
+    for name in ("DEDUP_ACTION", "DEDUP_THRESHOLD", "DEDUP_OUTLINK_PENALTY", "DEDUP_SCOPE", "DEDUP_COMMON_CLAUSE"):
+        assert str(DEFAULTS[name]) in rows[name].replace("_", "").replace(",", "")

@@ -1,0 +1,194 @@
+"""Which stored pages hold a clause, and that a store stays whole whatever a crawl does."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from library import COMMON, Library, page_of
+
+from dedup_middleware.codec import clause_key, decode_postings
+from dedup_middleware.fingerprints import SCHEME
+from dedup_middleware.identity import url_identity
+from dedup_middleware.index import index_of
+from dedup_middleware.model import Page, VerdictKind
+from dedup_middleware.stores import open_store
+
+# Few addresses and few clauses, so that pages meet, change, redirect to one another and repeat one another.
+TEXTS = st.builds(lambda first, length: frozenset(range(first, first + length)), st.integers(0, 9), st.integers(4, 9))
+VISITS = st.tuples(st.sampled_from("abcd"), st.sampled_from([None, "x", "y"]), TEXTS, st.integers(0, 1))
+
+Visits = list[tuple[str, "str | None", frozenset[int], int]]
+
+
+def holders(library: Library, page: Page) -> dict[bytes, tuple[int, ...]]:
+    """Return each clause of *page* with the stored pages that hold it."""
+    contents = library.contents()
+    return {h: decode_postings(contents.get(clause_key(h), b"")) for h in page.fingerprint.weights}
+
+
+def identity_keys(library: Library) -> dict[bytes, set[int]]:
+    """Return each identity with the numbers of the pages that list it."""
+    listed: dict[bytes, set[int]] = {}
+    for page in library.index.pages():
+        for identity in page.identities:
+            listed.setdefault(identity, set()).add(page.number)
+    return listed
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(VISITS, max_size=12))
+def test_nothing_in_the_store_dangles_whatever_comes(visits: Visits) -> None:
+    library = Library()
+    for name, request, clauses, items in visits:
+        library.visit(name, clauses, request=request, items=items)
+        library.check()
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(VISITS, max_size=12))
+def test_every_identity_leads_to_the_one_page_that_lists_it(
+    visits: Visits,
+) -> None:
+    library = Library()
+    for name, request, clauses, items in visits:
+        library.visit(name, clauses, request=request, items=items)
+    for identity, numbers in identity_keys(library).items():
+        found = library.index.find([identity])
+        assert found is not None
+        assert numbers == {found.number}
+
+
+class TestReading:
+    def test_a_kept_page_is_found_by_each_of_its_identities(self) -> None:
+        library = Library()
+        page = library.page("end", range(9), request="start")
+        kept = library.index.keep(page)
+        assert [library.index.find([identity]) for identity in page.identities] == [kept, kept]
+        assert library.index.page(kept.number) == kept
+        assert kept.hashes == page.fingerprint.weights.keys()
+        assert library.index.text(kept.number) == list(page.paragraphs)
+        assert library.index.find([url_identity("http://elsewhere/")]) is None
+        assert library.index.page(kept.number + 1) is None
+        assert library.index.text(kept.number + 1) == []
+
+    def test_pages_come_oldest_first(self) -> None:
+        library = Library()
+        for number in range(300):
+            library.visit(f"p{number}", range(number * 10, number * 10 + 6))
+        assert [page.url for page in library.index.pages()] == [f"http://site/p{number}" for number in range(300)]
+
+    def test_of_equal_matches_the_older_stored_one_comes_first(self) -> None:
+        library = Library()
+        pending = library.index.hold(library.page("pending", range(9)))
+        older, younger = (library.index.keep(library.page(name, range(9))) for name in ("older", "younger"))
+        half = library.index.keep(library.page("half", range(4)))
+        numbers = (half.number, younger.number, pending.number, older.number)
+        page = library.page("new", range(6))
+        live = {h: numbers if h in half.hashes else numbers[1:] for h in page.fingerprint.weights}
+        assert [match.owner.number for match in library.index.matches(page.fingerprint, live)] == [
+            older.number,
+            younger.number,
+            pending.number,
+            half.number,
+        ]
+        assert [match.score for match in library.index.matches(page.fingerprint, live)] == [1.0, 1.0, 1.0, 4 / 6]
+
+    def test_text_is_kept_as_far_as_the_limit_goes_and_not_at_all_for_none(self) -> None:
+        store = open_store("memory:", fingerprint_scheme=SCHEME)
+        page = page_of("a", range(9))
+        for limit, expected in ((40, "\n".join(page.paragraphs)[:40].split("\n")), (0, [])):
+            index = index_of(store, common=COMMON, text_limit=limit)
+            kept = index.keep(page_of(str(limit), range(9)))
+            assert index.text(kept.number) == expected
+
+
+def test_the_list_of_a_common_clause_stays_short() -> None:
+    library = Library()
+    for number in range(10):
+        library.index.keep(library.page(f"p{number}", [0, 100 + number]))
+    (numbers,) = holders(library, library.page("new", [0])).values()
+    assert COMMON < len(numbers) <= COMMON + 2
+    library.check()
+
+
+class TestSuperseding:
+    def test_the_page_keeps_its_number_and_holds_its_new_text_only(self) -> None:
+        library = Library()
+        old = library.index.keep(library.page("a", range(9)))
+        new = library.index.keep(library.page("a", range(5, 14)))
+        assert new.number == old.number
+        for number in range(14):
+            held = holders(library, library.page("b", [number]))
+            assert list(held.values()) == [(new.number,) if number >= 5 else ()]
+        library.check()
+
+    def test_an_owner_that_becomes_a_duplicate_loses_its_postings(self) -> None:
+        library = Library()
+        library.visit("a", range(9))
+        library.visit("b", range(20, 29))
+        assert library.visit("b", range(9)).verdict.kind is VerdictKind.DUPLICATE
+        assert set(holders(library, library.page("c", range(20, 29))).values()) == {()}
+        library.check()
+
+    def test_a_duplicate_that_says_something_new_becomes_an_owner(self) -> None:
+        library = Library()
+        library.visit("a", range(9))
+        duplicate = library.visit("b", range(9))
+        assert duplicate.is_duplicate
+        assert library.visit("b", range(20, 29)).verdict.kind is VerdictKind.NEW
+        assert library.judge("c", range(20, 29)).kind is VerdictKind.DUPLICATE
+        library.check()
+
+    def test_another_address_of_the_same_request_replaces_the_old_one(self) -> None:
+        library = Library()
+        library.visit("old", range(9), request="start")
+        library.visit("new", range(20, 29), request="start")
+        assert library.index.find([url_identity("http://site/old")]) is None
+        (page,) = library.index.pages()
+        assert page.url == "http://site/new"
+
+
+class TestOpenClaims:
+    def test_a_pending_page_is_seen_and_vanishes_on_release(self) -> None:
+        library = Library()
+        before = library.contents()
+        pending = library.index.hold(library.page("a", range(9)))
+        verdict = library.judge("b", range(9))
+        assert verdict.match is not None
+        assert verdict.match.owner == pending
+        assert pending.pending
+        library.index.release(pending.number)
+        assert library.judge("b", range(9)).kind is VerdictKind.NEW
+        assert library.index.page(pending.number) is None
+        assert library.contents() == before
+
+    def test_the_claims_of_a_page_are_no_other_page(self) -> None:
+        library = Library()
+        library.index.hold(library.page("a", range(9)))
+        assert library.judge("a", range(9)).kind is VerdictKind.NEW
+        assert library.judge("a", range(1, 10)).kind is VerdictKind.NEW
+
+    def test_those_who_share_a_store_share_them(self) -> None:
+        library = Library()
+        other = index_of(library.store, common=COMMON, text_limit=0)
+        pending = library.index.hold(library.page("a", range(9)))
+        assert other.page(pending.number) == pending
+        other.release(pending.number)
+        assert library.index.page(pending.number) is None
+
+    def test_the_version_grows_with_every_change_and_only_then(self) -> None:
+        library = Library()
+        index, versions = library.index, [library.index.version]
+        kept = index.keep(library.page("a", range(9)))
+        versions.append(index.version)
+        pending = index.hold(library.page("b", range(20, 29)))
+        versions.append(index.version)
+        index.release(pending.number)
+        versions.append(index.version)
+        verdict = library.judge("c", range(9))
+        assert index.version == versions[-1]
+        assert verdict.match is not None
+        index.remember_duplicate(library.page("c", range(9)), verdict.match)
+        versions.append(index.version)
+        assert versions == sorted(set(versions))
+        assert index.page(kept.number) == kept

@@ -1,0 +1,205 @@
+"""The plugin beside what else a project may use: reactors, caches, queues, page objects, other crawls."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from crawling import REACTOR, Running, order, run_order
+from local_site import Answer, wait_until
+from prose import article, blog, story, zh_story
+
+REACTORS = ["asyncio", "default", "reactorless"]
+
+
+def a_small_paper(site):
+    """Serve some stories and their copies; return the URLs in order, and those that are dropped."""
+    urls = [
+        site.add("/a", article("A", story(1))),
+        site.add("/b", article("B", zh_story(2))),
+        site.add("/a-copy", blog("A", story(1)), host=1),
+        site.add("/b-copy", blog("B", zh_story(2)), host=1),
+        site.add("/c", article("C", story(3))),
+    ]
+    return urls, urls[2:4]
+
+
+@pytest.mark.parametrize("reactor", [r for r in REACTORS if r != REACTOR])
+def test_every_reactor_does(site, crawl, reactor):
+    urls, dropped = a_small_paper(site)
+    twin = site.add("/twin", article("Twin", story(1)))
+    settings = {"EXTRA_PIPELINES": {"strangers.SlowPipeline": 100}, "DEDUP_WAIT": 20}
+    steps = [{"url": url} for url in [*urls, twin, twin]]
+    outcome = crawl("strangers.Steps", steps=steps, reactor=reactor, settings=settings)
+    assert outcome.delivered == [url for url in urls if url not in dropped]
+    assert [i["url"] for i in outcome.dropped] == [*dropped, twin, twin]
+    assert outcome.problems == []
+    assert outcome.exit_status == 0
+
+
+def test_page_objects(site, crawl):
+    urls, dropped = a_small_paper(site)
+    steps = [{"url": url} for url in urls] + [{"url": urls[2], "callback": "parse_bytes"}]
+    settings = {"ADDONS": {"dedup_middleware.Addon": 500, "scrapy_poet.Addon": 300}}
+    without = crawl("strangers_poet.Pages", steps=steps, plugin=False, settings={"ADDONS": {"scrapy_poet.Addon": 300}})
+    outcome = crawl("strangers_poet.Pages", steps=steps, settings=settings)
+    assert without.delivered == [*urls, urls[2]]
+    assert outcome.items == [i for i in without.items if i["url"] not in dropped]
+    assert [i["url"] for i in outcome.dropped] == [*dropped, urls[2]]
+    assert [p.partition("] ")[2] for p in outcome.problems] == [p.partition("] ")[2] for p in without.problems]
+
+
+def test_pages_from_the_http_cache_get_the_same_verdicts(site, crawl):
+    urls, dropped = a_small_paper(site)
+    delivered = [url for url in urls if url not in dropped]
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": "cache"}
+    steps = [{"url": url} for url in urls]
+    first = crawl("strangers.Steps", steps=steps, settings=settings, folder="cached")
+    verdicts, requests = first.verdicts, len(site.requests)
+    assert first.delivered == delivered
+    same_store = crawl("strangers.Steps", steps=steps, settings=settings, folder="cached", afresh=True)
+    assert same_store.stats["httpcache/hit"] == len(urls)
+    assert same_store.delivered == delivered
+    fresh = {**settings, "DEDUP_STORE": "sqlite:fresh"}
+    fresh_store = crawl("strangers.Steps", steps=steps, settings=fresh, folder="cached", afresh=True)
+    assert fresh_store.delivered == delivered
+    assert fresh_store.verdicts == verdicts
+    assert len(site.requests) == requests
+    assert same_store.problems == fresh_store.problems == []
+
+
+# --- JOBDIR
+
+
+def test_a_paused_crawl_goes_on_as_the_same_crawl(site, crawl):
+    urls, _ = a_small_paper(site)
+    copies = [site.add(f"/late-copy{n}", blog("Late", story(n))) for n in (1, 3)]
+    more = [site.add(f"/more{n}", article("More", story(n))) for n in range(10, 16)]
+    settings = {
+        "JOBDIR": "job",
+        "CONCURRENT_REQUESTS": 1,
+        "CLOSESPIDER_ITEMCOUNT": 3,
+        "DEDUP_SCOPE": "crawl",
+        "EXTRA_PIPELINES": {"strangers.SlowPipeline": 100},
+    }
+    wanted = [*urls[:2], urls[4], *more, *copies]
+    first = crawl("strangers.Articles", urls=",".join(wanted), settings=settings, folder="job")
+    assert first.stats["finish_reason"] == "closespider_itemcount"
+    assert 3 <= len(first.delivered) < len(wanted) - 2
+    settings["CLOSESPIDER_ITEMCOUNT"] = 0
+    outcome = crawl("strangers.Articles", urls=",".join(wanted), settings=settings, folder="job")
+    assert sorted(outcome.delivered) == sorted(wanted[:-2])
+    # Both owners are of the first run; that they drop in scope "crawl" shows that it is the same crawl.
+    assert [i["url"] for i in outcome.dropped] == copies
+    assert {r["owner_run"] for r in outcome.records} == {r["run"] for r in outcome.records}
+    assert "dedup/items/dropped_for_earlier_crawls" not in outcome.stats
+    assert outcome.problems == []
+
+
+def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
+    texts = {n: story(n) for n in range(4)}
+    urls = [site.add(f"/{n}", article("First", text)) for n, text in texts.items()]
+    held = site.add("/held", Answer(article("Held", story(9)), hold=(release := threading.Event())))
+    copies = [site.add(f"/copy{n}", blog("Copy", text)) for n, text in texts.items()]
+    wanted = ",".join([*urls, held, *copies])
+    settings = {"JOBDIR": "job", "CONCURRENT_REQUESTS": 1}
+    with Running(tmp_path, order(tmp_path, "strangers.Articles", urls=wanted, settings=settings)) as running:
+        wait_until(lambda: "/held" in site.paths())
+        running.interrupt()
+        log = tmp_path / "log.txt"
+        wait_until(lambda: "Received SIGINT" in log.read_text(encoding="utf8"))
+        release.set()
+        first = running.wait()
+    assert first.stats["finish_reason"] == "shutdown"
+    assert first.delivered == [*urls, held]
+    outcome = run_order(tmp_path, order(tmp_path, "strangers.Articles", urls=wanted, settings=settings))
+    assert outcome.delivered == [*urls, held]
+    assert [i["url"] for i in outcome.dropped] == copies
+    assert len({r["run"] for r in outcome.records}) == 1
+
+
+def test_memory_and_jobdir_do_not_go_together(site, crawl):
+    url = site.add("/a", article("A", story(1)))
+    outcome = crawl("strangers.Articles", urls=url, settings={"JOBDIR": "job", "DEDUP_STORE": "memory:"})
+    (line,) = outcome.problems
+    assert "DEDUP_STORE = 'memory:' cannot go with JOBDIR = 'job'" in line
+    assert outcome.exit_status == 1
+    assert site.paths() == []
+
+
+# --- the queue
+
+
+@pytest.mark.parametrize("queue", ["DownloaderAwarePriorityQueue", "ScrapyPriorityQueue"])
+def test_links_of_duplicates_come_last_within_their_slot(site, crawl, queue):
+    def links(page, host):
+        paths = [f"/{page}-{n}" for n in range(3)]
+        for path in paths:
+            site.add(path, article(path, story(f"{path}{host}")), host=host)
+        return tuple(paths)
+
+    starts = []
+    for host in (0, 1):
+        text = story(f"host {host}")
+        for page, made in (("new", article), ("copy", blog), ("other", article)):
+            told = story(f"other {host}") if page == "other" else text
+            starts.append(site.add(f"/{page}", made(page, told, links=links(page, host)), host=host))
+    steps = [{"url": url, "priority": 100 - n} for n, url in enumerate(starts)]
+    settings = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_PRIORITY_QUEUE": f"scrapy.pqueues.{queue}"}
+    outcome = crawl("strangers.Steps", steps=steps, together=True, settings=settings)
+    for host in (1, 2):
+        paths = [path for _, name, path in site.requests if name == f"127.0.0.{host}"]
+        assert len(paths) == 12
+        assert all(path.startswith("/copy-") for path in paths[-3:])
+    assert outcome.stats["dedup/outlinks_last"] == 6
+    assert outcome.problems == []
+
+
+# --- other crawls
+
+
+def test_crawlers_of_one_process_share_a_store(site, tmp_path):
+    """The second one goes on after the first has closed its store, and sees what the first delivered."""
+    urls, _ = a_small_paper(site)
+    a, b, a_copy, b_copy, c = urls
+    held = site.add("/held", Answer(article("Held", story(20)), hold=(release := threading.Event())))
+    plans = [[a, a_copy, b], [held, b_copy, c, a_copy, held]]
+    runs = [{"spider": "strangers.Steps", "args": {"steps": [{"url": url} for url in plan]}} for plan in plans]
+    with Running(tmp_path, order(tmp_path, "", runs=runs)) as running:
+        log = tmp_path / "log.txt"
+        wait_until(lambda: log.exists() and "Spider closed (finished)" in log.read_text(encoding="utf8"))
+        release.set()
+        outcome = running.wait()
+    assert outcome.delivered == [a, b, held, c, held]
+    assert [i["url"] for i in outcome.dropped] == [a_copy, b_copy, a_copy]
+    first, *others = [r for r in outcome.records if r["verdict"] == "duplicate"]
+    assert first["owner_run"] == first["run"]
+    assert {r["owner_run"] for r in others} == {first["run"]}
+    assert outcome.stats["dedup/items/dropped_for_earlier_crawls"] == 2
+    assert outcome.problems == []
+    assert outcome.exit_status == 0
+
+
+def test_a_second_process_on_the_store_ends_at_once_and_harms_nobody(site, tmp_path, crawl):
+    urls, dropped = a_small_paper(site)
+    held = site.add("/held", Answer(article("Held", story(20)), hold=(release := threading.Event())))
+    steps = [{"url": url} for url in (*urls[:3], held, *urls[3:])]
+    first_folder = tmp_path / "first"
+    with Running(first_folder, order(first_folder, "strangers.Steps", steps=steps)) as running:
+        wait_until(lambda: "/held" in site.paths())
+        requests = len(site.requests)
+        settings = {"DEDUP_STORE": f"leveldb:{first_folder / 'store'}"}
+        second = crawl("strangers.Articles", urls=urls[0], settings=settings)
+        assert len(site.requests) == requests
+        release.set()
+        first = running.wait()
+    (line,) = second.problems
+    assert "ERROR: dedup: " in line
+    assert str(first_folder / "store") in line
+    assert second.exit_status == 1
+    assert "Traceback" not in second.log + second.stderr
+    assert second.items == []
+    assert first.delivered == [url for url in (*urls[:3], held, *urls[3:]) if url not in dropped]
+    assert [i["url"] for i in first.dropped] == dropped
+    assert first.problems == []
+    assert first.exit_status == 0

@@ -1,0 +1,323 @@
+"""What becomes of items: of every type, one or several on a page, of pages and of JSON."""
+
+from __future__ import annotations
+
+import json
+
+from local_site import Answer
+from prose import article, blog, several, story, zh_story
+from strangers import ITEM_TYPES, TAGGABLE, UNTAGGABLE
+
+TAG = {"DEDUP_ACTION": "tag"}
+DRY_RUN = {"DEDUP_ACTION": "dry-run"}
+
+
+def serve_json(site, path, entries, host=0):
+    return site.add(path, Answer(json.dumps(entries), headers={"Content-Type": "application/json"}), host=host)
+
+
+def entry(number, url="", tell=story):
+    return {"url": url or f"item{number}", "title": f"Story {number}", "text": "\n".join(tell(number))}
+
+
+# --- actions
+
+
+def test_tag_puts_the_verdict_on_every_item_whose_type_allows(site, crawl):
+    first = site.add("/first", article("First", story(1)))
+    copies = {kind: site.add(f"/{n}", blog("Copy", story(1)), host=1) for n, kind in enumerate(ITEM_TYPES)}
+    steps = [{"url": first}, *({"url": url, "cb_kwargs": {"kind": kind}} for kind, url in copies.items())]
+    outcome = crawl("strangers.Steps", steps=steps, settings=TAG)
+    items = {i["url"]: i for i in outcome.items}
+
+    assert outcome.delivered == [first, *copies.values()]
+    assert items[first]["dedup"] == {"owner_url": None, "score": None, "verdict": "new"}
+    tag = {"owner_url": first, "score": 1.0, "verdict": "duplicate"}
+    assert {kind: items[copies[kind]].get("dedup") for kind in TAGGABLE} == dict.fromkeys(TAGGABLE, tag)
+    assert all(not items[copies[kind]].get("dedup") for kind in UNTAGGABLE)
+    # Tagged duplicates never own: to the last they repeat the first, and not one another.
+    assert {r["owner_url"] for r in outcome.records} == {first}
+    assert {r["outcome"] for r in outcome.records} == {"tagged"}
+    assert outcome.stats["dedup/items/tagged"] == len(TAGGABLE)
+    assert outcome.stats["dedup/items/tag_refused"] == len(UNTAGGABLE)
+    assert outcome.dropped == []
+    assert outcome.problems == []
+
+
+def test_a_tagged_duplicate_owns_nothing_after_its_owner_has_changed(site, crawl):
+    first = site.add("/first", article("First", story(1)), article("First", story(2)))
+    copy = site.add("/copy", blog("Copy", story(1)), host=1)
+    third = site.add("/third", article("Third", story(1)))
+    steps = [{"url": url} for url in (first, copy, first, third)]
+    outcome = crawl("strangers.Steps", steps=steps, settings=TAG)
+    assert [i["dedup"]["verdict"] for i in outcome.items] == ["new", "duplicate", "new", "new"]
+
+
+def test_a_dry_run_delivers_all_and_records_what_drop_would(site, crawl):
+    urls = [
+        site.add("/first", article("First", story(1), links=("/from-first",))),
+        site.add("/copy", article("Copy", story(1), links=("/from-copy",))),
+        site.add("/part", article("Part", story(1)[:4] + story(2, paragraphs=2))),
+        site.add("/short", article("Short", ["Too little to tell."])),
+        *(site.add(f"/other{n}", article(f"Other {n}", zh_story(n))) for n in (1, 2)),
+        site.add("/zh-copy", blog("Other copy", zh_story(1))),
+    ]
+    site.add("/from-first", article("F", story(5)))
+    site.add("/from-copy", article("C", story(6)))
+    orders = []
+
+    def run(**kwargs):
+        before = len(site.requests)
+        outcome = crawl("strangers.Articles", urls=",".join(urls), **kwargs)
+        orders.append([path for _, _, path in site.requests[before:]])
+        return outcome
+
+    one = {"CONCURRENT_REQUESTS": 1}
+    without = run(settings=one, plugin=False)
+    dry = run(settings=one | DRY_RUN)
+    drop = run(settings=one)
+
+    assert dry.items == without.items
+    assert dry.dropped == []
+    assert orders[0] == orders[1] != orders[2]
+    would = {url: (v, o.replace("would-drop", "dropped")) for url, (v, o) in dry.verdicts.items()}
+    assert would == drop.verdicts
+    assert dry.verdicts[urls[1]] == dry.verdicts[urls[-1]] == ("duplicate", "would-drop")
+    assert dry.verdicts[urls[2]] == ("related", "delivered")
+    assert dry.stats["dedup/items/would_drop"] == drop.stats["dedup/items/dropped"] == 2
+    assert dry.problems == []
+
+
+def test_a_request_may_ask_for_something_else(site, crawl):
+    nine_of_ten = story(1, paragraphs=10)[:9] + story(2, paragraphs=1)
+    first = site.add("/first", article("First", story(1, paragraphs=10)))
+    asked = {
+        "/off": False,
+        "/tag": {"action": "tag"},
+        "/dry-run": {"action": "dry-run"},
+        "/strict": {"threshold": 0.95},
+        "/on": True,
+        "/default": {},
+        "/nonsense": "please",
+        "/nonsense-action": {"action": "delete"},
+        "/nonsense-threshold": {"threshold": "high"},
+        "/nonsense-key": {"thresold": 0.9},
+    }
+    urls = {path: site.add(path, article("Copy", nine_of_ten)) for path in asked}
+    steps = [{"url": first}, *({"url": urls[path], "meta": {"dedup": value}} for path, value in asked.items())]
+    outcome = crawl("strangers.Steps", steps=steps)
+    verdicts = {path: outcome.verdicts[url] for path, url in urls.items()}
+
+    assert [i["url"] for i in outcome.dropped] == [urls["/on"], urls["/default"]]
+    assert outcome.delivered == [first, *(u for p, u in urls.items() if p not in ("/on", "/default"))]
+    assert verdicts["/off"] == ("unjudged", "delivered")
+    assert verdicts["/tag"] == ("duplicate", "tagged")
+    assert verdicts["/dry-run"] == ("duplicate", "would-drop")
+    assert verdicts["/strict"] == ("related", "delivered")
+    assert outcome.record(urls["/strict"])["reason"] == "below the threshold"
+    assert [i["url"] for i in outcome.items if "dedup" in i] == [urls["/tag"]]
+    nonsense = [p for p in asked if p.startswith("/nonsense")]
+    assert {verdicts[p] for p in nonsense} == {("unjudged", "delivered")}
+    assert len(outcome.problems) == len(nonsense)
+    for path, line in zip(nonsense, outcome.problems, strict=True):
+        assert 'ERROR: dedup: meta["dedup"]' in line
+        assert urls[path] in line
+    assert "Traceback" not in outcome.log
+
+
+# --- several items on a page
+
+
+def test_items_of_a_page_that_has_several_are_judged_one_by_one(site, crawl):
+    old, older, new = story(1, 10), story(2, 10), story(3, 2)
+    first = site.add("/first", several("First", [old, older]))
+    mixed = site.add("/mixed", several("Mixed", [old, older, new]), host=1)
+    whole = site.add("/whole", several("Whole", [older, old]), host=1)
+    steps = [{"url": url, "callback": "parse_parts"} for url in (first, mixed, whole)]
+    outcome = crawl("strangers.Steps", steps=steps)
+
+    assert [(i["url"], i["text"]) for i in outcome.items] == [
+        (first, " ".join(old)),
+        (first, " ".join(older)),
+        (mixed, " ".join(new)),
+    ]
+    assert [(i["url"], i["text"]) for i in outcome.dropped] == [
+        (mixed, " ".join(old)),
+        (mixed, " ".join(older)),
+        (whole, " ".join(older)),
+        (whole, " ".join(old)),
+    ]
+    assert outcome.record(mixed)["items_dropped"] == 2
+    assert outcome.record(mixed)["items_delivered"] == 1
+    assert outcome.verdicts[mixed] == ("duplicate", "dropped")
+    assert outcome.problems == []
+
+
+def test_a_dry_run_counts_the_items_that_drop_would_drop(site, crawl):
+    first = site.add("/first", several("First", [story(1, 10), story(2, 10)]))
+    mixed = site.add("/mixed", several("Mixed", [story(1, 10), story(2, 10), story(3, 2)]), host=1)
+    steps = [{"url": url, "callback": "parse_parts"} for url in (first, mixed)]
+    dry = crawl("strangers.Steps", steps=steps, settings=DRY_RUN)
+    assert dry.delivered == [first] * 2 + [mixed] * 3
+    assert dry.verdicts[mixed] == ("duplicate", "would-drop")
+    assert dry.stats["dedup/items/would_drop"] == 2
+
+
+def test_one_item_goes_with_its_page_and_pages_without_items_own_nothing(site, crawl):
+    listed, told = story(1), story(2)
+    overview = site.add("/list", article("List", listed, links=("/x",)))
+    article_of_list = site.add("/article", article("Article", listed))
+    copied_list = site.add("/list2", article("List", listed, links=("/y",)))
+    first = site.add("/first", article("First", told))
+    repost = site.add("/repost", blog("Repost", told), host=1)
+    for path, number in (("/x", 8), ("/y", 9)):
+        site.add(path, article(path, story(number)))
+    steps = [
+        {"url": overview, "callback": "parse_links"},
+        {"url": article_of_list},
+        {"url": copied_list, "callback": "parse_links"},
+        {"url": first},
+        {"url": repost, "callback": "parse_nothing_but_number"},
+    ]
+    outcome = crawl("strangers.Steps", steps=steps)
+    # An item without text goes with its page, for it is the only one.
+    assert outcome.dropped[0]["number"] == 7
+    assert outcome.record(repost)["owner_url"] == first
+    # A list's text is nobody's, a list that repeats an article loses no items and its links come last.
+    assert outcome.delivered == [site.url("/x"), article_of_list, site.url("/y"), first]
+    assert outcome.verdicts[copied_list] == ("duplicate", "links-last")
+    assert outcome.stats["dedup/outlinks_last"] == 1
+    assert outcome.problems == []
+
+
+# --- items of pages that are no HTML
+
+FIELDS = {"DEDUP_ITEM_FIELDS": ["title", "text"]}
+
+
+def api_steps(urls, kind="dict", **more):
+    return [{"url": url, "callback": "parse_api", "cb_kwargs": {"kind": kind}, **more} for url in urls]
+
+
+def test_items_of_an_api_are_judged_by_their_fields(site, crawl):
+    """For items of every type; and the same crawl on the same store delivers the same again."""
+    kinds = list(ITEM_TYPES)
+    feeds = {}
+    for number, kind in enumerate(kinds):
+        a, b = entry(number, f"{kind} a"), entry(number + 100, f"{kind} b", zh_story)
+        # One response twice tells the same story: never compared with itself.
+        one = serve_json(site, f"/{number}/one", [a, b, entry(number, f"{kind} twin")])
+        copy = serve_json(site, f"/{number}/copy", [entry(number, f"{kind} copy"), entry(number + 200, f"{kind} new")])
+        feeds[kind] = (one, copy)
+    steps = [step for kind, urls in feeds.items() for step in api_steps(urls, kind)]
+    outcome = crawl("strangers.Steps", steps=steps, settings=FIELDS, folder="api")
+    expected = [f"{kind} {name}" for kind in kinds for name in ("a", "b", "twin", "new")]
+    assert sorted(outcome.delivered) == sorted(expected)
+    assert [i["url"] for i in outcome.dropped] == [f"{kind} copy" for kind in kinds]
+    assert {i["type"] for i in outcome.dropped} == {"DuplicateItem"}
+    assert len(outcome.drop_lines) == len(kinds)
+    assert all("] INFO: Dropped:" in line for line in outcome.drop_lines)
+    duplicate = [r for r in outcome.records if r["verdict"] == "duplicate"]
+    assert [(r["url"], r["owner_url"]) for r in duplicate] == [(copy, one) for one, copy in feeds.values()]
+    assert all(r["evidence"] for r in duplicate)
+    assert outcome.stats["dedup/items/dropped"] == len(kinds)
+    assert outcome.problems == []
+
+    again = crawl("strangers.Steps", steps=steps, settings=FIELDS, folder="api", afresh=True)
+    assert sorted(again.delivered) == sorted(expected)
+    assert len(again.dropped) == len(kinds)
+    assert again.problems == []
+
+
+def test_items_of_an_api_may_be_tagged_or_only_recorded(site, crawl):
+    one = serve_json(site, "/one", [entry(1, "a")])
+    copy = serve_json(site, "/copy", [entry(1, "copy"), entry(2, "new")])
+    third = serve_json(site, "/third", [entry(1, "third")])
+    steps = api_steps([one, copy, third])
+    tagged = crawl("strangers.Steps", steps=steps, settings=FIELDS | TAG)
+    assert [(i["url"], i["dedup"]["verdict"]) for i in tagged.items] == [
+        ("a", "new"),
+        ("copy", "duplicate"),
+        ("new", "new"),
+        ("third", "duplicate"),
+    ]
+    assert tagged.record(third)["owner_url"] == one
+    assert tagged.stats["dedup/items/tagged"] == 2
+
+    dry = crawl("strangers.Steps", steps=steps, settings=FIELDS | DRY_RUN)
+    assert dry.delivered == ["a", "copy", "new", "third"]
+    assert dry.record(third)["outcome"] == "would-drop"
+    assert dry.stats["dedup/items/would_drop"] == 2
+    assert tagged.problems == dry.problems == []
+
+
+def test_a_request_to_an_api_may_ask_for_something_else(site, crawl):
+    asked = {"/off": False, "/tag": {"action": "tag"}, "/dry-run": {"action": "dry-run"}, "/on": True}
+    one = serve_json(site, "/one", [entry(1, "a")])
+    urls = {path: serve_json(site, path, [entry(1, path)]) for path in asked}
+    strict = serve_json(site, "/strict", [{**entry(1, "strict"), "title": "x" * 200}])
+    steps = [
+        *api_steps([one]),
+        *(step for path, value in asked.items() for step in api_steps([urls[path]], meta={"dedup": value})),
+        *api_steps([strict], meta={"dedup": {"threshold": 1}}),
+    ]
+    outcome = crawl("strangers.Steps", steps=steps, settings=FIELDS)
+    assert outcome.delivered == ["a", "/off", "/tag", "/dry-run", "strict"]
+    assert [i["url"] for i in outcome.dropped] == ["/on"]
+    assert [i["url"] for i in outcome.items if "dedup" in i] == ["/tag"]
+
+
+def test_a_pipeline_that_replaces_an_item_of_an_api_leaves_its_text_owned(site, crawl):
+    urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": "replace"}]) for n in range(3)]
+    settings = FIELDS | {"EXTRA_PIPELINES": {"strangers.FatePipeline": 100}}
+    outcome = crawl("strangers.Steps", steps=api_steps(urls), settings=settings)
+    assert outcome.delivered == ["0"]
+    assert [i["url"] for i in outcome.dropped] == ["1", "2"]
+
+
+def test_an_item_of_an_api_that_its_pipelines_lose_owns_nothing(site, crawl):
+    fates = ["drop", "fail", "", ""]
+    urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": fate}]) for n, fate in enumerate(fates)]
+    settings = FIELDS | {"EXTRA_PIPELINES": {"strangers.FatePipeline": 100}}
+    outcome = crawl("strangers.Steps", steps=api_steps(urls), settings=settings)
+    assert outcome.delivered == ["2"]
+    assert [i["url"] for i in outcome.dropped] == ["0", "3"]
+    assert outcome.record(urls[3])["owner_url"] == urls[2]
+
+
+def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
+    urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": "hold"}]) for n in range(3)]
+    settings = FIELDS | {"EXTRA_PIPELINES": {"strangers.FatePipeline": 100}}
+    settings |= {"HOLD_UNTIL": {"dedup/waits": 2}, "DEDUP_WAIT": 20}
+    outcome = crawl("strangers.Steps", steps=api_steps(urls), together=True, settings=settings)
+    (owner,) = outcome.delivered
+    assert {i["url"] for i in outcome.dropped} == {"0", "1", "2"} - {owner}
+    assert outcome.problems == []
+
+
+def test_whatever_an_api_puts_into_its_items_goes_on(site, crawl):
+    strange = {"nested": [{"deep": [None, 1, 2.5, True, {"text": "x"}]}], "half": "\ud83d", "nul": "\0", "empty": ""}
+    text = "\n".join(story(1)).replace(".", "\ud83d.")
+    bodies = [{"url": str(n), "title": [strange, None], "text": {"parts": [text, n]}} for n in range(2)]
+    urls = [serve_json(site, f"/{n}", [body]) for n, body in enumerate(bodies)]
+    outcome = crawl("strangers.Steps", steps=api_steps(urls), settings=FIELDS | {"LOG_LEVEL": "INFO"})
+    assert outcome.items == bodies[:1]
+    assert [i["url"] for i in outcome.dropped] == ["1"]
+    assert outcome.problems == []
+    assert outcome.stderr == ""
+
+
+def test_pages_of_a_spider_for_an_api_are_judged_as_pages(site, crawl):
+    one = serve_json(site, "/one", [entry(1, "a")])
+    page = site.add("/page", article("Page", story(2)))
+    copy = site.add("/copy", blog("Copy", story(2)), host=1)
+    # The API tells it once more, and a page tells what the API told.
+    two = serve_json(site, "/two", [entry(2, "b")])
+    told = site.add("/told", article("Told", story(1)))
+    steps = [*api_steps([one]), {"url": page}, {"url": copy}, *api_steps([two]), {"url": told}]
+    outcome = crawl("strangers.Steps", steps=steps, settings=FIELDS)
+    assert outcome.delivered == ["a", page]
+    assert [i["url"] for i in outcome.dropped] == [copy, "b", told]
+    assert outcome.record(copy)["owner_url"] == outcome.record(two)["owner_url"] == page
+    assert outcome.record(told)["owner_url"] == one
+    assert outcome.problems == []

@@ -1,0 +1,150 @@
+"""One line a record, whatever a page holds, and a log that can be read while it is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup_middleware.errors import RecordsError
+from dedup_middleware.records import Record, RecordLog, read_records
+
+TEXT = st.text() | st.text(st.sampled_from('a\n\r\x00\x1b\x85\u2028\u2029\u202e\ud800\U0001f600天"\\'))
+RECORDS = st.builds(
+    Record,
+    time=TEXT,
+    spider=TEXT,
+    run=TEXT,
+    url=TEXT,
+    verdict=TEXT,
+    outcome=TEXT,
+    owner_url=st.none() | TEXT,
+    owner_run=st.none() | TEXT,
+    score=st.none() | st.floats(0, 1),
+    reason=TEXT,
+    evidence=st.lists(TEXT, max_size=5),
+    items_dropped=st.integers(0),
+    items_delivered=st.integers(0),
+)
+
+
+def record(number: int) -> Record:
+    return Record(time="2024-11-20", spider="s", run="r", url=f"http://a/{number}", verdict="same", outcome="delivered")
+
+
+def test_every_record_comes_back_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    written: list[Record] = []
+    log = RecordLog(path)
+
+    @given(RECORDS)
+    def append(one: Record) -> None:
+        log.append(one)
+        written.append(one)
+        line = one.to_line()
+        assert line.isascii()
+        assert len(line.splitlines()) == 1
+        assert json.loads(line) == one.as_dict()
+        assert set(one.as_dict()) >= {"url", "verdict", "owner_url", "score", "evidence", "time"}
+        assert isinstance(one.host, str)
+
+    append()
+    log.close()
+    assert list(read_records(path)) == written
+    assert len(path.read_bytes().splitlines()) == len(written)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [("http://A.example:80/x", "a.example"), ("http://[::1", ""), ("", ""), ("http://中文.example/", "中文.example")],
+)
+def test_the_host_of_a_record(url: str, host: str) -> None:
+    assert Record("t", "s", "r", url, "same", "delivered").host == host
+
+
+def test_each_record_is_in_the_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "some" / "folder" / "log.jsonl"
+    log = RecordLog(path)
+    for number in range(3):
+        log.append(record(number))
+        assert list(read_records(path)) == [record(n) for n in range(number + 1)]
+    log.close()
+
+
+def test_another_crawl_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    for number in range(2):
+        log = RecordLog(path)
+        log.append(record(number))
+        log.close()
+    assert list(read_records(path)) == [record(0), record(1)]
+
+
+@pytest.mark.parametrize("kept", [1, 20, 90])
+def test_a_torn_line_costs_nothing_but_itself(tmp_path: Path, kept: int) -> None:
+    """A crawl was killed while it wrote; the next one appends to the same file."""
+    path = tmp_path / "log.jsonl"
+    path.write_text(record(0).to_line() + "\n" + record(1).to_line()[:kept], encoding="ascii")
+    assert list(read_records(path)) == [record(0)]
+    log = RecordLog(path)
+    log.append(record(2))
+    log.append(record(3))
+    log.close()
+    assert list(read_records(path)) == [record(0), record(2), record(3)]
+
+
+@pytest.mark.parametrize("line", ["", "null", "[]", "5", '"text"', "{}", '{"url": "x"}', "\x00\xff", "not json"])
+def test_lines_that_hold_no_record_are_passed_over(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(f"{record(0).to_line()}\n{line}\n{record(1).to_line()}\n", encoding="latin1")
+    assert list(read_records(path)) == [record(0), record(1)]
+
+
+def test_fields_of_later_versions_do_not_matter(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps(record(0).as_dict() | {"invented_later": 1}) + "\n", encoding="ascii")
+    assert list(read_records(path)) == [record(0)]
+
+
+def test_following_sees_every_record_as_it_comes_even_in_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    whole = "".join(record(number).to_line() + "\n" for number in range(4)).encode()
+    pieces = [whole[start : start + 50] for start in range(0, len(whole), 50)]
+    file = path.open("wb", buffering=0)
+
+    def write_on() -> None:
+        file.write(pieces.pop(0))
+
+    with file:
+        found = read_records(path, follow=True, idle=write_on)
+        for number in range(4):
+            assert next(found) == record(number)
+            # A record is shown as soon as its line is complete.
+            shown = sum(len(record(n).to_line()) + 1 for n in range(number + 1))
+            assert len(whole) - sum(map(len, pieces)) < shown + 50
+
+
+def test_what_cannot_be_read_or_written_is_one_line_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(RecordsError, match=r"there is no log at .*; crawl first"):
+        list(read_records(tmp_path / "absent"))
+    with pytest.raises(RecordsError, match="cannot be read"):
+        list(read_records(tmp_path))
+    with pytest.raises(RecordsError, match=r"DEDUP_LOG .* cannot be written .*; give another path"):
+        RecordLog(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(RecordsError, match="give another path"):
+        RecordLog(tmp_path / "file" / "log.jsonl")
+
+
+def test_a_full_disk_is_a_records_error() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("this system has no /dev/full")
+    log = RecordLog(full)
+    with pytest.raises(RecordsError, match="make room"):
+        log.append(record(0))
+    with pytest.raises(RecordsError, match="could not be closed"):
+        log.close()

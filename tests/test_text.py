@@ -1,0 +1,206 @@
+"""What a text is reduced to, in any script."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dedup_middleware.text import MIN_CLAUSE_WEIGHT, clauses, one_line, sentences, weight, without_digits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: What a hostile or a careless page holds: every script, marks, terminators, controls, lone surrogates.
+ANY_TEXT = st.text() | st.text(st.sampled_from("aB9東ไक한ا .,:;!?。！？…،؟।\n\r\t\u2028\u200b\u0301\ud800“”’'\")）"))
+LETTERS = "abcdefgh天地玄黄宇宙कखगабв"
+WORDS = st.text(st.sampled_from(LETTERS), min_size=1, max_size=30)
+# Between Thai words a space is punctuation: spacing matters.
+WORDS_WITH_THAI = st.text(st.sampled_from(LETTERS + "ไทย"), min_size=1, max_size=30)
+
+
+def of(text: str) -> list[str]:
+    return [clause for clause, _ in clauses(text)]
+
+
+class TestClauses:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            (
+                "据当地媒体报道，旧粮仓的屋顶将在明年春天重新修建。省里仍在权衡补贴方案！",
+                ["据当地媒体报道", "旧粮仓的屋顶将在明年春天重新修建", "省里仍在权衡补贴方案"],
+            ),
+            (
+                "The council has voted to rebuild; nobody (they said) had asked for it.",
+                ["thecouncilhasvotedtorebuild"],
+            ),
+            ("ذهب الرجل إلى السوق، واشترى خبزا كثيرا؟", ["ذهبالرجلإلىالسوق", "واشترىخبزاكثيرا"]),
+            (
+                "परिषद ने पुल बनाने का फैसला किया। राज्य ने अभी पैसा नहीं दिया।",
+                ["परिषदनेपुलबनानेकाफैसलाकिया", "राज्यनेअभीपैसानहींदिया"],
+            ),
+            ("วันนี้อากาศดีมากที่กรุงเทพ พรุ่งนี้ฝนจะตกหนักมาก", ["วันนี้อากาศดีมากที่กรุงเทพ", "พรุ่งนี้ฝนจะตกหนักมาก"]),
+            (
+                "今日はとても天気がいいです。明日は雨が降るでしょう、たぶん。",
+                ["今日はとても天気がいいです", "明日は雨が降るでしょう"],
+            ),
+            ("오늘 날씨가 아주 좋습니다. 내일은 비가 올 것입니다.", ["오늘날씨가아주좋습니다", "내일은비가올것입니다"]),
+            ("Сегодня очень хорошая погода, завтра будет дождь.", ["сегодняоченьхорошаяпогода", "завтрабудетдождь"]),
+        ],
+        ids=["zh", "en", "ar", "hi", "th", "ja", "ko", "ru"],
+    )
+    def test_every_script_is_cut_at_its_own_punctuation(self, text: str, expected: list[str]) -> None:
+        assert of(text) == expected
+
+    @pytest.mark.parametrize(
+        ("one", "other"),
+        [
+            ("He said “the mill owners’ plan” was ready", "he said 'the mill owners' plan\" was ready"),
+            ("THE HARBOUR COUNCIL HAS DECIDED", "the harbour council has decided"),
+            ("Ｔｈｅ　ｈａｒｂｏｕｒ　ｃｏｕｎｃｉｌ　２０２４", "The harbour council 2024"),
+            ("the har\u200bbour\ufeff coun\u00adcil has\u2060 decided", "the harbour council has decided"),
+            ("the harbour\u00a0council  has\tdecided", "the harbour council has decided"),
+            ("die Straße am Hafen wird gebaut", "DIE STRASSE AM HAFEN WIRD GEBAUT"),
+            ("le café du port est fermé", "le cafe\u0301 du port est ferme\u0301"),
+            ("《港务委员会》决定重新修建旧粮仓", "「港务委员会」决定重新修建旧粮仓"),
+            ("港务委员会决定在 2024 年修建粮仓", "港务委员会决定在２０２４年修建粮仓"),
+            ("the state-owned harbour council", "the state\u2011owned harbour council"),
+            ("the council sold 12,000 trees in May", "the council sold 12000 trees in May"),
+            ("the council sold 12'000 trees in May", "the council sold 12\u202f000 trees in May"),
+            ("the council sold 1,234,567 trees in May", "the council sold 1 234 567 trees in May"),
+            ("كتاب\u200fجديد في المدينة الكبيرة", "كتابجديد في المدينة الكبيرة"),
+        ],
+    )
+    def test_the_way_of_writing_does_not_matter(self, one: str, other: str) -> None:
+        assert of(one) == of(other) != []
+
+    @pytest.mark.parametrize("number", ["3.14", "12:30", "1,000", "1,00,000", "３．１４", "12：30", "٣.١٤", "10.000,5"])
+    def test_a_number_stays_whole(self, number: str) -> None:
+        assert len(of(f"the harbour council said {number} was the figure")) == 1
+
+    @pytest.mark.parametrize(("one", "other"), [("1.5", "15"), ("0.12", "0.21"), ("10.25", "1025"), ("3.1", "31")])
+    def test_other_numbers_are_other_clauses(self, one: str, other: str) -> None:
+        sentence = "the rate of the harbour bank rose to {} percent in May"
+        assert of(sentence.format(one)) != of(sentence.format(other))
+
+    def test_what_is_too_short_to_tell_is_left_out(self) -> None:
+        assert of("he said, yes; 据报道，今天！ Monday.") == []
+        assert of("a" * (MIN_CLAUSE_WEIGHT - 1)) == []
+        assert list(clauses("a" * MIN_CLAUSE_WEIGHT)) == [("a" * MIN_CLAUSE_WEIGHT, MIN_CLAUSE_WEIGHT)]
+        assert list(clauses("旧粮仓屋顶")) == [("旧粮仓屋顶", MIN_CLAUSE_WEIGHT)]
+
+    @given(ANY_TEXT)
+    def test_any_text_gives_clauses_of_letters_and_digits_only(self, text: str) -> None:
+        for clause, clause_weight in clauses(text):
+            assert clause_weight == weight(clause) >= MIN_CLAUSE_WEIGHT
+            assert not any(c.isspace() or c in ".,:;!?。！？“”’'\"" for c in clause)
+
+    @given(st.lists(st.lists(WORDS_WITH_THAI, min_size=3, max_size=8), max_size=5))
+    def test_joining_texts_by_a_line_end_joins_their_clauses(self, texts: list[list[str]]) -> None:
+        lines = [" ".join(words) for words in texts]
+        assert of("\n".join(lines)) == [clause for line in lines for clause in of(line)]
+
+    @given(st.integers(0, 60), st.sampled_from("\u200b\u200c\u200d\u2060\ufeff\u00ad\u200f"))
+    def test_a_zero_width_character_changes_nothing_wherever_it_stands(self, place: int, character: str) -> None:
+        text = "In 2024 they sold 12,000 trees, said the harbour council at 12:30."
+        assert of(text[:place] + character + text[place:]) == of(text)
+
+    @given(st.lists(WORDS, min_size=5, max_size=20))
+    def test_case_and_width_and_spacing_change_nothing(self, words: list[str]) -> None:
+        text = "-".join(words)
+        assert of(text) == of(text.upper()) == of(text.replace("-", " ")) == of(text.replace("a", "ａ"))
+
+
+class TestSentences:
+    def test_they_are_kept_as_they_were_written(self) -> None:
+        assert sentences('He said: "Go!"  Then 3.14 trees fell… and “who?” asked.\nNext line') == [
+            'He said: "Go!"',
+            "Then 3.14 trees fell…",
+            "and “who?”",
+            "asked.",
+            "Next line",
+        ]
+        assert sentences("“天气很好。”他说。明天呢？") == ["“天气很好。”", "他说。", "明天呢？"]
+        assert sentences("वह गया। फिर आया।") == ["वह गया।", "फिर आया।"]
+        assert sentences("ماذا؟ نعم؛ حسنا.") == ["ماذا؟", "نعم؛ حسنا."]
+
+    @given(ANY_TEXT)
+    @example("...!!!")
+    @example("?!a")
+    def test_they_cover_every_letter_and_digit_in_order(self, text: str) -> None:
+        position = 0
+        for sentence in sentences(text):
+            assert sentence == sentence.strip() != ""
+            start = text.index(sentence, position)
+            assert not any(c.isalnum() for c in text[position:start])
+            position = start + len(sentence)
+        assert not any(c.isalnum() for c in text[position:])
+
+    @given(ANY_TEXT)
+    @example("3…14 and so the council decided")
+    @example("the harbour council .\u0301 has decided")
+    def test_every_end_of_a_sentence_is_a_clause_break(self, text: str) -> None:
+        """So the clauses of the sentences are the clauses of the text: evidence counts what the verdict counted."""
+        assert [clause for sentence in sentences(text) for clause in of(sentence)] == of(text)
+
+
+class TestLittleOnes:
+    def test_a_skeleton_forgets_the_digits_only(self) -> None:
+        assert without_digits("sold12treesin2024") == "sold#treesin#"
+        assert without_digits("soldtrees") is None
+        assert without_digits("售出１２棵") == without_digits("售出٣棵") == "售出#棵"
+
+    @given(ANY_TEXT, st.integers(1, 40))
+    def test_one_line_is_one_short_line_that_steers_no_terminal(self, text: str, limit: int) -> None:
+        line = one_line(text, limit)
+        assert len(line) <= limit
+        assert len(line.splitlines()) <= 1
+        assert not any(c in line for c in "\x1b\x9b\u202e\u2066\x00\x7f")
+
+
+def growth(work: Callable[[str], object], make: Callable[[int], str], size: int) -> float:
+    """Return by what the time of *work* grows when its input is four times as long: 4 if linear, 16 if square."""
+
+    def seconds(text: str) -> float:
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            work(text)
+            times.append(time.process_time() - start)
+        return min(times)
+
+    # Below a millisecond the clock tells more about the machine than about the work.
+    return seconds(make(4 * size)) / max(seconds(make(size)), 0.001)
+
+
+HOSTILE = {
+    "letters": lambda n: "a" * n,
+    "dots": lambda n: "." * n,
+    "dotted": lambda n: "a." * (n // 2),
+    "numbers": lambda n: "1," * (n // 2),
+    "thousands": lambda n: "1,000" * (n // 5),
+    "digits": lambda n: "7" * n,
+    "spaces": lambda n: "ก" + " " * n,
+    "thai spaces": lambda n: "ก " * (n // 2),
+    "quotes": lambda n: "!" + "”" * n,
+    "closers": lambda n: "a!)" * (n // 3),
+    "line ends": lambda n: "\n" * n,
+    "controls": lambda n: "\x1b" * n,
+    "ligatures": lambda n: "\ufdfa" * (n // 3),
+    "hangul": lambda n: "\u1100\u1161" * (n // 2),
+    "marks": lambda n: "a" + "\u0301" * n,
+    "disordered marks": lambda n: "a" + "\u0315" * (n // 2) + "\u0300" * (n // 2),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_time_grows_with_the_length_of_a_hostile_text(name: str) -> None:
+    # Were the disordered marks sorted in quadratic time, as many as of the others would take a minute.
+    size = 3_000 if name == "disordered marks" else 40_000
+    for work in (lambda text: list(clauses(text)), sentences, one_line):
+        # A busy machine may spoil one measurement, never make quadratic work look linear.
+        assert any(growth(work, HOSTILE[name], size) < 9 for _ in range(3))
