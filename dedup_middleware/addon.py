@@ -10,7 +10,7 @@ from dedup_middleware.downloadermiddlewares import DedupDownloaderMiddleware
 from dedup_middleware.extension import DedupExtension
 from dedup_middleware.logformatter import DropLogFormatter
 from dedup_middleware.pipelines import DedupItemPipeline
-from dedup_middleware.spidermiddlewares import DedupSpiderMiddleware
+from dedup_middleware.spidermiddlewares import DedupCallbackMiddleware, DedupSpiderMiddleware
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 DOWNLOADER_MIDDLEWARE_PRIORITY = 25
 #: Engine side of StartSpiderMiddleware (25), the engine-most of Scrapy's own: nothing changes an item after it.
 SPIDER_MIDDLEWARE_PRIORITY = 5
+#: Spider side of all others, whatever a project adds: next to the callback.
+CALLBACK_MIDDLEWARE_PRIORITY = 1_000_000
 #: Before the pipelines of any project, which count from 0 on.
 PIPELINE_PRIORITY = -1000
-EXTENSION_PRIORITY = 0
+#: After Scrapy's own, so that a feed has taken an item, or has not, before we ask.
+EXTENSION_PRIORITY = 1000
 
 
 class Addon:
@@ -33,6 +36,7 @@ class Addon:
         register("EXTENSIONS", DedupExtension, EXTENSION_PRIORITY)
         register("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_MIDDLEWARE_PRIORITY)
         register("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_MIDDLEWARE_PRIORITY)
+        register("SPIDER_MIDDLEWARES", DedupCallbackMiddleware, CALLBACK_MIDDLEWARE_PRIORITY)
         register("ITEM_PIPELINES", DedupItemPipeline, PIPELINE_PRIORITY)
         if settings.getpriority("LOG_FORMATTER") == SETTINGS_PRIORITIES["default"]:
             settings.set("LOG_FORMATTER", DropLogFormatter, priority="addon")

@@ -16,6 +16,7 @@ from scrapy.utils.conf import arglist_to_dict
 from dedup_middleware import inspection
 from dedup_middleware.config import Config, known_spiders, names_its_own
 from dedup_middleware.errors import ConfigError, DedupError
+from dedup_middleware.records import remove_log
 from dedup_middleware.stores import destroy_store
 
 
@@ -113,10 +114,7 @@ class Command(ScrapyCommand):
 
     def _reset(self, config: Config, opts: argparse.Namespace) -> None:
         removed = destroy_store(config.store)
-        log_removed = False
-        if opts.log and config.log is not None and config.log.exists():
-            config.log.unlink()
-            log_removed = True
+        log_removed = opts.log and config.log is not None and remove_log(config.log)
         if opts.json:
             log = None if config.log is None else str(config.log)
             print(json.dumps({"store": config.store, "removed": removed, "log": log, "log_removed": log_removed}))

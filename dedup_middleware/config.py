@@ -6,6 +6,7 @@ Law of this file: nobody else reads a DEDUP_* setting, and every bad value is fo
 from __future__ import annotations
 
 import difflib
+import json
 import logging
 import math
 import os
@@ -100,6 +101,8 @@ class Config:
                 f"DEDUP_STORE = {uri!r} cannot go with JOBDIR = {str(config.jobdir)!r}: a resumed crawl would have "
                 "forgotten its pages; use leveldb:PATH or sqlite:PATH"
             )
+        if scheme != "memory" and config.log is not None:
+            _check_apart(config.store, config.log)
         return config
 
 
@@ -166,12 +169,28 @@ def threshold(name: str, value: object) -> float:
     return number
 
 
+def _check_apart(store: str, log: Path) -> None:
+    """Raise ConfigError where the log would be written into the store."""
+    store_path, log_path = (os.path.realpath(path) for path in (parse_uri(store)[1], log))
+    if log_path in (store_path, f"{store_path}-wal", f"{store_path}-shm", f"{store_path}.lock") or log_path.startswith(
+        store_path + os.sep
+    ):
+        raise ConfigError(f"DEDUP_LOG = {str(log)!r} is inside DEDUP_STORE = {store!r}; give it a path of its own")
+
+
 def _log_path(value: object, spider_name: str) -> Path | None:
     if value is None:
         return data_folder(spider_name) / "log.jsonl"
     if isinstance(value, (str, os.PathLike)):
         return Path(value) if os.fspath(value) else None
     raise ConfigError(f"DEDUP_LOG = {value!r} is no path; use the path of a file, or '' for no log")
+
+
+def _json(value: str) -> object:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None
 
 
 def _number(name: str, value: object, wanted: str) -> float:
@@ -239,7 +258,10 @@ class _Reader:
 
     def names(self, name: str) -> tuple[str, ...]:
         value = self.get(name)
-        parts = value.split(",") if isinstance(value, str) else value
+        parts: object = value
+        if isinstance(value, str):
+            # On the command line: a,b or ["a", "b"].
+            parts = _json(value) if value.lstrip().startswith("[") else value.split(",")
         if not isinstance(parts, (list, tuple)) or not all(isinstance(p, str) for p in parts):
             raise ConfigError(f"{name} = {value!r} is no list of field names; use for example ['title', 'text']")
         return tuple(stripped for p in parts if (stripped := p.strip()))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.case import Case
 from dedup_middleware.claims import Claims
-from dedup_middleware.detector import cover, has_other_numbers
+from dedup_middleware.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, cover, has_other_numbers
 from dedup_middleware.errors import DedupError
 from dedup_middleware.evidence import repeated_sentences
 from dedup_middleware.items import item_texts, tag_item
@@ -32,36 +32,6 @@ if TYPE_CHECKING:
 
 STORE_FAILED = "the store or the log failed"
 OWNER_PENDING = "the owner's claim was still open"
-
-_OUTCOMES = {Action.DROP: "dropped", Action.TAG: "tagged", Action.DRY_RUN: "would-drop"}
-
-
-@dataclass(slots=True)
-class Case:
-    """A page, or an item that stands for one, on its way through the spider."""
-
-    url: str
-    page: Page | None
-    """``None`` when there is no text to judge."""
-    verdict: Verdict
-    action: Action
-    threshold: float
-    version: int = 0
-    """The index's version when the verdict was made."""
-    claim: Claim | None = None
-    has_output: bool = False
-    """Whether the spider's output for it has begun to flow."""
-    finished: bool = False
-    """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
-    repeated: list[str] | None = None
-    """The repeated sentences, once they have been asked for."""
-    items_dropped: int = 0
-    items_delivered: int = 0
-
-    @property
-    def is_duplicate(self) -> bool:
-        """Whether the verdict, as it stands, is that the page is a duplicate."""
-        return self.verdict.kind is VerdictKind.DUPLICATE
 
 
 class Crawl:
@@ -109,7 +79,8 @@ class Crawl:
         return Case(url, None, Verdict(VerdictKind.UNJUDGED, reason=reason), action, threshold)
 
     def enter(self, case: Case) -> None:
-        """Make the verdict binding, for the page enters the spider: unless it is a duplicate, it claims its text."""
+        """Make the verdict binding, for the callback gets the page: unless it is a duplicate, it claims its text."""
+        case.entered = True
         self._judge_if_stale(case)
         self._claim(case)
 
@@ -140,6 +111,23 @@ class Crawl:
         owner = case.verdict.match.owner
         fingerprint = self.fingerprint(item_texts(item))
         return cover(fingerprint.weights, owner) >= case.threshold and not has_other_numbers(fingerprint, owner)
+
+    def item_says_something_else(self, case: Case, item: Any) -> bool:
+        """Tell whether the one *item* of a duplicate page is mainly about what the owner does not say.
+
+        Such an item was gathered on other pages too, and handed on in the request.
+        """
+        if case.verdict.match is None:
+            return False
+        # Markup is no text: its clauses begin with tags.
+        fingerprint = self.fingerprint(t for t in item_texts(item) if not t.lstrip().startswith("<"))
+        covered = cover(fingerprint.weights, case.verdict.match.owner)
+        return fingerprint.weight >= MIN_LIVE_WEIGHT and covered < RELATED_THRESHOLD
+
+    def narrow(self, case: Case, texts: list[str]) -> None:
+        """Let a page of several items own only what these say: a list of teasers delivers no story."""
+        if case.claim is not None:
+            case.claim.page = case.claim.page.saying(self.fingerprint(texts).weights.keys())
 
     def evidence(self, case: Case) -> list[str]:
         """Return the repeated sentences of a case, in reading order."""
@@ -259,7 +247,7 @@ class Crawl:
             run=self.run,
             url=case.url,
             verdict=case.verdict.kind.value,
-            outcome=self._outcome(case),
+            outcome=case.outcome,
             owner_url=match.owner.url if match else None,
             owner_run=match.owner.run if match else None,
             score=round(match.score, 4) if match else None,
@@ -268,13 +256,3 @@ class Crawl:
             items_dropped=case.items_dropped,
             items_delivered=case.items_delivered,
         )
-
-    @staticmethod
-    def _outcome(case: Case) -> str:
-        if not case.is_duplicate:
-            return "delivered"
-        if not case.items_dropped + case.items_delivered:
-            return "links-last"
-        if case.action is Action.DROP and not case.items_dropped:
-            return "delivered"
-        return _OUTCOMES[case.action]

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from dedup_middleware.crawl import Case, Crawl
+    from dedup_middleware.case import Case
+    from dedup_middleware.crawl import Crawl
     from dedup_middleware.extension import DedupExtension
 
 logger = logging.getLogger(__name__)
@@ -29,6 +30,9 @@ logger = logging.getLogger(__name__)
 SWITCHED_OFF = "switched off"
 NOT_TEXT = "not text"
 TOO_LARGE = "too large"
+CUT_OFF = "cut off"
+#: How Scrapy flags a response that is not all there: DOWNLOAD_FAIL_ON_DATALOSS, StopDownload.
+CUT_OFF_FLAGS = frozenset({"dataloss", "partial", "download_stopped"})
 ERROR = "error"
 
 
@@ -72,6 +76,8 @@ class DedupDownloaderMiddleware:
         reason = ""
         if not isinstance(response, HtmlResponse):
             reason = NOT_TEXT
+        elif not CUT_OFF_FLAGS.isdisjoint(response.flags):
+            reason = CUT_OFF
         elif len(response.body) > config.max_bytes:
             reason = TOO_LARGE
         else:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
-from scrapy.extensions.feedexport import FeedExporter
+from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.http import Response
 
 from dedup_middleware.config import Config, unknown_settings
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from dedup_middleware.case import Case
     from dedup_middleware.claims import Claim
-    from dedup_middleware.crawl import Case
     from dedup_middleware.stores import OpenStore
 
 logger = logging.getLogger(__name__)
@@ -56,6 +56,7 @@ class DedupExtension:
         self.cases: WeakKeyDictionary[Response, Case] = WeakKeyDictionary()
         self.item_sources: dict[int, tuple[Any, Case, bytes]] = {}
         """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its request."""
+        self._fed: WeakKeyDictionary[FeedSlot, int] = WeakKeyDictionary()
         self._config: Config | None = None
         self._store: OpenStore | None = None
         self._error: DedupError | None = None
@@ -91,6 +92,9 @@ class DedupExtension:
             self._open(spider)
         except DedupError as error:
             self._error = error
+        except Exception as error:  # a crawl that runs on without the plugin would look as if all were well
+            logger.exception("dedup: it cannot start", extra={"spider": spider})
+            self._error = DedupError(f"it cannot start ({error!r}); DEDUP_ENABLED=False crawls without it")
 
     def _open(self, spider: Spider) -> None:
         config = Config.from_settings(self.crawler.settings, spider.name)
@@ -99,8 +103,8 @@ class DedupExtension:
             logger.warning(line, extra={"spider": spider})
         if not config.enabled:
             return
-        log = RecordLog(config.log) if config.log else None
         store = self._store = open_store(config.store, fingerprint_scheme=SCHEME)
+        log = RecordLog(config.log) if config.log else None
         index = index_of(store, common=config.common_clause, text_limit=config.text_limit)
         self.crawl = Crawl(
             spider=spider.name,
@@ -148,22 +152,42 @@ class DedupExtension:
         if feeds is not None:
             # A crawl that never began must not overwrite the feed of the one before.
             feeds.slots.clear()
+        if self._store is not None:
+            self._store.close()
         await crawler.engine.close_spider_async(reason=CLOSE_REASON)
         await crawler.engine.stop_async()
         crawler.spider = None
 
     # --- items
 
-    def item_scraped(self, response: Response | None) -> None:
+    def item_scraped(self, item: Any, response: Response | None) -> None:
         if self.crawl is None:
             return
         self.count("items/delivered")
+        taken = self._feeds_took(item)
         if (claim := self._claim(response)) is not None:
-            claim.item_scraped()
+            if taken:
+                claim.item_scraped()
+            else:
+                claim.item_failed()
 
     def item_failed(self, response: Response | None) -> None:
         if (claim := self._claim(response)) is not None:
             claim.item_failed()
+
+    def _feeds_took(self, item: Any) -> bool:
+        """Tell whether every feed that accepts *item* has counted it.
+
+        A serialiser that raises stops neither Scrapy's signal nor the crawl; only the count of the feed's slot tells.
+        """
+        feeds = self.crawler.get_extension(FeedExporter)
+        took = True
+        for slot in feeds.slots if feeds is not None else ():
+            # The first slot begins empty; a later batch begins when the one before it has taken the item.
+            before = self._fed.get(slot, 0 if slot.batch_id == 1 else -1)
+            took = took and (slot.itemcount > before or not slot.filter.accepts(item))
+            self._fed[slot] = slot.itemcount
+        return took
 
     def _claim(self, response: object) -> Claim | None:
         """Return the claim that the item of a signal belongs to: its own, or that of its page."""

@@ -9,6 +9,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from w3lib.url import safe_url_string
+
 from dedup_middleware.errors import RecordsError, StoreLockedError
 from dedup_middleware.evidence import marked_sentences
 from dedup_middleware.fingerprints import SCHEME, ClauseFingerprinter
@@ -112,6 +114,7 @@ def stats_text(sums: dict[str, Any]) -> str:
 
 def explain(config: Config, url: str) -> dict[str, Any]:
     """Return all that is known of *url*, from the store and from the log; :class:`RecordsError` if that is nothing."""
+    url = safe_url_string(url)
     last = _last_record(config, url)
     explanation: dict[str, Any] = {"url": url, "record": None if last is None else last.as_dict()}
     try:

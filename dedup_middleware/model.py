@@ -5,12 +5,13 @@ Law of this file: no I/O, no algorithm; every other room may import it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from collections.abc import Set as AbstractSet
 
 
 class Action(str, Enum):
@@ -71,6 +72,12 @@ class Page:
     """The crawl that fetched it."""
     source: bytes = b""
     """For an item, 16 bytes of the request it came from: items of one request are never compared."""
+
+    def saying(self, hashes: AbstractSet[bytes]) -> Page:
+        """Return the page with those of its clauses only that are among *hashes*; it is the same page all the same."""
+        weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
+        skeletons = {h: s for h, s in self.fingerprint.skeletons.items() if h in hashes}
+        return replace(self, fingerprint=Fingerprint(weights, skeletons, self.fingerprint.digest))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from dedup_middleware.crawl import Case, Crawl
+    from dedup_middleware.case import Case
+    from dedup_middleware.crawl import Crawl
     from dedup_middleware.extension import DedupExtension
 
 

@@ -75,9 +75,10 @@ class RecordLog:
             self._file = path.open("a", encoding="ascii", newline="\n")
             if torn:
                 self._file.write("\n")
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
             raise RecordsError(
-                f"DEDUP_LOG {path} cannot be written ({error.strerror}); give another path or make its folder writable"
+                f"DEDUP_LOG = {str(path)!r} cannot be written ({getattr(error, 'strerror', error)}); "
+                "give another path or make its folder writable"
             ) from error
 
     def append(self, record: Record) -> None:
@@ -126,6 +127,17 @@ def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] |
         raise RecordsError(f"the log {path} cannot be read ({error.strerror})") from error
 
 
+def remove_log(path: Path) -> bool:
+    """Remove a log and return whether there was one; :class:`RecordsError` if it cannot be removed."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise RecordsError(f"the log {path} cannot be removed ({error.strerror})") from error
+    return True
+
+
 def _ends_torn(path: Path) -> bool:
     """Tell whether the last line of the file lacks its end, because its writer was killed."""
     if not path.is_file() or not path.stat().st_size:
@@ -138,6 +150,14 @@ def _ends_torn(path: Path) -> bool:
 def _parse(line: str) -> Record | None:
     try:
         fields: dict[str, Any] = json.loads(line)
-        return Record(**{k: v for k, v in fields.items() if k in Record.__slots__})
+        record = Record(**{k: v for k, v in fields.items() if k in Record.__slots__})
     except (ValueError, TypeError, AttributeError):
         return None
+    texts = (record.time, record.url, record.verdict, record.outcome, record.reason, record.owner_url or "")
+    numbers = (record.score or 0.0, record.items_dropped, record.items_delivered)
+    is_ours = (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(number, (int, float)) for number in numbers)
+        and isinstance(record.evidence, list)
+    )
+    return record if is_ours else None

@@ -11,6 +11,7 @@ from scrapy.utils.log import logformatter_adapter
 from dedup_middleware.downloadermiddlewares import SWITCHED_OFF
 from dedup_middleware.extension import extension_of
 from dedup_middleware.identity import request_identity
+from dedup_middleware.items import item_texts
 from dedup_middleware.logformatter import DuplicateItem
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.waiting import OwnerWait
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from dedup_middleware.crawl import Case, Crawl
+    from dedup_middleware.case import Case
+    from dedup_middleware.crawl import Crawl
     from dedup_middleware.extension import DedupExtension
 
 #: Dropped items are logged where Scrapy itself logs them.
@@ -43,24 +45,9 @@ class DedupSpiderMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(extension_of(crawler))
 
-    def process_spider_input(self, response: Response) -> None:
-        crawl, case = self._extension.crawl, self._extension.cases.get(response)
-        if crawl is not None and case is not None:
-            crawl.enter(case)
-
-    def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
-        """Void the page's claim; a callback that raised before its first output comes by here only."""
-        crawl, case = self._extension.crawl, self._extension.cases.get(response)
-        if crawl is None or case is None:
-            return
-        if case.claim is not None:
-            case.claim.callback_failed()
-        if not case.has_output:
-            crawl.finish(case)
-
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         crawl, case = self._extension.crawl, self._extension.cases.get(response)
-        if crawl is None or case is None:
+        if crawl is None or case is None or not case.entered:
             async for output in result:
                 yield output
             return
@@ -73,6 +60,37 @@ class DedupSpiderMiddleware:
                 yield passed
         finally:
             await page_output.close()
+
+
+class DedupCallbackMiddleware:
+    """Stand innermost, where it is certain that the callback gets the page, and where its exceptions come by first.
+
+    What others give in its place (an errback, a middleware that recovers) is not the page's: it is delivered, and owns
+    nothing.
+    """
+
+    def __init__(self, extension: DedupExtension) -> None:
+        self._extension = extension
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(extension_of(crawler))
+
+    def process_spider_input(self, response: Response) -> None:
+        crawl, case = self._extension.crawl, self._extension.cases.get(response)
+        if crawl is not None and case is not None:
+            crawl.enter(case)
+
+    def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
+        """Void the page's claim, whether or not another middleware recovers."""
+        crawl, case = self._extension.crawl, self._extension.cases.get(response)
+        if crawl is None or case is None or not case.entered:
+            return
+        case.entered = False
+        if case.claim is not None:
+            case.claim.callback_failed()
+        if not case.has_output:
+            crawl.finish(case)
 
 
 class _PageOutput:
@@ -93,6 +111,7 @@ class _PageOutput:
         self._items = 0
         self._would_drop = 0
         self._held: list[Any] = []
+        self._said: list[str] = []
         self._ended = False
         case.has_output = True
 
@@ -116,13 +135,14 @@ class _PageOutput:
         """Return what goes on now that the callback has finished."""
         self._ended = True
         held, self._held = self._held, []
-        if self._drops:
-            for item in held:
-                await self._drop(item)
-            return []
+        kept = []
         for item in held:
-            self._deliver(item)
-        return held
+            if self._drops and not self._crawl.item_says_something_else(self._case, item):
+                await self._drop(item)
+            else:
+                self._deliver(item)
+                kept.append(item)
+        return kept
 
     async def close(self) -> None:
         """Settle the page, whether its output ended, raised or was abandoned."""
@@ -130,6 +150,8 @@ class _PageOutput:
             await self._drop(item)
         if self._case.claim is not None:
             if self._ended:
+                if self._items > 1:
+                    self._crawl.narrow(self._case, self._said)
                 self._case.claim.callback_finished()
             else:
                 self._case.claim.callback_failed()
@@ -165,6 +187,8 @@ class _PageOutput:
             case.items_delivered += 1
         else:
             self._crawl.deliver(case, item)
+            if case.claim is not None:
+                self._said += item_texts(item)
 
     async def _drop(self, item: Any) -> None:
         """Drop *item* as Scrapy does when a pipeline raises DropItem: its log line, its signal, its stats."""
@@ -174,7 +198,11 @@ class _PageOutput:
         assert spider is not None
         self._crawl.count_drop(case)
         exception = DuplicateItem(case.url, match, self._crawl.evidence(case), extension.config.log_level)
-        line = extension.crawler.logformatter.dropped(item, exception, self._response, spider)
+        try:
+            line = extension.crawler.logformatter.dropped(item, exception, self._response, spider)
+        except Exception:  # a formatter of the project's own must not cost an item its signal
+            scraper_logger.exception("dedup: LOG_FORMATTER cannot tell of a dropped item", extra={"spider": spider})
+            line = None
         if line is not None:
             scraper_logger.log(*logformatter_adapter(line), extra={"spider": spider, "item": item})
         await extension.crawler.signals.send_catch_log_async(

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 #: A clause lighter than this is not telling: "he said", "据报道", dates, names. About 15 letters or 5 Han characters.
 MIN_CLAUSE_WEIGHT = 15
 
+#: From two letters or Han characters on a number has a label: "wind40kmh", "收盘价6830元", but not "5km".
+MIN_LABEL_WEIGHT = 6
+
 #: Marks that stand inside a clause: quotes and titles come and go between reposts, hyphens and slashes join words.
 _INSIDE = frozenset("'\"`´‘’‚‛“”„‟‹›«»「」『』〝〞〟《》〈〉-‐‑‒/\\&@#%*‰′″〃\u00b7\u30fb\u2027")
-#: Between two digits these are a part of the number: 3.14, 1,000, 12:30.
+#: Between two digits these are a part of the number: 3.14, 1,000, 12:30; so is a colon before it: "Wind: 40 km/h".
 _NUMBER_MARKS = ",.:"
 
 
@@ -45,11 +48,12 @@ def _characters(*categories: str) -> list[str]:
     return [c for category in categories for c in _CHARACTERS[category]]
 
 
+# A label and its number are one fact: "Temperature: 23 degrees", "收盘价：6830元".
 _BREAKS = [c for c in _characters("Po", "Ps", "Pe", "Pd") if c not in _INSIDE and c not in _NUMBER_MARKS]
 # Thai, Lao, Myanmar and Khmer write no spaces between words: there a space is punctuation.
 _SPACE_IS_A_MARK = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _CLAUSE_BREAK = re.compile(
-    rf"{_class(_BREAKS)}+|[{_NUMBER_MARKS}](?!\d)|(?<!\d)[{_NUMBER_MARKS}]|[\n\r\u2028\u2029]+"
+    rf"{_class(_BREAKS)}+|[.,](?!\d)|(?<!\d)[.,]|:(?! *\d)|[\n\r\u2028\u2029]+"
     rf"|(?<=[{_SPACE_IS_A_MARK}]) +(?=[{_SPACE_IS_A_MARK}])"
 )
 # Sorting marks into canonical order is quadratic in their run; no language writes more than 30 (UAX #15, stream-safe).
@@ -80,7 +84,10 @@ def weight(clause: str) -> int:
 
 
 def clauses(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the telling clauses of *text*, reduced, with their weights, in reading order. O(len(text))."""
+    """Yield the telling clauses of *text*, reduced, with their weights, in reading order. O(len(text)).
+
+    A labelled number that is too light to tell weighs nothing: it makes no duplicate, but may prevent one.
+    """
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", _ZERO_WIDTH.sub("", text)))
     text = _DIGIT_SEPARATOR.sub("", text.casefold())
@@ -88,6 +95,14 @@ def clauses(text: str) -> Iterator[tuple[str, int]]:
     for clause in _NOISE.sub("", _CLAUSE_BREAK.sub("\n", text)).split("\n"):
         if (w := weight(clause)) >= MIN_CLAUSE_WEIGHT:
             yield clause, w
+        elif _is_fact(clause):
+            yield clause, 0
+
+
+def _is_fact(clause: str) -> bool:
+    """Tell whether a light *clause* is a number with its label; a date is none, for reposts have other dates."""
+    named, numbers = _DIGITS.subn("", clause)
+    return bool(numbers) and weight(named) >= MIN_LABEL_WEIGHT and not _DATE.search(clause)
 
 
 def sentences(paragraph: str) -> list[str]:
@@ -101,6 +116,7 @@ def without_digits(clause: str) -> str | None:
     return replaced if count else None
 
 
+_DATE = re.compile(r"\d[年月日]|^(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)")
 _DIGITS = re.compile(rf"\d+(?:{_DECIMAL_POINT}\d+)?")
 
 

@@ -10,8 +10,8 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
+    from dedup_middleware.case import Case
     from dedup_middleware.claims import Claim
-    from dedup_middleware.crawl import Case
     from dedup_middleware.extension import DedupExtension
 
 #: Waiters at a time where CONCURRENT_REQUESTS sets no limit.

@@ -17,7 +17,7 @@ from dedup_middleware.stores import open_store
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.crawl import Case
+    from dedup_middleware.case import Case
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Verdict
     from dedup_middleware.records import RecordLog
