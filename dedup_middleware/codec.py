@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import json
 import zlib
+from typing import Any
 
 from dedup_middleware.errors import StoreCorruptError
-from dedup_middleware.fingerprints.clauses import HASH_BYTES
-from dedup_middleware.model import StoredPage
+from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES, HASH_BYTES
+from dedup_middleware.model import StoredPage, Surroundings
 
 #: Five bytes count a million million pages; eight would make posting lists, the bulk of a store, half as large again.
 _NUMBER_BYTES = 5
-_SKELETON_BYTES = 4
 _REMEDY = "restore a backup or start anew: scrapy dedup reset"
 
 NEXT_NUMBER_KEY = b"n"
@@ -82,6 +82,10 @@ def encode_page(page: StoredPage) -> bytes:
     }
     if page.source:
         head["source"] = page.source.hex()
+    if page.around is not None:
+        head["title"] = page.around.title.hex()
+        if page.around.numbers is not None:
+            head["numbers"] = b"".join(sorted(page.around.numbers)).hex()
     if page.owner is not None:
         head |= {"owner": page.owner, "owner_digest": page.owner_digest.hex(), "score": page.score}
     return b"".join([json.dumps(head).encode(), b"\n", *sorted(page.hashes), *sorted(page.skeletons)])
@@ -93,7 +97,7 @@ def decode_page(number: int, value: bytes) -> StoredPage:
         head_bytes, _, body = value.partition(b"\n")
         head = json.loads(head_bytes)
         end = head["clauses"] * HASH_BYTES
-        if not 0 <= end <= len(body) or (len(body) - end) % _SKELETON_BYTES:
+        if not 0 <= end <= len(body) or (len(body) - end) % FAST_HASH_BYTES:
             raise ValueError("it was cut")  # noqa: TRY301
         return StoredPage(
             number=number,
@@ -101,16 +105,29 @@ def decode_page(number: int, value: bytes) -> StoredPage:
             identities=tuple(bytes.fromhex(i) for i in head["identities"]),
             digest=bytes.fromhex(head["digest"]),
             hashes=frozenset(body[i : i + HASH_BYTES] for i in range(0, end, HASH_BYTES)),
-            skeletons=frozenset(body[i : i + _SKELETON_BYTES] for i in range(end, len(body), _SKELETON_BYTES)),
+            skeletons=frozenset(body[i : i + FAST_HASH_BYTES] for i in range(end, len(body), FAST_HASH_BYTES)),
             run=head["run"],
             time=head["time"],
             source=bytes.fromhex(head.get("source", "")),
+            around=_decode_surroundings(head),
             owner=head.get("owner"),
             owner_digest=bytes.fromhex(head.get("owner_digest", "")),
             score=head.get("score", 0.0),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise StoreCorruptError(f"page {number} in the store cannot be read ({error}); {_REMEDY}") from error
+
+
+def _decode_surroundings(head: dict[str, Any]) -> Surroundings | None:
+    if "title" not in head:
+        return None
+    numbers = None
+    if "numbers" in head:
+        packed = bytes.fromhex(head["numbers"])
+        if len(packed) % FAST_HASH_BYTES:
+            raise ValueError("its numbers were cut")
+        numbers = frozenset(packed[i : i + FAST_HASH_BYTES] for i in range(0, len(packed), FAST_HASH_BYTES))
+    return Surroundings(bytes.fromhex(head["title"]), numbers)
 
 
 def encode_text(paragraphs: tuple[str, ...], limit: int) -> bytes:

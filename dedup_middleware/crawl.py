@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.case import Case
 from dedup_middleware.claims import Claims
-from dedup_middleware.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, cover, has_other_numbers
+from dedup_middleware.detector import LITTLE_TEXT_WEIGHT, MIN_LIVE_WEIGHT, RELATED_THRESHOLD, cover, has_other_numbers
 from dedup_middleware.errors import DedupError
 from dedup_middleware.evidence import repeated_sentences
+from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.items import item_texts, tag_item
-from dedup_middleware.model import Action, Page, Verdict, VerdictKind
+from dedup_middleware.model import Action, Page, Surroundings, Verdict, VerdictKind
 from dedup_middleware.records import EVIDENCE_CHARACTERS, EVIDENCE_SENTENCES, Record
 from dedup_middleware.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from dedup_middleware.claims import Claim
     from dedup_middleware.detector import Detector
@@ -64,8 +65,15 @@ class Crawl:
     # --- verdicts
 
     def page(self, url: str, identities: tuple[bytes, ...], paragraphs: list[str], source: bytes = b"") -> Page:
-        """Return the page that has this text."""
+        """Return the page, or the item of the request *source*, that has this text."""
         return Page(url, identities, self.fingerprint(paragraphs), tuple(paragraphs), self.run, source)
+
+    @staticmethod
+    def with_surroundings(page: Page, title: str, numbers: Callable[[], Collection[str]]) -> Page:
+        """Return *page* with what stands around its text; *numbers* is asked for only where the text is little."""
+        has_little = page.fingerprint.weight < LITTLE_TEXT_WEIGHT
+        hashes = frozenset(map(fast_hash, numbers())) if has_little else None
+        return dataclasses.replace(page, around=Surroundings(fast_hash(one_line(title)), hashes))
 
     def examine(self, page: Page, action: Action, threshold: float) -> Case:
         """Return the case of *page* with its provisional verdict. Claims nothing yet."""

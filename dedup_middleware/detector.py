@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from dedup_middleware.model import Match, Scope, Verdict, VerdictKind
 
@@ -24,7 +25,13 @@ RELATED_THRESHOLD = 0.5
 #: Matches looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
 _MAX_MATCHES = 5
 
+#: A text of less than this, in letters (200 Han characters), may be a notice, a wall or an introduction that many pages
+#: of a host share, and what sets them apart may be too short to be a clause. On pages of news sites, one repost in
+#: twenty is as short, and few of these are on the host of their owner.
+LITTLE_TEXT_WEIGHT = 600
+
 TOO_LITTLE_TEXT = "too little text"
+RESIDUE = "little text, at another address of the host or with another title or numbers"
 OTHER_NUMBERS = "other numbers in the same sentences"
 BELOW_THRESHOLD = "below the threshold"
 
@@ -63,7 +70,7 @@ class Detector:
                 break
             if not self._in_scope(match.owner, page) or (page.source and match.owner.source == page.source):
                 continue
-            obstacle = self._obstacle(page.fingerprint, match, threshold)
+            obstacle = self._obstacle(page, match, threshold)
             if not obstacle:
                 return Verdict(VerdictKind.DUPLICATE, match)
             if best.match is None:
@@ -73,12 +80,14 @@ class Detector:
     def _in_scope(self, owner: StoredPage, page: Page) -> bool:
         return self.scope is Scope.STORE or owner.run == page.run
 
-    def _obstacle(self, fingerprint: Fingerprint, match: Match, threshold: float) -> str:
+    def _obstacle(self, page: Page, match: Match, threshold: float) -> str:
         """Return why *match* may not make a page a duplicate, or nothing."""
         if match.score < threshold:
             return BELOW_THRESHOLD
-        if has_other_numbers(fingerprint, match.owner):
+        if has_other_numbers(page.fingerprint, match.owner):
             return OTHER_NUMBERS
+        if is_residue(page, match.owner):
+            return RESIDUE
         return ""
 
     def _still_duplicate(self, page: Page, own: StoredPage, threshold: float) -> Verdict | None:
@@ -106,6 +115,21 @@ def has_other_numbers(fingerprint: Fingerprint, owner: StoredPage) -> bool:
         skeleton in owner.skeletons and clause_hash not in owner.hashes
         for clause_hash, skeleton in fingerprint.skeletons.items()
     )
+
+
+def is_residue(page: Page, owner: StoredPage) -> bool:
+    """Tell whether *page* has so little text that its owner's, on the same host, may be what both have in common only.
+
+    Walls, directory entries, price tables under one notice. Another address of the same page (a session id) differs in
+    its query only, and has the same title and no other numbers.
+    """
+    if page.around is None or owner.around is None or page.fingerprint.weight >= LITTLE_TEXT_WEIGHT:
+        return False
+    here, there = urlsplit(page.url), urlsplit(owner.url)
+    if here.hostname != there.hostname:
+        return False
+    has_other = bool((page.around.numbers or frozenset()) - (owner.around.numbers or frozenset()))
+    return here.path != there.path or page.around.title != owner.around.title or has_other
 
 
 def cover(weights: Mapping[bytes, int], owner: StoredPage) -> float:

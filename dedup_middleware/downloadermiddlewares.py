@@ -12,6 +12,7 @@ from dedup_middleware.config import PageOptions
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extension import extension_of
 from dedup_middleware.extraction import paragraphs_of
+from dedup_middleware.extraction.facts import numbers_of, title_of
 from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.model import VerdictKind
 
@@ -82,8 +83,9 @@ class DedupDownloaderMiddleware:
             reason = TOO_LARGE
         else:
             try:
-                paragraphs = paragraphs_of(response.selector.root)
-                page = crawl.page(response.url, self._identities(request, response), paragraphs)
+                root = response.selector.root
+                page = crawl.page(response.url, self._identities(request, response), paragraphs_of(root))
+                page = crawl.with_surroundings(page, title_of(root), lambda: numbers_of(root))
                 return crawl.examine(page, options.action, options.threshold)
             except Exception:  # whatever a page does to a parser, it is delivered and the crawl goes on
                 logger.exception("dedup: %s cannot be judged", response, extra={"spider": self._crawler.spider})

@@ -226,6 +226,7 @@ def _stored(number: int, page: Page, match: Match | None = None) -> StoredPage:
         run=page.run,
         time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         source=page.source,
+        around=page.around,
     )
     if match is None:
         return stored

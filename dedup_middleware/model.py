@@ -60,6 +60,16 @@ class Fingerprint:
 
 
 @dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a page says beside its main text; asked about only where that text is little."""
+
+    title: bytes = b""
+    """Hash (4 bytes) of the title."""
+    numbers: frozenset[bytes] | None = None
+    """Hashes (4 bytes each) of the numbers in the visible text; ``None`` for a page with much text."""
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """A fetched response, or an item of one, as the core sees it."""
 
@@ -72,6 +82,8 @@ class Page:
     """The crawl that fetched it."""
     source: bytes = b""
     """For an item, 16 bytes of the request it came from: items of one request are never compared."""
+    around: Surroundings | None = None
+    """``None`` for an item."""
 
     def saying(self, hashes: AbstractSet[bytes]) -> Page:
         """Return the page with those of its clauses only that are among *hashes*; it is the same page all the same."""
@@ -94,6 +106,7 @@ class StoredPage:
     run: str
     time: str
     source: bytes = b""
+    around: Surroundings | None = None
     owner: int | None = None
     """The number of the page that this one repeats; ``None`` for an owner."""
     owner_digest: bytes = b""

@@ -73,8 +73,8 @@ class Steps(scrapy.Spider):
         return spider
 
     def request(self, step):
-        callback = getattr(self, step.get("callback", "parse"))
-        return scrapy.Request(**{"dont_filter": True, **step, "callback": callback})
+        named = {name: getattr(self, step[name]) for name in ("callback", "errback") if name in step}
+        return scrapy.Request(**{"dont_filter": True, "callback": self.parse, **step, **named})
 
     async def start(self):
         begun = self.waiting if self.together else self.waiting[:1]
@@ -102,6 +102,16 @@ class Steps(scrapy.Spider):
     def parse_nothing_but_number(self, response):
         return {"number": 7}
 
+    def parse_text(self, response):
+        yield {"url": response.url, "text": response.css("p::text").getall()}
+
+    def parse_html(self, response):
+        yield {"url": response.url, "html": response.text}
+
+    def parse_headlines(self, response):
+        for part in response.css("div.part"):
+            yield {"url": response.url, "headline": part.css("p::text").get()}
+
     def parse_parts(self, response):
         for part in response.css("div.part"):
             yield {"url": response.url, "text": " ".join(part.css("p::text").getall())}
@@ -109,6 +119,24 @@ class Steps(scrapy.Spider):
     def parse_api(self, response, kind="dict"):
         for fields in response.json():
             yield ITEM_TYPES[kind](**fields)
+
+    def parse_unwritable(self, response):
+        yield UnwritableItem(url=response.url, title=response.css("title::text").get())
+
+    def begin_item(self, response, finish="finish_item"):
+        """Hand an item on to the page that completes it."""
+        item = {"url": response.url, "text": response.css("p::text").getall()}
+        yield from response.follow_all(css="a.next", callback=getattr(self, finish), cb_kwargs={"item": item})
+
+    def finish_item(self, response, item):
+        yield {**item, "terms": response.css("title::text").get()}
+
+    def finish_item_and_raise(self, response, item):
+        yield from self.finish_item(response, item)
+        raise Mishap
+
+    def give_up(self, failure):
+        yield {"url": failure.request.url, "gave_up": True}
 
     def fill_disk(self, response, size):
         """From now on no file of this process can grow beyond *size* bytes."""
@@ -151,6 +179,14 @@ class Recovery:
 
     def process_spider_exception(self, response, exception):
         return [{"url": response.url, "recovered": True}]
+
+
+class Doorkeeper:
+    """A spider middleware that lets no page with a closed door reach its callback."""
+
+    def process_spider_input(self, response):
+        if "/closed" in response.url:
+            raise Mishap
 
 
 class Mishap(Exception):  # noqa: N818 - what goes wrong is no error of ours
@@ -212,6 +248,21 @@ class LoudFormatter(LogFormatter):
         return {"level": logging.WARNING, "msg": "LOUD: %(why)s", "args": {"why": exception}}
 
 
+class BrokenFormatter(LogFormatter):
+    def dropped(self, item, exception, response, spider):
+        raise Mishap
+
+
+class OnlyTheFirst:
+    """A feed's filter: items of pages whose path ends in /a."""
+
+    def __init__(self, feed_options):
+        pass
+
+    def accepts(self, item):
+        return item["url"].endswith("/a")
+
+
 # --- items of every type that itemadapter knows, with and without a field for the tag
 
 
@@ -223,6 +274,16 @@ class Item(scrapy.Item):
 
 class TagItem(Item):
     dedup = scrapy.Field()
+
+
+def refuse(_value):
+    raise Mishap
+
+
+class UnwritableItem(Item):
+    """An item that no feed can write."""
+
+    title = scrapy.Field(serializer=refuse)
 
 
 @dataclasses.dataclass
@@ -349,3 +410,9 @@ class Everything(Steps):
 
     def failed(self, failure):
         yield {"url": "from errback", "status": failure.value.response.status}
+
+
+class Misnamed(Steps):
+    """Its name is no text, which nobody expects."""
+
+    name = 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import scrapy
 from crawling import Running, order, run_order
 from local_site import wait_until
 from prose import article, blog, story
@@ -107,6 +108,10 @@ def test_a_twin_takes_over_when_the_callback_it_waits_for_raises(site, crawl):
     assert "dedup/waits/given_up" not in outcome.stats
 
 
+@pytest.mark.xfail(
+    scrapy.version_info < (2, 16),
+    reason="Scrapy 2.15 fails on a recovery wherever a project has an asynchronous spider middleware",
+)
 def test_an_exception_that_the_project_handles_is_none(site, crawl):
     pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
     steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]

@@ -13,6 +13,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pytest
 from crawling import Outcome, order, run_order
@@ -107,7 +108,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     with contextlib.closing(site):
         pages = {
             "first": site.add("/first", article("First", story(1))),
-            "other": site.add("/other", article("Other", story(2))),
+            "other": site.add("/%E5%85%B6%E4%BB%96", article("Other", story(2))),
             "repost": site.add("/repost", blog("Repost", [*story(1)[:5], *story(3)[:1]]), host=1),
             "index": site.add("/list", "<a href=/x>x</a>"),
         }
@@ -246,6 +247,18 @@ class TestLog:
             assert writer.stderr.read() == b""
             assert writer.wait(20) == 0
 
+    def test_what_another_program_wrote_into_the_log_is_passed_over(self, own: Crawled) -> None:
+        commands = (["log"], ["log", "--all", "--min-score", "0.5"], ["log", "--json"], ["stats"])
+        before = [own.run_here(*arguments).out for arguments in commands]
+        like_ours = own.outcome.records[0]
+        strange = [5, [], {"url": own.repost}, *({**like_ours, name: {"a": 1}} for name in like_ours)]
+        strange += [{**like_ours, "score": "high"}, {**like_ours, "score": ""}, {**like_ours, "evidence": [5]}]
+        with (own.outcome.folder / "records.jsonl").open("a", encoding="ascii") as file:
+            file.writelines(json.dumps(line) + "\n" for line in strange)
+        for arguments, out in zip(commands, before, strict=True):
+            said = own.run_here(*arguments)
+            assert (said.exit_status, said.err, said.out) == (0, "", out)
+
     def test_without_a_log_it_says_where_it_looked(self, tmp_path: Path) -> None:
         run_here("log", "-s", "DEDUP_LOG=nowhere", folder=tmp_path).refused("there is no log at nowhere", "crawl first")
 
@@ -292,6 +305,12 @@ class TestExplain:
         marks = [line[2] for line in said.out.partition("sentence by sentence")[2].splitlines()[1:]]
         assert (marks.count("="), marks.count("+")) == (15, 3)
 
+    def test_a_page_may_be_named_as_a_browser_shows_it(self, crawled: Crawled) -> None:
+        shown = unquote(crawled.other)
+        assert shown.endswith("/其他")
+        (explained,) = crawled.run_here("explain", shown, "--json").json
+        assert (explained["url"], explained["stored"]["kind"]) == (crawled.other, "owner")
+
     def test_an_unknown_page_is_one_line(self, crawled: Crawled) -> None:
         crawled.run_here("explain", "http://nowhere/").refused("nothing is known of http://nowhere/", "records.jsonl")
 
@@ -328,6 +347,12 @@ class TestReset:
         assert (again["removed"], again["log_removed"]) == (False, True)
         assert not (folder / "records.jsonl").exists()
         assert (folder / "items.jsonl").exists()
+
+    def test_a_log_that_is_a_folder_is_one_line(self, tmp_path: Path) -> None:
+        (tmp_path / "folder").mkdir()
+        here = ("-s", "DEDUP_STORE=sqlite:none", "-s", "DEDUP_LOG=folder")
+        run_here("reset", "--log", *here, folder=tmp_path).refused("the log folder cannot be removed")
+        assert (tmp_path / "folder").is_dir()
 
     def test_it_leaves_a_store_in_use(self, own: Crawled) -> None:
         with running_crawl(own):

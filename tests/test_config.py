@@ -63,6 +63,7 @@ class TestGoodValues:
             ("DEDUP_SCOPE", "crawl", "scope", Scope.CRAWL),
             ("DEDUP_ITEM_FIELDS", "title, text,", "item_fields", ("title", "text")),
             ("DEDUP_ITEM_FIELDS", ["title"], "item_fields", ("title",)),
+            ("DEDUP_ITEM_FIELDS", '["title", "text"]', "item_fields", ("title", "text")),
             ("DEDUP_COMMON_CLAUSE", "5", "common_clause", 5),
             ("DEDUP_LOG_LEVEL", "debug", "log_level", "DEBUG"),
             ("DEDUP_MAX_BYTES", 1e6, "max_bytes", 1_000_000),
@@ -77,13 +78,24 @@ class TestGoodValues:
 
 BAD = {
     "DEDUP_ENABLED": ["maybe", "", [1]],
-    "DEDUP_STORE": ["redis://:secret@db/0", "leveldb", "leveldb:", "sqlite://x", "memory:x", "a\nb:c", 5, Path("x")],
-    "DEDUP_LOG": [5, True, ["a"], b"log"],
+    "DEDUP_STORE": [
+        "redis://:secret@db/0",
+        "leveldb",
+        "leveldb:",
+        "sqlite://x",
+        "memory:x",
+        "a\nb:c",
+        5,
+        Path("x"),
+        "sqlite:a\0b",
+        "leveldb:\ud800",
+    ],
+    "DEDUP_LOG": [5, True, ["a"], b"log", "a\0b", "\ud800"],
     "DEDUP_ACTION": ["delete", "", 1, ["drop"]],
     "DEDUP_THRESHOLD": ["0.5", 0.3, 1.1, -1, "high", "nan", "inf", True, [0.8], 10**400],
     "DEDUP_OUTLINK_PENALTY": [-1, 1.5, "much", True, "inf", 10**400],
     "DEDUP_SCOPE": ["all", ""],
-    "DEDUP_ITEM_FIELDS": [5, {"title": 1}, ["title", 5], True],
+    "DEDUP_ITEM_FIELDS": [5, {"title": 1}, ["title", 5], True, '["title"', '["title", 5]'],
     "DEDUP_COMMON_CLAUSE": [0, -1, "few", 2.5],
     "DEDUP_LOG_LEVEL": ["LOUD", "", 20, ["INFO"]],
     "DEDUP_MAX_BYTES": [0, "10 MB", -5],
@@ -118,6 +130,37 @@ class TestBadValues:
             ConfigError, match=r"DEDUP_STORE = 'memory:' cannot go with JOBDIR = 'job': .*; use leveldb"
         ):
             config(DEDUP_STORE="memory:", JOBDIR="job")
+
+    @pytest.mark.parametrize(
+        ("store", "log"),
+        [
+            ("leveldb:one", "one"),
+            ("leveldb:one", "one/log.jsonl"),
+            ("leveldb:one/", "two/../one/db/log"),
+            ("sqlite:one", Path("one")),
+            ("sqlite:one", "one-wal"),
+            ("sqlite:one", "two/../one.lock"),
+        ],
+    )
+    def test_a_log_inside_the_store_is_refused(self, store: str, log: str) -> None:
+        with pytest.raises(ConfigError) as raised:
+            config(DEDUP_STORE=store, DEDUP_LOG=log)
+        line = str(raised.value)
+        assert line.startswith(f"DEDUP_LOG = {str(log)!r} is inside DEDUP_STORE = {store!r}; give it a path of its own")
+        assert line.isprintable()
+
+    @pytest.mark.parametrize(
+        ("store", "log"),
+        [
+            ("leveldb:one", "one.log"),
+            ("leveldb:one/store", "one/log"),
+            ("sqlite:one", "one.jsonl"),
+            ("memory:", "log"),
+            ("sqlite:one", ""),
+        ],
+    )
+    def test_a_log_beside_the_store_is_not(self, store: str, log: str) -> None:
+        assert config(DEDUP_STORE=store, DEDUP_LOG=log).store == store
 
     def test_a_misspelt_setting_is_told_with_the_nearest_one(self) -> None:
         lines = unknown_settings(Settings({"DEDUP_TRESHOLD": 1, "DEDUP_STORE": "memory:", "OTHER": 1}))

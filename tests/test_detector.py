@@ -316,6 +316,38 @@ class TestOtherNumbers:
         verdict = library.judge("d", [*text[:-1], text[-1].replace("4", "6")])
         assert (verdict.kind, verdict.reason) == (RELATED, OTHER_NUMBERS)
 
+    @pytest.mark.parametrize("line", ["Wind: {} km/h. Rain: 5 mm.", "涨跌：{}%。成交：35万手。"])
+    def test_one_other_number_with_a_label_is_enough_however_light(self, line: str) -> None:
+        library = Library()
+        library.visit("monday", [line.format(12), *story(1)])
+        verdict = library.judge("tuesday", [line.format(13), *story(1)])
+        assert (verdict.kind, verdict.reason) == (RELATED, OTHER_NUMBERS)
+        assert library.judge("repost", [line.format(12), *story(1)]).kind is DUPLICATE
+
+    def test_a_number_with_a_label_makes_no_duplicate(self) -> None:
+        library = Library()
+        library.visit("a", ["Wind: 12 km/h.", *story(1)])
+        verdict = library.judge("b", ["Wind: 12 km/h.", *story(2)])
+        assert (verdict.kind, verdict.match) == (NEW, None)
+        assert library.judge("c", ["Wind: 12 km/h."] * 40).reason == TOO_LITTLE_TEXT
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "{} November 2024",
+            "November {}, 2024",
+            "11月{}日",
+            "Published: {} November 2024",
+            "Published: Nov {}, 2024",
+            "发布时间：11月{}日",
+            "发布时间：2024-11-{} 12:30",
+        ],
+    )
+    def test_a_repost_of_another_day_is_a_duplicate(self, line: str) -> None:
+        library = Library()
+        library.visit("first", [line.format(20), *story(1)])
+        assert library.judge("repost", [line.format(22), *story(1)]).kind is DUPLICATE
+
     def test_a_decimal_point_makes_another_number(self) -> None:
         library = Library()
         text = [*story(1), "The rate of the harbour bank rose to 1.5 percent this spring"]
@@ -443,6 +475,37 @@ class TestPages:
         assert [case.items_delivered for case in cases] == [1, 1, 1]
         assert len(library.failures) == 1
         assert library.stats["claims/void"] == 3
+
+    def test_a_page_of_several_items_owns_only_what_these_say(self) -> None:
+        library = Library()
+        front = library.enter(library.page("front", [*story(1), *story(2), *story(3)]))
+        library.crawl.narrow(front, [*story(2), "a headline and no more"])
+        library.leave(front, items=2)
+        assert library.judge("one", story(1)).kind is NEW
+        assert library.judge("two", story(2)).kind is DUPLICATE
+        # What it does not own does not make it another page when it comes again.
+        assert library.judge("front", [*story(1), *story(2), *story(3)]).kind is SAME
+        library.check()
+
+    @pytest.mark.parametrize(
+        ("item", "expected"),
+        [
+            ({"text": story(2), "terms": story(1)[:1]}, True),
+            ({"text": story(2)[:2], "terms": story(1)[:4]}, False),
+            ({"text": story(1)}, False),
+            ({"id": 7, "title": "The old grain store"}, False),
+            ({"html": "\n <p>" + " ".join(story(1)).replace(", ", ",<i>").replace(". ", ".<p>")}, False),
+            ({}, False),
+        ],
+        ids=["another", "half", "the same", "title", "markup", "nothing"],
+    )
+    def test_an_item_says_something_else_when_most_of_its_text_is_not_the_owners(
+        self, item: dict[str, object], *, expected: bool
+    ) -> None:
+        library = Library()
+        library.visit("first", story(1))
+        case = library.enter(library.page("copy", story(1)))
+        assert library.crawl.item_says_something_else(case, item) is expected
 
     def test_each_item_of_many_is_judged_by_its_own_text(self) -> None:
         library = Library()

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.records import Record, RecordLog, read_records
+from dedup_middleware.inspection import record_text
+from dedup_middleware.records import Record, RecordLog, read_records, remove_log
 
 TEXT = st.text() | st.text(st.sampled_from('a\n\r\x00\x1b\x85\u2028\u2029\u202e\ud800\U0001f600天"\\'))
 RECORDS = st.builds(
@@ -103,6 +104,33 @@ def test_lines_that_hold_no_record_are_passed_over(tmp_path: Path, line: str) ->
     assert list(read_records(path)) == [record(0), record(1)]
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@pytest.mark.parametrize("name", Record.__slots__)
+def test_a_line_with_a_field_of_another_type_is_shown_or_passed_over(
+    tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    path = tmp_path_factory.mktemp("log") / "log.jsonl"
+
+    @example(value="")
+    @example(value=[5])
+    @example(value={})
+    @given(value=JSON)
+    def show(value: object) -> None:
+        path.write_text(json.dumps(record(0).as_dict() | {name: value}) + "\n", encoding="ascii")
+        for one in read_records(path):
+            assert record_text(one)
+            assert isinstance(one.host, str)
+            assert one.items_dropped + one.items_delivered is not None
+
+    show()
+
+
 def test_fields_of_later_versions_do_not_matter(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(record(0).as_dict() | {"invented_later": 1}) + "\n", encoding="ascii")
@@ -135,8 +163,12 @@ def test_what_cannot_be_read_or_written_is_one_line_with_a_remedy(tmp_path: Path
     with pytest.raises(RecordsError, match=r"DEDUP_LOG .* cannot be written .*; give another path"):
         RecordLog(tmp_path)
     (tmp_path / "file").touch()
-    with pytest.raises(RecordsError, match="give another path"):
-        RecordLog(tmp_path / "file" / "log.jsonl")
+    for path in (tmp_path / "file" / "log.jsonl", tmp_path / "a\0b", tmp_path / "\ud800"):
+        with pytest.raises(RecordsError, match="give another path") as raised:
+            RecordLog(path)
+        assert str(raised.value).isprintable()
+    with pytest.raises(RecordsError, match=r"the log .* cannot be removed"):
+        remove_log(tmp_path)
 
 
 def test_a_full_disk_is_a_records_error() -> None:

@@ -93,6 +93,43 @@ class TestClauses:
         assert list(clauses("a" * MIN_CLAUSE_WEIGHT)) == [("a" * MIN_CLAUSE_WEIGHT, MIN_CLAUSE_WEIGHT)]
         assert list(clauses("旧粮仓屋顶")) == [("旧粮仓屋顶", MIN_CLAUSE_WEIGHT)]
 
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("Wind: 40 km/h.", [("wind40kmh", 0)]),
+            ("Wind：40 km/h.", [("wind40kmh", 0)]),
+            ("Wind: 4.5 m/s.", [("wind4\ue0005ms", 0)]),
+            ("Rain 12 mm, hail.", [("rain12mm", 0)]),
+            ("Temperature: 23 degrees.", [("temperature23degrees", 20)]),
+            ("涨跌：12%。成交：35万手。", [("涨跌12", 0), ("成交35万手", 0)]),
+            ("收盘价：6830元。", [("收盘价6830元", 16)]),
+        ],
+    )
+    def test_a_number_stays_with_its_label_however_light(self, text: str, expected: list[tuple[str, int]]) -> None:
+        assert list(clauses(text)) == expected
+
+    @pytest.mark.parametrize("text", ["40", "40 %", "5 km", "12:30", "3 rooms", "Wind: strong", "涨3%", "€ 12.50"])
+    def test_a_number_without_a_label_is_left_out(self, text: str) -> None:
+        assert of(text) == []
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "November 20, 2024",
+            "Nov 20, 2024",
+            "20 Nov 2024",
+            "20 November 2024",
+            "Wed 20 Nov",
+            "2024-11-20",
+            "2024-11-20 12:30",
+            "20/11/2024",
+            "11月20日",
+            "11月20日 12:30",
+        ],
+    )
+    def test_a_date_is_no_number_with_a_label(self, text: str) -> None:
+        assert of(text) == []
+
     @given(ANY_TEXT)
     def test_any_text_gives_clauses_of_letters_and_digits_only(self, text: str) -> None:
         for clause, clause_weight in clauses(text):

@@ -1,5 +1,5 @@
 """Text -> fingerprint."""
 
-from dedup_middleware.fingerprints.clauses import SCHEME, ClauseFingerprinter
+from dedup_middleware.fingerprints.clauses import SCHEME, ClauseFingerprinter, fast_hash
 
-__all__ = ["SCHEME", "ClauseFingerprinter"]
+__all__ = ["SCHEME", "ClauseFingerprinter", "fast_hash"]

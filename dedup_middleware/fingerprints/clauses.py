@@ -25,6 +25,15 @@ SCHEME = "clauses-1"
 HASH_BYTES = 8
 
 
+#: For what can only keep a page: skeletons, titles, numbers.
+FAST_HASH_BYTES = 4
+
+
+def fast_hash(text: str) -> bytes:
+    """Return 4 bytes of *text*; collisions are rare, and easily made."""
+    return xxhash.xxh32_digest(text.encode("utf8", "surrogatepass"))
+
+
 class ClauseFingerprinter:
     """Make fingerprints under one store's key."""
 
@@ -46,7 +55,7 @@ class ClauseFingerprinter:
                 continue
             weights[h] = weight
             if skeleton := without_digits(clause):
-                skeletons[h] = xxhash.xxh32_digest(skeleton.encode("utf8", "surrogatepass"))
+                skeletons[h] = fast_hash(skeleton)
         # Sorted, so that reordered paragraphs are the same page; keyed, for it decides what is "unchanged".
         digest = blake2b(b"".join(sorted(weights)), digest_size=16, key=self._key).digest()
         return Fingerprint(weights, skeletons, digest)
