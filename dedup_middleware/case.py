@@ -39,6 +39,7 @@ class Case:
     """The repeated sentences, once they have been asked for."""
     items_dropped: int = 0
     items_delivered: int = 0
+    items_would_drop: int = 0
 
     @property
     def is_duplicate(self) -> bool:
@@ -53,5 +54,7 @@ class Case:
         if not self.items_dropped + self.items_delivered:
             return "links-last"
         if self.action is Action.DROP and not self.items_dropped:
+            return "delivered"
+        if self.action is Action.DRY_RUN and not self.items_would_drop:
             return "delivered"
         return _OUTCOMES[self.action]

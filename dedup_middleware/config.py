@@ -182,7 +182,13 @@ def _log_path(value: object, spider_name: str) -> Path | None:
     if value is None:
         return data_folder(spider_name) / "log.jsonl"
     if isinstance(value, (str, os.PathLike)):
-        return Path(value) if os.fspath(value) else None
+        if not os.fspath(value):
+            return None
+        try:
+            if b"\0" not in os.fsencode(value):
+                return Path(value)
+        except UnicodeEncodeError:  # a lone surrogate
+            pass
     raise ConfigError(f"DEDUP_LOG = {value!r} is no path; use the path of a file, or '' for no log")
 
 

@@ -69,6 +69,7 @@ class DedupItemPipeline:
             case.claim.callback_finished()
             item_claim.set(case.claim)
         if case.is_duplicate and case.action is Action.DRY_RUN:
+            case.items_would_drop = 1
             crawl.count_would_drop(1)
         crawl.finish(case)
         return item

@@ -9,6 +9,7 @@ import json
 import os
 import time
 from dataclasses import asdict, dataclass, field
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -153,11 +154,24 @@ def _parse(line: str) -> Record | None:
         record = Record(**{k: v for k, v in fields.items() if k in Record.__slots__})
     except (ValueError, TypeError, AttributeError):
         return None
-    texts = (record.time, record.url, record.verdict, record.outcome, record.reason, record.owner_url or "")
-    numbers = (record.score or 0.0, record.items_dropped, record.items_delivered)
+    if not isinstance(record.evidence, list):
+        return None
+    texts = (
+        record.time,
+        record.url,
+        record.verdict,
+        record.outcome,
+        record.reason,
+        record.spider,
+        record.run,
+        *record.evidence,
+    )
+    counts = (record.items_dropped, record.items_delivered)
     is_ours = (
         all(isinstance(text, str) for text in texts)
-        and all(isinstance(number, (int, float)) for number in numbers)
-        and isinstance(record.evidence, list)
+        and isinstance(record.owner_url, (str, NoneType))
+        and isinstance(record.owner_run, (str, NoneType))
+        and isinstance(record.score, (float, int, NoneType))
+        and all(isinstance(count, int) for count in counts)
     )
     return record if is_ours else None

@@ -110,6 +110,7 @@ class _PageOutput:
         self._response = response
         self._items = 0
         self._would_drop = 0
+        self._first_is_of_page = True
         self._held: list[Any] = []
         self._said: list[str] = []
         self._ended = False
@@ -125,7 +126,9 @@ class _PageOutput:
         self._items += 1
         if self._items == 1:
             await self._wait.settle(self._case)
-            if self._drops:
+            if self._case.is_duplicate:
+                self._first_is_of_page = not self._crawl.item_says_something_else(self._case, output)
+            if self._drops and self._first_is_of_page:
                 self._held = [output]
                 return []
         items, self._held = [*self._held, output], []
@@ -135,14 +138,14 @@ class _PageOutput:
         """Return what goes on now that the callback has finished."""
         self._ended = True
         held, self._held = self._held, []
-        kept = []
-        for item in held:
-            if self._drops and not self._crawl.item_says_something_else(self._case, item):
-                await self._drop(item)
-            else:
-                self._deliver(item)
-                kept.append(item)
-        return kept
+        return [item for item in held if not await self._drop_held(item)]
+
+    async def _drop_held(self, item: Any) -> bool:
+        if self._drops:
+            await self._drop(item)
+            return True
+        self._deliver(item)
+        return False
 
     async def close(self) -> None:
         """Settle the page, whether its output ended, raised or was abandoned."""
@@ -156,7 +159,8 @@ class _PageOutput:
             else:
                 self._case.claim.callback_failed()
         if self._case.is_duplicate and self._case.action is Action.DRY_RUN:
-            self._crawl.count_would_drop(1 if self._items == 1 else self._would_drop)
+            self._case.items_would_drop = int(self._first_is_of_page) if self._items == 1 else self._would_drop
+            self._crawl.count_would_drop(self._case.items_would_drop)
         self._crawl.finish(self._case)
 
     @property

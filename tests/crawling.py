@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.stores import default_backend
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -86,6 +88,11 @@ class Outcome:
         return [line for line in self.log.splitlines() if any(b in line for b in bad) and notice not in line]
 
 
+def store_uri(folder: Path) -> str:
+    """Return where crawls in *folder* keep their store: LevelDB, or SQLite where plyvel cannot be had."""
+    return f"{default_backend()}:{folder / 'store'}"
+
+
 def order(  # noqa: PLR0913 - what an order says, by name
     folder: Path,
     spider: str,
@@ -109,7 +116,7 @@ def order(  # noqa: PLR0913 - what an order says, by name
     if plugin:
         base = {
             "ADDONS": {"dedup_middleware.Addon": 500},
-            "DEDUP_STORE": f"leveldb:{folder / 'store'}",
+            "DEDUP_STORE": store_uri(folder),
             "DEDUP_LOG": str(folder / "records.jsonl"),
         }
     path = folder / "order.json"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
-from crawling import Outcome, order, run_order
+from crawling import Outcome, order, run_order, store_uri
 from local_site import Site
 from prose import article, blog, story
 from scrapy.cmdline import execute
@@ -24,7 +24,7 @@ from scrapy.settings import Settings
 
 from dedup_middleware.fingerprints import SCHEME
 from dedup_middleware.records import Record, RecordLog
-from dedup_middleware.stores import open_store, store_exists
+from dedup_middleware.stores import default_backend, open_store, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +93,7 @@ class Crawled:
     @property
     def here(self) -> tuple[str, ...]:
         folder = self.outcome.folder
-        return "-s", f"DEDUP_STORE=leveldb:{folder / 'store'}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}"
+        return "-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}"
 
     def run(self, *arguments: str) -> Said:
         return run(*arguments, *self.here, folder=self.outcome.folder)
@@ -133,7 +133,7 @@ def own(crawled: Crawled, tmp_path: Path) -> Crawled:
 @contextlib.contextmanager
 def running_crawl(crawled: Crawled) -> Iterator[None]:
     """Hold the store as a running crawl does."""
-    with contextlib.closing(open_store(f"leveldb:{crawled.outcome.folder / 'store'}", fingerprint_scheme=SCHEME)):
+    with contextlib.closing(open_store(store_uri(crawled.outcome.folder), fingerprint_scheme=SCHEME)):
         yield
 
 
@@ -325,7 +325,7 @@ class TestExplain:
 
     def test_it_changes_nothing(self, own: Crawled) -> None:
         def pairs() -> dict[bytes, bytes]:
-            uri = f"leveldb:{own.outcome.folder / 'store'}"
+            uri = store_uri(own.outcome.folder)
             with contextlib.closing(open_store(uri, fingerprint_scheme=SCHEME)) as store:
                 return dict(store.scan(b"\x00", b"\xff"))
 
@@ -340,8 +340,8 @@ class TestReset:
         folder = own.outcome.folder
         said = own.run_here("reset")
         assert (said.exit_status, said.err) == (0, "")
-        assert said.out == f"removed the store leveldb:{folder / 'store'}\n"
-        assert not store_exists(f"leveldb:{folder / 'store'}")
+        assert said.out == f"removed the store {store_uri(folder)}\n"
+        assert not store_exists(store_uri(folder))
         assert (folder / "records.jsonl").exists()
         (again,) = own.run_here("reset", "--log", "--json").json
         assert (again["removed"], again["log_removed"]) == (False, True)
@@ -357,10 +357,10 @@ class TestReset:
     def test_it_leaves_a_store_in_use(self, own: Crawled) -> None:
         with running_crawl(own):
             own.run("reset", "--log").refused("in use by another crawl", "wait")
-        assert store_exists(f"leveldb:{own.outcome.folder / 'store'}")
+        assert store_exists(store_uri(own.outcome.folder))
         assert (own.outcome.folder / "records.jsonl").exists()
 
-    @pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
+    @pytest.mark.parametrize("scheme", sorted({default_backend(), "sqlite"}))
     def test_it_leaves_what_is_not_ours(self, tmp_path: Path, scheme: str) -> None:
         precious = tmp_path / "precious"
         if scheme == "leveldb":
@@ -375,7 +375,6 @@ class TestReset:
 
 def keep(folder: Path, *urls: str) -> None:
     """Make the folder of a spider in the data folder, with a store and a log that names *urls*."""
-    from dedup_middleware.stores import default_backend  # noqa: PLC0415 - only here
 
     backend = default_backend()
     path = folder / ("store" if backend == "leveldb" else "store.sqlite")
@@ -429,7 +428,7 @@ class TestWhoseStore:
         run_here("log", "--spider", "../one", folder=tmp_path).refused("there is no log at", "..%2Fone")
 
     def test_in_a_project_its_settings_count(self, project: Path, own: Crawled) -> None:
-        say(project, f"DEDUP_STORE = 'leveldb:{own.outcome.folder / 'store'}'\nDEDUP_LOG = 'all.log'")
+        say(project, f"DEDUP_STORE = '{store_uri(own.outcome.folder)}'\nDEDUP_LOG = 'all.log'")
         write_log(project / "all.log", record("http://all/"))
         (sums,) = run("stats", "--json", folder=project).json
         assert (sums["owners"], sums["verdicts"]) == (2, {"duplicate": 1})
@@ -473,12 +472,13 @@ class TestMistakes:
         run_here("stats", "-s", "DEDUP_STORE=redis://:pw@db", folder=tmp_path).refused("redis://…@db", "leveldb:PATH")
 
     def test_a_damaged_store_is_one_line(self, own: Crawled) -> None:
-        for path in (own.outcome.folder / "store").glob("db/CURRENT"):
-            path.write_bytes(b"garbage\n")
+        store = own.outcome.folder / "store"
+        damaged = store / "db" / "CURRENT" if store.is_dir() else store
+        damaged.write_bytes(damaged.read_bytes()[:100].ljust(4096, b"x") if damaged == store else b"garbage\n")
         own.run_here("stats").refused("damaged", "scrapy dedup reset")
 
     def test_a_damaged_text_is_one_line(self, own: Crawled) -> None:
-        uri = f"leveldb:{own.outcome.folder / 'store'}"
+        uri = store_uri(own.outcome.folder)
         with contextlib.closing(open_store(uri, fingerprint_scheme=SCHEME)) as store:
             store.write([(key, b"garbage") for key, _ in store.scan(b"t", b"u")])
         own.run_here("explain", own.repost).refused("scrapy dedup reset")

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from lxml import etree
 from parsel import Selector
 
-from dedup_middleware.extraction import extract_paragraphs, paragraphs_of
+from dedup_middleware.extraction import extract_paragraphs, paragraphs_of, parse
 from dedup_middleware.extraction.blocks import measure, read_page
-from dedup_middleware.extraction.words import names_furniture
+from dedup_middleware.extraction.words import count_marks, has_mark, names_furniture
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -197,6 +197,19 @@ def test_the_tree_is_read_only() -> None:
     assert etree.tostring(root) == before
 
 
+@pytest.mark.parametrize(
+    "before", ["", "<p>Words, first, and </p>", "<ul><li><a href='/x'>A link that is long</a> x</li></ul>"]
+)
+@pytest.mark.parametrize("after", ["", "<br>", "<p>and words, last.</p>"])
+def test_links_are_left_out_wherever_they_stand(before: str, after: str) -> None:
+    links = "".join(
+        f"<li>{i} <a href='/a{i}'>Another story of the day, with a long headline</a></li>" for i in range(9)
+    )
+    main = f"<div>{before}<ul>{links}</ul>{after}{in_tags(ENGLISH, 'p')}</div>"
+    assert extract_paragraphs(page(main))[-len(ENGLISH) :] == ENGLISH
+    assert "Another story" not in " ".join(extract_paragraphs(page(main)))
+
+
 def test_deep_nesting() -> None:
     depth = 1900
     html = f"{'<div>' * depth}{in_tags(ENGLISH, 'p')}{'</div>' * depth}"
@@ -251,6 +264,19 @@ def test_element_indices_are_in_document_order() -> None:
     assert [block.node for block in blocks] == sorted(block.node for block in blocks)
 
 
+@pytest.mark.parametrize(
+    ("text", "marks"),
+    [("Nothing here", 0), ("One, two.", 2), ("一，二、三。", 3), ("፩።፪።", 2), ("ก ข ค", 2), ("a b", 0)],
+)
+def test_marks(text: str, marks: int) -> None:
+    assert has_mark(text) == (marks > 0)
+    assert count_marks(text, len(text)) == marks
+
+
+def test_marks_are_counted_until_there_are_enough() -> None:
+    assert count_marks("," * 9 + ";", 5) >= 5
+
+
 @pytest.mark.parametrize(("text", "size"), [("four", 4), ("четыре", 10.5), ("四个字符", 10)])
 def test_measure(text: str, size: float) -> None:
     assert measure(text) == size
@@ -276,7 +302,18 @@ MARKUP = """
 pieces = st.sampled_from([*MARKUP.split(), " ", ENGLISH[0], CHINESE[0]])
 
 
-@given(st.one_of(st.text(), st.lists(st.one_of(pieces, st.text(max_size=5)), max_size=60).map("".join)))
+pages = st.one_of(st.text(), st.lists(st.one_of(pieces, st.text(max_size=5)), max_size=60).map("".join))
+
+
+@given(pages)
+def test_the_tree_is_that_of_the_response(html: str) -> None:
+    selected = Selector(text=html.encode("utf-8", "replace").decode(), type="html").root
+    root = parse(html)
+    assert etree.tostring(root.getroottree()) == etree.tostring(selected.getroottree())
+    assert paragraphs_of(root) == paragraphs_of(selected)
+
+
+@given(pages)
 def test_any_string_gives_paragraphs_of_its_own_text(html: str) -> None:
     paragraphs = extract_paragraphs(html)
     if not paragraphs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from crawling import REACTOR, Running, order, run_order
+from crawling import REACTOR, Running, order, run_order, store_uri
 from local_site import Answer, wait_until
 from prose import article, blog, story, zh_story
 
@@ -188,7 +188,7 @@ def test_a_second_process_on_the_store_ends_at_once_and_harms_nobody(site, tmp_p
     with Running(first_folder, order(first_folder, "strangers.Steps", steps=steps)) as running:
         wait_until(lambda: "/held" in site.paths())
         requests = len(site.requests)
-        settings = {"DEDUP_STORE": f"leveldb:{first_folder / 'store'}"}
+        settings = {"DEDUP_STORE": store_uri(first_folder)}
         second = crawl("strangers.Articles", urls=urls[0], settings=settings)
         assert len(site.requests) == requests
         release.set()

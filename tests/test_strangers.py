@@ -12,6 +12,8 @@ from local_site import Answer, wait_until
 from PIL import Image
 from prose import article, blog, several, story, zh_story
 
+from dedup_middleware.stores import default_backend
+
 
 def png():
     file = io.BytesIO()
@@ -244,7 +246,7 @@ def test_when_the_log_fails_everything_is_delivered_from_then_on(site, crawl):
     assert outcome.exit_status == 0
 
 
-@pytest.mark.parametrize("backend", ["leveldb", "sqlite"])
+@pytest.mark.parametrize("backend", sorted({default_backend(), "sqlite"}))
 def test_when_the_store_fails_everything_is_delivered_from_then_on(site, crawl, backend):
     """Its disk fills up; the next crawl, on a disk with room, finds the store as it was."""
     a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)))

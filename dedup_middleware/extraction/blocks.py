@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedup_middleware.extraction.words import FURNITURE_TAGS, ROLES, Role, hides, names_furniture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from lxml import etree
 
-# Two blocks of three on a news page are menus and headlines of other pages: never main text. Which elements they are in
-# told nothing that their mere presence between other blocks does not tell, so they are counted and not kept.
-NOTHING_BUT_LINKS = 0.9
+# Two blocks of three on a news page are menus and headlines of other pages, with a date or a count beside them: never
+# main text. Which elements they are in told nothing that their mere presence between other blocks does not tell, so
+# what has at least this share of links is counted and not kept.
+MOSTLY_LINKS = 0.5
 # No block counts for more than its beginning does: a megabyte of hidden spam or data costs no more than a paragraph.
 LOOKED_AT = 10_000
+# A menu between two paragraphs is no worse than a few links, and so read no further.
+GAP = 100
 
 
 class Block(NamedTuple):
@@ -34,9 +37,9 @@ class Block(NamedTuple):
     size: float
     """The length of what is looked at, in letters of a Latin script, see `measure`."""
     linked: float
-    """The share of it that is inside links, 0 to 1."""
+    """The share of it that is inside links, below `MOSTLY_LINKS`."""
     gap: int
-    """How many letters of nothing but links stand between the block before and this one."""
+    """How many letters of links stand between the block before and this one; from `GAP` up, not all."""
 
 
 @dataclass(slots=True)
@@ -65,6 +68,10 @@ def measure(text: str) -> float:
     return length if text.isascii() else length + 0.75 * (len(text.encode("utf-8", "replace")) - length)
 
 
+def _letters(pieces: Iterable[str]) -> int:
+    return sum(map(len, map(str.strip, pieces)))
+
+
 class _Writer:
     """Collects pieces of text and writes them to a page as blocks.
 
@@ -78,30 +85,30 @@ class _Writer:
         self.page = Page()
         self.gap = 0
         self.pieces: list[str] = []
-        # The lengths of the pieces inside links, and 0 for each that is white space: as many as there are pieces if
-        # nothing else is in the block.
-        self.linked: list[int] = []
+        # The pieces that are inside links or white space: as many as there are pieces if nothing else is in the block.
+        self.linked: list[str] = []
         # The open block-level elements, outermost first: the index on the page of each that is entered, else itself.
         self.path: list[int | etree._Element] = [0]
 
     def flush(self) -> None:
-        """End the current block, if it has begun."""
+        """End the current block, which has begun."""
         pieces, linked = self.pieces, self.linked
-        if len(linked) == len(pieces):
-            self.gap += sum(linked)
-        else:
-            text = "".join(pieces)
-            text = text.strip() if len(text) > LOOKED_AT else " ".join(text.split())
-            letters = sum(linked)
-            if letters > NOTHING_BUT_LINKS * len(text):
-                self.gap += letters
-            else:
-                self.page.blocks.append(
-                    Block(text, self._enter(), measure(text[:LOOKED_AT]), min(1.0, letters / len(text)), self.gap)
-                )
-                self.gap = 0
+        if len(linked) < len(pieces):
+            self._write("".join(pieces), _letters(linked) if linked else 0)
+        elif self.gap < GAP:
+            self.gap += _letters(linked)
         pieces.clear()
         linked.clear()
+
+    def _write(self, text: str, letters: int) -> None:
+        """Write *text* as a block, unless most of it is the *letters* that are inside links."""
+        text = text.strip() if len(text) > LOOKED_AT else " ".join(text.split())
+        share = letters / len(text)
+        if share >= MOSTLY_LINKS:
+            self.gap += letters
+        else:
+            self.page.blocks.append(Block(text, self._enter(), measure(text[:LOOKED_AT]), share, self.gap))
+            self.gap = 0
 
     def _enter(self) -> int:
         """Enter the open elements that are not on the page yet; return the innermost one's index."""
@@ -113,15 +120,15 @@ class _Writer:
             element = path[depth]
             assert not isinstance(element, int)
             tag, get = element.tag, element.get
-            class_, id_, style = get("class"), get("id"), get("style")
+            class_ = get("class")
             page.parents.append(parent)
             page.tags.append(tag)
             page.classes.append(class_)
             page.furniture.append(
                 tag in FURNITURE_TAGS
                 or (class_ is not None and names_furniture(class_))
-                or (id_ is not None and names_furniture(id_))
-                or (style is not None and hides(style))
+                or ((id_ := get("id")) is not None and names_furniture(id_))
+                or ((style := get("style")) is not None and hides(style))
                 or get("hidden") is not None
             )
             path[depth] = parent = len(page.parents) - 1
@@ -139,47 +146,48 @@ def read_page(root: etree._Element) -> Page:  # noqa: C901, PLR0912 - a call for
     writer = _Writer()
     pieces, linked, path, flush = writer.pieces, writer.linked, writer.path, writer.flush
     role_of, block, link, unseen = ROLES.get, Role.BLOCK, Role.LINK, Role.UNSEEN
-    opened: list[tuple[etree._Element, Role | None]] = []
     # iter() does not tell where elements end, and is still quicker than what does: count down the children to come.
-    remaining, links, hidden = [0], 0, 0
+    opened: list[tuple[etree._Element, Role | None, int]] = []
+    remaining = links = hidden = 0
     for each in _elements(root):
         element, role = each, role_of(each.tag)
-        if role is link and element.get("href") is None:
-            role = None
-        if role is link:
-            links += 1
-        elif role is unseen:
-            hidden += 1
-        elif role is not None:
-            if pieces:
-                flush()
+        if role is not None:
             if role is block:
+                if pieces:
+                    flush()
                 path.append(element)
+            elif role is link:
+                role = None if element.get("href") is None else link
+                links += role is link
+            elif role is unseen:
+                hidden += 1
+            elif pieces:
+                flush()
         text = None if hidden else element.text
-        children = len(element)
-        if children:
-            remaining.append(children)
-            opened.append((element, role))
+        if children := len(element):
+            opened.append((element, role, remaining))
+            remaining = children
         while True:
             if text and (pieces or not text.isspace()):
                 pieces.append(text)
                 if links or text.isspace():
-                    linked.append(len(text.strip()))
+                    linked.append(text)
             if children:
                 break
             # The element is read. Next are the text after it and, if it was the last child, the end of its parent.
-            if role is block:
-                if pieces:
-                    flush()
-                path.pop()
-            elif role is link:
-                links -= 1
-            elif role is unseen:
-                hidden -= 1
+            if role is not None:
+                if role is block:
+                    if pieces:
+                        flush()
+                    path.pop()
+                elif role is link:
+                    links -= 1
+                elif role is unseen:
+                    hidden -= 1
             text = None if hidden else element.tail
-            children = remaining[-1] = remaining[-1] - 1
+            children = remaining = remaining - 1
             if not children:
-                remaining.pop()
-                element, role = opened.pop()
-    flush()
+                element, role, remaining = opened.pop()
+    if pieces:
+        flush()
     return writer.page

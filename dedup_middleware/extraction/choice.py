@@ -10,10 +10,10 @@ sites and several languages; for most the result is flat over a wide range, and 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
-from dedup_middleware.extraction.blocks import LOOKED_AT
-from dedup_middleware.extraction.words import CUT_OFF, HEADINGS, MARK, PARTS_OF_TEXT, count_marks
+from dedup_middleware.extraction.blocks import GAP, LOOKED_AT
+from dedup_middleware.extraction.words import CUT_OFF, HEADINGS, PARTS_OF_TEXT, count_marks, has_mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,21 +48,13 @@ DECAY = 0.6
 ASCENT = 0.25
 # A short line in the very format of the paragraphs (a signature, a verse) belongs to them.
 LINE = 2.0
-# A menu between two paragraphs is no worse than a few links.
-GAP = 100
-# At half link, half text, a block is left out.
-MOSTLY_LINKS = 0.5
 # Less than two sentences: a wall, a notice, a motto.
 TOO_LITTLE = 150
 
 
-class _Format(NamedTuple):
-    """How a paragraph is set: its element and the one around that."""
-
-    tag: str
-    class_: str | None
-    parent_tag: str
-    parent_class: str | None
+# How a paragraph is set: the tag and the class of its element and of the one around that. Plain, for one is made for
+# each block, and a named tuple costs five times as much.
+_Format: TypeAlias = "tuple[str, str | None, str, str | None]"
 
 
 def choose(page: Page) -> list[Block]:
@@ -78,20 +70,18 @@ def choose(page: Page) -> list[Block]:
 
 
 def _weigh(block: Block, page: Page) -> float:
-    """Return how much *block* looks like running text, 0 and less for not at all. O(1)."""
+    """Return how much *block* looks like running text, `LABEL` for not at all. O(1)."""
     text, node, size, linked, _ = block
-    weight = size * (1 - 2 * linked)
-    if weight <= 0:
-        return weight
     tag = page.tags[node]
     if tag in HEADINGS:
         return LABEL
+    weight = size * (1 - 2 * linked)
     if size < SHORT:
-        if MARK.search(text) is None:
+        if not has_mark(text):
             return LABEL
         weight *= SHORT_SHARE
     elif size > PHRASE:
-        weight = min(weight, PHRASE * (1 + count_marks(text[:LOOKED_AT])))
+        weight = min(weight, PHRASE * (1 + count_marks(text[:LOOKED_AT], weight / PHRASE - 1)))
         if weight > SATURATION:
             weight = SATURATION + (weight - SATURATION) / 10
     if CUT_OFF.search(text, max(0, len(text) - 8)):
@@ -219,18 +209,19 @@ def _candidates(
 
 def _format(node: int, page: Page) -> _Format:
     parent = page.parents[node]
-    return _Format(page.tags[node], page.classes[node], page.tags[parent], page.classes[parent])
+    return page.tags[node], page.classes[node], page.tags[parent], page.classes[parent]
 
 
 def _is_set_as(main: _Format, node: int, page: Page) -> bool:
     """Say whether *node* has the class of the *main* format; without a class only a whole match of ``<p>`` tells."""
-    if main.class_:
-        return page.classes[node] == main.class_
-    return main.tag == "p" and _format(node, page) == main
+    tag, class_, _, _ = main
+    if class_:
+        return page.classes[node] == class_
+    return tag == "p" and _format(node, page) == main
 
 
 def _best_run(candidates: Iterable[tuple[Block, float]]) -> list[Block]:
-    """Return the run of candidates with the largest sum, without its links; nothing if that is too little."""
+    """Return the run of candidates with the largest sum; nothing if that is too little."""
     run: list[Block] = []
     best: list[Block] = []
     length = 0
@@ -245,4 +236,4 @@ def _best_run(candidates: Iterable[tuple[Block, float]]) -> list[Block]:
             best, length, top = run, len(run), total
     if top < TOO_LITTLE:
         return []
-    return [block for block in best[:length] if block.linked < MOSTLY_LINKS]
+    return best[:length]

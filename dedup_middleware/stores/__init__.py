@@ -24,7 +24,7 @@ __all__ = ["OpenStore", "default_backend", "destroy_store", "open_store", "parse
 _MEMORY = "memory"
 _ALLOWED = "leveldb:PATH, sqlite:PATH or memory:"
 # Controls and line ends: no file system needs them, and a message with a path must stay one line.
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\ud800-\udbff\u2028\u2029]")
 
 
 def _leveldb() -> disk.Backend:

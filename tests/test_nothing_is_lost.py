@@ -1,0 +1,268 @@
+"""What nobody else says is delivered: pages and items that look like duplicates, and copies whose owner was lost."""
+
+from __future__ import annotations
+
+import contextlib
+import socketserver
+import threading
+
+import pytest
+import scrapy
+from prose import article, blog, several, story, zh_story
+from test_claims_in_crawls import FAILING, RAISES_LAST, pair
+
+# --- pages that differ in their numbers only
+
+REPORTS = {
+    "weather": (story, "Temperature: {0} degrees. Wind: {1} km/h."),
+    "light": (story, "Wind: {1} km/h. Rain: {0} mm."),
+    "close": (zh_story, "收盘价：68{0}元。"),
+    "change": (zh_story, "涨跌：{1}%。换手：{0}%。"),
+}
+
+
+def test_daily_reports_with_the_same_prose_and_other_numbers_are_delivered(site, crawl):
+    """And their copies elsewhere are not, as long as the prose is held by too few pages to be boilerplate."""
+    days, copies, steps = [], {}, []
+    for number, (kind, (tell, line)) in enumerate(REPORTS.items()):
+        for day in range(10):
+            text = [line.format(10 + day, 40 + 2 * day), *tell(number)]
+            days.append(site.add(f"/{kind}/{day}", article("Today", text)))
+            steps.append({"url": days[-1]})
+            if day < 2:
+                copies[site.add(f"/{kind}/{day}", blog("Today", text), host=1)] = days[-1]
+                steps.append({"url": site.url(f"/{kind}/{day}", host=1)})
+    outcome = crawl("strangers.Steps", steps=steps)
+    assert outcome.delivered == days
+    assert [i["url"] for i in outcome.dropped] == [*copies]
+    assert {r["url"]: r["owner_url"] for r in outcome.records if r["verdict"] == "duplicate"} == copies
+    assert {outcome.record(day)["reason"] for day in days if day.endswith("/1")} == {
+        "other numbers in the same sentences"
+    }
+
+
+# --- items that come from more than their page
+
+
+def products(site, number, finish="finish_item"):
+    """Serve products with a text of their own, and for each a page of terms, which are the same for all."""
+    terms = [site.add(f"/terms/{n}", article("Terms", story(300))) for n in range(number)]
+    urls = [site.add(f"/product/{n}", article("Product", story(n, 3), links=(terms[n],))) for n in range(number)]
+    steps = [{"url": url, "callback": "begin_item", "cb_kwargs": {"finish": finish}} for url in urls]
+    return urls, terms, steps
+
+
+def test_items_that_are_finished_on_pages_with_the_same_text_are_delivered(site, crawl):
+    urls, (first, *terms), steps = products(site, 6)
+    outcome = crawl("strangers.Steps", steps=steps)
+    assert outcome.items == [{"url": url, "text": story(n, 3), "terms": "Terms"} for n, url in enumerate(urls)]
+    assert outcome.dropped == []
+    assert {r["url"]: r["owner_url"] for r in outcome.records if r["verdict"] == "duplicate"} == dict.fromkeys(
+        terms, first
+    )
+    assert {outcome.verdicts[url] for url in terms} == {("duplicate", "delivered")}
+    assert outcome.problems == []
+
+
+def test_such_an_item_is_not_lost_with_its_callback(site, crawl):
+    urls, _, steps = products(site, 2)
+    steps[1]["cb_kwargs"] = {"finish": "finish_item_and_raise"}
+    outcome = crawl("strangers.Steps", steps=steps)
+    assert outcome.delivered == urls
+    assert outcome.dropped == []
+
+
+def test_of_such_items_a_dry_run_says_what_drop_would_do(site, crawl):
+    urls, terms, steps = products(site, 2)
+    outcome = crawl("strangers.Steps", steps=steps, settings={"DEDUP_ACTION": "dry-run"})
+    assert outcome.delivered == urls
+    assert outcome.verdicts[terms[1]] == ("duplicate", "delivered")
+    assert "dedup/items/would_drop" not in outcome.stats
+
+
+def test_an_item_that_says_what_its_page_says_or_next_to_nothing_is_dropped_with_it(site, crawl):
+    first = site.add("/first", article("First", story(1)))
+    callbacks = ["parse", "parse_text", "parse_html", "parse_nothing_but_number"]
+    copies = [site.add(f"/{callback}", blog("Copy", story(1)), host=1) for callback in callbacks]
+    steps = [{"url": first}, *({"url": u, "callback": c} for u, c in zip(copies, callbacks, strict=True))]
+    outcome = crawl("strangers.Steps", steps=steps)
+    assert outcome.delivered == [first]
+    assert {r["url"]: r["items_dropped"] for r in outcome.records} == dict.fromkeys(copies, 1)
+    assert len(outcome.dropped) == len(copies)
+
+
+# --- pages with several items own what these say
+
+
+def test_a_front_page_that_gives_headlines_owns_no_story(site, crawl):
+    numbers = range(1, 4)
+    front = site.add("/", several("Front", [[f"Headline {n}", *story(n)] for n in numbers]))
+    details = [site.add(f"/{n}", article(f"Headline {n}", story(n))) for n in numbers]
+    copy = site.add("/copy", blog("Copy", story(1)), host=1)
+    steps = [{"url": front, "callback": "parse_headlines"}, *({"url": url} for url in [*details, copy])]
+    outcome = crawl("strangers.Steps", steps=steps, folder="front")
+    assert outcome.delivered == [front] * 3 + details
+    assert {r["url"]: r["owner_url"] for r in outcome.records} == {copy: details[0]}
+
+    again = crawl("strangers.Steps", steps=steps, folder="front", afresh=True)
+    assert again.delivered == [front] * 3 + details
+    assert again.problems == []
+
+
+def test_a_page_that_gives_several_stories_owns_them(site, crawl):
+    page = site.add("/parts", several("Parts", [story(1), story(2)]))
+    copies = [site.add(f"/{n}", blog("Copy", story(n)), host=1) for n in (1, 2)]
+    outcome = crawl("strangers.Steps", steps=[{"url": page, "callback": "parse_parts"}, *({"url": u} for u in copies)])
+    assert outcome.delivered == [page, page]
+    assert [i["url"] for i in outcome.dropped] == copies
+    assert {r["owner_url"] for r in outcome.records} == {page}
+
+
+# --- feeds
+
+JSON_LINES = {"format": "jsonlines"}
+
+
+@pytest.mark.parametrize("options", [{}, {"batch_item_count": 1}], ids=["whole", "batches"])
+def test_an_item_that_its_feed_cannot_write_owns_nothing(site, crawl, options):
+    before = site.add("/before", article("Before", story(1)))
+    a, b = pair(site, 2)
+    c = site.add("/c", article("c", story(2)))
+    steps = [{"url": before}, {"url": a, "callback": "parse_unwritable"}, {"url": b}, {"url": c}]
+    settings = {"FEEDS": {"feed%(batch_id)d.jsonl": {**JSON_LINES, **options}}}
+    outcome = crawl("strangers.Steps", steps=steps, settings=settings)
+    assert outcome.delivered == [before, a, b]
+    assert outcome.record(c)["owner_url"] == b
+    assert [i["url"] for i in outcome.dropped] == [c]
+    fed = [i["url"] for path in sorted(outcome.folder.glob("feed*.jsonl")) for i in outcome.lines(path.name)]
+    assert fed == [before, b]
+    (problem,) = outcome.problems
+    assert "Error caught on signal handler" in problem
+
+
+def test_several_feeds_change_no_verdict(site, crawl):
+    """Neither one that does not accept every item nor one that begins anew while the crawl runs."""
+    pairs = [pair(site, number) for number in range(5)]
+    # The filter accepts no copy and no item of the last page, which owns its story all the same.
+    last = [site.add(f"/last/{name}", article(name, story(9))) for name in ("x", "y")]
+    steps = [{"url": url} for urls in (*pairs, last) for url in urls]
+    feeds = {
+        "all.jsonl": JSON_LINES,
+        "first.jsonl": {**JSON_LINES, "item_filter": "strangers.OnlyTheFirst"},
+        "batch%(batch_id)d.jsonl": {**JSON_LINES, "batch_item_count": 2},
+    }
+    outcome = crawl("strangers.Steps", steps=steps, settings={"FEEDS": feeds})
+    owners = {b: a for a, b in [*pairs, last]}
+    assert outcome.delivered == [*owners.values()]
+    assert [i["url"] for i in outcome.dropped] == [*owners]
+    assert {r["url"]: r["owner_url"] for r in outcome.records} == owners
+    assert outcome.lines("all.jsonl") == outcome.items
+    assert outcome.lines("first.jsonl") == outcome.items[:-1]
+    assert [outcome.lines(f"batch{n}.jsonl") for n in (1, 2, 3)] == [outcome.items[n : n + 2] for n in (0, 2, 4)]
+    assert outcome.problems == []
+
+
+# --- what a project's middlewares give in place of a page
+
+
+@pytest.mark.xfail(
+    scrapy.version_info < (2, 16),
+    reason="Scrapy 2.15 fails on a recovery wherever a project has an asynchronous spider middleware",
+)
+def test_a_page_whose_callback_raises_owns_nothing_though_the_project_recovers(site, crawl):
+    pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
+    steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]
+    outcome = crawl("strangers.Steps", steps=steps, settings={"SPIDER_MIDDLEWARES": {"strangers.Recovery": 500}})
+    expected = [(a, a, b) if name in RAISES_LAST else (a, b) for name, (a, b) in pairs.items()]
+    assert outcome.delivered == [url for urls in expected for url in urls]
+    assert outcome.dropped == []
+    assert outcome.stats["dedup/claims/void"] == len(FAILING)
+
+
+def test_what_an_errback_gives_for_a_page_that_its_callback_never_got_is_delivered(site, crawl):
+    closed = [site.add(f"/closed/{n}", article("Closed", story(1))) for n in range(3)]
+    a, b = pair(site, 1)
+    steps = [*({"url": url, "errback": "give_up"} for url in closed), {"url": a}, {"url": b}]
+    settings = {"SPIDER_MIDDLEWARES": {"strangers.Doorkeeper": 543}}
+    outcome = crawl("strangers.Steps", steps=steps, settings=settings)
+    assert outcome.delivered == [*closed, a]
+    assert all(i["gave_up"] for i in outcome.items[:3])
+    assert [i["url"] for i in outcome.dropped] == [b]
+    assert outcome.record(b)["owner_url"] == a
+
+
+# --- pages that are not all there
+
+
+@contextlib.contextmanager
+def broken_off(bodies):
+    """Serve *bodies* by path on loopback, each with its headers, and hang up before it is whole; yield the root URL."""
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            path = self.rfile.readline().split()[1].decode()
+            while self.rfile.readline().strip():
+                pass
+            headers, body = bodies[path]
+            self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}\r\n\r\n".encode() + body)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_a_page_that_was_cut_off_is_not_judged(site, crawl):
+    whole = [article("Whole", story(n)).encode() for n in (1, 2)]
+    urls = [site.add(f"/{n}", page.decode()) for n, page in enumerate(whole)]
+    cut = [page[: len(page) * 9 // 10] for page in whole]
+    bodies = {
+        "/length": (f"Content-Length: {len(whole[0])}", cut[0]),
+        "/chunked": ("Transfer-Encoding: chunked", b"%x\r\n%b\r\n" % (len(cut[1]), cut[1])),
+    }
+    with broken_off(bodies) as root:
+        first = [root + path for path in bodies]
+        steps = [{"url": url} for url in (*first, *urls)]
+        outcome = crawl("strangers.Steps", steps=steps, settings={"DOWNLOAD_FAIL_ON_DATALOSS": False})
+    assert outcome.delivered == [*first, *urls]
+    assert outcome.verdicts == dict.fromkeys(first, ("unjudged", "delivered"))
+    assert {r["reason"] for r in outcome.records} == {"cut off"}
+    assert outcome.stats["dedup/unjudged/cut_off"] == 2
+
+
+# --- the start and the log line
+
+
+def test_a_log_that_cannot_be_ends_the_crawl_with_one_line(site, crawl):
+    url = site.add("/a", article("A", story(1)))
+    outcome = crawl("strangers.Steps", steps=[{"url": url}], settings={"DEDUP_LOG": "a\0b"})
+    assert outcome.exit_status == 1
+    assert site.requests == []
+    (problem,) = outcome.problems
+    assert r"DEDUP_LOG = 'a\x00b'" in problem
+    assert "Traceback" not in outcome.log + outcome.stderr
+
+
+def test_what_nobody_expected_at_the_start_ends_the_crawl_too(site, crawl):
+    """Else it would run on without the plugin and look as if all were well."""
+    url = site.add("/a", article("A", story(1)))
+    own = {"DEDUP_STORE": None, "DEDUP_LOG": None}
+    outcome = crawl("strangers.Misnamed", steps=[{"url": url}], settings=own)
+    assert outcome.exit_status == 1
+    assert site.requests == []
+    assert any("dedup: it cannot start" in p and "DEDUP_ENABLED=False" in p for p in outcome.problems)
+
+
+def test_a_formatter_that_raises_costs_no_item_its_signal(site, crawl):
+    a, b = pair(site, 1)
+    outcome = crawl(
+        "strangers.Steps",
+        steps=[{"url": a}, {"url": b}],
+        settings={"LOG_FORMATTER": "strangers.BrokenFormatter"},
+    )
+    assert outcome.delivered == [a]
+    assert [(i["url"], i["type"]) for i in outcome.dropped] == [(b, "DuplicateItem")]
+    assert outcome.stats["item_dropped_count"] == 1
+    assert outcome.record(b)["outcome"] == "dropped"
+    (problem,) = outcome.problems
+    assert "LOG_FORMATTER" in problem
