@@ -79,7 +79,7 @@ class Config:
         read = _Reader(settings)
         uri = read.text("DEDUP_STORE")
         config = cls(
-            enabled=read.boolean("DEDUP_ENABLED"),
+            enabled=is_enabled(settings),
             store=uri or default_store(spider_name),
             store_is_default=not uri,
             log=_log_path(read.get("DEDUP_LOG"), spider_name),
@@ -127,6 +127,11 @@ class PageOptions:
             config.action if action is None else _choice('meta["dedup"]["action"]', action, Action),
             config.threshold if limit is None else threshold('meta["dedup"]["threshold"]', limit),
         )
+
+
+def is_enabled(settings: BaseSettings) -> bool:
+    """Return DEDUP_ENABLED. A crawl without the plugin needs none of the other settings, right or wrong."""
+    return _Reader(settings).boolean("DEDUP_ENABLED")
 
 
 def data_folder(spider_name: str) -> Path:

@@ -13,7 +13,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.http import Response
 
-from dedup_middleware.config import Config, unknown_settings
+from dedup_middleware.config import Config, is_enabled, unknown_settings
 from dedup_middleware.crawl import Crawl
 from dedup_middleware.detector import Detector
 from dedup_middleware.errors import DedupError
@@ -97,12 +97,12 @@ class DedupExtension:
             self._error = DedupError(f"it cannot start ({error!r}); DEDUP_ENABLED=False crawls without it")
 
     def _open(self, spider: Spider) -> None:
-        config = Config.from_settings(self.crawler.settings, spider.name)
-        self._config = config
-        for line in unknown_settings(self.crawler.settings):
+        settings = self.crawler.settings
+        for line in unknown_settings(settings):
             logger.warning(line, extra={"spider": spider})
-        if not config.enabled:
+        if not is_enabled(settings):
             return
+        config = self._config = Config.from_settings(settings, spider.name)
         store = self._store = open_store(config.store, fingerprint_scheme=SCHEME)
         log = RecordLog(config.log) if config.log else None
         index = index_of(store, common=config.common_clause, text_limit=config.text_limit)
