@@ -205,7 +205,7 @@ class Crawl:
     # --- inside
 
     def _judge_if_stale(self, case: Case) -> None:
-        if case.page is not None and (case.version != self._detector.index.version or self.failed):
+        if case.page is not None and (self.failed or self._detector.index.changed_since(case.version, case.page)):
             self._judge(case)
 
     def _judge(self, case: Case) -> None:

@@ -8,8 +8,9 @@ batch. A crash therefore leaves nothing provisional behind.
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
+from collections import defaultdict, deque
 from datetime import datetime, timezone
+from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from dedup_middleware.stores.opened import Medium, OpenStore
 
 
+#: Changes of which is remembered what they touched: as many as come between a download and its callback, and more.
+_REMEMBERED_CHANGES = 64
+
+
 class OpenClaims:
     """The pages whose claims are open, in memory, under negative numbers.
 
@@ -35,6 +40,7 @@ class OpenClaims:
         self.postings: defaultdict[bytes, list[int]] = defaultdict(list)
         self.identities: defaultdict[bytes, set[int]] = defaultdict(set)
         self.version = 0
+        self._recent: deque[frozenset[bytes]] = deque(maxlen=_REMEMBERED_CHANGES)
         self._last = 0
 
     def add(self, page: Page) -> StoredPage:
@@ -46,7 +52,7 @@ class OpenClaims:
             self.postings[clause_hash].append(pending.number)
         for identity in pending.identities:
             self.identities[identity].add(pending.number)
-        self.version += 1
+        self.touch(pending.hashes.union(pending.identities))
         return pending
 
     def remove(self, number: int) -> None:
@@ -60,7 +66,20 @@ class OpenClaims:
             self.identities[identity].discard(number)
             if not self.identities[identity]:
                 del self.identities[identity]
+        self.touch(pending.hashes.union(pending.identities))
+
+    def touch(self, touched: frozenset[bytes]) -> None:
+        """Note that what is known of these clauses and identities has changed."""
         self.version += 1
+        self._recent.append(touched)
+
+    def changed_since(self, version: int, page: Page) -> bool:
+        """Tell whether anything that concerns *page* has changed since *version*. O(changes since * clauses)."""
+        changes = self.version - version
+        if changes > len(self._recent):
+            return True
+        recent = islice(reversed(self._recent), changes)
+        return any(not t.isdisjoint(page.fingerprint.weights) or not t.isdisjoint(page.identities) for t in recent)
 
 
 class Index:
@@ -82,6 +101,10 @@ class Index:
     def version(self) -> int:
         """A number that grows whenever the answer to a lookup may have changed."""
         return self._claims.version
+
+    def changed_since(self, version: int, page: Page) -> bool:
+        """Tell whether a verdict on *page* that was made at *version* may be another by now."""
+        return self._claims.changed_since(version, page)
 
     # --- reading
 
@@ -186,7 +209,7 @@ class Index:
         if self._text_limit:
             puts.append((codec.text_key(number), codec.encode_text(page.paragraphs, self._text_limit)))
         self.store.write(puts, deletes)
-        self._claims.version += 1
+        self._claims.touch(held_before.union(holds_now, *(known.identities for known in (stored, *own))))
         return stored
 
     def _next_number(self) -> int:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from library import COMMON, Library, page_of
 
 from dedup_middleware.codec import clause_key, decode_postings
+from dedup_middleware.detector import Detector
 from dedup_middleware.fingerprints import SCHEME
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import index_of
@@ -192,3 +193,43 @@ class TestOpenClaims:
         versions.append(index.version)
         assert versions == sorted(set(versions))
         assert index.page(kept.number) == kept
+
+
+class TestStaleness:
+    """A verdict is made anew only where something that concerns its page has changed."""
+
+    def test_only_what_shares_a_clause_or_an_identity_concerns_a_page(self) -> None:
+        library = Library()
+        index, page = library.index, library.page("a", range(10))
+        version = index.version
+        index.keep(library.page("other", range(100, 110)))
+        assert not index.changed_since(version, page)
+        pending = index.hold(library.page("twin", range(5, 15)))
+        assert index.changed_since(version, page)
+        version = index.version
+        index.release(pending.number)
+        assert index.changed_since(version, page)
+        version = index.version
+        index.keep(library.page("a", range(200, 210)))
+        assert index.changed_since(version, page), "the page itself, as another crawler saw it"
+        assert not index.changed_since(index.version, page)
+
+    def test_what_is_long_ago_is_taken_for_a_change(self) -> None:
+        library = Library()
+        index, page = library.index, library.page("a", range(10))
+        version = index.version
+        for number in range(200):
+            index.keep(library.page(f"p{number}", [1000 + number]))
+        assert index.changed_since(version, page)
+
+    @given(st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 20), min_size=1, max_size=8)), max_size=12))
+    def test_a_verdict_that_is_not_stale_is_the_verdict(self, changes: list[tuple[int, set[int]]]) -> None:
+        library = Library()
+        page = library.page("page", range(12))
+        detector = Detector(library.index, 0.8)
+        version, verdict = library.index.version, detector.judge(page)
+        for name, said in changes:
+            library.index.keep(library.page(f"p{name}", sorted(said)))
+            if library.index.changed_since(version, page):
+                version, verdict = library.index.version, detector.judge(page)
+            assert detector.judge(page) == verdict
