@@ -273,3 +273,38 @@ class TestSpider:
     def test_it_knows_nothing_of_the_plugin(self) -> None:
         sources = (ROOT / "spiders").rglob("*.py")
         assert not [path for path in sources if re.search(r"(import|from) dedup", path.read_text(encoding="utf-8"))]
+
+
+class TestDemo:
+    """`scrapy crawl news` as a newcomer runs it, with the plugin on."""
+
+    def test_no_story_is_lost_and_the_summary_says_what_was_dropped(self, tmp_path: Path) -> None:
+        own = [f"DEDUP_STORE=sqlite:{tmp_path / 'store'}", f"DEDUP_LOG={tmp_path / 'log.jsonl'}"]
+        settings = [argument for setting in own for argument in ("-s", setting)]
+        command = [sys.executable, "-m", "scrapy", "crawl", "news", "-s", "FEEDS={}", *settings]
+        run = subprocess.run(
+            [*command, "-O", str(tmp_path / "out.jsonl")],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert run.returncode == 0, run.stderr
+        kinds = defaultdict(set)
+        by_address = {(page.site.address, page.path): page for page in PAGES}
+        items = read_items(tmp_path / "out.jsonl")
+        for item in items:
+            parts = urlsplit(item["url"])
+            page = by_address[parts.hostname or "", parts.path + (f"?{parts.query}" if parts.query else "")]
+            kinds[page.story].add(page.kind)
+        assert set(kinds) == {page.story for page in ARTICLES}
+        assert all(whole - PARTIAL_KINDS for whole in kinds.values()), "a part of a story is not the story"
+        summary = run.stderr[run.stderr.index("dedup summary") :]
+        said = {label: int(number) for label, number in re.findall(r"^ +(\S.*?) {2,}(\d+)$", summary, re.MULTILINE)}
+        assert said["items delivered"] == len(items) == len(ARTICLES) - said["duplicates dropped"]
+        assert said["duplicates dropped"] > len(ARTICLES) / 2
+        assert said["links followed last"] > 0
+        assert f"every verdict, with evidence:   {tmp_path / 'log.jsonl'}" in summary
+        assert "ERROR" not in run.stderr
+        assert "WARNING" not in run.stderr
