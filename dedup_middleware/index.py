@@ -115,11 +115,8 @@ class Index:
         return [page for number in numbers if (page := self.page(number)) is not None]
 
     def find(self, identities: Iterable[bytes]) -> StoredPage | None:
-        """Return the stored page with one of these *identities*, if any. One or two gets."""
-        for value in self.store.get_many([codec.identity_key(i) for i in identities]):
-            if value is not None and (page := self.page(codec.decode_number(value))):
-                return page
-        return None
+        """Return the first of the stored pages with one of these *identities*, if any."""
+        return next(iter(self.same(identities)), None)
 
     def page(self, number: int) -> StoredPage | None:
         """Return a page by its number, stored or pending."""

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from scrapy.logformatter import LogFormatterResult
     from twisted.python.failure import Failure
 
+    from dedup_middleware.case import Case
+    from dedup_middleware.crawl import Crawl
     from dedup_middleware.model import Match
 
 #: A sentence in a drop line is cut here: the line is to fit a wide terminal.
@@ -31,6 +33,13 @@ class DuplicateItem(DropItem):
             more = f" and {len(evidence) - 1} more sentences" if len(evidence) > 1 else ""
             message += f', such as "{one_line(max(evidence, key=len), _SENTENCE_CHARACTERS)}"{more}'
         super().__init__(one_line(message), log_level=log_level)
+
+
+def duplicate_item(crawl: Crawl, case: Case, log_level: str) -> DuplicateItem:
+    """Return the exception that tells why an item of the duplicate *case* is dropped."""
+    match = case.verdict.match
+    assert match is not None
+    return DuplicateItem(case.url, match, crawl.evidence(case), log_level)
 
 
 class DropLogFormatter(LogFormatter):

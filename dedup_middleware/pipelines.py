@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.extension import extension_of, item_claim
 from dedup_middleware.identity import item_identity
 from dedup_middleware.items import item_texts
-from dedup_middleware.logformatter import DuplicateItem
+from dedup_middleware.logformatter import duplicate_item
 from dedup_middleware.model import Action
 from dedup_middleware.waiting import OwnerWait
 
@@ -55,10 +55,8 @@ class DedupItemPipeline:
         return crawl.examine(page, page_case.action, page_case.threshold)
 
     def _drop(self, crawl: Crawl, case: Case) -> None:
-        match = case.verdict.match
-        assert match is not None
         crawl.count_drop(case)
-        exception = DuplicateItem(case.url, match, crawl.evidence(case), self._extension.config.log_level)
+        exception = duplicate_item(crawl, case, self._extension.config.log_level)
         crawl.finish(case)
         raise exception
 

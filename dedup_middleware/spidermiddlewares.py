@@ -12,7 +12,7 @@ from dedup_middleware.downloadermiddlewares import SWITCHED_OFF
 from dedup_middleware.extension import extension_of
 from dedup_middleware.identity import request_identity
 from dedup_middleware.items import item_texts
-from dedup_middleware.logformatter import DuplicateItem
+from dedup_middleware.logformatter import duplicate_item
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.waiting import OwnerWait
 
@@ -138,9 +138,10 @@ class _PageOutput:
         """Return what goes on now that the callback has finished."""
         self._ended = True
         held, self._held = self._held, []
-        return [item for item in held if not await self._drop_held(item)]
+        return [item for item in held if not await self._dropped_or_delivered(item)]
 
-    async def _drop_held(self, item: Any) -> bool:
+    async def _dropped_or_delivered(self, item: Any) -> bool:
+        """Drop the held *item* and return True, or deliver it and return False if the store has failed meanwhile."""
         if self._drops:
             await self._drop(item)
             return True
@@ -197,11 +198,9 @@ class _PageOutput:
     async def _drop(self, item: Any) -> None:
         """Drop *item* as Scrapy does when a pipeline raises DropItem: its log line, its signal, its stats."""
         case, extension, spider = self._case, self._extension, self._extension.crawler.spider
-        match = case.verdict.match
-        assert match is not None
         assert spider is not None
         self._crawl.count_drop(case)
-        exception = DuplicateItem(case.url, match, self._crawl.evidence(case), extension.config.log_level)
+        exception = duplicate_item(self._crawl, case, extension.config.log_level)
         try:
             line = extension.crawler.logformatter.dropped(item, exception, self._response, spider)
         except Exception:  # a formatter of the project's own must not cost an item its signal
