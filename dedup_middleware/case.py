@@ -36,7 +36,7 @@ class Case:
     finished: bool = False
     """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
     repeated: list[str] | None = None
-    """The repeated sentences, once they have been asked for."""
+    """The first repeated sentences, once they have been asked for."""
     items_dropped: int = 0
     items_delivered: int = 0
     items_would_drop: int = 0

@@ -10,6 +10,7 @@ import dataclasses
 from collections import Counter
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.case import Case
@@ -138,12 +139,13 @@ class Crawl:
             case.claim.page = case.claim.page.saying(self.fingerprint(texts).weights.keys())
 
     def evidence(self, case: Case) -> list[str]:
-        """Return the repeated sentences of a case, in reading order."""
+        """Return the first repeated sentences of a case, as many as a record shows, in reading order."""
         if case.verdict.match is None or case.page is None:
             return []
         if case.repeated is None:
             shared = case.verdict.match.shared
-            case.repeated = repeated_sentences(case.page.paragraphs, shared, self.fingerprint.hash)
+            repeated = repeated_sentences(case.page.paragraphs, shared, self.fingerprint.hash)
+            case.repeated = list(islice(repeated, EVIDENCE_SENTENCES))
         return case.repeated
 
     # --- ends
@@ -260,7 +262,7 @@ class Crawl:
             owner_run=match.owner.run if match else None,
             score=round(match.score, 4) if match else None,
             reason=case.verdict.reason,
-            evidence=[one_line(s, EVIDENCE_CHARACTERS) for s in self.evidence(case)[:EVIDENCE_SENTENCES]],
+            evidence=[one_line(s, EVIDENCE_CHARACTERS) for s in self.evidence(case)],
             items_dropped=case.items_dropped,
             items_delivered=case.items_delivered,
         )

@@ -30,8 +30,7 @@ class DuplicateItem(DropItem):
         """Name the dropped *url*, the *match* and the repeated sentences."""
         message = f"{url} repeats {match.owner.url}: {match.score:.0%} of its text"
         if evidence:
-            more = f" and {len(evidence) - 1} more sentences" if len(evidence) > 1 else ""
-            message += f', such as "{one_line(max(evidence, key=len), _SENTENCE_CHARACTERS)}"{more}'
+            message += f', such as "{one_line(max(evidence, key=len), _SENTENCE_CHARACTERS)}"'
         super().__init__(one_line(message), log_level=log_level)
 
 

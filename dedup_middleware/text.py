@@ -59,6 +59,8 @@ _SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 _SPACE_BREAK = re.compile(rf" (?<={_SPACELESS.pattern} ) *(?={_SPACELESS.pattern})")
 # Sorting marks into canonical order is quadratic in their run; no language writes more than 30 (UAX #15, stream-safe).
 _MANY_MARKS = re.compile("({0}{{30}}){0}+".format(_class(c for c in _characters("Mn") if unicodedata.combining(c))))
+# What Chinese texts are full of. With these replaced, NFKC finds nothing to do in most, in a fortieth of the time.
+_FULL_WIDTH = [(wide, unicodedata.normalize("NFKC", wide)) for wide in "，：；！？（）．　…"]
 _ZERO_WIDTH = re.compile(_class(_characters("Cf")) + "+")
 _DIGIT_SEPARATOR = re.compile(r"[,' \u00a0\u2009\u202f](?<=\d.)(?=\d{3}(?!\d))")
 # 1.5 is not 15. Three digits after the only point may as well be thousands; more points are dates and versions.
@@ -105,20 +107,28 @@ def weight(clause: str) -> int:
     return letters + DENSE_WEIGHT * (len(clause) - letters)
 
 
+def folded(text: str) -> str:
+    """Return *text* as it is compared: NFKC, case-folded, Traditional as Simplified, nothing invisible. O(len(text))."""
+    if not text.isascii():
+        text = _MANY_MARKS.sub(r"\1", _ZERO_WIDTH.sub("", text))
+        for wide, narrow in _FULL_WIDTH:
+            text = text.replace(wide, narrow)
+        text = unicodedata.normalize("NFKC", text)
+        if _TRADITIONAL.search(text):
+            text = text.translate(_TO_SIMPLIFIED)
+    return text.casefold()
+
+
 def clauses(text: str) -> Iterator[tuple[str, int]]:
     """Yield the telling clauses of *text*, reduced, with their weights, in reading order. O(len(text)).
 
     A labelled number that is too light to tell weighs nothing: it makes no duplicate, but may prevent one.
     """
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", _MANY_MARKS.sub(r"\1", _ZERO_WIDTH.sub("", text)))
-        if _TRADITIONAL.search(text):
-            text = text.translate(_TO_SIMPLIFIED)
-    text = _LABEL_MARK.sub("", _DIGIT_SEPARATOR.sub("", text.casefold()))
+    text = _LABEL_MARK.sub("", _DIGIT_SEPARATOR.sub("", folded(text)))
     text = _NUMBER_MARK.sub("", _DECIMAL.sub(_DECIMAL_POINT, text))
     if not text.isascii() and _SPACELESS.search(text):
         text = _SPACE_BREAK.sub("\n", text)
-    text = _NOISE.sub("", _BREAK.sub("\n", text))
+    text = _NOISE.sub("", _BREAK.sub("\n", text).replace(" ", ""))
     light = text if text.isascii() else _DENSE.sub("", text)
     for clause, letters in zip(text.split("\n"), light.split("\n"), strict=True):
         clause_weight = len(letters) + DENSE_WEIGHT * (len(clause) - len(letters))
@@ -130,6 +140,8 @@ def clauses(text: str) -> Iterator[tuple[str, int]]:
 
 def _is_fact(clause: str) -> bool:
     """Tell whether a light *clause* is a number with its label; a date is none, for reposts have other dates."""
+    if clause.isalpha():
+        return False
     named, numbers = _DIGITS.subn("", clause)
     is_date = _MONTH.match(named) or _DATE.search(clause)
     return numbers > 0 and weight(named) >= MIN_LABEL_WEIGHT and not is_date
@@ -142,6 +154,8 @@ def sentences(paragraph: str) -> list[str]:
 
 def without_digits(clause: str) -> str | None:
     """Return *clause* with every run of digits replaced by one mark; ``None`` if it has no digits."""
+    if clause.isalpha():
+        return None
     replaced, count = _DIGITS.subn("#", clause)
     return replaced if count else None
 

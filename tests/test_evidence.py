@@ -19,7 +19,7 @@ def held_by(paragraphs: list[str]) -> set[bytes]:
 
 def test_a_repeated_text_is_repeated_sentence_by_sentence() -> None:
     for text in (story(1), zh_story(1)):
-        repeated = repeated_sentences(text, held_by(text), fingerprint.hash)
+        repeated = list(repeated_sentences(text, held_by(text), fingerprint.hash))
         assert repeated == [sentence for paragraph in text for sentence in sentences(paragraph)]
 
 
@@ -51,4 +51,4 @@ def test_the_shares_of_the_sentences_add_up_to_the_cover_of_the_text(page: list[
     assert any(sentence.share is not None for sentence in marked) == bool(telling)
     said = {fingerprint.hash(c) for sentence in marked if sentence.share for c, _ in clauses(sentence.text)}
     assert covered <= said
-    assert [s.text for s in marked if s.repeated] == repeated_sentences(page, held, fingerprint.hash)
+    assert [s.text for s in marked if s.repeated] == list(repeated_sentences(page, held, fingerprint.hash))
