@@ -108,7 +108,7 @@ def weight(clause: str) -> int:
 
 
 def folded(text: str) -> str:
-    """Return *text* as it is compared: NFKC, case-folded, Traditional as Simplified, nothing invisible. O(len(text))."""
+    """Return *text* as compared: NFKC, case-folded, Traditional as Simplified, nothing invisible. O(len(text))."""
     if not text.isascii():
         text = _MANY_MARKS.sub(r"\1", _ZERO_WIDTH.sub("", text))
         for wide, narrow in _FULL_WIDTH:
