@@ -2,11 +2,14 @@
 
 Law of this file: pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSION``.
 
-    c<clause hash, 8>  -> page numbers, 5 bytes each, oldest first: who holds the clause
-    i<identity, 16>    -> page number, 5 bytes: which stored page this request is
-    p<page number, 5>  -> the page: a JSON head, a newline, clause hashes (8 bytes each), skeleton hashes (4 each)
-    t<page number, 5>  -> its text, zlib: for `explain` and side-by-side views; apart, so that matching never reads it
-    n                  -> the next page number
+    c<clause hash, 8>  -> page numbers, 7 bytes each, oldest first: who holds the clause
+    i<identity, 16>    -> page number, 7 bytes: which stored page this request is
+    p<page number, 7>  -> the page: a JSON head, a newline, clause hashes (8 bytes each), skeleton hashes (4 each)
+    t<page number, 7>  -> its text, zlib: for `explain` and the second opinion; apart, so that lookups never read it
+    n                  -> the next page's place in line, as a number
+
+A page number is the page's place in line, from 1 on, followed by two bytes of its host. So a posting list tells by
+itself how many of its pages are on one host, and numbers still sort by age.
 """
 
 from __future__ import annotations
@@ -14,18 +17,42 @@ from __future__ import annotations
 import json
 import zlib
 from typing import Any
+from urllib.parse import urlsplit
+
+import xxhash
 
 from dedup_middleware.errors import StoreCorruptError
 from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES, HASH_BYTES
 from dedup_middleware.model import StoredPage, Surroundings
 
-#: Five bytes count a million million pages; eight would make posting lists, the bulk of a store, half as large again.
-_NUMBER_BYTES = 5
+# Five bytes count a million million pages. Two of the host are enough: of hosts that share them, a clause may count as
+# boilerplate too soon, and then a page is delivered twice.
+_NUMBER_BYTES = 7
+_HOST_BITS = 16
 _REMEDY = "restore a backup or start anew: scrapy dedup reset"
 
-NEXT_NUMBER_KEY = b"n"
+NEXT_PLACE_KEY = b"n"
 PAGES = (b"p", b"q")
 """The range of keys that hold pages."""
+
+
+def host_mark(url: str) -> int:
+    """Return the two bytes, as a number, that stand for the host of *url*; 0 if it has none."""
+    try:
+        host = urlsplit(url).hostname
+    except ValueError:
+        host = None
+    return xxhash.xxh32_intdigest(host.encode("utf8", "surrogatepass")) >> _HOST_BITS if host else 0
+
+
+def page_number(place: int, url: str) -> int:
+    """Return the number of the page that is the *place*-th in line, 1 or more, and was first seen at *url*."""
+    return place << _HOST_BITS | host_mark(url)
+
+
+def host_of(number: int) -> int:
+    """Return the :func:`host_mark` in a page number, stored or pending."""
+    return abs(number) & (1 << _HOST_BITS) - 1
 
 
 def clause_key(clause_hash: bytes) -> bytes:
@@ -49,17 +76,17 @@ def text_key(number: int) -> bytes:
 
 
 def encode_number(number: int) -> bytes:
-    """Return a page number, 1 or more, as five bytes that sort like it."""
+    """Return a number, 0 or more, as seven bytes that sort like it."""
     return number.to_bytes(_NUMBER_BYTES, "big")
 
 
 def decode_number(value: bytes) -> int:
-    """Return the page number that :func:`encode_number` made *value* of."""
+    """Return the number that :func:`encode_number` made *value* of."""
     return int.from_bytes(value, "big")
 
 
 def encode_postings(numbers: tuple[int, ...]) -> bytes:
-    """Return a posting list, five bytes a page."""
+    """Return a posting list, seven bytes a page."""
     return b"".join(map(encode_number, numbers))
 
 

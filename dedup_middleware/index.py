@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 #: Changes of which is remembered what they touched: as many as come between a download and its callback, and more.
 _REMEMBERED_CHANGES = 64
 
+#: A clause held by more kept pages of one host than this is boilerplate there: more such pages are a menu or a notice.
+COMMON_ON_HOST = 2
+
 
 class OpenClaims:
     """The pages whose claims are open, in memory, under negative numbers.
@@ -45,8 +48,8 @@ class OpenClaims:
 
     def add(self, page: Page) -> StoredPage:
         """Add *page* and return it under its pending number. O(clauses)."""
-        self._last -= 1
-        pending = _stored(self._last, page)
+        self._last += 1
+        pending = _stored(-codec.page_number(self._last, page.url), page)
         self.pages[pending.number] = pending
         for clause_hash in pending.hashes:
             self.postings[clause_hash].append(pending.number)
@@ -85,7 +88,8 @@ class OpenClaims:
 class Index:
     """The stored pages and the open claims of one store.
 
-    *common*: a clause held by more kept pages than this is boilerplate, without a vote; its posting list is capped.
+    *common*: a clause held by more kept pages than this is boilerplate, without a vote, and its posting list is capped;
+    on pages of one host, a clause held by more than two of that host's.
     *text_limit*: characters of a page's text kept for `explain`; 0 keeps none.
     """
 
@@ -144,6 +148,7 @@ class Index:
         hashes = list(page.fingerprint.weights)
         mine = {number for i in page.identities for number in self._claims.identities.get(i, ())}
         mine.update(stored.number for stored in own)
+        host = codec.host_mark(page.url)
         live = {}
         for clause_hash, value in zip(hashes, self.store.get_many([codec.clause_key(h) for h in hashes]), strict=True):
             holders = codec.decode_postings(value) if value else ()
@@ -151,7 +156,8 @@ class Index:
                 holders += tuple(self._claims.postings[clause_hash])
             if mine:
                 holders = tuple(n for n in holders if n not in mine)
-            if len(holders) <= self._common:
+            on_host = [*map(codec.host_of, holders)].count(host) if len(holders) > COMMON_ON_HOST else 0
+            if len(holders) <= self._common and on_host <= COMMON_ON_HOST:
                 live[clause_hash] = holders
         return live
 
@@ -191,7 +197,8 @@ class Index:
 
     def _write(self, page: Page, match: Match | None = None) -> StoredPage:
         own = self.same(page.identities)
-        number = own[0].number if own else self._next_number()
+        place = None if own else self._next_place()
+        number = own[0].number if place is None else codec.page_number(place, page.url)
         stored = _stored(number, page, match)
         mine = frozenset(o.number for o in own) | {number}
         held_before = frozenset[bytes]().union(*(o.hashes for o in own if o.owner is None))
@@ -201,16 +208,16 @@ class Index:
         puts += [(codec.identity_key(i), codec.encode_number(number)) for i in stored.identities]
         deletes += [codec.identity_key(i) for o in own for i in o.identities if i not in stored.identities]
         deletes += [key(o.number) for o in own[1:] for key in (codec.page_key, codec.text_key)]
-        if not own:
-            puts.append((codec.NEXT_NUMBER_KEY, codec.encode_number(number + 1)))
+        if place is not None:
+            puts.append((codec.NEXT_PLACE_KEY, codec.encode_number(place + 1)))
         if self._text_limit:
             puts.append((codec.text_key(number), codec.encode_text(page.paragraphs, self._text_limit)))
         self.store.write(puts, deletes)
         self._claims.touch(held_before.union(holds_now, *(known.identities for known in (stored, *own))))
         return stored
 
-    def _next_number(self) -> int:
-        (value,) = self.store.get_many([codec.NEXT_NUMBER_KEY])
+    def _next_place(self) -> int:
+        (value,) = self.store.get_many([codec.NEXT_PLACE_KEY])
         return 1 if value is None else codec.decode_number(value)
 
     def _posting_changes(

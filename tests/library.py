@@ -34,8 +34,8 @@ def clause(number: int) -> str:
 
 
 def page_of(name: str, clauses: Iterable[int | str], *, request: str | None = None, run: str = "run") -> Page:
-    """Return the page that a GET of *request* (default: its own URL) ended at under *name*."""
-    url = f"http://site/{name}"
+    """Return the page that a GET of *request* (default: its own URL) ended at under *name*, a URL or one on a site."""
+    url = name if "://" in name else f"http://site/{name}"
     paragraphs = tuple(c if isinstance(c, str) else clause(c) for c in clauses)
     asked = request_identity((url if request is None else request).encode())
     return Page(url, (asked, url_identity(url)), fingerprint(paragraphs), paragraphs, run)
@@ -122,7 +122,7 @@ class Library:
             elif kind == b"t":
                 assert decode_number(rest) in pages
             elif kind == b"n":
-                assert decode_number(value) > max(pages, default=0)
+                assert decode_number(value) > max(pages, default=0) >> 16
             else:
                 assert kind == b"p", key
-        assert all(0 < number < 2**39 for number in pages)
+        assert all(0 < number < 2**55 for number in pages)

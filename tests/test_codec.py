@@ -13,7 +13,7 @@ from dedup_middleware import codec
 from dedup_middleware.errors import StoreCorruptError, StoreError
 from dedup_middleware.model import StoredPage
 
-NUMBERS = st.integers(1, 2**40 - 1)
+NUMBERS = st.integers(1, 2**56 - 1)
 HASHES = st.frozensets(st.binary(min_size=8, max_size=8), max_size=9)
 PAGES = st.builds(
     StoredPage,
@@ -66,16 +66,16 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
         codec.identity_key(identity),
         codec.page_key(number),
         codec.text_key(number),
-        codec.NEXT_NUMBER_KEY,
+        codec.NEXT_PLACE_KEY,
     }
     assert len(keys) == len({key[:1] for key in keys}) == 5
     assert [key for key in keys if codec.PAGES[0] <= key < codec.PAGES[1]] == [codec.page_key(number)]
 
 
 def test_the_largest_number_and_no_larger_one_fits() -> None:
-    assert codec.decode_number(codec.encode_number(2**40 - 1)) == 2**40 - 1
+    assert codec.decode_number(codec.encode_number(2**56 - 1)) == 2**56 - 1
     with pytest.raises(OverflowError):
-        codec.encode_number(2**40)
+        codec.encode_number(2**56)
 
 
 @given(st.binary())

@@ -20,6 +20,7 @@ from dedup_middleware.detector import (
     has_other_numbers,
 )
 from dedup_middleware.identity import item_identity
+from dedup_middleware.index import COMMON_ON_HOST
 from dedup_middleware.model import Action, Page, Scope, VerdictKind
 
 NEW, SAME, DUPLICATE, RELATED, UNJUDGED = VerdictKind
@@ -39,9 +40,11 @@ class Oracle:
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
         self.kept: list[frozenset[int]] = []
+        self.hosts: list[str] = []
 
-    def judge(self, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
-        live = {c for c in text if sum(c in kept for kept in self.kept) <= COMMON}
+    def judge(self, host: str, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
+        holders = {c: [h for h, kept in zip(self.hosts, self.kept, strict=True) if c in kept] for c in text}
+        live = {c for c in text if len(holders[c]) <= COMMON and holders[c].count(host) <= COMMON_ON_HOST}
         if len(live) * CLAUSE_WEIGHT < MIN_LIVE_WEIGHT:
             return UNJUDGED, None
         score = max((len(live & kept) / len(live) for kept in self.kept), default=0.0)
@@ -49,22 +52,23 @@ class Oracle:
             return DUPLICATE, score
         return (RELATED, score) if score >= RELATED_THRESHOLD else (NEW, None)
 
-    def arrive(self, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
-        verdict = self.judge(text)
+    def arrive(self, host: str, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
+        verdict = self.judge(host, text)
         if verdict[0] in (NEW, RELATED):
             self.kept.append(text)
+            self.hosts.append(host)
         return verdict
 
 
 @settings(deadline=None)
-@given(TEXT_LISTS, THRESHOLDS)
+@given(st.lists(st.tuples(st.sampled_from(["one", "two"]), TEXTS), max_size=14), THRESHOLDS)
 def test_a_page_is_a_duplicate_only_of_one_owner_that_holds_enough_of_its_live_text(
-    texts: list[frozenset[int]], threshold: float
+    texts: list[tuple[str, frozenset[int]]], threshold: float
 ) -> None:
     library, oracle = Library(threshold=threshold), Oracle(threshold)
-    for number, text in enumerate(texts):
-        verdict = library.visit(f"p{number}", text).verdict
-        kind, score = oracle.arrive(text)
+    for number, (host, text) in enumerate(texts):
+        verdict = library.visit(f"http://{host}/p{number}", text).verdict
+        kind, score = oracle.arrive(host, text)
         assert verdict.kind is kind
         assert (verdict.match.score if verdict.match else None) == score
 
@@ -268,9 +272,18 @@ class TestBoilerplate:
         frame = range(6)
         for number in range(COMMON + 1):
             text = [*frame, *range(20 + 10 * number, 26 + 10 * number)]
-            assert library.visit(f"p{number}", text).verdict.kind in (NEW, RELATED)
+            assert library.visit(f"http://host{number}/", text).verdict.kind in (NEW, RELATED)
         verdict = library.judge("frame", [*frame, 99])
         assert (verdict.kind, verdict.reason) == (UNJUDGED, TOO_LITTLE_TEXT)
+
+    def test_what_more_than_two_kept_pages_of_a_host_hold_has_no_vote_on_that_host(self) -> None:
+        library = Library()
+        frame = range(10)
+        for number in range(COMMON_ON_HOST + 1):
+            assert library.judge("frame", [*frame, 99]).kind is (DUPLICATE if number else NEW)
+            library.visit(f"p{number}", [*frame, *range(20 + 20 * number, 40 + 20 * number)])
+        assert library.judge("frame", [*frame, 99]).kind is UNJUDGED
+        assert library.judge("http://elsewhere/frame", [*frame, 99]).kind is DUPLICATE
 
     def test_a_kept_page_whose_own_text_shrinks_is_not_dropped_for_its_frame(self) -> None:
         library = Library()

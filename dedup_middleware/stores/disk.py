@@ -123,8 +123,8 @@ def _read_header(store: Store, path: Path) -> Header:
 
 
 def _check(header: Header, fingerprint_scheme: str, path: Path) -> None:
-    if header.schema > SCHEMA_VERSION:
-        raise refusals.newer(path, header.schema, SCHEMA_VERSION)
+    if header.schema != SCHEMA_VERSION:
+        raise refusals.other_schema(path, header.schema, SCHEMA_VERSION)
     if header.scheme != fingerprint_scheme:
         raise refusals.other_scheme(path, header.scheme, fingerprint_scheme)
 

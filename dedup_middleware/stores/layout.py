@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 # The zero byte sorts the header before every other key, so that no range of pages or clauses can contain it.
 HEADER_KEY = b"\x00header"

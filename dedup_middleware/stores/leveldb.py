@@ -151,8 +151,8 @@ def connect(path: Path, seed: tuple[bytes, bytes]) -> tuple[LevelDBStore, bool]:
     any other store without ``CURRENT`` is damaged: LevelDB alone would begin an empty database there and say nothing.
     """
     marker = _read_marker(path)
-    if marker is not None and marker.layout > _LAYOUT:
-        raise refusals.newer(path, marker.layout, _LAYOUT)
+    if marker is not None and marker.layout != _LAYOUT:
+        raise refusals.other_schema(path, marker.layout, _LAYOUT)
     if marker is not None and marker.finished:
         if not (path / _DB / "CURRENT").exists():
             raise refusals.corrupt(path, f"{_DB}/CURRENT is missing")

@@ -45,12 +45,13 @@ def locked(path: Path) -> StoreLockedError:
     )
 
 
-def newer(path: Path, found: int, known: int) -> StoreVersionError:
-    """Refuse *path*: a later version of this plugin wrote it."""
+def other_schema(path: Path, found: int, known: int) -> StoreVersionError:
+    """Refuse *path*: a later or an earlier version of this plugin wrote it."""
+    age, remedy = ("newer", "upgrade dedup-middleware") if found > known else ("older", "use the version that made it")
     return StoreVersionError(
         _one_line(
-            f"the store {path} has schema {found}, newer than schema {known} of this version: "
-            f"upgrade dedup-middleware, or {_ANOTHER_PATH}"
+            f"the store {path} has schema {found}, {age} than schema {known} of this version: "
+            f"{remedy}, or {_ANOTHER_PATH}"
         )
     )
 

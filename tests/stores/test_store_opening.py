@@ -256,9 +256,10 @@ def test_header_absent_or_garbage(uri: str, path: Path, value: bytes | None) -> 
     assert "header" in refusal(uri, StoreCorruptError, path)
 
 
-def test_newer_schema(uri: str, path: Path) -> None:
-    put_header(uri, replace(Header.new(SCHEME), schema=SCHEMA_VERSION + 1).encode())
-    assert "upgrade" in refusal(uri, StoreVersionError, path)
+@pytest.mark.parametrize(("step", "remedy"), [(1, "upgrade"), (-1, "the version that made it")])
+def test_other_schema(uri: str, path: Path, step: int, remedy: str) -> None:
+    put_header(uri, replace(Header.new(SCHEME), schema=SCHEMA_VERSION + step).encode())
+    assert remedy in refusal(uri, StoreVersionError, path)
 
 
 def test_newer_folder_layout(leveldb: Path) -> None:
