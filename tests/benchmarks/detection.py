@@ -1,0 +1,358 @@
+"""What the verdict is worth on labelled crawls, what each of its parts earns, and what other methods reach.
+
+Usage: python tests/benchmarks/detection.py CORPUS... [--only VARIANT]... [--text extracted|true|body]
+`corpus.py` says what a corpus is. Prints one table in Markdown: F1 (precision, recall) of the drops in each corpus, and
+over all corpora the lost stories, the wrongly dropped pages by kind, and the time from a page's text to its verdict and
+into the store. The pages are fed to the product in their order, in process, and all that is delivered arrives. A real
+crawl differs in the order only: of two pages that cover one another to different shares, another one may come first.
+
+What a part earns on well extracted text is one thing, what it saves where extraction fails another: ``--text body``
+judges all text of the page. It takes three times as long: minutes for five corpora of 500 pages.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import hashlib
+import itertools
+import re
+import sys
+import time
+from contextlib import ExitStack
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, NoReturn, Protocol
+from unittest.mock import patch
+
+import xxhash
+from corpus import (
+    CRAWL_FIELDS,
+    Agreement,
+    CorpusError,
+    CorpusPage,
+    command,
+    drop_agreement,
+    lost_stories,
+    parsed,
+    read_corpus,
+    table,
+    whole_body,
+    wrongly_dropped,
+)
+
+from dedup_middleware import detector, index, text
+from dedup_middleware.config import DEFAULTS
+from dedup_middleware.crawl import Crawl
+from dedup_middleware.detector import Detector
+from dedup_middleware.extraction import paragraphs_of
+from dedup_middleware.extraction.facts import numbers_of, title_of
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.identity import url_identity
+from dedup_middleware.index import Index, OpenClaims
+from dedup_middleware.model import Action, Match
+from dedup_middleware.stores import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from dedup_middleware.errors import DedupError
+    from dedup_middleware.model import Fingerprint, Page, StoredPage
+
+
+class Reading:
+    """A page of a corpus and what is read from its HTML, once for all variants."""
+
+    def __init__(self, page: CorpusPage) -> None:
+        root = parsed(page.html)
+        self.page = page
+        self.extracted: Sequence[str] = paragraphs_of(root)
+        self.title = title_of(root)
+        self.numbers = numbers_of(root)
+
+    @cached_property
+    def body(self) -> Sequence[str]:
+        return whole_body(self.page.html)
+
+
+#: What of a page may be judged; nothing where a corpus does not have it.
+TEXTS: dict[str, Callable[[Reading], Sequence[str]]] = {
+    "extracted": lambda reading: reading.extracted,
+    "true": lambda reading: reading.page.text,
+    "body": lambda reading: reading.body,
+    "response": lambda reading: [reading.page.html],
+}
+
+
+class Judge(Protocol):
+    """One crawl's memory."""
+
+    def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
+        """Tell whether the next page, whose text is *paragraphs*, is dropped; remember it if not."""
+
+
+class Product:
+    """The product as Scrapy's glue drives it, with default settings and a new store in memory."""
+
+    def __init__(
+        self,
+        *,
+        threshold: float = DEFAULTS["DEDUP_THRESHOLD"],
+        common: int = DEFAULTS["DEDUP_COMMON_CLAUSE"],
+        index: Callable[..., Index] = Index,
+        fingerprinter: Callable[[bytes], ClauseFingerprinter] = ClauseFingerprinter,
+    ) -> None:
+        store = open_store("memory:", fingerprint_scheme="benchmark")
+        kept = index(store, OpenClaims(), common=common, text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"])
+        self._threshold = threshold
+        self._crawl = Crawl(
+            spider="benchmark",
+            run="benchmark",
+            detector=Detector(kept, threshold),
+            fingerprint=fingerprinter(store.header.key),
+            log=None,
+            count=lambda _name, _amount: None,
+            on_failure=_stop,
+        )
+
+    def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
+        """See Judge. One item a page, which is safe before the next page comes."""
+        crawl, url = self._crawl, reading.page.url
+        page = crawl.page(url, (url_identity(url),), list(paragraphs))
+        page = crawl.with_surroundings(page, reading.title, lambda: reading.numbers)
+        case = crawl.examine(page, Action.DROP, self._threshold)
+        crawl.enter(case)
+        if case.is_duplicate:
+            crawl.count_drop(case)
+        else:
+            crawl.deliver(case, {})
+        if case.claim is not None:
+            case.claim.item_scraped()
+            case.claim.callback_finished()
+        crawl.finish(case)
+        return case.is_duplicate
+
+
+def _stop(error: DedupError) -> NoReturn:
+    raise error
+
+
+# --- variants of the product
+
+
+class UndirectedIndex(Index):
+    """Scores by Jaccard, shared by united live weight, as sketches of sets do: the whole story is not in the brief."""
+
+    def keep(self, page: Page) -> StoredPage:
+        stored = super().keep(page)
+        self._kept[stored.number] = page
+        return stored
+
+    @cached_property
+    def _kept(self) -> dict[int, Page]:
+        return {}
+
+    def matches(self, fingerprint: Fingerprint, live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
+        def jaccard(match: Match) -> Match:
+            page = self._kept[match.owner.number]
+            weights = {h: page.fingerprint.weights[h] for h in self.live_clauses(page, [match.owner])}
+            shared = sum(fingerprint.weights[h] for h in live if h in match.owner.hashes)
+            weights.update((h, fingerprint.weights[h]) for h in live)
+            return dataclasses.replace(match, score=shared / sum(weights.values()))
+
+        yield from sorted(map(jaccard, super().matches(fingerprint, live)), key=lambda match: -match.score)
+
+
+def never(*_: object) -> bool:
+    """Stand in for a rule that is switched off."""
+    return False
+
+
+# --- rivals
+
+
+class Exact:
+    """Equal or not: one hash of the whole text."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()
+
+    def drops(self, _: Reading, paragraphs: Sequence[str]) -> bool:
+        """See Judge."""
+        digest = hashlib.sha256("\n".join(paragraphs).encode("utf8", "surrogatepass")).digest()
+        is_known = bool(paragraphs) and digest in self._seen
+        self._seen.add(digest)
+        return is_known
+
+
+class Shingles:
+    """Jaccard of sets of 5-character shingles: the value that MinHash estimates, without its error."""
+
+    SIZE = 5
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._sizes: list[int] = []
+        self._holders: dict[str, list[int]] = collections.defaultdict(list)
+
+    def drops(self, _: Reading, paragraphs: Sequence[str]) -> bool:
+        """See Judge."""
+        said = " ".join(text.folded(" ".join(paragraphs)).split())
+        shingles = {said[i : i + self.SIZE] for i in range(len(said) - self.SIZE + 1)}
+        held = [self._holders[s] for s in shingles if s in self._holders]
+        shared = collections.Counter(itertools.chain.from_iterable(held))
+        size = len(shingles)
+        if any(n / (size + self._sizes[page] - n) >= self._threshold for page, n in shared.items()):
+            return True
+        for shingle in shingles:
+            self._holders[shingle].append(len(self._sizes))
+        self._sizes.append(size)
+        return False
+
+
+class SimHash:
+    """The classical one: 64 bits of a page's words and pairs of Han characters, at most 3 of them different."""
+
+    BITS = 64
+    DISTANCE = 3
+    # A bit as a number of its own in one wide sum, so that all 64 columns are added at once.
+    _LANE_OFF, _LANE_ON = "0" * 8, "1".zfill(8)
+    _TOKEN = re.compile("[\u3400-\u9fff]+|[^\\W\u3400-\u9fff]+")
+
+    def __init__(self) -> None:
+        self._kept: list[int] = []
+
+    def drops(self, _: Reading, paragraphs: Sequence[str]) -> bool:
+        """See Judge."""
+        tokens = self._tokens(text.folded("\n".join(paragraphs)))
+        bits = self._majority(tokens)
+        if tokens and any((bits ^ other).bit_count() <= self.DISTANCE for other in self._kept):
+            return True
+        if tokens:
+            self._kept.append(bits)
+        return False
+
+    def _tokens(self, said: str) -> collections.Counter[str]:
+        tokens: collections.Counter[str] = collections.Counter()
+        for run in self._TOKEN.findall(said):
+            is_han = "\u3400" <= run[0] <= "\u9fff"
+            tokens.update(map("".join, itertools.pairwise(run)) if is_han and run[1:] else [run])
+        return tokens
+
+    def _majority(self, tokens: collections.Counter[str]) -> int:
+        lanes = 0
+        for token, count in tokens.items():
+            bits = f"{xxhash.xxh64_intdigest(token.encode('utf8', 'surrogatepass')):0{self.BITS}b}"
+            lanes += count * int(bits.replace("0", self._LANE_OFF).replace("1", self._LANE_ON), 16)
+        half, width = tokens.total() / 2, 4 * len(self._LANE_ON)
+        return sum(1 << bit for bit in range(self.BITS) if (lanes >> width * bit & (1 << width) - 1) > half)
+
+
+# --- the table
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """One row: who judges, which of `TEXTS` if it is a certain one, and what of the product is replaced meanwhile."""
+
+    judge: Callable[[], Judge] = Product
+    text: str = ""
+    patched: Sequence[AbstractContextManager[object]] = ()
+
+
+NO_VETO = patch.multiple(detector, has_other_numbers=never)
+NO_RESIDUE = patch.multiple(detector, is_residue=never)
+NO_LEAST_WEIGHT = patch.multiple(detector, MIN_LIVE_WEIGHT=0)
+NO_HOST_FREQUENCY = patch.multiple(index, COMMON_ON_HOST=sys.maxsize)
+NO_COMMON = partial(Product, common=sys.maxsize)
+
+VARIANTS = {
+    "the product": Variant(),
+    "true text instead of the extracted": Variant(text="true"),
+    "whole body instead of the extracted text": Variant(text="body"),
+    "no Traditional to Simplified": Variant(patched=[patch.multiple(text, _TO_SIMPLIFIED={})]),
+    "no number veto": Variant(patched=[NO_VETO]),
+    "no light labelled numbers": Variant(patched=[patch.multiple(text, _is_fact=never)]),
+    "no residue rule": Variant(patched=[NO_RESIDUE]),
+    "no least live weight": Variant(patched=[NO_LEAST_WEIGHT]),
+    "no common clauses": Variant(NO_COMMON),
+    "no host frequency": Variant(patched=[NO_HOST_FREQUENCY]),
+    "no common clauses, no host frequency": Variant(NO_COMMON, patched=[NO_HOST_FREQUENCY]),
+    "none of the rules from the veto on": Variant(
+        NO_COMMON, patched=[NO_VETO, NO_RESIDUE, NO_LEAST_WEIGHT, NO_HOST_FREQUENCY]
+    ),
+    "undirected cover": Variant(partial(Product, index=UndirectedIndex)),
+    "undirected cover, threshold 0.7": Variant(partial(Product, index=UndirectedIndex, threshold=0.7)),
+    "threshold 0.7": Variant(partial(Product, threshold=0.7)),
+    "threshold 0.7, no number veto": Variant(partial(Product, threshold=0.7), patched=[NO_VETO]),
+    "threshold 0.75": Variant(partial(Product, threshold=0.75)),
+    "threshold 0.85": Variant(partial(Product, threshold=0.85)),
+    "threshold 0.9": Variant(partial(Product, threshold=0.9)),
+    "rival: Jaccard of 5-character shingles 0.7": Variant(partial(Shingles, 0.7)),
+    "rival: Jaccard of 5-character shingles 0.8": Variant(partial(Shingles, 0.8)),
+    "rival: SimHash, 64 bits, distance 3": Variant(SimHash),
+    "rival: hash of the extracted text": Variant(Exact),
+    "rival: hash of the response's body": Variant(Exact, text="response"),
+}
+
+
+@dataclasses.dataclass
+class Row:
+    """What one variant has done so far."""
+
+    agreements: list[Agreement | None] = dataclasses.field(default_factory=list)
+    """For each corpus; ``None`` where it lacks what the variant reads."""
+    lost: int = 0
+    wrong: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    pages: int = 0
+    seconds: float = 0.0
+
+    def add(self, variant: Variant, readings: Sequence[Reading], chosen: str) -> None:
+        """Crawl one more corpus; the variant judges the *chosen* one of `TEXTS` if it does not say which."""
+        texts = [TEXTS[variant.text or chosen](reading) for reading in readings]
+        if not any(texts):
+            self.agreements.append(None)
+            return
+        with ExitStack() as patches:
+            for patched in variant.patched:
+                patches.enter_context(patched)
+            judge = variant.judge()
+            start = time.perf_counter()
+            dropped = [judge.drops(reading, said) for reading, said in zip(readings, texts, strict=True)]
+            self.seconds += time.perf_counter() - start
+        pages = [reading.page for reading in readings]
+        delivered = {page.id for page, is_dropped in zip(pages, dropped, strict=True) if not is_dropped}
+        self.agreements.append(drop_agreement(pages, delivered))
+        self.lost += lost_stories(pages, delivered)
+        self.wrong += wrongly_dropped(pages, delivered)
+        self.pages += len(pages)
+
+    def cells(self) -> Iterator[str]:
+        """Yield the row's cells."""
+        for a in self.agreements:
+            yield f"{a.f1:.3f} ({a.precision:.3f}, {a.recall:.3f})" if a else "-"
+        yield str(self.lost)
+        yield ", ".join(f"{count} {kind}" for kind, count in self.wrong.most_common()) or "0"
+        yield f"{1000 * self.seconds / self.pages:.2f}" if self.pages else "-"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = command(__doc__, VARIANTS)
+    parser.add_argument("--text", choices=["extracted", "true", "body"], default="extracted")
+    options = parser.parse_args()
+    rows = {name: Row() for name in options.only or VARIANTS}
+    try:
+        for corpus in options.corpora:
+            readings = [Reading(page) for page in read_corpus(corpus, CRAWL_FIELDS)]
+            for name, row in rows.items():
+                row.add(VARIANTS[name], readings, options.text)
+    except CorpusError as error:
+        sys.exit(str(error))
+    names = [corpus.name.partition(".")[0] for corpus in options.corpora]
+    header = ["variant", *(f"{name}: F1 (precision, recall)" for name in names), "lost", "wrongly dropped", "ms a page"]
+    print(table(header, [[name, *row.cells()] for name, row in rows.items()]))
+
+
+if __name__ == "__main__":
+    main()
