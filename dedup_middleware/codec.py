@@ -17,7 +17,6 @@ from __future__ import annotations
 import json
 import zlib
 from typing import Any
-from urllib.parse import urlsplit
 
 import xxhash
 
@@ -29,6 +28,7 @@ from dedup_middleware.model import StoredPage, Surroundings
 # boilerplate too soon, and then a page is delivered twice.
 _NUMBER_BYTES = 7
 _HOST_BITS = 16
+SIMHASH_BYTES = 16
 _REMEDY = "restore a backup or start anew: scrapy dedup reset"
 
 NEXT_PLACE_KEY = b"n"
@@ -37,12 +37,9 @@ PAGES = (b"p", b"q")
 
 
 def host_mark(url: str) -> int:
-    """Return the two bytes, as a number, that stand for the host of *url*; 0 if it has none."""
-    try:
-        host = urlsplit(url).hostname
-    except ValueError:
-        host = None
-    return xxhash.xxh32_intdigest(host.encode("utf8", "surrogatepass")) >> _HOST_BITS if host else 0
+    """Return the two bytes, as a number, that stand for the host and port of *url*; 0 if it has none. 0.5 µs."""
+    parts = url.split("/", 3)
+    return xxhash.xxh32_intdigest(parts[2].encode("utf8", "surrogatepass")) >> _HOST_BITS if len(parts) > 2 else 0  # noqa: PLR2004
 
 
 def page_number(place: int, url: str) -> int:
@@ -113,6 +110,8 @@ def encode_page(page: StoredPage) -> bytes:
         head["title"] = page.around.title.hex()
         if page.around.numbers is not None:
             head["numbers"] = b"".join(sorted(page.around.numbers)).hex()
+    if page.simhashes:
+        head["simhashes"] = b"".join(encode_simhash(bits) for bits in sorted(page.simhashes)).hex()
     if page.owner is not None:
         head |= {"owner": page.owner, "owner_digest": page.owner_digest.hex(), "score": page.score}
     return b"".join([json.dumps(head).encode(), b"\n", *sorted(page.hashes), *sorted(page.skeletons)])
@@ -137,6 +136,7 @@ def decode_page(number: int, value: bytes) -> StoredPage:
             time=head["time"],
             source=bytes.fromhex(head.get("source", "")),
             around=_decode_surroundings(head),
+            simhashes=frozenset(map(decode_simhash, _pieces(head.get("simhashes", ""), SIMHASH_BYTES))),
             owner=head.get("owner"),
             owner_digest=bytes.fromhex(head.get("owner_digest", "")),
             score=head.get("score", 0.0),
@@ -148,13 +148,26 @@ def decode_page(number: int, value: bytes) -> StoredPage:
 def _decode_surroundings(head: dict[str, Any]) -> Surroundings | None:
     if "title" not in head:
         return None
-    numbers = None
-    if "numbers" in head:
-        packed = bytes.fromhex(head["numbers"])
-        if len(packed) % FAST_HASH_BYTES:
-            raise ValueError("its numbers were cut")
-        numbers = frozenset(packed[i : i + FAST_HASH_BYTES] for i in range(0, len(packed), FAST_HASH_BYTES))
+    numbers = frozenset(_pieces(head["numbers"], FAST_HASH_BYTES)) if "numbers" in head else None
     return Surroundings(bytes.fromhex(head["title"]), numbers)
+
+
+def _pieces(packed: str, size: int) -> list[bytes]:
+    """Return the pieces of *size* bytes that *packed* holds in hexadecimal."""
+    value = bytes.fromhex(packed)
+    if len(value) % size:
+        raise ValueError("its head was cut")
+    return [value[i : i + size] for i in range(0, len(value), size)]
+
+
+def encode_simhash(bits: int) -> bytes:
+    """Return 128 bits as 16 bytes that sort like them."""
+    return bits.to_bytes(SIMHASH_BYTES, "big")
+
+
+def decode_simhash(value: bytes) -> int:
+    """Return the bits that :func:`encode_simhash` made *value* of."""
+    return int.from_bytes(value, "big")
 
 
 def encode_text(paragraphs: tuple[str, ...], limit: int) -> bytes:

@@ -19,7 +19,8 @@ from urllib.parse import quote, unquote
 from scrapy.utils.project import data_path
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.model import Action, Scope
+from dedup_middleware.hamming import MAX_DISTANCE
+from dedup_middleware.model import Action, FingerprintKind, Scope
 from dedup_middleware.stores import default_backend, parse_uri
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ DEFAULTS: Mapping[str, Any] = {
     "DEDUP_OUTLINK_PENALTY": 1000,
     "DEDUP_SCOPE": "store",
     "DEDUP_ITEM_FIELDS": [],
+    "DEDUP_FINGERPRINT": "clauses",
+    "DEDUP_SIMHASH_DISTANCE": 10,
     "DEDUP_COMMON_CLAUSE": 3,
     "DEDUP_LOG_LEVEL": "INFO",
     "DEDUP_MAX_BYTES": 10_000_000,
@@ -63,6 +66,8 @@ class Config:
     outlink_penalty: int
     scope: Scope
     item_fields: tuple[str, ...]
+    fingerprint: FingerprintKind
+    simhash_distance: int
     common_clause: int
     log_level: str
     max_bytes: int
@@ -88,6 +93,8 @@ class Config:
             outlink_penalty=read.whole("DEDUP_OUTLINK_PENALTY", lowest=0),
             scope=read.choice("DEDUP_SCOPE", Scope),
             item_fields=read.names("DEDUP_ITEM_FIELDS"),
+            fingerprint=read.choice("DEDUP_FINGERPRINT", FingerprintKind),
+            simhash_distance=read.whole("DEDUP_SIMHASH_DISTANCE", lowest=0, highest=MAX_DISTANCE),
             common_clause=read.whole("DEDUP_COMMON_CLAUSE", lowest=1),
             log_level=read.level("DEDUP_LOG_LEVEL"),
             max_bytes=read.whole("DEDUP_MAX_BYTES", lowest=1),
@@ -104,6 +111,11 @@ class Config:
         if scheme != "memory" and config.log is not None:
             _check_apart(config.store, config.log)
         return config
+
+    @property
+    def simhash_reach(self) -> int | None:
+        """Within how many bits a paragraph is near; ``None`` where pages have no SimHashes."""
+        return self.simhash_distance if self.fingerprint is FingerprintKind.CLAUSES_AND_SIMHASH else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,11 +259,12 @@ class _Reader:
     def choice(self, name: str, choices: type[_E]) -> _E:
         return _choice(name, self.get(name), choices)
 
-    def whole(self, name: str, *, lowest: int) -> int:
+    def whole(self, name: str, *, lowest: int, highest: float = math.inf) -> int:
         value = self.get(name)
-        number = _number(name, value, f"a whole number from {lowest} on")
-        if number < lowest or number != int(number):
-            raise ConfigError(f"{name} = {value!r} is out of range; use a whole number from {lowest} on")
+        wanted = f"a whole number from {lowest} {'on' if highest == math.inf else f'to {highest}'}"
+        number = _number(name, value, wanted)
+        if not lowest <= number <= highest or number != int(number):
+            raise ConfigError(f"{name} = {value!r} is out of range; use {wanted}")
         return int(number)
 
     def seconds(self, name: str) -> float:

@@ -119,7 +119,8 @@ class Crawl:
             return False
         owner = case.verdict.match.owner
         fingerprint = self.fingerprint(item_texts(item))
-        return cover(fingerprint.weights, owner) >= case.threshold and not has_other_numbers(fingerprint, owner)
+        is_covered = cover(fingerprint.weights, owner.hashes) >= case.threshold
+        return is_covered and not has_other_numbers(fingerprint, owner)
 
     def item_says_something_else(self, case: Case, item: Any) -> bool:
         """Tell whether the one *item* of a duplicate page is mainly about what the owner does not say.
@@ -130,8 +131,9 @@ class Crawl:
             return False
         # Markup is no text: its clauses begin with tags.
         fingerprint = self.fingerprint(t for t in item_texts(item) if not t.lstrip().startswith("<"))
-        covered = cover(fingerprint.weights, case.verdict.match.owner)
-        return fingerprint.weight >= MIN_LIVE_WEIGHT and covered < RELATED_THRESHOLD
+        # What the page says nearly as the owner does is in the match, and not in the owner.
+        said = case.verdict.match.shared | case.verdict.match.owner.hashes
+        return fingerprint.weight >= MIN_LIVE_WEIGHT and cover(fingerprint.weights, said) < RELATED_THRESHOLD
 
     def narrow(self, case: Case, texts: list[str]) -> None:
         """Let a page of several items own only what these say: a list of teasers delivers no story."""

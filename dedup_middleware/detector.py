@@ -6,23 +6,29 @@ Law of this file: it decides and never acts. What each rule earns on labelled pa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from dedup_middleware.comparison import MOST_CHARACTERS, compare
 from dedup_middleware.model import Match, Scope, Verdict, VerdictKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
 
+    from dedup_middleware.comparison import Comparison
     from dedup_middleware.index import Index
     from dedup_middleware.model import Fingerprint, Page, StoredPage
 
 #: Less live text than this, in letters (50 Han characters), and a page is not judged: bios, teasers and walls share
 #: that much by chance.
 MIN_LIVE_WEIGHT = 150
+#: From this share on a stored page is a candidate for the second opinion.
+CANDIDATE_SHARE = 0.15
 #: From this share on a page is related to another: worth a record, never a drop.
 RELATED_THRESHOLD = 0.5
-#: Matches looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
+#: Candidates looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
 _MAX_MATCHES = 5
 
 #: A text of less than this, in letters (200 Han characters), may be a notice, a wall or an introduction that many pages
@@ -33,6 +39,8 @@ LITTLE_TEXT_WEIGHT = 600
 TOO_LITTLE_TEXT = "too little text"
 RESIDUE = "little text, at another address of the host or with another title or numbers"
 OTHER_NUMBERS = "other numbers in the same sentences"
+OTHER_NAMES = "other names in the same sentences"
+NEARLY = "in nearly the same words"
 BELOW_THRESHOLD = "below the threshold"
 
 
@@ -41,6 +49,7 @@ class Detector:
     """Judge pages against the owners of one index."""
 
     index: Index
+    hash_clause: Callable[[str], bytes]
     threshold: float
     """Share of a page's live text that one owner must hold for a duplicate, above 0.5 and up to 1."""
     scope: Scope = Scope.STORE
@@ -61,34 +70,69 @@ class Detector:
         live = self.index.live_clauses(page, owns)
         if sum(page.fingerprint.weights[h] for h in live) < MIN_LIVE_WEIGHT:
             return Verdict(VerdictKind.UNJUDGED, reason=TOO_LITTLE_TEXT)
-        return self._best(page, live, threshold)
+        return self._best(page, self._candidates(page, owns, live), live.keys(), threshold)
 
-    def _best(self, page: Page, live: dict[bytes, tuple[int, ...]], threshold: float) -> Verdict:
+    def _candidates(self, page: Page, owns: list[StoredPage], live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
+        """Yield the pages worth a closer look: those that share clauses, best first, then those near by SimHash."""
+        seen = set()
+        matches = self.index.matches(page.fingerprint, live)
+        for match in islice(takewhile(lambda m: m.score >= CANDIDATE_SHARE, matches), _MAX_MATCHES):
+            seen.add(match.owner.number)
+            yield match
+        weights = {h: page.fingerprint.weights[h] for h in live}
+        for owner in islice(self.index.near(page, owns), _MAX_MATCHES):
+            if owner.number not in seen:
+                yield Match(owner, cover(weights, owner.hashes), owner.hashes & page.fingerprint.weights.keys())
+
+    def _best(self, page: Page, candidates: Iterable[Match], live: AbstractSet[bytes], threshold: float) -> Verdict:
         best = Verdict(VerdictKind.NEW)
-        for tried, match in enumerate(self.index.matches(page.fingerprint, live)):
-            if match.score < RELATED_THRESHOLD or tried == _MAX_MATCHES:
-                break
-            if not self._in_scope(match.owner, page) or (page.source and match.owner.source == page.source):
+        for exact in candidates:
+            if not self._in_scope(exact.owner, page) or (page.source and exact.owner.source == page.source):
                 continue
-            obstacle = self._obstacle(page, match, threshold)
+            match, obstacle = self._look_closely(page, exact, live, threshold)
             if not obstacle:
-                return Verdict(VerdictKind.DUPLICATE, match)
-            if best.match is None:
+                return Verdict(VerdictKind.DUPLICATE, match, NEARLY if exact.score < threshold else "")
+            if best.match is None and match.score >= RELATED_THRESHOLD:
                 best = Verdict(VerdictKind.RELATED, match, obstacle)
         return best
 
+    def _look_closely(self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float) -> tuple[Match, str]:
+        """Return the match with the second opinion on it, and why it may not make a duplicate, or nothing."""
+        match, other = exact, ""
+        opinion = self._compare(page, exact, live, threshold)
+        if opinion is not None:
+            if exact.score < threshold <= opinion.cover:
+                nearly = frozenset(map(self.hash_clause, opinion.near))
+                match = Match(exact.owner, opinion.cover, exact.shared | nearly)
+                other = OTHER_NUMBERS if opinion.other_numbers else ""
+            if opinion.other_names:
+                other = OTHER_NAMES
+        if match.score < threshold:
+            return match, BELOW_THRESHOLD
+        if has_other_numbers(page.fingerprint, match.owner):
+            return match, OTHER_NUMBERS
+        if is_residue(page, match.owner):
+            return match, RESIDUE
+        return match, other
+
+    def _compare(self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float) -> Comparison | None:
+        """Return the second opinion, or ``None`` where it could not change the verdict, or would take too long."""
+        owner, score = exact.owner, exact.score
+        could_cover = page.fingerprint.weight >= LITTLE_TEXT_WEIGHT and len(owner.hashes) >= 0.5 * len(live)
+        if score == 1 or (score < threshold and not could_cover) or sum(map(len, page.paragraphs)) > MOST_CHARACTERS:
+            return None
+        text = self.index.text(owner.number)
+        if not text:
+            return None
+        return compare(
+            page.paragraphs,
+            text,
+            votes=lambda clause: self.hash_clause(clause) in live,
+            says=lambda clause: self.hash_clause(clause) in owner.hashes,
+        )
+
     def _in_scope(self, owner: StoredPage, page: Page) -> bool:
         return self.scope is Scope.STORE or owner.run == page.run
-
-    def _obstacle(self, page: Page, match: Match, threshold: float) -> str:
-        """Return why *match* may not make a page a duplicate, or nothing."""
-        if match.score < threshold:
-            return BELOW_THRESHOLD
-        if has_other_numbers(page.fingerprint, match.owner):
-            return OTHER_NUMBERS
-        if is_residue(page, match.owner):
-            return RESIDUE
-        return ""
 
     def _still_duplicate(self, page: Page, own: StoredPage, threshold: float) -> Verdict | None:
         """Return the verdict of an earlier crawl while both the page and its owner are as they were.
@@ -132,7 +176,7 @@ def is_residue(page: Page, owner: StoredPage) -> bool:
     return here.path != there.path or page.around.title != owner.around.title or has_other
 
 
-def cover(weights: Mapping[bytes, int], owner: StoredPage) -> float:
-    """Return the share of a text's weight that *owner* holds, 0-1; 0 for a text without telling clauses."""
+def cover(weights: Mapping[bytes, int], said: AbstractSet[bytes]) -> float:
+    """Return the share of a text's weight that is in the clauses *said*, 0-1; 0 for a text without telling clauses."""
     total = sum(weights.values())
-    return sum(w for h, w in weights.items() if h in owner.hashes) / total if total else 0.0
+    return sum(w for h, w in weights.items() if h in said) / total if total else 0.0

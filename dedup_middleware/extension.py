@@ -17,7 +17,7 @@ from dedup_middleware.config import Config, is_enabled, unknown_settings
 from dedup_middleware.crawl import Crawl
 from dedup_middleware.detector import Detector
 from dedup_middleware.errors import DedupError
-from dedup_middleware.fingerprints import SCHEME, ClauseFingerprinter
+from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.index import index_of
 from dedup_middleware.records import RecordLog
 from dedup_middleware.stores import open_store
@@ -103,14 +103,18 @@ class DedupExtension:
         if not is_enabled(settings):
             return
         config = self._config = Config.from_settings(settings, spider.name)
-        store = self._store = open_store(config.store, fingerprint_scheme=SCHEME)
+        fingerprinter = FINGERPRINTERS[config.fingerprint]
+        store = self._store = open_store(config.store, fingerprint_scheme=fingerprinter.scheme)
+        fingerprint = fingerprinter(store.header.key)
         log = RecordLog(config.log) if config.log else None
-        index = index_of(store, common=config.common_clause, text_limit=config.text_limit)
+        index = index_of(
+            store, common=config.common_clause, text_limit=config.text_limit, distance=config.simhash_reach
+        )
         self.crawl = Crawl(
             spider=spider.name,
             run=_run_id(config.jobdir),
-            detector=Detector(index, config.threshold, config.scope),
-            fingerprint=ClauseFingerprinter(store.header.key),
+            detector=Detector(index, fingerprint.hash, config.threshold, config.scope),
+            fingerprint=fingerprint,
             log=log,
             count=self.count,
             on_failure=self._failed,

@@ -7,15 +7,14 @@ batch. A crash therefore leaves nothing provisional behind.
 
 from __future__ import annotations
 
-import dataclasses
-from collections import defaultdict, deque
-from datetime import datetime, timezone
-from itertools import islice
+from collections import defaultdict
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from dedup_middleware import codec
 from dedup_middleware.model import Match, StoredPage
+from dedup_middleware.openclaims import OpenClaims
+from dedup_middleware.paragraphs import ParagraphIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,64 +24,8 @@ if TYPE_CHECKING:
     from dedup_middleware.stores.opened import Medium, OpenStore
 
 
-#: Changes of which is remembered what they touched: as many as come between a download and its callback, and more.
-_REMEMBERED_CHANGES = 64
-
 #: A clause held by more kept pages of one host than this is boilerplate there: more such pages are a menu or a notice.
 COMMON_ON_HOST = 2
-
-
-class OpenClaims:
-    """The pages whose claims are open, in memory, under negative numbers.
-
-    Crawlers of one process that share a store share these too, so that they see one another's claims.
-    """
-
-    def __init__(self) -> None:
-        self.pages: dict[int, StoredPage] = {}
-        self.postings: defaultdict[bytes, list[int]] = defaultdict(list)
-        self.identities: defaultdict[bytes, set[int]] = defaultdict(set)
-        self.version = 0
-        self._recent: deque[frozenset[bytes]] = deque(maxlen=_REMEMBERED_CHANGES)
-        self._last = 0
-
-    def add(self, page: Page) -> StoredPage:
-        """Add *page* and return it under its pending number. O(clauses)."""
-        self._last += 1
-        pending = _stored(-codec.page_number(self._last, page.url), page)
-        self.pages[pending.number] = pending
-        for clause_hash in pending.hashes:
-            self.postings[clause_hash].append(pending.number)
-        for identity in pending.identities:
-            self.identities[identity].add(pending.number)
-        self.touch(pending.hashes.union(pending.identities))
-        return pending
-
-    def remove(self, number: int) -> None:
-        """Forget the page *number*. O(clauses)."""
-        pending = self.pages.pop(number)
-        for clause_hash in pending.hashes:
-            self.postings[clause_hash].remove(number)
-            if not self.postings[clause_hash]:
-                del self.postings[clause_hash]
-        for identity in pending.identities:
-            self.identities[identity].discard(number)
-            if not self.identities[identity]:
-                del self.identities[identity]
-        self.touch(pending.hashes.union(pending.identities))
-
-    def touch(self, touched: frozenset[bytes]) -> None:
-        """Note that what is known of these clauses and identities has changed."""
-        self.version += 1
-        self._recent.append(touched)
-
-    def changed_since(self, version: int, page: Page) -> bool:
-        """Tell whether anything that concerns *page* has changed since *version*. O(changes since * clauses)."""
-        changes = self.version - version
-        if changes > len(self._recent):
-            return True
-        recent = islice(reversed(self._recent), changes)
-        return any(not t.isdisjoint(page.fingerprint.weights) or not t.isdisjoint(page.identities) for t in recent)
 
 
 class Index:
@@ -90,16 +33,20 @@ class Index:
 
     *common*: a clause held by more kept pages than this is boilerplate, without a vote, and its posting list is capped;
     on pages of one host, a clause held by more than two of that host's.
-    *text_limit*: characters of a page's text kept for `explain`; 0 keeps none.
+    *text_limit*: characters of a page's text kept, for `explain` and the second opinion; 0 keeps none.
+    *distance*: within how many bits a paragraph is near, where pages have SimHashes; ``None`` where they have none.
     """
 
-    def __init__(self, store: Store, claims: OpenClaims, *, common: int, text_limit: int) -> None:
+    def __init__(
+        self, store: Store, claims: OpenClaims, *, common: int, text_limit: int, distance: int | None = None
+    ) -> None:
         self.store = store
         self._claims = claims
         self._common = common
         # One more than makes a clause common: the page that is judged may be a holder itself, and does not count then.
         self._most_holders = common + 2
         self._text_limit = text_limit
+        self._paragraphs = None if distance is None else ParagraphIndex(store, claims.paragraphs, distance)
 
     @property
     def version(self) -> int:
@@ -135,7 +82,9 @@ class Index:
             yield codec.decode_page(codec.decode_number(key[1:]), value)
 
     def text(self, number: int) -> list[str]:
-        """Return the kept paragraphs of a stored page; empty if none were kept."""
+        """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One get."""
+        if number < 0:
+            return list(self._claims.texts.get(number, ()) if self._text_limit else ())
         (value,) = self.store.get_many([codec.text_key(number)])
         return [] if value is None else codec.decode_text(value)
 
@@ -146,8 +95,7 @@ class Index:
         Cost: one get a clause.
         """
         hashes = list(page.fingerprint.weights)
-        mine = {number for i in page.identities for number in self._claims.identities.get(i, ())}
-        mine.update(stored.number for stored in own)
+        mine = self._numbers_of(page, own)
         host = codec.host_mark(page.url)
         live = {}
         for clause_hash, value in zip(hashes, self.store.get_many([codec.clause_key(h) for h in hashes]), strict=True):
@@ -160,6 +108,18 @@ class Index:
             if len(holders) <= self._common and on_host <= COMMON_ON_HOST:
                 live[clause_hash] = holders
         return live
+
+    def _numbers_of(self, page: Page, own: list[StoredPage]) -> set[int]:
+        claimed = {number for identity in page.identities for number in self._claims.identities.get(identity, ())}
+        return claimed.union(stored.number for stored in own)
+
+    def near(self, page: Page, own: list[StoredPage]) -> Iterator[StoredPage]:
+        """Yield the other pages with paragraphs near those of *page*, those with most of them first."""
+        if self._paragraphs is not None and page.fingerprint.simhashes:
+            mine = self._numbers_of(page, own)
+            for number in self._paragraphs.near(page.fingerprint.simhashes):
+                if number not in mine and (stored := self.page(number)) is not None:
+                    yield stored
 
     def matches(self, fingerprint: Fingerprint, live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
         """Yield the pages that hold some of the *live* clauses, the one that covers most of their weight first.
@@ -179,11 +139,16 @@ class Index:
 
     def hold(self, page: Page) -> StoredPage:
         """Open a claim: *page* owns its text from now on, in memory. Returns it under its pending number."""
-        return self._claims.add(page)
+        pending = self._claims.add(page)
+        if self._paragraphs is not None:
+            self._paragraphs.hold(pending.number, pending.simhashes)
+        return pending
 
     def release(self, number: int) -> None:
         """End the claim *number*: its text is nobody's again."""
-        self._claims.remove(number)
+        pending = self._claims.remove(number)
+        if self._paragraphs is not None:
+            self._paragraphs.release(number, pending.simhashes)
 
     def keep(self, page: Page) -> StoredPage:
         """Store *page* as an owner; what its identity held before is superseded in the same batch."""
@@ -199,11 +164,17 @@ class Index:
         own = self.same(page.identities)
         place = None if own else self._next_place()
         number = own[0].number if place is None else codec.page_number(place, page.url)
-        stored = _stored(number, page, match)
+        stored = StoredPage.of(page, number, match)
         mine = frozenset(o.number for o in own) | {number}
         held_before = frozenset[bytes]().union(*(o.hashes for o in own if o.owner is None))
         holds_now = stored.hashes if match is None else frozenset[bytes]()
         puts, deletes = self._posting_changes(number, mine, held_before, holds_now)
+        if self._paragraphs is not None:
+            before = {(bits, o.number) for o in own if o.owner is None for bits in o.simhashes}
+            now = {(bits, number) for bits in stored.simhashes if match is None}
+            more_puts, more_deletes = self._paragraphs.changes(before, now)
+            puts += more_puts
+            deletes += more_deletes
         puts.append((codec.page_key(number), codec.encode_page(stored)))
         puts += [(codec.identity_key(i), codec.encode_number(number)) for i in stored.identities]
         deletes += [codec.identity_key(i) for o in own for i in o.identities if i not in stored.identities]
@@ -242,30 +213,10 @@ class Index:
         return puts, deletes
 
 
-def _stored(number: int, page: Page, match: Match | None = None) -> StoredPage:
-    stored = StoredPage(
-        number=number,
-        url=page.url,
-        identities=page.identities,
-        digest=page.fingerprint.digest,
-        hashes=frozenset(page.fingerprint.weights),
-        skeletons=frozenset(page.fingerprint.skeletons.values()),
-        run=page.run,
-        time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        source=page.source,
-        around=page.around,
-    )
-    if match is None:
-        return stored
-    return dataclasses.replace(
-        stored, owner=match.owner.number, owner_digest=match.owner.digest, score=round(match.score, 4)
-    )
-
-
 _open_claims: WeakKeyDictionary[Medium, OpenClaims] = WeakKeyDictionary()
 
 
-def index_of(store: OpenStore, *, common: int, text_limit: int) -> Index:
+def index_of(store: OpenStore, *, common: int, text_limit: int, distance: int | None = None) -> Index:
     """Return an index of *store*; those of one process that share the store share their open claims."""
     claims = _open_claims.setdefault(store.medium, OpenClaims())
-    return Index(store, claims, common=common, text_limit=text_limit)
+    return Index(store, claims, common=common, text_limit=text_limit, distance=distance)

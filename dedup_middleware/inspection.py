@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
 
+from dedup_middleware.comparison import compare
 from dedup_middleware.errors import RecordsError, StoreLockedError
 from dedup_middleware.evidence import marked_sentences
-from dedup_middleware.fingerprints import SCHEME, ClauseFingerprinter
+from dedup_middleware.fingerprints import FINGERPRINTERS, ClauseFingerprinter
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import Index, index_of
 from dedup_middleware.model import VerdictKind
@@ -145,8 +146,12 @@ def _stored(config: Config, url: str) -> dict[str, Any] | None:
 
 def _page_details(index: Index, page: StoredPage, fingerprint: ClauseFingerprinter) -> dict[str, Any]:
     owner = None if page.owner is None else index.page(page.owner)
-    held = page.hashes if owner is None else owner.hashes
     text = index.text(page.number)
+    held = page.hashes
+    if owner is not None:
+        held = owner.hashes
+        nearly = compare(text, index.text(owner.number), says=lambda clause: fingerprint.hash(clause) in owner.hashes)
+        held |= frozenset(map(fingerprint.hash, nearly.near))
     return {
         "kind": "owner" if page.owner is None else "duplicate",
         "since": page.time,
@@ -204,7 +209,7 @@ def _last_record(config: Config, url: str) -> Record | None:
 
 
 def _open(config: Config) -> OpenStore:
-    return open_store(config.store, fingerprint_scheme=SCHEME)
+    return open_store(config.store, fingerprint_scheme=FINGERPRINTERS[config.fingerprint].scheme)
 
 
 def _index(config: Config, store: OpenStore) -> Index:

@@ -6,6 +6,7 @@ Law of this file: no I/O, no algorithm; every other room may import it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,13 @@ class Action(str, Enum):
     DROP = "drop"
     TAG = "tag"
     DRY_RUN = "dry-run"
+
+
+class FingerprintKind(str, Enum):
+    """By what the pages are found that a new one may repeat."""
+
+    CLAUSES = "clauses"
+    CLAUSES_AND_SIMHASH = "clauses+simhash"
 
 
 class Scope(str, Enum):
@@ -52,6 +60,8 @@ class Fingerprint:
     """Clause hash -> hash (4 bytes) of the clause without its digits, for clauses that have digits."""
     digest: bytes
     """16 bytes that change whenever a clause does."""
+    simhashes: frozenset[int] = frozenset()
+    """128 bits of each telling paragraph, where the fingerprint has them."""
 
     @property
     def weight(self) -> int:
@@ -89,7 +99,9 @@ class Page:
         """Return the page with those of its clauses only that are among *hashes*; it is the same page all the same."""
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
         skeletons = {h: s for h, s in self.fingerprint.skeletons.items() if h in hashes}
-        return replace(self, fingerprint=Fingerprint(weights, skeletons, self.fingerprint.digest))
+        # Its paragraphs may say more than these clauses, so none of them may lead to it.
+        said = replace(self.fingerprint, weights=weights, skeletons=skeletons, simhashes=frozenset())
+        return replace(self, fingerprint=said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +119,31 @@ class StoredPage:
     time: str
     source: bytes = b""
     around: Surroundings | None = None
+    simhashes: frozenset[int] = frozenset()
     owner: int | None = None
     """The number of the page that this one repeats; ``None`` for an owner."""
     owner_digest: bytes = b""
     score: float = 0.0
+
+    @classmethod
+    def of(cls, page: Page, number: int, match: Match | None = None) -> StoredPage:
+        """Return *page* as it is stored now under *number*: as an owner, or as what *match* says that it repeats."""
+        return cls(
+            number=number,
+            url=page.url,
+            identities=page.identities,
+            digest=page.fingerprint.digest,
+            hashes=frozenset(page.fingerprint.weights),
+            skeletons=frozenset(page.fingerprint.skeletons.values()),
+            run=page.run,
+            time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            source=page.source,
+            around=page.around,
+            simhashes=page.fingerprint.simhashes,
+            owner=match.owner.number if match else None,
+            owner_digest=match.owner.digest if match else b"",
+            score=round(match.score, 4) if match else 0.0,
+        )
 
     @property
     def pending(self) -> bool:

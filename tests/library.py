@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedup_middleware.codec import PAGES, decode_number, decode_page, decode_postings
+from dedup_middleware.codec import PAGES, decode_number, decode_page, decode_postings, decode_simhash
 from dedup_middleware.crawl import Crawl
 from dedup_middleware.detector import Detector
-from dedup_middleware.fingerprints import SCHEME, ClauseFingerprinter
+from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.index import index_of
 from dedup_middleware.model import Action, Page, Scope
@@ -29,8 +31,9 @@ fingerprint = ClauseFingerprinter(b"a key of a store")
 
 
 def clause(number: int) -> str:
-    """Return clause *number*, without digits, so that it has no skeleton."""
-    return "what was told in clause number " + "".join(chr(ord("a") + int(digit)) for digit in f"{number:05}")
+    """Return clause *number*, without digits, so that it has no skeleton, and with no word of another."""
+    words = random.Random(number)
+    return " ".join("".join(words.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(CLAUSE_WEIGHT // 6))
 
 
 def page_of(name: str, clauses: Iterable[int | str], *, request: str | None = None, run: str = "run") -> Page:
@@ -44,10 +47,19 @@ def page_of(name: str, clauses: Iterable[int | str], *, request: str | None = No
 class Library:
     """One store in memory, and what a crawl does with it."""
 
-    def __init__(self, *, threshold: float = 0.8, scope: Scope = Scope.STORE) -> None:
-        self.store = open_store("memory:", fingerprint_scheme=SCHEME)
-        self.index = index_of(self.store, common=COMMON, text_limit=1000)
-        self.detector = Detector(self.index, threshold, scope)
+    def __init__(
+        self,
+        *,
+        threshold: float = 0.8,
+        scope: Scope = Scope.STORE,
+        text_limit: int = 20_000,
+        fingerprint: ClauseFingerprinter = fingerprint,
+        distance: int | None = None,
+    ) -> None:
+        self.fingerprint = fingerprint
+        self.store = open_store("memory:", fingerprint_scheme=fingerprint.scheme)
+        self.index = index_of(self.store, common=COMMON, text_limit=text_limit, distance=distance)
+        self.detector = Detector(self.index, fingerprint.hash, threshold, scope)
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
         self.begin("run")
@@ -58,7 +70,7 @@ class Library:
             spider="spider",
             run=run,
             detector=self.detector,
-            fingerprint=fingerprint,
+            fingerprint=self.fingerprint,
             log=log,
             count=lambda name, amount: self.stats.update({name: amount}),
             on_failure=self.failures.append,
@@ -66,7 +78,8 @@ class Library:
 
     def page(self, name: str, clauses: Iterable[int | str], *, request: str | None = None) -> Page:
         """Return a page of the present crawl."""
-        return page_of(name, clauses, request=request, run=self.crawl.run)
+        page = page_of(name, clauses, request=request, run=self.crawl.run)
+        return replace(page, fingerprint=self.fingerprint(page.paragraphs))
 
     def judge(self, name: str, clauses: Iterable[int | str]) -> Verdict:
         return self.detector.judge(self.page(name, clauses))
@@ -121,6 +134,10 @@ class Library:
                 assert rest in pages[decode_number(value)].identities
             elif kind == b"t":
                 assert decode_number(rest) in pages
+            elif key.startswith(b"hn"):
+                assert decode_simhash(key[2:18]) in owners[decode_number(key[18:])].simhashes
+            elif kind == b"h":
+                assert owners
             elif kind == b"n":
                 assert decode_number(value) > max(pages, default=0) >> 16
             else:

@@ -136,7 +136,7 @@ def test_what_a_rule_keeps_is_dropped_without_it(detection, variant: str, wrong:
     [
         ("true text instead of the extracted", "1.000"),
         ("no Traditional to Simplified", "0.667"),
-        ("undirected cover", "0.667"),
+        ("undirected cover, no second opinion", "0.667"),
         ("rival: hash of the extracted text", "0.333"),
         ("rival: hash of the response's body", "0.000"),
     ],

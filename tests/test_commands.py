@@ -22,7 +22,7 @@ from prose import article, blog, story
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
-from dedup_middleware.fingerprints import SCHEME
+from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.records import Record, RecordLog
 from dedup_middleware.stores import default_backend, open_store, store_exists
 
@@ -133,7 +133,9 @@ def own(crawled: Crawled, tmp_path: Path) -> Crawled:
 @contextlib.contextmanager
 def running_crawl(crawled: Crawled) -> Iterator[None]:
     """Hold the store as a running crawl does."""
-    with contextlib.closing(open_store(store_uri(crawled.outcome.folder), fingerprint_scheme=SCHEME)):
+    with contextlib.closing(
+        open_store(store_uri(crawled.outcome.folder), fingerprint_scheme=ClauseFingerprinter.scheme)
+    ):
         yield
 
 
@@ -326,7 +328,7 @@ class TestExplain:
     def test_it_changes_nothing(self, own: Crawled) -> None:
         def pairs() -> dict[bytes, bytes]:
             uri = store_uri(own.outcome.folder)
-            with contextlib.closing(open_store(uri, fingerprint_scheme=SCHEME)) as store:
+            with contextlib.closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
                 return dict(store.scan(b"\x00", b"\xff"))
 
         before, log = pairs(), (own.outcome.folder / "records.jsonl").read_bytes()
@@ -378,7 +380,7 @@ def keep(folder: Path, *urls: str) -> None:
 
     backend = default_backend()
     path = folder / ("store" if backend == "leveldb" else "store.sqlite")
-    open_store(f"{backend}:{path}", fingerprint_scheme=SCHEME).close()
+    open_store(f"{backend}:{path}", fingerprint_scheme=ClauseFingerprinter.scheme).close()
     write_log(folder / "log.jsonl", *map(record, urls))
 
 
@@ -479,6 +481,6 @@ class TestMistakes:
 
     def test_a_damaged_text_is_one_line(self, own: Crawled) -> None:
         uri = store_uri(own.outcome.folder)
-        with contextlib.closing(open_store(uri, fingerprint_scheme=SCHEME)) as store:
+        with contextlib.closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
             store.write([(key, b"garbage") for key, _ in store.scan(b"t", b"u")])
         own.run_here("explain", own.repost).refused("scrapy dedup reset")

@@ -20,7 +20,7 @@ from dedup_middleware.config import (
     unknown_settings,
 )
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.model import Action, Scope
+from dedup_middleware.model import Action, FingerprintKind, Scope
 from dedup_middleware.stores import parse_uri
 
 
@@ -64,6 +64,8 @@ class TestGoodValues:
             ("DEDUP_ITEM_FIELDS", "title, text,", "item_fields", ("title", "text")),
             ("DEDUP_ITEM_FIELDS", ["title"], "item_fields", ("title",)),
             ("DEDUP_ITEM_FIELDS", '["title", "text"]', "item_fields", ("title", "text")),
+            ("DEDUP_FINGERPRINT", "clauses+simhash", "fingerprint", FingerprintKind.CLAUSES_AND_SIMHASH),
+            ("DEDUP_SIMHASH_DISTANCE", "3", "simhash_distance", 3),
             ("DEDUP_COMMON_CLAUSE", "5", "common_clause", 5),
             ("DEDUP_LOG_LEVEL", "debug", "log_level", "DEBUG"),
             ("DEDUP_MAX_BYTES", 1e6, "max_bytes", 1_000_000),
@@ -96,6 +98,8 @@ BAD = {
     "DEDUP_OUTLINK_PENALTY": [-1, 1.5, "much", True, "inf", 10**400],
     "DEDUP_SCOPE": ["all", ""],
     "DEDUP_ITEM_FIELDS": [5, {"title": 1}, ["title", 5], True, '["title"', '["title", 5]'],
+    "DEDUP_FINGERPRINT": ["simhash", "", 1],
+    "DEDUP_SIMHASH_DISTANCE": [-1, 17, "near", 2.5, True],
     "DEDUP_COMMON_CLAUSE": [0, -1, "few", 2.5],
     "DEDUP_LOG_LEVEL": ["LOUD", "", 20, ["INFO"]],
     "DEDUP_MAX_BYTES": [0, "10 MB", -5],

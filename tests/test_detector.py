@@ -533,5 +533,5 @@ def test_cover_and_numbers_of_a_text_without_telling_clauses() -> None:
     library = Library()
     owner = library.index.keep(library.page("a", range(10)))
     empty = library.page("b", ["he said", "12"])
-    assert cover(empty.fingerprint.weights, owner) == 0.0
+    assert cover(empty.fingerprint.weights, owner.hashes) == 0.0
     assert not has_other_numbers(empty.fingerprint, owner)

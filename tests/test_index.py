@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from library import COMMON, Library, page_of
+from library import COMMON, Library, fingerprint, page_of
 
 from dedup_middleware.codec import clause_key, decode_postings
 from dedup_middleware.detector import Detector
-from dedup_middleware.fingerprints import SCHEME
+from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import index_of
 from dedup_middleware.model import Page, VerdictKind
@@ -95,7 +95,7 @@ class TestReading:
         assert [match.score for match in library.index.matches(page.fingerprint, live)] == [1.0, 1.0, 1.0, 4 / 6]
 
     def test_text_is_kept_as_far_as_the_limit_goes_and_not_at_all_for_none(self) -> None:
-        store = open_store("memory:", fingerprint_scheme=SCHEME)
+        store = open_store("memory:", fingerprint_scheme=ClauseFingerprinter.scheme)
         page = page_of("a", range(9))
         for limit, expected in ((40, "\n".join(page.paragraphs)[:40].split("\n")), (0, [])):
             index = index_of(store, common=COMMON, text_limit=limit)
@@ -226,7 +226,7 @@ class TestStaleness:
     def test_a_verdict_that_is_not_stale_is_the_verdict(self, changes: list[tuple[int, set[int]]]) -> None:
         library = Library()
         page = library.page("page", range(12))
-        detector = Detector(library.index, 0.8)
+        detector = Detector(library.index, fingerprint.hash, 0.8)
         version, verdict = library.index.version, detector.judge(page)
         for name, said in changes:
             library.index.keep(library.page(f"p{name}", sorted(said)))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedup_middleware.extraction.words import FURNITURE_TAGS, ROLES, Role, hides, names_furniture
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from lxml import etree
 
@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 MOSTLY_LINKS = 0.5
 # No block counts for more than its beginning does: a megabyte of hidden spam or data costs no more than a paragraph.
 LOOKED_AT = 10_000
-# A menu between two paragraphs is no worse than a few links, and so read no further.
-GAP = 100
 
 
 class Block(NamedTuple):
     """Text between two boundaries: the edges of block-level elements, and ``<br>``."""
 
     text: str
-    """Stripped, never empty; white space collapsed, unless it is longer than `LOOKED_AT`."""
+    """Stripped, never empty; runs of white space collapsed, but for rare kinds and beyond `LOOKED_AT`."""
     node: int
     """The innermost block-level element around it, as an index into the lists of `Page`."""
     size: float
@@ -39,7 +37,7 @@ class Block(NamedTuple):
     linked: float
     """The share of it that is inside links, below `MOSTLY_LINKS`."""
     gap: int
-    """How many letters of links stand between the block before and this one; from `GAP` up, not all."""
+    """How many letters of links stand between the block before and this one."""
 
 
 @dataclass(slots=True)
@@ -68,10 +66,6 @@ def measure(text: str) -> float:
     return length if text.isascii() else length + 0.75 * (len(text.encode("utf-8", "replace")) - length)
 
 
-def _letters(pieces: Iterable[str]) -> int:
-    return sum(map(len, map(str.strip, pieces)))
-
-
 class _Writer:
     """Collects pieces of text and writes them to a page as blocks.
 
@@ -79,33 +73,41 @@ class _Writer:
     costs more than visiting the element.
     """
 
-    __slots__ = ("gap", "linked", "page", "path", "pieces")
+    __slots__ = ("gap", "letters", "page", "path", "pieces", "unlinked")
 
     def __init__(self) -> None:
         self.page = Page()
         self.gap = 0
+        # The current block: its text, how many letters of it are inside links, and whether any are not.
         self.pieces: list[str] = []
-        # The pieces that are inside links or white space: as many as there are pieces if nothing else is in the block.
-        self.linked: list[str] = []
+        self.letters = 0
+        self.unlinked = False
         # The open block-level elements, outermost first: the index on the page of each that is entered, else itself.
         self.path: list[int | etree._Element] = [0]
 
     def flush(self) -> None:
         """End the current block, which has begun."""
-        pieces, linked = self.pieces, self.linked
-        if len(linked) < len(pieces):
-            self._write("".join(pieces), _letters(linked) if linked else 0)
-        elif self.gap < GAP:
-            self.gap += _letters(linked)
-        pieces.clear()
-        linked.clear()
+        if self.unlinked:
+            self._write("".join(self.pieces))
+            self.unlinked = False
+        else:
+            self.gap += self.letters
+        self.letters = 0
+        self.pieces.clear()
 
-    def _write(self, text: str, letters: int) -> None:
-        """Write *text* as a block, unless most of it is the *letters* that are inside links."""
-        text = text.strip() if len(text) > LOOKED_AT else " ".join(text.split())
-        share = letters / len(text)
+    def finish(self) -> Page:
+        """Return the page, now that nothing follows."""
+        if self.pieces:
+            self.flush()
+        return self.page
+
+    def _write(self, text: str) -> None:
+        """Write *text* as a block, unless most of it is inside links."""
+        laid_out = "\n" in text or "  " in text or "\t" in text
+        text = " ".join(text.split()) if laid_out and len(text) <= LOOKED_AT else text.strip()
+        share = self.letters / len(text)
         if share >= MOSTLY_LINKS:
-            self.gap += letters
+            self.gap += self.letters
         else:
             self.page.blocks.append(Block(text, self._enter(), measure(text[:LOOKED_AT]), share, self.gap))
             self.gap = 0
@@ -144,7 +146,7 @@ def _elements(root: etree._Element) -> Iterator[etree._Element]:
 def read_page(root: etree._Element) -> Page:  # noqa: C901, PLR0912 - a call for each element would add half of the time
     """Return the blocks of the tree under *root*, which stays as it is. O(elements + characters)."""
     writer = _Writer()
-    pieces, linked, path, flush = writer.pieces, writer.linked, writer.path, writer.flush
+    pieces, path, flush = writer.pieces, writer.path, writer.flush
     role_of, block, link, unseen = ROLES.get, Role.BLOCK, Role.LINK, Role.UNSEEN
     # iter() does not tell where elements end, and is still quicker than what does: count down the children to come.
     opened: list[tuple[etree._Element, Role | None, int]] = []
@@ -168,26 +170,26 @@ def read_page(root: etree._Element) -> Page:  # noqa: C901, PLR0912 - a call for
             opened.append((element, role, remaining))
             remaining = children
         while True:
-            if text and (pieces or not text.isspace()):
+            if text and not text.isspace():
                 pieces.append(text)
-                if links or text.isspace():
-                    linked.append(text)
+                if links:
+                    writer.letters += len(text.strip())
+                else:
+                    writer.unlinked = True
+            elif text and pieces:
+                pieces.append(text)
             if children:
                 break
-            # The element is read. Next are the text after it and, if it was the last child, the end of its parent.
-            if role is not None:
-                if role is block:
-                    if pieces:
-                        flush()
-                    path.pop()
-                elif role is link:
-                    links -= 1
-                elif role is unseen:
-                    hidden -= 1
+            if role is block:
+                if pieces:
+                    flush()
+                path.pop()
+            elif role is link:
+                links -= 1
+            elif role is unseen:
+                hidden -= 1
             text = None if hidden else element.tail
             children = remaining = remaining - 1
             if not children:
                 element, role, remaining = opened.pop()
-    if pieces:
-        flush()
-    return writer.page
+    return writer.finish()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedup_middleware.extraction.blocks import GAP, LOOKED_AT
+from dedup_middleware.extraction.blocks import LOOKED_AT
 from dedup_middleware.extraction.words import CUT_OFF, HEADINGS, PARTS_OF_TEXT, count_marks, has_mark
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ SHORT_SHARE = 0.25
 LABEL = -8.0
 # Text has a mark every so many letters at the least. Keyword lists, code and data have fewer, and must not win by bulk.
 PHRASE = 80
+# A menu between two paragraphs is no worse than a few links.
+GAP = 100
 # Ten paragraphs are better evidence than one endless block; what exceeds this counts a tenth.
 SATURATION = 1000
 # What remains of a teaser: text that breaks off, or a list item with a headline's share of links.

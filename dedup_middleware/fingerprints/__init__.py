@@ -1,5 +1,12 @@
 """Text -> fingerprint."""
 
-from dedup_middleware.fingerprints.clauses import SCHEME, ClauseFingerprinter, fast_hash
+from dedup_middleware.fingerprints.clauses import ClauseFingerprinter, fast_hash
+from dedup_middleware.fingerprints.simhash import SimHashFingerprinter
+from dedup_middleware.model import FingerprintKind
 
-__all__ = ["SCHEME", "ClauseFingerprinter", "fast_hash"]
+FINGERPRINTERS = {
+    FingerprintKind.CLAUSES: ClauseFingerprinter,
+    FingerprintKind.CLAUSES_AND_SIMHASH: SimHashFingerprinter,
+}
+
+__all__ = ["FINGERPRINTERS", "ClauseFingerprinter", "SimHashFingerprinter", "fast_hash"]

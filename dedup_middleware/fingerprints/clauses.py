@@ -8,7 +8,7 @@ a fast hash are known. xxHash serves where a collision can only keep a page.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import xxhash
 
@@ -17,9 +17,6 @@ from dedup_middleware.text import clauses, without_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-#: Recorded in every store; a store made under another scheme is refused, for its hashes mean nothing to this one.
-SCHEME = "clauses-1"
 
 #: 64 bits: among a billion stored clauses, a page of 40 meets one false hit in 500 million pages; a drop takes dozens.
 HASH_BYTES = 8
@@ -36,6 +33,9 @@ def fast_hash(text: str) -> bytes:
 
 class ClauseFingerprinter:
     """Make fingerprints under one store's key."""
+
+    scheme: ClassVar[str] = "clauses-1"
+    """Recorded in every store. One made under another is refused: its hashes mean nothing to this one."""
 
     def __init__(self, key: bytes) -> None:
         """Use *key*, 16 to 64 random bytes."""

@@ -14,9 +14,6 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-import hashlib
-import itertools
-import re
 import sys
 import time
 from contextlib import ExitStack
@@ -24,7 +21,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, NoReturn, Protocol
 from unittest.mock import patch
 
-import xxhash
 from corpus import (
     CRAWL_FIELDS,
     Agreement,
@@ -39,17 +35,19 @@ from corpus import (
     whole_body,
     wrongly_dropped,
 )
+from rivals import Exact, Shingles, SimHash
 
-from dedup_middleware import detector, index, text
+from dedup_middleware import comparison, detector, index, text
 from dedup_middleware.config import DEFAULTS
 from dedup_middleware.crawl import Crawl
 from dedup_middleware.detector import Detector
 from dedup_middleware.extraction import paragraphs_of
 from dedup_middleware.extraction.facts import numbers_of, title_of
-from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.fingerprints import ClauseFingerprinter, SimHashFingerprinter
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index import Index, OpenClaims
+from dedup_middleware.index import Index
 from dedup_middleware.model import Action, Match
+from dedup_middleware.openclaims import OpenClaims
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
@@ -104,12 +102,13 @@ class Product:
     ) -> None:
         store = open_store("memory:", fingerprint_scheme="benchmark")
         kept = index(store, OpenClaims(), common=common, text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"])
+        fingerprint = fingerprinter(store.header.key)
         self._threshold = threshold
         self._crawl = Crawl(
             spider="benchmark",
             run="benchmark",
-            detector=Detector(kept, threshold),
-            fingerprint=fingerprinter(store.header.key),
+            detector=Detector(kept, fingerprint.hash, threshold),
+            fingerprint=fingerprint,
             log=None,
             count=lambda _name, _amount: None,
             on_failure=_stop,
@@ -163,89 +162,14 @@ class UndirectedIndex(Index):
         yield from sorted(map(jaccard, super().matches(fingerprint, live)), key=lambda match: -match.score)
 
 
+def with_simhash(distance: int) -> Callable[[], Product]:
+    """Return the product that also looks for paragraphs within *distance* bits."""
+    return partial(Product, index=partial(Index, distance=distance), fingerprinter=SimHashFingerprinter)
+
+
 def never(*_: object) -> bool:
     """Stand in for a rule that is switched off."""
     return False
-
-
-# --- rivals
-
-
-class Exact:
-    """Equal or not: one hash of the whole text."""
-
-    def __init__(self) -> None:
-        self._seen: set[bytes] = set()
-
-    def drops(self, _: Reading, paragraphs: Sequence[str]) -> bool:
-        """See Judge."""
-        digest = hashlib.sha256("\n".join(paragraphs).encode("utf8", "surrogatepass")).digest()
-        is_known = bool(paragraphs) and digest in self._seen
-        self._seen.add(digest)
-        return is_known
-
-
-class Shingles:
-    """Jaccard of sets of 5-character shingles: the value that MinHash estimates, without its error."""
-
-    SIZE = 5
-
-    def __init__(self, threshold: float) -> None:
-        self._threshold = threshold
-        self._sizes: list[int] = []
-        self._holders: dict[str, list[int]] = collections.defaultdict(list)
-
-    def drops(self, _: Reading, paragraphs: Sequence[str]) -> bool:
-        """See Judge."""
-        said = " ".join(text.folded(" ".join(paragraphs)).split())
-        shingles = {said[i : i + self.SIZE] for i in range(len(said) - self.SIZE + 1)}
-        held = [self._holders[s] for s in shingles if s in self._holders]
-        shared = collections.Counter(itertools.chain.from_iterable(held))
-        size = len(shingles)
-        if any(n / (size + self._sizes[page] - n) >= self._threshold for page, n in shared.items()):
-            return True
-        for shingle in shingles:
-            self._holders[shingle].append(len(self._sizes))
-        self._sizes.append(size)
-        return False
-
-
-class SimHash:
-    """The classical one: 64 bits of a page's words and pairs of Han characters, at most 3 of them different."""
-
-    BITS = 64
-    DISTANCE = 3
-    # A bit as a number of its own in one wide sum, so that all 64 columns are added at once.
-    _LANE_OFF, _LANE_ON = "0" * 8, "1".zfill(8)
-    _TOKEN = re.compile("[\u3400-\u9fff]+|[^\\W\u3400-\u9fff]+")
-
-    def __init__(self) -> None:
-        self._kept: list[int] = []
-
-    def drops(self, _: Reading, paragraphs: Sequence[str]) -> bool:
-        """See Judge."""
-        tokens = self._tokens(text.folded("\n".join(paragraphs)))
-        bits = self._majority(tokens)
-        if tokens and any((bits ^ other).bit_count() <= self.DISTANCE for other in self._kept):
-            return True
-        if tokens:
-            self._kept.append(bits)
-        return False
-
-    def _tokens(self, said: str) -> collections.Counter[str]:
-        tokens: collections.Counter[str] = collections.Counter()
-        for run in self._TOKEN.findall(said):
-            is_han = "\u3400" <= run[0] <= "\u9fff"
-            tokens.update(map("".join, itertools.pairwise(run)) if is_han and run[1:] else [run])
-        return tokens
-
-    def _majority(self, tokens: collections.Counter[str]) -> int:
-        lanes = 0
-        for token, count in tokens.items():
-            bits = f"{xxhash.xxh64_intdigest(token.encode('utf8', 'surrogatepass')):0{self.BITS}b}"
-            lanes += count * int(bits.replace("0", self._LANE_OFF).replace("1", self._LANE_ON), 16)
-        half, width = tokens.total() / 2, 4 * len(self._LANE_ON)
-        return sum(1 << bit for bit in range(self.BITS) if (lanes >> width * bit & (1 << width) - 1) > half)
 
 
 # --- the table
@@ -264,6 +188,8 @@ NO_VETO = patch.multiple(detector, has_other_numbers=never)
 NO_RESIDUE = patch.multiple(detector, is_residue=never)
 NO_LEAST_WEIGHT = patch.multiple(detector, MIN_LIVE_WEIGHT=0)
 NO_HOST_FREQUENCY = patch.multiple(index, COMMON_ON_HOST=sys.maxsize)
+NO_OPINION = patch.object(Detector, "_compare", lambda *_: None)
+NO_NAME_VETO = patch.multiple(comparison, _other_names=lambda *_: frozenset())
 NO_COMMON = partial(Product, common=sys.maxsize)
 
 VARIANTS = {
@@ -279,10 +205,16 @@ VARIANTS = {
     "no host frequency": Variant(patched=[NO_HOST_FREQUENCY]),
     "no common clauses, no host frequency": Variant(NO_COMMON, patched=[NO_HOST_FREQUENCY]),
     "none of the rules from the veto on": Variant(
-        NO_COMMON, patched=[NO_VETO, NO_RESIDUE, NO_LEAST_WEIGHT, NO_HOST_FREQUENCY]
+        NO_COMMON, patched=[NO_VETO, NO_NAME_VETO, NO_RESIDUE, NO_LEAST_WEIGHT, NO_HOST_FREQUENCY]
     ),
-    "undirected cover": Variant(partial(Product, index=UndirectedIndex)),
-    "undirected cover, threshold 0.7": Variant(partial(Product, index=UndirectedIndex, threshold=0.7)),
+    "no second opinion": Variant(patched=[NO_OPINION]),
+    "no name veto": Variant(patched=[NO_NAME_VETO]),
+    "SimHash candidates, distance 3": Variant(with_simhash(3)),
+    "SimHash candidates, distance 10": Variant(with_simhash(10)),
+    "undirected cover, no second opinion": Variant(partial(Product, index=UndirectedIndex), patched=[NO_OPINION]),
+    "undirected cover 0.7, no second opinion": Variant(
+        partial(Product, index=UndirectedIndex, threshold=0.7), patched=[NO_OPINION]
+    ),
     "threshold 0.7": Variant(partial(Product, threshold=0.7)),
     "threshold 0.7, no number veto": Variant(partial(Product, threshold=0.7), patched=[NO_VETO]),
     "threshold 0.75": Variant(partial(Product, threshold=0.75)),

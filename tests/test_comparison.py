@@ -1,0 +1,181 @@
+"""What the second opinion takes for the same text, and what it never does."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prose import story, zh_story
+
+from dedup_middleware.comparison import MOST_WORDS, Comparison, compare
+
+EN = [
+    "The Riverton council approved the new budget for the schools on Monday evening.",
+    "The mayor of the town, Anna Smith, said that the decision was right for everybody in the region.",
+    "Nobody in Riverton had expected it after the long debate.",
+]
+ZH = [
+    "据当地媒体报道，张建国昨日在北京市出席了全国农业工作会议并发表了重要讲话。",
+    "张建国强调，粮食安全是国之大者，要全面落实责任制，把饭碗牢牢端在自己手里。会议由省里的代表主持，共有来自各地的农民和专家参加。",
+]
+AR = [
+    "قال الوزير أحمد منصور إن الحكومة ستبني ثلاث مدارس جديدة في المدينة القديمة خلال العام المقبل.",
+    "وأضاف أحمد منصور أن المشروع سيوفر فرص عمل كثيرة لسكان المدينة القديمة وما حولها من القرى الصغيرة.",
+]
+TEXTS = st.builds(lambda tell, number: tell(number), st.sampled_from([story, zh_story]), st.integers(0, 50))
+
+
+def replaced(paragraphs: list[str], *pairs: tuple[str, str]) -> list[str]:
+    for old, new in pairs:
+        assert any(old in paragraph for paragraph in paragraphs), old
+        paragraphs = [paragraph.replace(old, new) for paragraph in paragraphs]
+    return paragraphs
+
+
+def misread(paragraphs: list[str], each: int) -> list[str]:
+    """Return *paragraphs* with one letter in *each* replaced by another of the text; numbers are read well."""
+    rng = random.Random(each)
+
+    def read(character: str, paragraph: str) -> str:
+        if not character.isalpha() or rng.randrange(each):
+            return character
+        return rng.choice("nocuelrt" if character.isascii() else paragraph)
+
+    return ["".join(read(character, paragraph) for character in paragraph) for paragraph in paragraphs]
+
+
+class TestSaid:
+    @given(TEXTS)
+    def test_a_text_says_itself(self, text: list[str]) -> None:
+        assert compare(text, text) == Comparison(1.0)
+
+    @given(TEXTS, TEXTS)
+    def test_what_the_owner_has_more_does_not_matter(self, text: list[str], more: list[str]) -> None:
+        assert compare(text, text + more).cover == 1.0
+        assert compare(text, more + text).cover == 1.0
+
+    @given(TEXTS, TEXTS)
+    def test_a_share_is_a_share(self, text: list[str], other: list[str]) -> None:
+        assert 0.0 <= compare(text, other).cover <= 1.0
+        assert 0.0 <= compare(text + other, text).cover <= 1.0
+
+    def test_another_story_is_not_said(self) -> None:
+        assert compare(EN, story(1)).cover == 0.0
+        assert compare(ZH, zh_story(1)).cover == 0.0
+        assert compare(EN, ZH) == Comparison(0.0)
+
+    def test_nothing_is_not_said(self) -> None:
+        assert compare([], EN) == compare(EN, []) == compare(["…"], EN) == Comparison(0.0)
+
+
+class TestNearlySaid:
+    @pytest.mark.parametrize(
+        ("text", "edits"),
+        [
+            (EN, [("approved", "passed"), ("debate", "debates")]),
+            (EN, [("council", "counci1".replace("1", "i")), ("expected", "expectod")]),
+            (EN, [("The mayor", "And the mayor"), ("town, Anna", "town Anna"), ("Smith, said", "Smith said")]),
+            (ZH, [("并发表了", "并作了"), ("主持，共有", "主持共有")]),
+            (AR, [("ستبني", "سوف تبني"), ("كثيرة", "عديدة")]),
+        ],
+    )
+    def test_a_few_edits(self, text: list[str], edits: list[tuple[str, str]]) -> None:
+        comparison = compare(replaced(text, *edits), text)
+        assert comparison.cover == 1.0
+        assert comparison.near
+        assert not comparison.other_names
+        assert not comparison.other_numbers
+
+    @pytest.mark.parametrize("tell", [story, zh_story])
+    def test_misread_letters(self, tell: type) -> None:
+        covers = [compare(misread(tell(number), 60), tell(number)).cover for number in range(12)]
+        assert sum(cover >= 0.8 for cover in covers) >= 10, covers
+
+    def test_a_rewritten_report_is_not(self) -> None:
+        other = [
+            "On Monday evening the council of Riverton gave its approval to a budget for schools.",
+            "Right for everybody is how Anna Smith, who is the mayor, called it. After such a debate none had.",
+        ]
+        assert compare(other, EN).cover < 0.3
+
+
+class TestOtherNames:
+    @pytest.mark.parametrize(
+        ("text", "edits", "names"),
+        [
+            (EN, [("Anna Smith", "Carla Jones")], ("anna smith", "carla jones")),
+            (EN, [("Riverton", "Lakewood")], ("riverton", "lakewood")),
+            (ZH, [("张建国", "李明华")], ("张 建 国", "李 明 华")),
+            (AR, [("أحمد منصور", "سالم الكعبي")], ("أحمد منصور", "سالم الكعبي")),
+        ],
+    )
+    def test_a_template_filled_with_another_name(
+        self, text: list[str], edits: list[tuple[str, str]], names: tuple[str, str]
+    ) -> None:
+        assert names in compare(replaced(text, *edits), text).other_names
+
+    def test_a_name_that_the_owner_has_elsewhere_is_none(self) -> None:
+        owner = [*EN, "Carla Jones, who had asked for it, was content with what the council of Riverton did."]
+        assert not compare(replaced(EN, ("Anna Smith", "Carla Jones")), owner).other_names
+
+    def test_a_slip_in_a_name_is_none(self) -> None:
+        assert not compare(replaced(EN, ("Nobody in Riverton", "Nobody in Rivertcn")), EN).other_names
+
+    def test_capitals_of_a_headline_tell_nothing(self) -> None:
+        head = ["Riverton Council Says Yes To New School Budget After A Very Long And Heated Debate On Monday"]
+        assert not compare(replaced(head, ("Heated", "Bitter")), head).other_names
+
+
+class TestOtherNumbers:
+    @pytest.mark.parametrize(
+        ("text", "old", "new"),
+        [
+            ("The council of the town spent 4,500 pounds on the roof of the old school", "4,500", "4,700"),
+            ("市政府昨日宣布旧粮仓的屋顶修缮工程共花费三百万元", "三百万", "五百万"),
+        ],
+    )
+    def test_a_sentence_with_another_number_is_not_said(self, text: str, old: str, new: str) -> None:
+        comparison = compare([text.replace(old, new)], [text])
+        assert comparison.cover == 0.0
+        assert comparison.other_numbers
+
+
+class TestVotes:
+    def test_boilerplate_does_not_count(self) -> None:
+        notice = "All rights of this text are reserved by the publisher of these pages. "
+        page = [notice + story(1)[0]]
+        assert compare(page, story(1), votes=lambda clause: "reserved" not in clause).cover == 1.0
+        assert compare(page, story(1)).cover < 1.0
+
+    def test_what_the_owner_does_not_own_is_not_said(self) -> None:
+        assert compare(EN, EN, says=lambda _: False) == Comparison(0.0)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        ["a" * 20_000],
+        ["字" * 20_000],
+        ["a, " * 7_000],
+        ["x" + "\u0301" * 19_000],
+        [". ".join(f"w{n}" for n in range(4_000))],
+        ["字词" * 10_000],
+        ["A" * 10_000 + ". " + "1 " * 5_000],
+    ],
+)
+def test_hostile_texts_take_no_longer_than_long_ones(hostile: list[str]) -> None:
+    other = [paragraph[: len(paragraph) // 2] + "b" + paragraph[len(paragraph) // 2 :] for paragraph in hostile]
+    start = time.process_time()
+    for page, owner in ((hostile, other), (other, hostile), (hostile, ZH), (EN, hostile)):
+        assert 0.0 <= compare(page, owner).cover <= 1.0
+    assert time.process_time() - start < 4
+
+
+def test_words_beyond_the_most_that_are_aligned_are_not_said() -> None:
+    words = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}word" for n in range(2 * MOST_WORDS)]
+    sentences = [" ".join(words[n : n + 12]) + "." for n in range(0, len(words), 12)]
+    edited = [sentence.replace("word", "wort", 1) for sentence in sentences]
+    assert 0.4 < compare(edited, sentences).cover < 0.6

@@ -1,0 +1,147 @@
+"""The second opinion in the verdict: what it finds and what it keeps, and how SimHash leads to it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from library import Library
+from prose import story, zh_story
+
+from dedup_middleware.detector import BELOW_THRESHOLD, NEARLY, OTHER_NAMES, OTHER_NUMBERS
+from dedup_middleware.errors import StoreVersionError
+from dedup_middleware.fingerprints import SimHashFingerprinter
+from dedup_middleware.index import index_of
+from dedup_middleware.model import VerdictKind
+
+NEW, DUPLICATE, RELATED = VerdictKind.NEW, VerdictKind.DUPLICATE, VerdictKind.RELATED
+
+
+def edited(paragraphs: list[str], *, each: int = 1) -> list[str]:
+    """Return *paragraphs* with a word added to each sentence, or to one in *each*."""
+    number = 0
+
+    def edit(sentence: re.Match[str]) -> str:
+        nonlocal number
+        number += 1
+        if number % each:
+            return sentence[0]
+        return (
+            re.sub("^(.{9})的?", r"\1又", sentence[0])
+            if "。" in sentence[0]
+            else re.sub(" has | to ", r"\g<0>now ", sentence[0], count=1)
+        )
+
+    return [re.sub("[^.。]+[.。] ?", edit, paragraph) for paragraph in paragraphs]
+
+
+@pytest.mark.parametrize("tell", [story, zh_story])
+class TestEditedCopies:
+    def test_a_word_in_every_other_sentence_makes_no_other_story(self, tell: type) -> None:
+        library = Library()
+        library.visit("http://one/", tell(1))
+        case = library.visit("http://two/", edited(tell(1), each=2))
+        assert (case.verdict.kind, case.verdict.reason) == (DUPLICATE, NEARLY)
+        assert case.items_dropped
+        assert len(library.crawl.evidence(case)) == 5
+
+    def test_it_stays_a_duplicate_in_the_next_crawl(self, tell: type) -> None:
+        library = Library()
+        for run in ("one", "two"):
+            library.begin(run)
+            library.visit("http://one/", tell(1))
+            assert library.visit("http://two/", edited(tell(1), each=2)).is_duplicate
+        library.check()
+
+    def test_without_kept_texts_it_is_only_related(self, tell: type) -> None:
+        library = Library(text_limit=0)
+        library.visit("http://one/", tell(1))
+        case = library.visit("http://two/", edited(tell(1), each=2))
+        assert (case.verdict.kind, case.verdict.reason) == (RELATED, BELOW_THRESHOLD)
+
+    def test_a_claim_that_is_open_has_its_text(self, tell: type) -> None:
+        library = Library()
+        library.enter(library.page("http://one/", tell(1)))
+        assert library.judge("http://two/", edited(tell(1), each=2)).kind is DUPLICATE
+
+    def test_a_text_ten_times_as_long_is_another_one(self, tell: type) -> None:
+        library = Library()
+        library.visit("http://one/", tell(1))
+        more = [paragraph for number in range(2, 12) for paragraph in tell(number)]
+        assert not library.visit("http://two/", edited(tell(1)) + more).is_duplicate
+
+
+class TestTemplates:
+    REPORT = (
+        "The football club of {town} has ended its season with a party at the ground behind the railway station.",
+        "The players were welcomed by {name}, who has been their president for longer than anybody remembers.",
+        "There was music by the brass band and a dinner for everybody who had helped with the new stand this year.",
+        "The youngest of the teams received the cup that it had won in the spring against all of its neighbours.",
+        "In the summer the pitch will be sown anew, and the floodlights are going to be replaced by modern ones.",
+        "Members can have their say on the plans for the clubhouse in the meeting at the beginning of the autumn.",
+        "The next season begins with a match of the first team against its oldest rival, as it has for a generation.",
+    )
+
+    def test_another_name_in_the_same_report_is_another_story(self) -> None:
+        library = Library()
+        one, other = (
+            [line.format(town=town, name=name) for line in self.REPORT] + story(3)
+            for town, name in (("Harlow Bridge", "Edna Quill"), ("Upper Delver", "Tom Marston"))
+        )
+        library.visit("http://one/", one)
+        case = library.visit("http://two/", other)
+        assert (case.verdict.kind, case.verdict.reason) == (RELATED, OTHER_NAMES)
+        assert case.items_delivered
+
+    def test_other_numbers_in_sentences_that_are_nearly_the_same_too(self) -> None:
+        library = Library()
+        one = [
+            *story(1),
+            "The rebuilding of the wall in the harbour will cost the town 45,000 pounds in the coming year.",
+        ]
+        other = [*edited(story(1), each=2), one[-1].replace("45,000", "72,000").replace("coming", "very next")]
+        library.visit("http://one/", one)
+        case = library.visit("http://two/", other)
+        assert (case.verdict.kind, case.verdict.reason) == (RELATED, OTHER_NUMBERS)
+
+
+class TestSimHash:
+    @pytest.mark.parametrize("tell", [story, zh_story])
+    def test_it_leads_to_a_page_that_shares_no_clause(self, tell: type) -> None:
+        fingerprint = SimHashFingerprinter(b"a key of a store")
+        library, without = Library(fingerprint=fingerprint, distance=16), Library()
+        for each in (library, without):
+            each.visit("http://one/", tell(1))
+        page = [paragraph.replace(", ", " and so ").replace("，", "也") for paragraph in tell(1)]
+        assert without.visit("http://two/", page).verdict.kind is NEW
+        assert library.visit("http://two/", page).verdict.kind is DUPLICATE
+
+    def test_what_is_released_or_replaced_leads_nowhere(self) -> None:
+        fingerprint = SimHashFingerprinter(b"a key of a store")
+        library = Library(fingerprint=fingerprint, distance=10)
+        pending = library.index.hold(library.page("http://one/", story(1)))
+        page = library.page("http://two/", story(1))
+        assert [p.number for p in library.index.near(page, [])] == [pending.number]
+        library.index.release(pending.number)
+        assert not [*library.index.near(page, [])]
+        kept = library.index.keep(library.page("http://one/", story(1)))
+        assert [p.number for p in library.index.near(page, [])] == [kept.number]
+        assert not [*library.index.near(library.page("http://one/", story(1)), [kept])], "the page itself"
+        library.index.keep(library.page("http://one/", story(2)))
+        assert not [*library.index.near(page, [])]
+        library.check()
+
+    def test_a_page_that_owns_what_its_items_say_is_not_found_by_its_paragraphs(self) -> None:
+        fingerprint = SimHashFingerprinter(b"a key of a store")
+        library = Library(fingerprint=fingerprint, distance=10)
+        page = library.page("http://one/", story(1))
+        library.index.keep(page.saying(frozenset([*page.fingerprint.weights][:1])))
+        assert not [*library.index.near(library.page("http://two/", story(1)), [])]
+        assert not library.visit("http://two/", edited(story(1))).is_duplicate
+
+    def test_a_store_of_another_distance_is_refused(self) -> None:
+        fingerprint = SimHashFingerprinter(b"a key of a store")
+        library = Library(fingerprint=fingerprint, distance=3)
+        library.visit("http://one/", story(1))
+        with pytest.raises(StoreVersionError, match="distance"):
+            index_of(library.store, common=3, text_limit=0, distance=10)
