@@ -138,7 +138,7 @@ class Crawl:
     def narrow(self, case: Case, texts: list[str]) -> None:
         """Let a page of several items own only what these say: a list of teasers delivers no story."""
         if case.claim is not None:
-            case.claim.page = case.claim.page.saying(self.fingerprint(texts).weights.keys())
+            case.claim.page = case.claim.page.saying(self.fingerprint(texts).weights.keys(), texts)
 
     def evidence(self, case: Case) -> list[str]:
         """Return the first repeated sentences of a case, as many as a record shows, in reading order."""

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
 
@@ -95,13 +95,16 @@ class Page:
     around: Surroundings | None = None
     """``None`` for an item."""
 
-    def saying(self, hashes: AbstractSet[bytes]) -> Page:
-        """Return the page with those of its clauses only that are among *hashes*; it is the same page all the same."""
+    def saying(self, hashes: AbstractSet[bytes], texts: Iterable[str]) -> Page:
+        """Return the page as saying nothing but *texts*, whose clauses have *hashes*; it is the same page all the same.
+
+        Of its fingerprint it keeps what these have in common with it.
+        """
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
         skeletons = {h: s for h, s in self.fingerprint.skeletons.items() if h in hashes}
         # Its paragraphs may say more than these clauses, so none of them may lead to it.
         said = replace(self.fingerprint, weights=weights, skeletons=skeletons, simhashes=frozenset())
-        return replace(self, fingerprint=said)
+        return replace(self, fingerprint=said, paragraphs=tuple(texts))
 
 
 @dataclass(frozen=True, slots=True)

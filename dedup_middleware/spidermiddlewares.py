@@ -112,7 +112,7 @@ class _PageOutput:
         self._would_drop = 0
         self._first_is_of_page = True
         self._held: list[Any] = []
-        self._said: list[str] = []
+        self._delivered: list[Any] = []
         self._ended = False
         case.has_output = True
 
@@ -155,7 +155,7 @@ class _PageOutput:
         if self._case.claim is not None:
             if self._ended:
                 if self._items > 1:
-                    self._crawl.narrow(self._case, self._said)
+                    self._crawl.narrow(self._case, [text for item in self._delivered for text in item_texts(item)])
                 self._case.claim.callback_finished()
             else:
                 self._case.claim.callback_failed()
@@ -193,7 +193,7 @@ class _PageOutput:
         else:
             self._crawl.deliver(case, item)
             if case.claim is not None:
-                self._said += item_texts(item)
+                self._delivered.append(item)
 
     async def _drop(self, item: Any) -> None:
         """Drop *item* as Scrapy does when a pipeline raises DropItem: its log line, its signal, its stats."""

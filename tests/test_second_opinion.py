@@ -135,7 +135,7 @@ class TestSimHash:
         fingerprint = SimHashFingerprinter(b"a key of a store")
         library = Library(fingerprint=fingerprint, distance=10)
         page = library.page("http://one/", story(1))
-        library.index.keep(page.saying(frozenset([*page.fingerprint.weights][:1])))
+        library.index.keep(page.saying(frozenset([*page.fingerprint.weights][:1]), page.paragraphs[:1]))
         assert not [*library.index.near(library.page("http://two/", story(1)), [])]
         assert not library.visit("http://two/", edited(story(1))).is_duplicate
 
