@@ -26,6 +26,10 @@ _REPORT = "The mill took in {} sacks of rye, said the foreman, and he expects ra
 _TABLE = "At the weather station by the lighthouse, the keeper noted this for the day and the night. Gusts: {} kmh."
 
 
+_TOWN = "The ferry to {} was late again, and nobody at the pier could say when the next one would be there."
+_TOWNS = [*enumerate(("Riverton", "Lakewood", "Eastham"))]
+
+
 class TinyCrawl:
     """Pages of a made-up crawl, a case for each rule; the kind of a page is the name of its case."""
 
@@ -200,3 +204,17 @@ def test_a_corpus_that_cannot_be_read_ends_the_command(tmp_path: Path, command: 
     assert (finished.returncode, finished.stdout) == (1, "")
     (line,) = finished.stderr.splitlines()
     assert "bare.jsonl" in line
+
+
+def test_the_second_opinion_finds_edited_copies_and_no_other_names(tmp_path: Path) -> None:
+    corpus = tmp_path / "tiny.jsonl"
+    rows = [
+        {"id": str(n), "html": "", "cluster": n, "text": [_TOWN.format(town), *story(n), _TOWN.format(town)]}
+        for n, town in _TOWNS
+    ]
+    corpus.write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
+    lines = [line.strip("| ").split(" | ") for line in run("second_opinion.py", corpus).stdout.splitlines()]
+    shares = {line[0]: line[1].split(" / ") for line in lines if len(line) > 1}
+    assert shares["paragraphs in another order"] == ["100%", "100%", "100%"]
+    assert shares["a word in fifteen replaced"][:2] == ["0%", "100%"]
+    assert shares["the same report with other names"][1] == "0%"

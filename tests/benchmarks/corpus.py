@@ -182,33 +182,8 @@ def parsed(html: str) -> etree._Element:
     return root
 
 
-_INLINE = frozenset(
-    [
-        "a",
-        "abbr",
-        "b",
-        "bdi",
-        "bdo",
-        "cite",
-        "code",
-        "del",
-        "em",
-        "font",
-        "i",
-        "ins",
-        "kbd",
-        "label",
-        "mark",
-        "q",
-        "s",
-        "small",
-        "span",
-        "strong",
-        "sub",
-        "sup",
-        "u",
-    ]
-)
+_INLINE_TAGS = "a abbr b bdi bdo cite code del em font i ins kbd label mark q s small span strong sub sup u"
+_INLINE = frozenset(_INLINE_TAGS.split())
 _UNSEEN = frozenset({"head", "noscript", "script", "select", "style", "template", "textarea"})
 _WHITE_SPACE = re.compile(r"\s+")
 
