@@ -40,10 +40,14 @@ class ClauseFingerprinter:
     def __init__(self, key: bytes) -> None:
         """Use *key*, 16 to 64 random bytes."""
         self._key = key
+        # Copying a hasher that has taken the key in takes two thirds of the time of making one.
+        self._hasher = blake2b(digest_size=HASH_BYTES, key=key)
 
     def hash(self, clause: str) -> bytes:
         """Return the 8-byte hash of a reduced clause. 0.5 µs."""
-        return blake2b(clause.encode("utf8", "surrogatepass"), digest_size=HASH_BYTES, key=self._key).digest()
+        hasher = self._hasher.copy()
+        hasher.update(clause.encode("utf8", "surrogatepass"))
+        return hasher.digest()
 
     def __call__(self, paragraphs: Iterable[str]) -> Fingerprint:
         """Return the fingerprint of a text; a clause said twice counts once. About 0.1 ms for a news page."""
