@@ -296,7 +296,8 @@ class TestDictionary:
 
     def test_the_words_and_the_log_level_of_the_project_stay_its_own(self, tmp_path: Path) -> None:
         script = (
-            "import logging, warnings; warnings.simplefilter('ignore'); import jieba; jieba.setLogLevel(logging.ERROR); jieba.add_word('旧粮仓的屋顶');"
+            "import logging, warnings; warnings.simplefilter('ignore'); import jieba;"
+            "jieba.setLogLevel(logging.ERROR); jieba.add_word('旧粮仓的屋顶');"
             "from dedup_middleware.fingerprints.simhash import simhash;"
             f"print(simhash({ZH!r}), logging.getLogger('jieba').level == logging.ERROR)"
         )
