@@ -4,7 +4,7 @@ Law of this file: pure functions over texts; it knows neither hashes nor stores.
 changed in each sentence, characters misread, other punctuation), so that two copies share few; and reports made from
 one template share nearly all of theirs and tell of other people. Both show where the words are aligned. MinHash, the
 usual second opinion, estimates how many shingles two texts share: it takes the templates for copies too
-(docs/verdict.md).
+(docs/verdict.md; `tests/benchmarks/second_opinion.py` measures every number here).
 """
 
 from __future__ import annotations
@@ -30,10 +30,16 @@ NEAR = 0.9
 ALIKE = 0.7
 #: Words at least this much alike are one word, misspelt, misread or in another spelling.
 SAME_WORD = 0.7
+#: From this share on, the letters that different words have in common count as said.
+SOME_LETTERS = 0.5
+#: Where this many times as many ordinary words have slipped as names, the names have slipped too.
+NOISE = 2
 #: No text longer than this should be compared: what a store keeps of the other one by default is a fifth of it.
 MOST_CHARACTERS = 100_000
 #: Words of each text that are aligned: the time is their product, 20 ms for these.
 MOST_WORDS = 8_000
+# Words in a row that show where in the owner a sentence belongs.
+_ANCHOR = 3
 # One letter makes another name of a shorter one, and is a slip in a longer one.
 _LONG_WORD = 5
 # A sentence with a larger share of capitalised words is a headline, or shouted: they tell no names.
@@ -46,6 +52,11 @@ _UNSPACED_WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]")
 _NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")
 _ASCII_WORD = re.compile(r"\d+|[^\W\d_]+")
 _WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]|\d+|(?:[^\W\d_{_UNSPACED}][{_MARKS}]*)+")
+# What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
+_VARIANTS = [
+    frozenset("的地得"),
+    *map(frozenset, zip("做他账像份唯那坐需复苏了", "作它帐象分惟哪座须覆甦瞭", strict=True)),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +66,11 @@ class Comparison:
     cover: float
     """Share of the page's weight that the owner says, in the same or nearly the same words, 0-1."""
     near: tuple[str, ...] = ()
-    """The page's clauses that the owner says nearly, reduced."""
+    """The page's clauses that the owner says nearly but not exactly, reduced."""
     other_numbers: tuple[tuple[str, str], ...] = ()
     """What the owner says and what the page says instead, where sentences are nearly the same and numbers differ."""
     other_names: tuple[tuple[str, str], ...] = ()
-    """Likewise for names."""
+    """Likewise for names. Either is a reason not to take the page for a duplicate, whatever the cover."""
 
 
 @dataclass(slots=True)
@@ -70,12 +81,14 @@ class _Sentence:
     words: list[str]
     missing: dict[str, int]
     """The clauses in it that the owner does not say in the same words, with their weights."""
-    aligned: int = 0
+    aligned: float = 0.0
     """The weight of the words that the owner says here too."""
     replaced: list[_Replacement] = field(default_factory=list)
+    numbers: list[_Replacement] = field(default_factory=list)
+    """Those that are other numbers."""
 
     def is_aligned(self, share: float) -> bool:
-        return self.aligned >= share * sum(map(weight, self.words))
+        return self.aligned >= share * weight("".join(self.words))
 
 
 def compare(
@@ -88,8 +101,9 @@ def compare(
     """Compare the paragraphs of *page* with those of *owner*; what the owner has more does not matter.
 
     *votes* tells of a clause of the page whether it counts (boilerplate does not); *says* whether the owner says one,
-    where somebody knows better than its text. 0.5 ms for a news page of which most paragraphs are the same, 2 ms where
-    all are edited, up to 50 ms for the longest texts that a store keeps.
+    where somebody knows better than its text. O(page * owner) in words, up to `MOST_WORDS` of each:
+    0.5 ms for a news page of which most paragraphs are the same, 3 ms where all are edited, 80 ms for the worst of
+    20 000 characters.
     """
     if says is None:
         says = {clause for clause, _ in clauses("\n".join(owner))}.__contains__
@@ -100,11 +114,12 @@ def compare(
     missing = {clause: w for clause, w in telling.items() if not says(clause)}
     ours, theirs = _where_they_differ(page, owner)
     alike = _aligned(_with_missing(ours, missing), _words("\n".join(theirs)))
-    numbers = {pair for sentence in alike for pair in sentence.replaced if _differ_in_numbers(pair)}
-    names = _other_names(alike, page, owner)
+    numbers = {pair for sentence in alike for pair in sentence.numbers}
+    doubtful = _other_names(alike, page, owner)
+    names = {pair for pair in doubtful if not _may_be_slip(pair, sum(s.replaced.count(pair) for s in alike))}
     nearly: dict[str, int] = {}
     for sentence in alike:
-        if sentence.is_aligned(NEAR) and (numbers | names).isdisjoint(sentence.replaced):
+        if sentence.is_aligned(NEAR) and not sentence.numbers and doubtful.isdisjoint(sentence.replaced):
             nearly |= sentence.missing
     cover = 1 - (sum(missing.values()) - sum(nearly.values())) / total
     return Comparison(cover, tuple(nearly), _as_text(numbers), _as_text(names))
@@ -115,7 +130,7 @@ def _where_they_differ(page: Sequence[str], owner: Sequence[str]) -> tuple[list[
     same = frozenset(page).intersection(owner)
     ours, theirs = ([s for p in text if p not in same for s in sentences(p)] for text in (page, owner))
     same = frozenset(ours).intersection(theirs)
-    return [s for s in ours if s not in same], [s for s in theirs if s not in same]
+    return [s for s in ours if s not in same], [s for s in dict.fromkeys(theirs) if s not in same]
 
 
 def _words(text: str) -> list[str]:
@@ -135,40 +150,79 @@ def _with_missing(ours: Iterable[str], missing: dict[str, int]) -> list[_Sentenc
     ]
 
 
+# --- alignment
+
+
 def _aligned(page: list[_Sentence], owner: list[str]) -> list[_Sentence]:
     """Return the sentences of *page* of which *owner* says most in the same order, with what it says instead."""
-    words = [(sentence, word) for sentence in page for word in sentence.words][:MOST_WORDS]
+    ordered = _in_order_of(owner, page)
+    words = [(sentence, word) for sentence in ordered for word in sentence.words][:MOST_WORDS]
     owner = owner[:MOST_WORDS]
     here = there = 0
     for block in Indel.editops([word for _, word in words], owner).as_matching_blocks():
         if block.size == 1 and _UNSPACED_WORD.match(owner[block.b]):
             # Any two Chinese sentences have some characters in the same order.
             continue
-        _replace(words[here : block.a], owner[there : block.b])
+        _replace(words[here : block.a], owner[there : block.b], owner[there - 1 : there], owner[block.b : block.b + 1])
         here, there = block.a + block.size, block.b + block.size
         for sentence, word in words[block.a : here]:
             sentence.aligned += weight(word)
     return [sentence for sentence in page if sentence.is_aligned(ALIKE)]
 
 
-def _replace(page: list[tuple[_Sentence, str]], owner: list[str]) -> None:
-    """Note that the words of *page* stand where *owner* has others: a word misspelt, another one, or a gap."""
+def _in_order_of(owner: list[str], page: list[_Sentence]) -> list[_Sentence]:
+    """Return the sentences of *page* in the order of *owner*; what it does not say stays behind what comes before."""
+    positions: dict[tuple[str, ...], int] = {}
+    for position, run in enumerate(_runs(owner)):
+        # What the owner says twice shows no place.
+        positions[run] = -1 if run in positions else position
+    places, place = [], 0
+    for sentence in page:
+        anchors = sorted(p for run in _runs(sentence.words) if (p := positions.get(run, -1)) >= 0)
+        if anchors:
+            place = anchors[len(anchors) // 2]
+        places.append(place)
+    return [page[n] for n in sorted(range(len(page)), key=places.__getitem__)]
+
+
+def _runs(words: list[str]) -> Iterable[tuple[str, ...]]:
+    return zip(*(words[n:] for n in range(_ANCHOR)), strict=False)
+
+
+def _replace(page: list[tuple[_Sentence, str]], owner: list[str], before: list[str], after: list[str]) -> None:
+    """Note that the words of *page* stand where *owner* has others, between what both have *before* and *after*."""
     if not page or not owner:
         return
     sentence = page[0][0]
-    pair = tuple(owner), tuple(word for other, word in page if other is sentence)
-    if _is_slip(pair):
-        sentence.aligned += sum(map(weight, pair[1]))
+    here = tuple(word for other, word in page if other is sentence)
+    # The owner may say more at this place, before or after.
+    places = (owner, owner[: len(here)], owner[-len(here) :]) if len(owner) > len(here) else (owner,)
+    pair = there, _ = max(((tuple(place), here) for place in places), key=_likeness)
+    likeness = _likeness(pair)
+    if likeness >= SOME_LETTERS:
+        sentence.aligned += likeness * weight("".join(here))
+    if _differ_in_numbers(pair):
+        sentence.numbers.append(pair)
+    if len(there) == len(here) == 1 and _is_unspaced(pair):
+        # A character is no word: what it makes with its neighbours may be one.
+        near = [((*before, *there), (*before, *here)), ((*there, *after), (*here, *after))]
+        sentence.replaced += [near_pair for near_pair in near if likeness < 1 and _is_unspaced(near_pair)]
     else:
         sentence.replaced.append(pair)
 
 
-def _is_slip(pair: _Replacement) -> bool:
-    """Tell whether the two differ by a slip, a spelling or a space only; numbers never do."""
+def _is_unspaced(pair: _Replacement) -> bool:
+    return all(_UNSPACED_WORD.match(word) for words in pair for word in words)
+
+
+def _likeness(pair: _Replacement) -> float:
+    """Return how much of two runs of words is the same, letter by letter, 0-1; 0 if their numbers differ."""
     there, here = map("".join, pair)
-    if _numbers(there) != _numbers(here) or min(len(there), len(here)) < _LONG_WORD:
-        return False
-    return Indel.normalized_similarity(there, here) >= SAME_WORD
+    if _numbers(there) != _numbers(here):
+        return 0.0
+    if any(variants.issuperset(there + here) for variants in _VARIANTS):
+        return 1.0
+    return Indel.normalized_similarity(there, here)
 
 
 def _numbers(text: str) -> str:
@@ -180,25 +234,48 @@ def _differ_in_numbers(pair: _Replacement) -> bool:
     return bool(there and here) and there != here
 
 
+# --- names
+
+
 def _other_names(alike: list[_Sentence], page: Iterable[str], owner: Iterable[str]) -> frozenset[_Replacement]:
     """Return the replacements by which *page* tells of others than *owner*.
 
     What is replaced is gone from the page, and the owner does not know what stands there instead. Once is enough if
     both have capitals. In a script without them it must come twice, and have two characters where these are words.
+    Names that are nearly the owner's have slipped where ordinary words slip too; elsewhere they are among these, and
+    whoever asks may let one go that could be a slip.
     """
     times = Counter(pair for sentence in alike for pair in sentence.replaced)
-    if not times:
+    names_here = _capitalised(sentence.text for sentence in alike if sentence.replaced)
+    names_there = _capitalised(owner) if names_here else names_here
+    names = {pair for pair in times if not (names_there.isdisjoint(pair[0]) or names_here.isdisjoint(pair[1]))}
+    twice = {pair for pair in times.keys() - names if times[pair] > 1 and _are_other_words(pair)}
+    if not names and not twice:
         return frozenset()
     here, there = (f" {' '.join(_words(chr(10).join(text)))} " for text in (page, owner))
-    gone = {pair for pair in times if f" {' '.join(pair[0])} " not in here and f" {' '.join(pair[1])} " not in there}
-    names_here = _capitalised(sentence.text for sentence in alike if not gone.isdisjoint(sentence.replaced))
-    names_there = _capitalised(owner) if names_here else names_here
-    return frozenset(
-        pair
-        for pair in gone
-        if (times[pair] > 1 and min(len("".join(words)) for words in pair) > 1)
-        or not (names_there.isdisjoint(pair[0]) or names_here.isdisjoint(pair[1]))
-    )
+
+    def is_gone(pair: _Replacement) -> bool:
+        return f" {' '.join(pair[0])} " not in here and f" {' '.join(pair[1])} " not in there
+
+    others = set(filter(is_gone, names))
+    near = {pair for pair in others if _likeness(pair) >= SOME_LETTERS}
+    if near and sum(_likeness(pair) >= SAME_WORD for pair in times.keys() - others) >= NOISE * len(near):
+        others -= near
+    return frozenset(others.union(filter(is_gone, twice)))
+
+
+def _are_other_words(pair: _Replacement) -> bool:
+    """Tell whether the two are words, and different ones rather than two spellings of one."""
+    shorter = min(len("".join(words)) for words in pair)
+    has_case = any(word != word.upper() for words in pair for word in words)
+    return shorter > 1 and (_likeness(pair) < SAME_WORD or not (has_case or shorter >= _LONG_WORD))
+
+
+def _may_be_slip(pair: _Replacement, times: int) -> bool:
+    """Tell whether one of the two may be the other with a slip: a letter of a long name, or one too many, once."""
+    there, here = map("".join, pair)
+    is_long = min(len(there), len(here)) >= _LONG_WORD
+    return times == 1 and _likeness(pair) >= SAME_WORD and (is_long or len(there) != len(here))
 
 
 def _capitalised(texts: Iterable[str]) -> frozenset[str]:
