@@ -56,6 +56,7 @@ _WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]|\d+|(?:[^\W\d_{_UNSPACE
 _VARIANTS = [
     frozenset("的地得"),
     *map(frozenset, zip("做他账像份唯那坐需复苏了", "作它帐象分惟哪座须覆甦瞭", strict=True)),
+    *map(frozenset, zip("卫着借台痹叙背具仿", "衞著藉枱痺敍揹俱彷", strict=True)),
 ]
 
 
@@ -145,7 +146,7 @@ def _with_missing(ours: Iterable[str], missing: dict[str, int]) -> list[_Sentenc
     """Return the sentences *ours*, with each clause that is *missing* in the first one that says it."""
     left = dict(missing)
     return [
-        _Sentence(text, _words(text), {clause: left.pop(clause) for clause, _ in clauses(text) if clause in left})
+        _Sentence(text, _words(text), {c: left.pop(c) for c, _ in clauses(text if left else "") if c in left})
         for text in ours
     ]
 
@@ -242,8 +243,8 @@ def _other_names(alike: list[_Sentence], page: Iterable[str], owner: Iterable[st
 
     What is replaced is gone from the page, and the owner does not know what stands there instead. Once is enough if
     both have capitals. In a script without them it must come twice, and have two characters where these are words.
-    Names that are nearly the owner's have slipped where ordinary words slip too; elsewhere they are among these, and
-    whoever asks may let one go that could be a slip.
+    Names that are nearly the owner's, once, have slipped where ordinary words slip too; elsewhere they are among these,
+    and whoever asks may let one go that could be a slip.
     """
     times = Counter(pair for sentence in alike for pair in sentence.replaced)
     names_here = _capitalised(sentence.text for sentence in alike if sentence.replaced)
@@ -258,7 +259,7 @@ def _other_names(alike: list[_Sentence], page: Iterable[str], owner: Iterable[st
         return f" {' '.join(pair[0])} " not in here and f" {' '.join(pair[1])} " not in there
 
     others = set(filter(is_gone, names))
-    near = {pair for pair in others if _likeness(pair) >= SOME_LETTERS}
+    near = {pair for pair in others if times[pair] == 1 and _likeness(pair) >= SOME_LETTERS}
     if near and sum(_likeness(pair) >= SAME_WORD for pair in times.keys() - others) >= NOISE * len(near):
         others -= near
     return frozenset(others.union(filter(is_gone, twice)))

@@ -174,6 +174,26 @@ class TestOtherNames:
         assert compare(page, EN).cover == 1.0
         assert not compare(page, EN).other_names
 
+    def test_a_name_that_is_always_another_one_has_not_slipped(self) -> None:
+        owner = [
+            "The government of Austria said that it would favour a new programme for the schools.",
+            "Teachers across Austria had asked for it, and their neighbours were glad about it.",
+        ]
+        spelt = replaced(owner, ("favour", "favor"), ("programme", "program"), ("neighbours", "neighbors"))
+        assert compare(spelt, owner).cover == 1.0
+        comparison = compare(replaced(spelt, ("Austria", "Australia")), owner)
+        assert ("austria", "australia") in comparison.other_names
+        assert comparison.cover == 0.0
+
+    @pytest.mark.parametrize(("simplified", "traditional"), [("着眼", "著眼"), ("卫生", "衞生"), ("凭借", "憑藉")])
+    def test_traditional_characters_of_taiwan_and_hong_kong_are_none(self, simplified: str, traditional: str) -> None:
+        owner = [
+            f"各地的专家认为{simplified}是重要的工作，大家都应当支持。",
+            f"他们再次强调{simplified}需要各方面的长期努力。",
+        ]
+        page = replaced(owner, (simplified, traditional))
+        assert compare(page, owner) == Comparison(1.0, compare(page, owner).near)
+
     def test_capitals_of_a_headline_tell_nothing(self) -> None:
         head = ["Riverton Council Says Yes To New School Budget After A Very Long And Heated Debate On Monday"]
         assert not compare(replaced(head, ("Heated", "Bitter")), head).other_names
