@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
+from lxml import html as lxml_html
 from parsel import Selector
 
 from dedup_middleware.extraction import extract_paragraphs, paragraphs_of, parse
 from dedup_middleware.extraction.blocks import measure, read_page
+from dedup_middleware.extraction.plain import plain_elements
 from dedup_middleware.extraction.words import count_marks, has_mark, names_furniture
 
 if TYPE_CHECKING:
@@ -257,6 +260,70 @@ def test_work_is_linear(shape: str) -> None:
 def test_a_hundred_thousand_elements() -> None:
     html = f"<div>{'<p>Yes, <b>so</b> it was, and so it is told here.</p>' * 50_000}</div>"
     assert len(extract_paragraphs(html)) == 50_000
+
+
+# 10 MB each, or 100 000 levels of which the parser keeps 2048 or fewer.
+HUGE = {
+    "paragraphs": f"<div>{in_tags(ENGLISH[:1] * 85_000, 'p')}</div>",
+    "one paragraph": f"<p>{(ENGLISH[0] + ' ') * 90_000}</p>",
+    "menu": f"<ul>{'<li><a href=/x>Section</a></li>' * 330_000}</ul>",
+    "hidden": f"<select>{'<option>A country or another' * 330_000}</select>",
+    "deep": f"{'<div>' * 100_000}{ENGLISH[0]}{'</div>' * 100_000}",
+    "deep with text at each level": f"<div class='a'>{ENGLISH[0]}" * 100_000,
+    "deep lists of links": "<ul><li><a href=/x>" * 100_000,
+    "deep and inline": "<b>bold, " * 100_000,
+}
+
+
+@pytest.mark.parametrize("shape", HUGE)
+def test_huge_pages_take_no_more_than_a_few_seconds(shape: str) -> None:
+    root = Selector(text=HUGE[shape], type="html").root
+    begin = time.process_time()
+    paragraphs_of(root)
+    # Most take a fiftieth of that; what is quadratic takes minutes.
+    assert time.process_time() - begin < 10
+
+
+def fail_meanwhile(root: etree._Element) -> None:
+    with plain_elements(root):
+        assert type(root.find(".//p")) is etree._Element
+        raise ZeroDivisionError
+
+
+def test_elements_are_plain_only_while_a_page_is_read() -> None:
+    root = Selector(text=page(f"<form>{in_tags(ENGLISH, 'p')}</form>"), type="html").root
+    held = root.find(".//h1")
+    with pytest.raises(ZeroDivisionError):
+        fail_meanwhile(root)
+    assert type(root.find(".//p")) is lxml_html.HtmlElement
+    assert paragraphs_of(root) == ENGLISH
+    assert type(root.find(".//p")) is lxml_html.HtmlElement
+    assert type(root.find(".//form")) is lxml_html.FormElement
+    assert root.find(".//h1") is held
+
+
+class Paragraph(lxml_html.HtmlElement):
+    """An element class of a user's own."""
+
+
+class OwnLookup(lxml_html.HtmlElementClassLookup):
+    def lookup(self, node_type: str, document: object, namespace: str | None, name: str) -> type[etree.ElementBase]:
+        return Paragraph if node_type == "element" else super().lookup(node_type, document, namespace, name)
+
+
+class OwnParser(lxml_html.HTMLParser):
+    pass
+
+
+@pytest.mark.parametrize("parser_class", [etree.HTMLParser, lxml_html.HTMLParser, OwnParser])
+def test_a_lookup_of_ones_own_stays(parser_class: type[etree.HTMLParser]) -> None:
+    parser = parser_class()
+    parser.set_element_class_lookup(OwnLookup())
+    root = etree.fromstring(page(in_tags(ENGLISH, "p")), parser)
+    with plain_elements(root):
+        assert type(root.find(".//p")) is Paragraph
+    assert paragraphs_of(root) == ENGLISH
+    assert type(root.find(".//p")) is Paragraph
 
 
 def test_element_indices_are_in_document_order() -> None:

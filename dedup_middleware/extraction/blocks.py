@@ -2,6 +2,10 @@
 
 Law of this file: it reads the tree once, front to back, and decides nothing. No recursion: libxml2 lets pages nest 2048
 deep. No climbing from a block to its ancestors: that is quadratic on deep pages.
+
+More than half of its time is spent in lxml, on elements, names and texts. Measured, and not worth their lines: XPath
+for the texts, or for lists of nothing but links; ``iterwalk``, a generator, or an iterator for each element's children;
+a look at long texts first, to read only the subtree that holds nine tenths of them.
 """
 
 from __future__ import annotations
