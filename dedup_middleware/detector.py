@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MIN_LIVE_WEIGHT = 150
 #: From this share on a stored page is a candidate for the second opinion.
 CANDIDATE_SHARE = 0.15
+# With a smaller share of the page's number of clauses an owner has too little text to say it, however nearly.
+_FEWEST_CLAUSES = 0.5
 #: From this share on a page is related to another: worth a record, never a drop.
 RELATED_THRESHOLD = 0.5
 #: Candidates looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
@@ -118,7 +120,7 @@ class Detector:
     def _compare(self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float) -> Comparison | None:
         """Return the second opinion, or ``None`` where it could not change the verdict, or would take too long."""
         owner, score = exact.owner, exact.score
-        could_cover = page.fingerprint.weight >= LITTLE_TEXT_WEIGHT and len(owner.hashes) >= 0.5 * len(live)
+        could_cover = page.fingerprint.weight >= LITTLE_TEXT_WEIGHT and len(owner.hashes) >= _FEWEST_CLAUSES * len(live)
         if score == 1 or (score < threshold and not could_cover) or sum(map(len, page.paragraphs)) > MOST_CHARACTERS:
             return None
         text = self.index.text(owner.number)

@@ -102,7 +102,7 @@ class Page:
         """
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
         skeletons = {h: s for h, s in self.fingerprint.skeletons.items() if h in hashes}
-        # Its paragraphs may say more than these clauses, so none of them may lead to it.
+        # They are those of the whole page, which says more than it owns: none of them may lead to it.
         said = replace(self.fingerprint, weights=weights, skeletons=skeletons, simhashes=frozenset())
         return replace(self, fingerprint=said, paragraphs=tuple(texts))
 
