@@ -91,7 +91,8 @@ def decode_postings(value: bytes) -> tuple[int, ...]:
     """Return the page numbers of a posting list."""
     if len(value) % _NUMBER_BYTES:
         raise StoreCorruptError(f"a posting list in the store is {len(value)} bytes long; {_REMEDY}")
-    return tuple(decode_number(value[i : i + _NUMBER_BYTES]) for i in range(0, len(value), _NUMBER_BYTES))
+    from_bytes = int.from_bytes
+    return tuple([from_bytes(value[i : i + _NUMBER_BYTES], "big") for i in range(0, len(value), _NUMBER_BYTES)])
 
 
 def encode_page(page: StoredPage) -> bytes:

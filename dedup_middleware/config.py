@@ -47,6 +47,7 @@ DEFAULTS: Mapping[str, Any] = {
     "DEDUP_MAX_BYTES": 10_000_000,
     "DEDUP_TEXT_LIMIT": 20_000,
     "DEDUP_WAIT": 2.0,
+    "DEDUP_GC_FREEZE": True,
 }
 META_KEYS = frozenset({"action", "threshold"})
 #: Below one half, two pages that share nothing with each other could both be "the" owner.
@@ -73,6 +74,7 @@ class Config:
     max_bytes: int
     text_limit: int
     wait: float
+    gc_freeze: bool
     jobdir: Path | None
 
     @classmethod
@@ -100,6 +102,7 @@ class Config:
             max_bytes=read.whole("DEDUP_MAX_BYTES", lowest=1),
             text_limit=read.whole("DEDUP_TEXT_LIMIT", lowest=0),
             wait=read.seconds("DEDUP_WAIT"),
+            gc_freeze=read.boolean("DEDUP_GC_FREEZE"),
             jobdir=Path(jobdir) if (jobdir := settings.get("JOBDIR")) else None,
         )
         scheme, _ = parse_uri(config.store)

@@ -13,6 +13,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot
 from scrapy.http import Response
 
+from dedup_middleware.collector import StartFreeze
 from dedup_middleware.config import Config, is_enabled, unknown_settings
 from dedup_middleware.crawl import Crawl
 from dedup_middleware.detector import Detector
@@ -60,6 +61,7 @@ class DedupExtension:
         self._config: Config | None = None
         self._store: OpenStore | None = None
         self._error: DedupError | None = None
+        self._freeze = StartFreeze()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -120,6 +122,8 @@ class DedupExtension:
             on_failure=self._failed,
         )
         self._announce(spider, config, store)
+        if config.gc_freeze:
+            self._freeze.begin()
 
     def _announce(self, spider: Spider, config: Config, store: OpenStore) -> None:
         extra = {"spider": spider}
@@ -215,6 +219,7 @@ class DedupExtension:
     def spider_closed(self, spider: Spider) -> None:
         if self.crawl is None:
             return
+        self._freeze.end()
         self.crawl.close()
         self.cases.clear()
         self.item_sources.clear()

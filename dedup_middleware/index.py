@@ -98,10 +98,14 @@ class Index:
         mine = self._numbers_of(page, own)
         host = codec.host_mark(page.url)
         live = {}
+        pending = self._claims.postings
         for clause_hash, value in zip(hashes, self.store.get_many([codec.clause_key(h) for h in hashes]), strict=True):
             holders = codec.decode_postings(value) if value else ()
-            if clause_hash in self._claims.postings:
-                holders += tuple(self._claims.postings[clause_hash])
+            if clause_hash in pending:
+                holders += tuple(pending[clause_hash])
+            elif not holders:
+                live[clause_hash] = holders
+                continue
             if mine:
                 holders = tuple(n for n in holders if n not in mine)
             on_host = [*map(codec.host_of, holders)].count(host) if len(holders) > COMMON_ON_HOST else 0
@@ -197,14 +201,19 @@ class Index:
         """Return the puts and deletes by which page *number* takes the place of *mine* in the posting lists."""
         puts: list[tuple[bytes, bytes]] = []
         deletes: list[bytes] = []
+        alone = codec.encode_postings((number,))
         hashes = list(held_before | holds_now)
         keys = [codec.clause_key(h) for h in hashes]
         for clause_hash, key, value in zip(hashes, keys, self.store.get_many(keys), strict=True):
-            holders = codec.decode_postings(value) if value else ()
-            kept = frozenset(holders) - mine
+            if value is None:
+                if clause_hash in holds_now:
+                    puts.append((key, alone))
+                continue
+            holders = frozenset(codec.decode_postings(value))
+            kept = holders - mine
             if clause_hash in holds_now and len(kept) < self._most_holders:
                 kept |= {number}
-            if kept == frozenset(holders):
+            if kept == holders:
                 continue
             if kept:
                 puts.append((key, codec.encode_postings(tuple(sorted(kept)))))

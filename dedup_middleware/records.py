@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -60,8 +60,8 @@ class Record:
         return json.dumps(self.as_dict())
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields as plain values."""
-        return asdict(self)
+        """Return the fields as plain values. `dataclasses.asdict` copies them, and takes ten times as long."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
 
 class RecordLog:

@@ -5,6 +5,7 @@ Usage: python stranger.py ORDER.json     (see `crawling.py`, which writes the or
 
 from __future__ import annotations
 
+import gc
 import json
 import pathlib
 import resource
@@ -65,6 +66,7 @@ process.start()
 usage = {
     "process/cpu_s": time.process_time() - cpu,
     "process/wall_s": time.monotonic() - started,
+    "process/frozen": gc.get_freeze_count(),
     "process/peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
 }
 for crawler in crawlers:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import logging
 import pathlib
 import time
@@ -37,6 +38,21 @@ class Articles(scrapy.Spider):
     def parse(self, response):
         yield {"url": response.url, "title": response.css("title::text").get()}
         yield from response.follow_all(css="a.next")
+
+
+class AllText(Articles):
+    """An item of what a spider of articles asks a page for: two more walks over it than its title takes."""
+
+    def parse(self, response):
+        text = "".join(response.xpath("//body//text()").getall())
+        yield {"url": response.url, "title": response.css("title::text").get(), "characters": len(text)}
+
+
+class Freezer(Articles):
+    """Items that say how much is out of the garbage collector's sight."""
+
+    def parse(self, response):
+        yield {"url": response.url, "frozen": gc.get_freeze_count()}
 
 
 class OneByOne(Articles):

@@ -98,7 +98,7 @@ class TestClauses:
         [
             ("Wind: 40 km/h.", [("wind40kmh", 0)]),
             ("Wind：40 km/h.", [("wind40kmh", 0)]),
-            ("Wind: 4.5 m/s.", [("wind4\ue0005ms", 0)]),
+            ("Wind: 4.5 m/s.", [("wind4\x005ms", 0)]),
             ("Rain 12 mm, hail.", [("rain12mm", 0)]),
             ("Temperature: 23 degrees.", [("temperature23degrees", 20)]),
             ("涨跌：12%。成交：35万手。", [("涨跌12", 0), ("成交35万手", 0)]),

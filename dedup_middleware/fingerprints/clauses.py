@@ -34,7 +34,7 @@ def fast_hash(text: str) -> bytes:
 class ClauseFingerprinter:
     """Make fingerprints under one store's key."""
 
-    scheme: ClassVar[str] = "clauses-1"
+    scheme: ClassVar[str] = "clauses-2"
     """Recorded in every store. One made under another is refused: its hashes mean nothing to this one."""
 
     def __init__(self, key: bytes) -> None:
@@ -53,8 +53,9 @@ class ClauseFingerprinter:
         """Return the fingerprint of a text; a clause said twice counts once. About 0.1 ms for a news page."""
         weights: dict[bytes, int] = {}
         skeletons: dict[bytes, bytes] = {}
+        hash_ = self.hash
         for clause, weight in clauses("\n".join(paragraphs)):
-            h = self.hash(clause)
+            h = hash_(clause)
             if h in weights:
                 continue
             weights[h] = weight

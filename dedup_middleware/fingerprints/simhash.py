@@ -34,9 +34,10 @@ from typing import TYPE_CHECKING, Any
 
 from xxhash import xxh3_128_intdigest
 
+from dedup_middleware.characters import NOISE
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.clauses import ClauseFingerprinter
-from dedup_middleware.text import DENSE_WEIGHT, NOISE, folded, sentences, weight
+from dedup_middleware.text import DENSE_WEIGHT, folded, sentences, weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

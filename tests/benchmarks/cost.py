@@ -1,7 +1,8 @@
 """What the plugin costs a crawl: CPU, wall time, memory and disk, against the same crawl without it.
 
-Usage: python tests/benchmarks/cost.py [--pages 600] [--rounds 5]
-Every third page is a repost. The two crawls take turns, so that a machine's moods hit both; the medians are printed.
+Usage: python tests/benchmarks/cost.py [CORPUS] [--pages 600] [--rounds 5]
+The pages are those of CORPUS (see `corpus.py`), or made up: every third one is a repost. The crawls take turns, so that
+a machine's moods hit all; the medians are printed. ``own_*`` is with DEDUP_GC_FREEZE off: the plugin's work alone.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from corpus import CRAWL_FIELDS, read_corpus
 from crawling import Outcome, order, run_order
 from local_site import Site
 from prose import article, blog, story, zh_story
@@ -30,10 +32,11 @@ def page(number: int) -> str:
     return article(f"Story {number}", tell(number)).replace("<main>", FILLER + "<main>")
 
 
-def crawl(folder: Path, urls: str, *, plugin: bool) -> Outcome:
+def crawl(folder: Path, urls: str, *, plugin: bool, freeze: bool = True) -> Outcome:
     """Run one crawl; ``stats`` has the figures of the process."""
-    settings = {"LOG_LEVEL": "WARNING"}
-    outcome = run_order(folder, order(folder, "strangers.Articles", urls=urls, plugin=plugin, settings=settings))
+    settings = {"LOG_LEVEL": "WARNING", "DEDUP_GC_FREEZE": freeze}
+    command = order(folder, "strangers.AllText", urls=urls, plugin=plugin, settings=settings)
+    outcome = run_order(folder, command, timeout=600)
     if outcome.exit_status:
         sys.exit(outcome.stderr)
     return outcome
@@ -42,29 +45,39 @@ def crawl(folder: Path, urls: str, *, plugin: bool) -> Outcome:
 def main() -> None:
     """Print one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path, nargs="?")
     parser.add_argument("--pages", type=int, default=600)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
+    if options.corpus is None:
+        pages = [page(number) for number in range(options.pages)]
+    else:
+        pages = [p.html for p in read_corpus(options.corpus, CRAWL_FIELDS)]
     site = Site(hosts=1)
-    urls = ",".join(site.add(f"/{number}", page(number)) for number in range(options.pages))
-    cpu, wall, memory, disk, dropped = [], [], [], [], []
+    urls = ",".join(site.add(f"/{number}", html) for number, html in enumerate(pages))
+    cpu, wall, own_cpu, own_wall, memory, disk, dropped = [], [], [], [], [], [], []
     with tempfile.TemporaryDirectory() as scratch:
         for turn in range(options.rounds):
             without = crawl(Path(scratch) / f"off{turn}", urls, plugin=False).stats
             outcome = crawl(Path(scratch) / f"on{turn}", urls, plugin=True)
             cpu.append(outcome.stats["process/cpu_s"] / without["process/cpu_s"])
             wall.append(outcome.stats["process/wall_s"] / without["process/wall_s"])
+            own = crawl(Path(scratch) / f"own{turn}", urls, plugin=True, freeze=False).stats
+            own_cpu.append(own["process/cpu_s"] / without["process/cpu_s"])
+            own_wall.append(own["process/wall_s"] / without["process/wall_s"])
             memory.append(outcome.stats["process/peak_mb"] - without["process/peak_mb"])
             dropped.append(outcome.stats["dedup/items/dropped"])
             disk.append(sum(f.stat().st_size for f in (outcome.folder / "store").rglob("*") if f.is_file()))
     site.close()
     figures = {
-        "pages": options.pages,
+        "pages": len(pages),
         "dropped": statistics.median(dropped),
         "cpu_ratio": round(statistics.median(cpu), 3),
         "wall_ratio": round(statistics.median(wall), 3),
+        "own_cpu_ratio": round(statistics.median(own_cpu), 3),
+        "own_wall_ratio": round(statistics.median(own_wall), 3),
         "extra_memory_mb": round(statistics.median(memory), 1),
-        "store_bytes_a_page": round(statistics.median(disk) / options.pages),
+        "store_bytes_a_page": round(statistics.median(disk) / len(pages)),
     }
     print(json.dumps(figures))
 

@@ -196,7 +196,7 @@ VARIANTS = {
     "the product": Variant(),
     "true text instead of the extracted": Variant(text="true"),
     "whole body instead of the extracted text": Variant(text="body"),
-    "no Traditional to Simplified": Variant(patched=[patch.multiple(text, _TO_SIMPLIFIED={})]),
+    "no Traditional to Simplified": Variant(patched=[patch.object(text, "simplified", str)]),
     "no number veto": Variant(patched=[NO_VETO]),
     "no light labelled numbers": Variant(patched=[patch.multiple(text, _is_fact=never)]),
     "no residue rule": Variant(patched=[NO_RESIDUE]),
