@@ -6,9 +6,12 @@ Law of this file: it holds what is known so far; what happens next is `crawl`'s 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from dedup_middleware.model import Action, Page, Verdict, VerdictKind
+from dedup_middleware.records import EVIDENCE_CHARACTERS, Record
+from dedup_middleware.text import one_line
 
 if TYPE_CHECKING:
     from dedup_middleware.claims import Claim
@@ -35,6 +38,12 @@ class Case:
     """Whether the spider's output for it has begun to flow."""
     finished: bool = False
     """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
+    request: bytes | None = None
+    """The request, packed, of a page that may be dropped; ``None`` where it cannot be packed."""
+    left: bytes = b""
+    """The identity under which an unclean end left the page in the journal, if it did."""
+    written_down: bool = False
+    """Whether the store knows that it repeats its owner."""
     repeated: list[str] | None = None
     """The first repeated sentences, once they have been asked for."""
     items_dropped: int = 0
@@ -58,3 +67,22 @@ class Case:
         if self.action is Action.DRY_RUN and not self.items_would_drop:
             return "delivered"
         return _OUTCOMES[self.action]
+
+    def record(self, *, spider: str, run: str, evidence: list[str]) -> Record:
+        """Return what the log says of it."""
+        match = self.verdict.match
+        return Record(
+            time=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+            spider=spider,
+            run=run,
+            url=self.url,
+            verdict=self.verdict.kind.value,
+            outcome=self.outcome,
+            owner_url=match.owner.url if match else None,
+            owner_run=match.owner.run if match else None,
+            score=round(match.score, 4) if match else None,
+            reason=self.verdict.reason,
+            evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in evidence],
+            items_dropped=self.items_dropped,
+            items_delivered=self.items_delivered,
+        )

@@ -4,6 +4,7 @@ Law of this file: it knows neither Scrapy nor time. Whoever waits for a claim br
 
     pending   -> confirmed   the callback has finished, it gave at least one item, and every item left the pipelines
     pending   -> void        the callback raised, it gave no item, or an item was dropped or failed on the way
+    confirmed -> sealed      see `sealing`
 
 Pending claims live in memory only, so that a crash voids them; confirming one is one atomic batch in the store.
 """
@@ -92,10 +93,19 @@ class Claims:
     """The open claims of one crawl."""
 
     def __init__(
-        self, index: Index, on_settled: Callable[[Claim], None], on_failure: Callable[[DedupError], None]
+        self,
+        index: Index,
+        on_settled: Callable[[Claim], None],
+        on_failure: Callable[[DedupError], None],
+        *,
+        sealed: bool = False,
     ) -> None:
-        """Keep the claims of *index*; *on_settled* hears of each one that ends, *on_failure* of a store that failed."""
+        """Keep the claims of *index*; *on_settled* hears of each one that ends, *on_failure* of a store that failed.
+
+        With *sealed*, confirming a claim seals its owner: no feed has its items in a buffer.
+        """
         self._index = index
+        self._sealed = sealed
         self._on_settled = on_settled
         # An exception would reach whoever ended the claim: in Scrapy a signal handler, which only logs it.
         self._on_failure = on_failure
@@ -125,7 +135,7 @@ class Claims:
             if claim.stored.pending:
                 self._index.release(number)
             if state is ClaimState.CONFIRMED:
-                self._index.keep(claim.page)
+                claim.stored = self._index.keep(claim.page, sealed=self._sealed)
         except DedupError as error:
             claim.state = ClaimState.VOID
             self._on_failure(error)

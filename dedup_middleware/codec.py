@@ -7,6 +7,8 @@ Law of this file: pure functions over bytes; whoever changes a format raises ``l
     p<page number, 7>  -> the page: a JSON head, a newline, clause hashes (8 bytes each), skeleton hashes (4 each)
     t<page number, 7>  -> its text, zlib: for `explain` and the second opinion; apart, so that lookups never read it
     n                  -> the next page's place in line, as a number
+    u<page number, 7>  -> nothing: an owner whose items may not be on their medium yet
+    j<identity, 16>    -> a page dropped in favour of one: its spider's name, a NUL, its request
 
 A page number is the page's place in line, from 1 on, followed by two bytes of its host. So a posting list tells by
 itself how many of its pages are on one host, and numbers still sort by age.
@@ -34,6 +36,8 @@ _REMEDY = "restore a backup or start anew: scrapy dedup reset"
 NEXT_PLACE_KEY = b"n"
 PAGES = (b"p", b"q")
 """The range of keys that hold pages."""
+UNSEALED = (b"u", b"v")
+JOURNAL = (b"j", b"k")
 
 
 def host_mark(url: str) -> int:
@@ -70,6 +74,30 @@ def page_key(number: int) -> bytes:
 def text_key(number: int) -> bytes:
     """Return the key of a page's text."""
     return b"t" + encode_number(number)
+
+
+def unsealed_key(number: int) -> bytes:
+    """Return the key that says of an owner that it is unsealed."""
+    return b"u" + encode_number(number)
+
+
+def journal_key(identity: bytes) -> bytes:
+    """Return the key of a journalled page."""
+    return b"j" + identity
+
+
+def encode_entry(identity: bytes, spider: str, request: bytes) -> bytes:
+    """Return a journalled page as bytes."""
+    return b"\0".join((identity.hex().encode(), spider.encode("utf8", "surrogatepass"), request))
+
+
+def decode_entry(value: bytes) -> tuple[bytes, str, bytes]:
+    """Return identity, spider and request of a journalled page."""
+    try:
+        identity, spider, request = value.split(b"\0", 2)
+        return bytes.fromhex(identity.decode("ascii")), spider.decode("utf8", "surrogatepass"), request
+    except ValueError as error:
+        raise StoreCorruptError(f"a journalled page in the store cannot be read ({error}); {_REMEDY}") from error
 
 
 def encode_number(number: int) -> bytes:

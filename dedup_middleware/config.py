@@ -47,6 +47,7 @@ DEFAULTS: Mapping[str, Any] = {
     "DEDUP_MAX_BYTES": 10_000_000,
     "DEDUP_TEXT_LIMIT": 20_000,
     "DEDUP_WAIT": 2.0,
+    "DEDUP_SEAL_INTERVAL": 100,
     "DEDUP_GC_FREEZE": True,
 }
 META_KEYS = frozenset({"action", "threshold"})
@@ -74,6 +75,7 @@ class Config:
     max_bytes: int
     text_limit: int
     wait: float
+    seal_interval: int
     gc_freeze: bool
     jobdir: Path | None
 
@@ -102,6 +104,7 @@ class Config:
             max_bytes=read.whole("DEDUP_MAX_BYTES", lowest=1),
             text_limit=read.whole("DEDUP_TEXT_LIMIT", lowest=0),
             wait=read.seconds("DEDUP_WAIT"),
+            seal_interval=read.whole("DEDUP_SEAL_INTERVAL", lowest=1),
             gc_freeze=read.boolean("DEDUP_GC_FREEZE"),
             jobdir=Path(jobdir) if (jobdir := settings.get("JOBDIR")) else None,
         )

@@ -9,31 +9,32 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from contextlib import contextmanager
-from datetime import datetime, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.case import Case
-from dedup_middleware.claims import Claims
-from dedup_middleware.detector import LITTLE_TEXT_WEIGHT, MIN_LIVE_WEIGHT, RELATED_THRESHOLD, cover, has_other_numbers
-from dedup_middleware.errors import DedupError
+from dedup_middleware.claims import Claims, ClaimState
+from dedup_middleware.detector import is_repeated, is_something_else
+from dedup_middleware.errors import DedupError, StoreError
 from dedup_middleware.evidence import repeated_sentences
-from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.items import item_texts, tag_item
-from dedup_middleware.model import Action, Page, Surroundings, Verdict, VerdictKind
-from dedup_middleware.records import EVIDENCE_CHARACTERS, EVIDENCE_SENTENCES, Record
-from dedup_middleware.text import one_line
+from dedup_middleware.journal import Entry
+from dedup_middleware.model import Action, Page, Verdict, VerdictKind
+from dedup_middleware.records import EVIDENCE_SENTENCES
+from dedup_middleware.sealing import Sealing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from dedup_middleware.claims import Claim
     from dedup_middleware.detector import Detector
     from dedup_middleware.fingerprints import ClauseFingerprinter
+    from dedup_middleware.journal import Journal
     from dedup_middleware.records import RecordLog
 
-STORE_FAILED = "the store or the log failed"
+STORE_FAILED = "the store failed"
 OWNER_PENDING = "the owner's claim was still open"
+NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"
 
 
 class Crawl:
@@ -49,15 +50,25 @@ class Crawl:
         log: RecordLog | None,
         count: Callable[[str, int], None],
         on_failure: Callable[[DedupError], None],
+        flush: Callable[[], set[Hashable]] | None = None,
+        seal_interval: int = 1,
     ) -> None:
-        """Judge with *detector*; *count* takes a stat's name and an amount; *on_failure* hears of the first failure."""
+        """Judge with *detector*; *count* takes a stat's name and an amount; *on_failure* hears of the first failure.
+
+        Every *seal_interval* confirmed pages, *flush* brings what was delivered onto its media, and returns those that
+        will have it later: `sealing` then waits for them. Without it, what has left the pipelines is safe.
+        """
         self.run = run
         self.failed = False
+        """Whether something has failed: from then on nothing is dropped."""
         self.log = log
         self.fingerprint = fingerprint
         self._spider = spider
         self._detector = detector
-        self._claims = Claims(detector.index, self._claim_settled, self.fail)
+        self._claims = Claims(detector.index, self._claim_settled, self.fail, sealed=flush is None)
+        self._store_failed = False
+        self._sealing = Sealing(detector.index, seal_interval)
+        self._flush = flush
         self._count = count
         self._on_failure = on_failure
         # Drops by the number of their owner, where the owner is another crawl's so far.
@@ -68,13 +79,6 @@ class Crawl:
     def page(self, url: str, identities: tuple[bytes, ...], paragraphs: list[str], source: bytes = b"") -> Page:
         """Return the page, or the item of the request *source*, that has this text."""
         return Page(url, identities, self.fingerprint(paragraphs), tuple(paragraphs), self.run, source)
-
-    @staticmethod
-    def with_surroundings(page: Page, title: str, numbers: Callable[[], Collection[str]]) -> Page:
-        """Return *page* with what stands around its text; *numbers* is asked for only where the text is little."""
-        has_little = page.fingerprint.weight < LITTLE_TEXT_WEIGHT
-        hashes = frozenset(map(fast_hash, numbers())) if has_little else None
-        return dataclasses.replace(page, around=Surroundings(fast_hash(one_line(title)), hashes))
 
     def examine(self, page: Page, action: Action, threshold: float) -> Case:
         """Return the case of *page* with its provisional verdict. Claims nothing yet."""
@@ -115,25 +119,18 @@ class Crawl:
 
     def item_is_duplicate(self, case: Case, item: Any) -> bool:
         """Tell whether one *item* of a duplicate page, by its own text, repeats the owner too."""
-        if case.verdict.match is None:
-            return False
-        owner = case.verdict.match.owner
-        fingerprint = self.fingerprint(item_texts(item))
-        is_covered = cover(fingerprint.weights, owner.hashes) >= case.threshold
-        return is_covered and not has_other_numbers(fingerprint, owner)
+        match = case.verdict.match
+        return match is not None and is_repeated(self.fingerprint(item_texts(item)), match.owner, case.threshold)
 
     def item_says_something_else(self, case: Case, item: Any) -> bool:
         """Tell whether the one *item* of a duplicate page is mainly about what the owner does not say.
 
         Such an item was gathered on other pages too, and handed on in the request.
         """
-        if case.verdict.match is None:
-            return False
         # Markup is no text: its clauses begin with tags.
-        fingerprint = self.fingerprint(t for t in item_texts(item) if not t.lstrip().startswith("<"))
-        # What the page says nearly as the owner does is in the match, and not in the owner.
-        said = case.verdict.match.shared | case.verdict.match.owner.hashes
-        return fingerprint.weight >= MIN_LIVE_WEIGHT and cover(fingerprint.weights, said) < RELATED_THRESHOLD
+        texts = (text for text in item_texts(item) if not text.lstrip().startswith("<"))
+        match = case.verdict.match
+        return match is not None and is_something_else(self.fingerprint(texts), match)
 
     def narrow(self, case: Case, texts: list[str]) -> None:
         """Let a page of several items own only what these say: a list of teasers delivers no story."""
@@ -186,17 +183,61 @@ class Crawl:
         self._count(f"verdict/{kind.value}", 1)
         if kind is VerdictKind.UNJUDGED:
             self._count(f"unjudged/{case.verdict.reason.replace(' ', '_')}", 1)
-        with self._guarded():
-            if case.is_duplicate and case.page and case.verdict.match and case.items_dropped + case.items_delivered:
-                self._detector.index.remember_duplicate(case.page, case.verdict.match)
+        if case.is_duplicate and case.items_dropped + case.items_delivered:
+            self._write_down(case, None)
+        if case.left and not case.items_dropped:
+            self._sealing.visited(case.left)
+            self._seal_if_due()
         if kind is not VerdictKind.NEW and self.log is not None:
             with self._guarded():
-                self.log.append(self._record(case))
+                self.log.append(case.record(spider=self._spider, run=self.run, evidence=self.evidence(case)))
+
+    # --- safety
+
+    def may_drop(self, case: Case) -> bool:
+        """Write down that the page is dropped, before it is; tell whether it may be.
+
+        Where the owner's items are not safe yet, the page must be there to be requested again after a crash.
+        """
+        if not case.written_down and case.verdict.match is not None and case.page is not None:
+            if case.request is not None:
+                self._write_down(case, Entry(case.page.identities[0], self._spider, case.request))
+            elif case.verdict.match.owner.number not in self.journal.owners:
+                self._write_down(case, None)
+            else:
+                case.verdict = dataclasses.replace(case.verdict, kind=VerdictKind.RELATED, reason=NOT_JOURNALLED)
+        return case.written_down and not self.failed
+
+    @property
+    def journal(self) -> Journal:
+        """The pages that are dropped and not yet safe, and those that an unclean end left."""
+        return self._detector.index.journal
+
+    def stored(self, medium: Hashable) -> None:
+        """Note that *medium*, which `flush` returned, has got what was delivered."""
+        if not self.failed:
+            with self._guarded():
+                self._sealing.stored(medium)
+
+    def _seal_if_due(self) -> None:
+        if self._sealing.is_due and not self.failed:
+            with self._guarded():
+                self._sealing.begin_round(set() if self._flush is None else self._flush())
+
+    def _write_down(self, case: Case, entry: Entry | None) -> None:
+        if not case.written_down and case.page is not None and case.verdict.match is not None:
+            with self._guarded():
+                self._detector.index.remember_duplicate(case.page, case.verdict.match, entry)
+                case.written_down = True
 
     def close(self) -> None:
-        """Void what is still claimed, count what only earlier crawls have delivered, and close the log."""
+        """Seal what has been delivered, or void it after a failure; count drops for earlier crawls; close the log."""
         with self._guarded():
             self._claims.void_all()
+            if not self.failed:
+                self._sealing.begin_round(set())
+            elif not self._store_failed:
+                self._sealing.give_up()
             for number, drops in self._drops_for_earlier.items():
                 owner = self._detector.index.page(number)
                 # An owner that this crawl has delivered too, after the drop, bears this crawl's name by now.
@@ -209,13 +250,15 @@ class Crawl:
     # --- inside
 
     def _judge_if_stale(self, case: Case) -> None:
-        if case.page is not None and (self.failed or self._detector.index.changed_since(case.version, case.page)):
+        if case.page is not None and (
+            self._store_failed or self._detector.index.changed_since(case.version, case.page)
+        ):
             self._judge(case)
 
     def _judge(self, case: Case) -> None:
         if case.page is None:
             return
-        if not self.failed:
+        if not self._store_failed:
             with self._guarded():
                 case.version = self._detector.index.version
                 case.repeated = None
@@ -232,6 +275,9 @@ class Crawl:
 
     def _claim_settled(self, claim: Claim) -> None:
         self._count(f"claims/{claim.state.value}", 1)
+        if claim.state is ClaimState.CONFIRMED:
+            self._sealing.confirmed(claim.stored.number)
+            self._seal_if_due()
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -243,6 +289,7 @@ class Crawl:
 
     def fail(self, error: DedupError) -> None:
         """Stop dropping: from now on every page is delivered."""
+        self._store_failed = self._store_failed or isinstance(error, StoreError)
         if self.failed:
             return
         self.failed = True
@@ -250,21 +297,3 @@ class Crawl:
         self._on_failure(error)
         with self._guarded():
             self._claims.void_all()
-
-    def _record(self, case: Case) -> Record:
-        match = case.verdict.match
-        return Record(
-            time=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
-            spider=self._spider,
-            run=self.run,
-            url=case.url,
-            verdict=case.verdict.kind.value,
-            outcome=case.outcome,
-            owner_url=match.owner.url if match else None,
-            owner_run=match.owner.run if match else None,
-            score=round(match.score, 4) if match else None,
-            reason=case.verdict.reason,
-            evidence=[one_line(s, EVIDENCE_CHARACTERS) for s in self.evidence(case)],
-            items_dropped=case.items_dropped,
-            items_delivered=case.items_delivered,
-        )

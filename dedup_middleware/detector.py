@@ -5,16 +5,18 @@ Law of this file: it decides and never acts. What each rule earns on labelled pa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dedup_middleware.comparison import MOST_CHARACTERS, compare
-from dedup_middleware.model import Match, Scope, Verdict, VerdictKind
+from dedup_middleware.fingerprints import fast_hash
+from dedup_middleware.model import Match, Scope, Surroundings, Verdict, VerdictKind
+from dedup_middleware.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.comparison import Comparison
@@ -161,6 +163,25 @@ def has_other_numbers(fingerprint: Fingerprint, owner: StoredPage) -> bool:
         skeleton in owner.skeletons and clause_hash not in owner.hashes
         for clause_hash, skeleton in fingerprint.skeletons.items()
     )
+
+
+def is_repeated(fingerprint: Fingerprint, owner: StoredPage, threshold: float) -> bool:
+    """Tell whether *owner* says what one item of a duplicate page says."""
+    return cover(fingerprint.weights, owner.hashes) >= threshold and not has_other_numbers(fingerprint, owner)
+
+
+def is_something_else(fingerprint: Fingerprint, match: Match) -> bool:
+    """Tell whether the one item of a page that repeats *match* is mainly about what the owner does not say."""
+    # What the page says nearly as the owner does is in the match, and not in the owner.
+    said = match.shared | match.owner.hashes
+    return fingerprint.weight >= MIN_LIVE_WEIGHT and cover(fingerprint.weights, said) < RELATED_THRESHOLD
+
+
+def with_surroundings(page: Page, title: str, numbers: Callable[[], Collection[str]]) -> Page:
+    """Return *page* with what :func:`is_residue` asks; *numbers* is asked for only where the text is little."""
+    has_little = page.fingerprint.weight < LITTLE_TEXT_WEIGHT
+    hashes = frozenset(map(fast_hash, numbers())) if has_little else None
+    return replace(page, around=Surroundings(fast_hash(one_line(title)), hashes))
 
 
 def is_residue(page: Page, owner: StoredPage) -> bool:

@@ -9,6 +9,7 @@ from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from dedup_middleware.config import PageOptions
+from dedup_middleware.detector import with_surroundings
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extension import extension_of
 from dedup_middleware.extraction import paragraphs_of
@@ -57,6 +58,8 @@ class DedupDownloaderMiddleware:
         if crawl is None or request.callback is NO_CALLBACK or not 200 <= response.status < 300:  # noqa: PLR2004
             return response
         case = self._examine(crawl, request, response)
+        if (left := crawl.journal.left) and (own := self._own_identity(request)) in left:
+            case.left = own
         self._extension.cases[response] = case
         match = case.verdict.match
         if match is not None and case.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
@@ -85,7 +88,7 @@ class DedupDownloaderMiddleware:
             try:
                 root = response.selector.root
                 page = crawl.page(response.url, self._identities(request, response), paragraphs_of(root))
-                page = crawl.with_surroundings(page, title_of(root), lambda: numbers_of(root))
+                page = with_surroundings(page, title_of(root), lambda: numbers_of(root))
                 return crawl.examine(page, options.action, options.threshold)
             except Exception:  # whatever a page does to a parser, it is delivered and the crawl goes on
                 logger.exception("dedup: %s cannot be judged", response, extra={"spider": self._crawler.spider})
@@ -94,5 +97,8 @@ class DedupDownloaderMiddleware:
 
     def _identities(self, request: Request, response: Response) -> tuple[bytes, ...]:
         """Return what makes this page itself: its request, and for GET its final URL (one URL answers many POSTs)."""
-        own = request_identity(self._crawler.request_fingerprinter.fingerprint(request))
+        own = self._own_identity(request)
         return (own, url_identity(response.url)) if request.method == "GET" else (own,)
+
+    def _own_identity(self, request: Request) -> bytes:
+        return request_identity(self._crawler.request_fingerprinter.fingerprint(request))

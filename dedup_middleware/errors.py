@@ -31,5 +31,9 @@ class StoreVersionError(StoreError):
     """The store was written by a newer schema or with another fingerprint scheme."""
 
 
+class FeedError(DedupError):
+    """What the pipelines let through has not reached its medium."""
+
+
 class RecordsError(DedupError):
     """The log of records cannot be read or written."""

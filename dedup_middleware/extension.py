@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
-from scrapy.extensions.feedexport import FeedExporter, FeedSlot
+from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import Response
 
+from dedup_middleware import messages
 from dedup_middleware.collector import StartFreeze
 from dedup_middleware.config import Config, is_enabled, unknown_settings
 from dedup_middleware.crawl import Crawl
 from dedup_middleware.detector import Detector
-from dedup_middleware.errors import DedupError
+from dedup_middleware.errors import DedupError, FeedError
+from dedup_middleware.feeds import Feeds
 from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.index import index_of
 from dedup_middleware.records import RecordLog
+from dedup_middleware.requests import unpack
+from dedup_middleware.runs import run_id
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Hashable
 
-    from scrapy import Spider
+    from scrapy import Request, Spider
     from scrapy.crawler import Crawler
+    from scrapy.extensions.feedexport import FeedSlot
     from typing_extensions import Self
 
     from dedup_middleware.case import Case
@@ -55,9 +59,9 @@ class DedupExtension:
         self.crawler = crawler
         self.crawl: Crawl | None = None
         self.cases: WeakKeyDictionary[Response, Case] = WeakKeyDictionary()
-        self.item_sources: dict[int, tuple[Any, Case, bytes]] = {}
+        self.item_sources: dict[int, tuple[Any, Case, bytes, Request]] = {}
         """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its request."""
-        self._fed: WeakKeyDictionary[FeedSlot, int] = WeakKeyDictionary()
+        self._feeds = Feeds(crawler)
         self._config: Config | None = None
         self._store: OpenStore | None = None
         self._error: DedupError | None = None
@@ -71,7 +75,10 @@ class DedupExtension:
         crawler.signals.connect(extension.item_scraped, signals.item_scraped)
         crawler.signals.connect(extension.item_failed, signals.item_dropped)
         crawler.signals.connect(extension.item_failed, signals.item_error)
+        crawler.signals.connect(extension.feed_slot_closed, signals.feed_slot_closed)
         crawler.signals.connect(extension.spider_closed, signals.spider_closed)
+        crawler.signals.connect(extension.feeds_closed, signals.feed_exporter_closed)
+        crawler.signals.connect(extension.engine_stopped, signals.engine_stopped)
         return extension
 
     @property
@@ -79,6 +86,12 @@ class DedupExtension:
         """The checked settings; only once the spider is open."""
         assert self._config is not None
         return self._config
+
+    @property
+    def spider(self) -> Spider:
+        """The spider; only while it is open."""
+        assert self.crawler.spider is not None
+        return self.crawler.spider
 
     def count(self, name: str, amount: int = 1) -> None:
         """Add to a ``dedup/*`` stat."""
@@ -114,37 +127,24 @@ class DedupExtension:
         )
         self.crawl = Crawl(
             spider=spider.name,
-            run=_run_id(config.jobdir),
+            run=run_id(config.jobdir),
             detector=Detector(index, fingerprint.hash, config.threshold, config.scope),
             fingerprint=fingerprint,
             log=log,
             count=self.count,
             on_failure=self._failed,
+            flush=self._flush if self._feeds.exist else None,
+            seal_interval=config.seal_interval,
         )
-        self._announce(spider, config, store)
+        self._announce(config, store)
         if config.gc_freeze:
             self._freeze.begin()
 
-    def _announce(self, spider: Spider, config: Config, store: OpenStore) -> None:
-        extra = {"spider": spider}
-        if config.store_is_default and not config.store.startswith("leveldb:"):
-            logger.info("dedup: plyvel cannot be had here, so the store is SQLite", extra=extra)
-        logger.info(
-            "dedup: action %s, store %s (%s)",
-            config.action.value,
-            config.store,
-            "new" if store.created else "kept from earlier crawls",
-            extra=extra,
-        )
+    def _announce(self, config: Config, store: OpenStore) -> None:
         feeds = self.crawler.settings.getdict("FEEDS")
         overwritten = [str(uri) for uri, options in feeds.items() if options.get("overwrite")]
-        if overwritten and not store.created and config.scope.value == "store" and config.action.value == "drop":
-            logger.info(
-                "dedup: %s will be overwritten, but the store is kept: stories that earlier crawls delivered under "
-                "other URLs will not be in it; DEDUP_SCOPE=crawl or `scrapy dedup reset` changes that",
-                ", ".join(overwritten),
-                extra=extra,
-            )
+        for line in messages.at_start(config, store, overwritten):
+            logger.info("dedup: %s", line, extra={"spider": self.spider})
 
     async def engine_started(self) -> None:
         """End a crawl that cannot start before its first request, with exit status 1 and no traceback.
@@ -153,6 +153,7 @@ class DedupExtension:
         one raised earlier ends it with a traceback. An engine without a spider is what Scrapy calls a failed bootstrap.
         """
         if self._error is None:
+            self._request_again()
             return
         crawler = self.crawler
         logger.error("dedup: %s", self._error, extra={"spider": crawler.spider})
@@ -166,13 +167,33 @@ class DedupExtension:
         await crawler.engine.stop_async()
         crawler.spider = None
 
+    def _request_again(self) -> None:
+        """Request the pages that were dropped in favour of what a crash may have lost."""
+        if self.crawl is None:
+            return
+        for entry in self.crawl.journal.hand_out(self.spider.name):
+            request = unpack(entry.request, self.spider)
+            if request is None:
+                self.count("journal/unreadable")
+                continue
+            # Where runs share a JOBDIR the request has been seen; where they do not, the crawl may come by it itself.
+            request.dont_filter = self.config.jobdir is not None
+            self.crawler.engine.crawl(request)
+            self.count("journal/requested_again")
+        if again := self.crawler.stats.get_value("dedup/journal/requested_again"):
+            logger.info(
+                "dedup: the crawl before did not end well; %d pages that it dropped are requested again",
+                again,
+                extra={"spider": self.spider},
+            )
+
     # --- items
 
     def item_scraped(self, item: Any, response: Response | None) -> None:
         if self.crawl is None:
             return
         self.count("items/delivered")
-        taken = self._feeds_took(item)
+        taken = self._feeds.took(item)
         if (claim := self._claim(response)) is not None:
             if taken:
                 claim.item_scraped()
@@ -182,20 +203,6 @@ class DedupExtension:
     def item_failed(self, response: Response | None) -> None:
         if (claim := self._claim(response)) is not None:
             claim.item_failed()
-
-    def _feeds_took(self, item: Any) -> bool:
-        """Tell whether every feed that accepts *item* has counted it.
-
-        A serialiser that raises stops neither Scrapy's signal nor the crawl; only the count of the feed's slot tells.
-        """
-        feeds = self.crawler.get_extension(FeedExporter)
-        took = True
-        for slot in feeds.slots if feeds is not None else ():
-            # The first slot begins empty; a later batch begins when the one before it has taken the item.
-            before = self._fed.get(slot, 0 if slot.batch_id == 1 else -1)
-            took = took and (slot.itemcount > before or not slot.filter.accepts(item))
-            self._fed[slot] = slot.itemcount
-        return took
 
     def _claim(self, response: object) -> Claim | None:
         """Return the claim that the item of a signal belongs to: its own, or that of its page."""
@@ -216,9 +223,43 @@ class DedupExtension:
             extra={"spider": self.crawler.spider},
         )
 
-    def spider_closed(self, spider: Spider) -> None:
+    def _flush(self) -> set[Hashable]:
+        return {*self._feeds.flush()}
+
+    def feed_slot_closed(self, slot: FeedSlot) -> None:
         if self.crawl is None:
             return
+        try:
+            self._feeds.closed(slot)
+        except FeedError as error:
+            self.crawl.fail(error)
+        else:
+            self.crawl.stored(slot)
+
+    def spider_closed(self) -> None:
+        """Close, unless there are feeds: Scrapy stores them after this signal, and then they say so."""
+        if not self._feeds.exist:
+            self._close()
+
+    def feeds_closed(self) -> None:
+        if self.crawl is None:
+            return
+        try:
+            self._feeds.end()
+        except FeedError as error:
+            self.crawl.fail(error)
+        self._close()
+
+    def engine_stopped(self) -> None:
+        """Close what is still open, because a feed's end failed in a way that nobody told of."""
+        if self.crawl is not None:
+            self.crawl.fail(FeedError("the feeds did not come to an end"))
+            self._close()
+
+    def _close(self) -> None:
+        if self.crawl is None:
+            return
+        spider = self.crawler.spider
         self._freeze.end()
         self.crawl.close()
         self.cases.clear()
@@ -229,27 +270,9 @@ class DedupExtension:
             except DedupError as error:
                 logger.error("dedup: %s", error, extra={"spider": spider})
         self.crawl = None
-        logger.info(self._summary(), extra={"spider": spider})
-
-    def _summary(self) -> str:
-        def stat(name: str) -> int:
-            return int(self.crawler.stats.get_value(f"dedup/{name}", 0))
-
-        lines = [
-            ("pages looked at", stat("pages")),
-            ("items delivered", stat("items/delivered")),
-            ("duplicates dropped", stat("items/dropped")),
-            ("  in favour of earlier crawls", stat("items/dropped_for_earlier_crawls")),
-            ("links followed last", stat("outlinks_last")),
-        ]
-        for name, label in (("items/tagged", "duplicates tagged"), ("items/would_drop", "duplicates that would drop")):
-            if stat(name):
-                lines.append((label, stat(name)))
-        text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)
-        log = self.config.log
-        if log is not None:
-            text += f"\n  every verdict, with evidence:   {log}\n  to read it:                     scrapy dedup log"
-        return f"dedup summary{text}"
+        stats = self.crawler.stats
+        summary = messages.at_end(self.config, lambda name: int(stats.get_value(f"dedup/{name}", 0)))
+        logger.info(summary, extra={"spider": spider})
 
 
 def extension_of(crawler: Crawler) -> DedupExtension:
@@ -266,19 +289,3 @@ def _only_looks(crawler: Crawler, spider: Spider) -> bool:
     The shell drives the engine without ``crawl()``; the others replace the spider's ``start``.
     """
     return not crawler.crawling or type(spider).start.__module__.startswith("scrapy.commands.")
-
-
-def _run_id(jobdir: Path | None) -> str:
-    """Return a name for this crawl; runs that share a JOBDIR are one crawl."""
-    run = uuid.uuid4().hex[:12]
-    if jobdir is None:
-        return run
-    path = jobdir / "dedup.run"
-    try:
-        if path.exists():
-            return path.read_text(encoding="ascii").strip() or run
-        jobdir.mkdir(parents=True, exist_ok=True)
-        path.write_text(run, encoding="ascii")
-    except (OSError, UnicodeError) as error:
-        raise DedupError(f"JOBDIR {jobdir} cannot be used ({error}); make it writable") from error
-    return run

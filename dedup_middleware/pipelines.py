@@ -9,6 +9,7 @@ from dedup_middleware.identity import item_identity
 from dedup_middleware.items import item_texts
 from dedup_middleware.logformatter import duplicate_item
 from dedup_middleware.model import Action
+from dedup_middleware.requests import pack
 from dedup_middleware.waiting import OwnerWait
 
 if TYPE_CHECKING:
@@ -41,12 +42,14 @@ class DedupItemPipeline:
         entry = self._extension.item_sources.pop(id(item), None)
         if crawl is None or entry is None:
             return item
-        _, page_case, source = entry
+        _, page_case, source, request = entry
         case = self._examine(crawl, item, page_case, source)
         crawl.enter(case)
         await self._wait.settle(case)
-        if case.is_duplicate and case.action is Action.DROP and not crawl.failed:
-            self._drop(crawl, case)
+        if case.is_duplicate and case.action is Action.DROP:
+            case.request = pack(request, self._extension.spider)
+            if crawl.may_drop(case):
+                self._drop(crawl, case)
         return self._deliver(crawl, case, item)
 
     def _examine(self, crawl: Crawl, item: Any, page_case: Case, source: bytes) -> Case:

@@ -14,6 +14,7 @@ from dedup_middleware.identity import request_identity
 from dedup_middleware.items import item_texts
 from dedup_middleware.logformatter import duplicate_item
 from dedup_middleware.model import Action, VerdictKind
+from dedup_middleware.requests import pack
 from dedup_middleware.waiting import OwnerWait
 
 if TYPE_CHECKING:
@@ -80,6 +81,9 @@ class DedupCallbackMiddleware:
         crawl, case = self._extension.crawl, self._extension.cases.get(response)
         if crawl is not None and case is not None:
             crawl.enter(case)
+            if case.is_duplicate and case.action is Action.DROP and response.request is not None:
+                # Now, for the callback may change what is in its arguments.
+                case.request = pack(response.request, self._extension.spider)
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
         """Void the page's claim, whether or not another middleware recovers."""
@@ -128,7 +132,7 @@ class _PageOutput:
             await self._wait.settle(self._case)
             if self._case.is_duplicate:
                 self._first_is_of_page = not self._crawl.item_says_something_else(self._case, output)
-            if self._drops and self._first_is_of_page:
+            if self._drops and self._first_is_of_page and self._crawl.may_drop(self._case):
                 self._held = [output]
                 return []
         items, self._held = [*self._held, output], []
@@ -175,7 +179,8 @@ class _PageOutput:
 
     async def _keep(self, item: Any) -> bool:
         """Deliver *item*, or drop it where it is one of several on a duplicate page and repeats the owner itself."""
-        if self._drops and self._crawl.item_is_duplicate(self._case, item):
+        case, crawl = self._case, self._crawl
+        if self._drops and crawl.item_is_duplicate(case, item) and crawl.may_drop(case):
             await self._drop(item)
             return False
         if self._case.is_duplicate and self._case.action is Action.DRY_RUN:
@@ -188,7 +193,7 @@ class _PageOutput:
         unjudged = case.verdict.kind is VerdictKind.UNJUDGED and case.verdict.reason != SWITCHED_OFF
         if unjudged and extension.config.item_fields and self._response.request is not None:
             fingerprint = extension.crawler.request_fingerprinter.fingerprint(self._response.request)
-            extension.item_sources[id(item)] = (item, case, request_identity(fingerprint))
+            extension.item_sources[id(item)] = (item, case, request_identity(fingerprint), self._response.request)
             case.items_delivered += 1
         else:
             self._crawl.deliver(case, item)

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedup_middleware.codec import PAGES, decode_number, decode_page, decode_postings, decode_simhash
+from dedup_middleware.codec import PAGES, decode_entry, decode_number, decode_page, decode_postings, decode_simhash
 from dedup_middleware.crawl import Crawl
 from dedup_middleware.detector import Detector
 from dedup_middleware.fingerprints import ClauseFingerprinter
@@ -134,6 +134,10 @@ class Library:
                 assert rest in pages[decode_number(value)].identities
             elif kind == b"t":
                 assert decode_number(rest) in pages
+            elif kind == b"u":
+                assert decode_number(rest) in owners
+            elif kind == b"j":
+                assert decode_entry(value)[0] == rest
             elif key.startswith(b"hn"):
                 assert decode_simhash(key[2:18]) in owners[decode_number(key[18:])].simhashes
             elif kind == b"h":

@@ -71,6 +71,7 @@ class TestGoodValues:
             ("DEDUP_MAX_BYTES", 1e6, "max_bytes", 1_000_000),
             ("DEDUP_TEXT_LIMIT", 0, "text_limit", 0),
             ("DEDUP_WAIT", "0.5", "wait", 0.5),
+            ("DEDUP_SEAL_INTERVAL", "7", "seal_interval", 7),
             ("DEDUP_GC_FREEZE", "0", "gc_freeze", False),
             ("JOBDIR", "job", "jobdir", Path("job")),
         ],
@@ -106,6 +107,7 @@ BAD = {
     "DEDUP_MAX_BYTES": [0, "10 MB", -5],
     "DEDUP_TEXT_LIMIT": [-1, "all"],
     "DEDUP_WAIT": [-0.1, "long", "inf"],
+    "DEDUP_SEAL_INTERVAL": [0, 1.5, "often"],
     "DEDUP_GC_FREEZE": ["maybe", "", [1]],
 }
 

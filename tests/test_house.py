@@ -19,8 +19,10 @@ GLUE = {
     "config",
     "downloadermiddlewares",
     "extension",
+    "feeds",
     "logformatter",
     "pipelines",
+    "requests",
     "spidermiddlewares",
     "waiting",
 }

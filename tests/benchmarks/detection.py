@@ -40,7 +40,7 @@ from rivals import Exact, Shingles, SimHash
 from dedup_middleware import comparison, detector, index, text
 from dedup_middleware.config import DEFAULTS
 from dedup_middleware.crawl import Crawl
-from dedup_middleware.detector import Detector
+from dedup_middleware.detector import Detector, with_surroundings
 from dedup_middleware.extraction import paragraphs_of
 from dedup_middleware.extraction.facts import numbers_of, title_of
 from dedup_middleware.fingerprints import ClauseFingerprinter, SimHashFingerprinter
@@ -118,7 +118,7 @@ class Product:
         """See Judge. One item a page, which is safe before the next page comes."""
         crawl, url = self._crawl, reading.page.url
         page = crawl.page(url, (url_identity(url),), list(paragraphs))
-        page = crawl.with_surroundings(page, reading.title, lambda: reading.numbers)
+        page = with_surroundings(page, reading.title, lambda: reading.numbers)
         case = crawl.examine(page, Action.DROP, self._threshold)
         crawl.enter(case)
         if case.is_duplicate:

@@ -1,0 +1,106 @@
+"""Scrapy's feeds: which items they took, and whether these are on their media. ★ Scrapy glue.
+
+What can be brought onto its medium while the crawl runs is a local file, or standard output, that one of Scrapy's own
+exporters writes without postprocessing. Everything else is on its medium when it has been stored: S3, Google and FTP
+storages, which collect in a temporary file; compressed feeds; exporters and storages of a project's own.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, StdoutFeedStorage
+from scrapy.extensions.postprocessing import PostProcessingManager
+
+from dedup_middleware.errors import FeedError
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class Feeds:
+    """The feeds of one crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        # Slots and how many items they had when looked at last. Not weak: one whose end fails must not be forgotten.
+        self._counts: dict[FeedSlot, int] = {}
+
+    @property
+    def _open(self) -> list[FeedSlot]:
+        exporter = self._crawler.get_extension(FeedExporter)
+        return [] if exporter is None else exporter.slots
+
+    @property
+    def exist(self) -> bool:
+        """Whether the crawl has any."""
+        return self._crawler.get_extension(FeedExporter) is not None
+
+    def took(self, item: Any) -> bool:
+        """Tell whether every feed that accepts *item* has counted it.
+
+        A serialiser that raises stops neither Scrapy's signal nor the crawl; only the count of the feed's slot tells.
+        """
+        took = True
+        for slot in self._open:
+            # The first slot begins empty; a later batch begins when the one before it has taken the item.
+            before = self._counts.get(slot, 0 if slot.batch_id == 1 else -1)
+            took = took and (slot.itemcount > before or not slot.filter.accepts(item))
+            self._counts[slot] = slot.itemcount
+        return took
+
+    def flush(self) -> set[FeedSlot]:
+        """Bring what the feeds took onto their media; return those for which only their end can do that.
+
+        :class:`FeedError` if a medium fails.
+        """
+        closing = {slot for slot in self._counts if slot not in self._open and slot.itemcount}
+        return closing | {slot for slot in self._open if slot.itemcount and not _flushed(slot)}
+
+    def closed(self, slot: FeedSlot) -> None:
+        """Note the end of *slot*; :class:`FeedError` if its items were not stored."""
+        if any(name.startswith("feedexport/failed_count/") for name in self._crawler.stats.get_stats()):
+            raise FeedError(f"the feed {_shown(slot)} could not be stored")
+        if type(slot.storage) is FileFeedStorage and slot in self._counts:
+            _sync(slot)
+        self._counts.pop(slot, None)
+
+    def end(self) -> None:
+        """:class:`FeedError` if any feed that took an item did not come to a good end."""
+        for slot in self._counts:
+            if slot.itemcount:
+                raise FeedError(f"the feed {_shown(slot)} was not stored")
+
+
+def _flushed(slot: FeedSlot) -> bool:
+    """Bring what *slot* took onto its medium; tell whether that can be done."""
+    ours = type(slot.exporter).__module__ == "scrapy.exporters" and not isinstance(slot.file, PostProcessingManager)
+    if not ours or slot.file is None or type(slot.storage) not in (FileFeedStorage, StdoutFeedStorage):
+        return False
+    try:
+        slot.file.flush()
+        if type(slot.storage) is FileFeedStorage:
+            os.fsync(slot.file.fileno())
+    except (OSError, ValueError) as error:
+        raise FeedError(f"the feed {_shown(slot)} cannot be written ({error})") from error
+    return True
+
+
+def _sync(slot: FeedSlot) -> None:
+    """Bring the file of a closed *slot* onto its disk: closing it has only told the system."""
+    assert isinstance(slot.storage, FileFeedStorage)
+    try:
+        descriptor = os.open(slot.storage.path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise FeedError(f"the feed {_shown(slot)} cannot be written ({error})") from error
+
+
+def _shown(slot: FeedSlot) -> str:
+    # A URI such as ftp://user:password@host must not put its password into a log.
+    scheme, separator, rest = slot.uri.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}" if separator else slot.uri

@@ -1,0 +1,35 @@
+"""A request <-> bytes, so that a page can be requested once more. ★ Scrapy glue.
+
+Packed as Scrapy's own job queues do it, with pickle: what a JOBDIR can hold, the journal can. Like a JOBDIR, a store is
+therefore to be trusted as much as the spider's code: who can write to it can run code.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING
+
+from scrapy.utils.request import request_from_dict
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+
+#: A larger request is not packed: what is kept for each dropped page should not outweigh the page.
+MOST_BYTES = 100_000
+
+
+def pack(request: Request, spider: Spider) -> bytes | None:
+    """Return *request* as bytes; ``None`` if that cannot be done: a callback that is no method of *spider*, say."""
+    try:
+        packed = pickle.dumps(request.to_dict(spider=spider), protocol=4)
+    except Exception:  # noqa: BLE001 - anything may be in meta, and raise anything when it is pickled
+        return None
+    return packed if len(packed) <= MOST_BYTES else None
+
+
+def unpack(packed: bytes, spider: Spider) -> Request | None:
+    """Return the request that :func:`pack` made *packed* of; ``None`` if the spider has changed too much for that."""
+    try:
+        return request_from_dict(pickle.loads(packed), spider=spider)  # noqa: S301 - see above
+    except Exception:  # noqa: BLE001 - whatever a class of the project's own raises
+        return None
