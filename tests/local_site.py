@@ -27,6 +27,9 @@ class _Server(http.server.ThreadingHTTPServer):
     request_queue_size = 512
     """Hundreds of connections may come at once; with fewer places the kernel makes some of them wait a second."""
 
+    def handle_error(self, *_: object) -> None:
+        """Say nothing: a crawl that is killed hangs up."""
+
 
 class Site:
     """Pages by (host number, path), on 127.0.0.1, 127.0.0.2 …, all on one port.

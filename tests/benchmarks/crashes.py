@@ -1,0 +1,164 @@
+"""Kill crawls at random moments, let them go on, and ask a witness of its own what was lost.
+
+Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 10] [--seed 1] [--interval 100]
+A chain is one store, one feed and one site: the crawl is killed (SIGKILL) *chain* times, at moments drawn from the whole
+length of a crawl, begun again each time, and at last let run to its end. Chains take turns: with and without JOBDIR, twins
+far apart and side by side. The witness knows the site's map of stories, the feed and the records, and nothing else.
+
+Printed, for each kind of chain: kills; stores that did not open; stories of which a page was dropped and none is in the
+feed; pages dropped in favour of themselves; and the most distinct pages of one story that were delivered beyond the first,
+a kill, beside the bound that the documentation gives: seal interval + concurrency.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from crawling import Outcome, Running, order
+from local_site import Site
+from prose import article, blog, story, zh_story
+
+CONCURRENCY = 16
+
+
+@dataclass
+class StorySite:
+    """A site of which every story is told on several pages, and the map of who tells what."""
+
+    site: Site
+    urls: list[str] = field(default_factory=list)
+    stories: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def build(cls, pages: int, *, together: bool, copies: int = 3) -> StorySite:
+        """Serve *pages* pages; the copies of a story are next to one another, or as far apart as can be."""
+        this, number = cls(Site()), pages // copies
+        order_of = [(s, c) for s in range(number) for c in range(copies)]
+        if not together:
+            order_of.sort(key=lambda pair: pair[1])
+        for told, copy in order_of:
+            text = (zh_story if told % 2 else story)(told)
+            url = this.site.add(f"/{told}/{copy}", (blog if copy else article)(f"Story {told}", text), host=copy % 3)
+            this.urls.append(url)
+            this.stories[url] = told
+        return this
+
+
+@dataclass
+class Verdict:
+    """What the witness saw."""
+
+    lost: set[int]
+    """Stories of which a page was dropped and none is in the feed."""
+    self_drops: int
+    twice: int
+    """Distinct pages delivered beyond the first of their story."""
+    missing: int
+    """Stories that were neither delivered nor dropped: Scrapy loses requests of a job that is killed."""
+
+
+def witness(stories: dict[str, int], outcome: Outcome, feed: str = "feed.jsonl") -> Verdict:
+    """Compare the map of *stories* with what a crawl left in its folder."""
+    delivered: defaultdict[int, set[str]] = defaultdict(set)
+    for item in whole_lines(outcome.folder / feed):
+        delivered[stories[item["url"]]].add(item["url"])
+    dropped = [r for r in whole_lines(outcome.folder / "records.jsonl") if r["outcome"] == "dropped"]
+    told = {stories[r["url"]] for r in dropped}
+    return Verdict(
+        lost=told - delivered.keys(),
+        self_drops=sum(r["url"] == r["owner_url"] for r in dropped),
+        twice=sum(len(urls) - 1 for urls in delivered.values()),
+        missing=len(set(stories.values()) - told - delivered.keys()),
+    )
+
+
+def whole_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the JSON objects in *path*; a killed process leaves torn lines, and the next one appends to them."""
+    found = []
+    for line in path.read_text(encoding="utf8").splitlines() if path.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def settings_of(*, jobdir: bool, interval: int) -> dict[str, Any]:
+    """Return the settings of a chain."""
+    settings: dict[str, Any] = {
+        "LOG_LEVEL": "INFO",
+        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+        "CONCURRENT_REQUESTS": CONCURRENCY,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENCY,
+        "DEDUP_SEAL_INTERVAL": interval,
+    }
+    return settings | ({"JOBDIR": "job"} if jobdir else {})
+
+
+def run_chain(folder: Path, told: StorySite, moments: list[float], settings: dict[str, Any]) -> tuple[Outcome, int]:
+    """Kill a crawl at these *moments*, in seconds, then let it end; return that and how often the store did not open."""
+    command = order(folder, "strangers.Articles", urls=",".join(told.urls), settings=settings)
+    for moment in moments:
+        with Running(folder, command) as running:
+            time.sleep(moment)
+            running.kill()
+    with Running(folder, command) as running:
+        outcome = running.wait(timeout=600)
+    refused = sum("dedup: the store" in line for line in outcome.problems)
+    return outcome, refused
+
+
+def main() -> None:
+    """Print one line of JSON for each kind of chain."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--pages", type=int, default=2000)
+    parser.add_argument("--chain", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--interval", type=int, default=100)
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    kinds = [(jobdir, together) for jobdir in (False, True) for together in (False, True)]
+    sites = {together: StorySite.build(options.pages, together=together) for together in (False, True)}
+    for turn in range(options.kills // options.chain):
+        jobdir, together = kinds[turn % len(kinds)]
+        told = sites[together]
+        name = f"{'JOBDIR' if jobdir else 'afresh'}, twins {'side by side' if together else 'far apart'}"
+        with tempfile.TemporaryDirectory() as scratch:
+            started = time.monotonic()
+            length = options.pages * 0.006 + 1
+            moments = [chance.uniform(0.5, length / (2 if jobdir else 1)) for _ in range(options.chain)]
+            outcome, refused = run_chain(Path(scratch), told, moments, settings_of(jobdir=jobdir, interval=options.interval))
+            seen = witness(told.stories, outcome)
+            sums[name].update(
+                kills=options.chain,
+                refused=refused,
+                lost=len(seen.lost),
+                self_drops=seen.self_drops,
+                twice=seen.twice,
+                missing=seen.missing,
+                seconds=round(time.monotonic() - started),
+            )
+            print(json.dumps({"chain": turn, "kind": name, **sums[name]}), file=sys.stderr, flush=True)
+    for name, total in sums.items():
+        a_kill = total["twice"] / total["kills"]
+        bound = options.interval + CONCURRENCY
+        print(json.dumps({"kind": name, **total, "twice_a_kill": round(a_kill, 1), "bound_a_kill": bound}))
+    for told in sites.values():
+        told.site.close()
+
+
+if __name__ == "__main__":
+    main()
