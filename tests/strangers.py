@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 import gc
 import logging
 import pathlib
@@ -18,6 +19,7 @@ import scrapy
 from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider, DropItem
+from scrapy.extensions.feedexport import BlockingFeedStorage
 from scrapy.http import JsonRequest
 from scrapy.logformatter import LogFormatter
 from scrapy.utils.asyncio import is_asyncio_available
@@ -89,6 +91,8 @@ class Steps(scrapy.Spider):
         return spider
 
     def request(self, step):
+        if step.get("callback") == "nameless":
+            return scrapy.Request(step["url"], callback=functools.partial(self.parse), dont_filter=True)
         named = {name: getattr(self, step[name]) for name in ("callback", "errback") if name in step}
         return scrapy.Request(**{"dont_filter": True, "callback": self.parse, **step, **named})
 
@@ -228,6 +232,18 @@ async def held(crawler):
         if time.monotonic() > deadline:
             raise AssertionError(f"never came: {until}")
         await nap(0.01)
+
+
+class LateStorage(BlockingFeedStorage):
+    """A feed storage that gets its file at the end, as S3 does; with the host ``fails``, it never arrives."""
+
+    def __init__(self, uri, *, feed_options=None):
+        self.fails = uri.endswith("fails")
+
+    def _store_in_thread(self, file):
+        file.close()
+        if self.fails:
+            raise OSError("no such bucket")
 
 
 class FatePipeline:

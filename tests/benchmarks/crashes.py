@@ -1,13 +1,19 @@
 """Kill crawls at random moments, let them go on, and ask a witness of its own what was lost.
 
 Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 10] [--seed 1] [--interval 100]
-A chain is one store, one feed and one site: the crawl is killed (SIGKILL) *chain* times, at moments drawn from the whole
-length of a crawl, begun again each time, and at last let run to its end. Chains take turns: with and without JOBDIR, twins
-far apart and side by side. The witness knows the site's map of stories, the feed and the records, and nothing else.
+       python tests/benchmarks/crashes.py --edges 20 | --store-calls 500
+A chain is one store, one feed and one site: the crawl is killed (SIGKILL) *chain* times, at moments drawn from the
+whole length of a crawl, begun again each time, and at last let run to its end. Chains take turns: with and without
+JOBDIR, twins far apart and side by side. The witness knows the site's map of stories, the feed and the records, and
+nothing else.
 
-Printed, for each kind of chain: kills; stores that did not open; stories of which a page was dropped and none is in the
-feed; pages dropped in favour of themselves; and the most distinct pages of one story that were delivered beyond the first,
+Printed, for each kind of chain: kills; stores that did not open; stories of which a page was dropped and none is in
+the feed; pages dropped in favour of themselves; and distinct pages of one story that were delivered beyond the first,
 a kill, beside the bound that the documentation gives: seal interval + concurrency.
+
+``--edges N``: the process ends (``os._exit``) before or after a claim, a confirmation, a flush, a sealing or an entry
+of the journal, N times each, at random places; then it is begun again, with and without JOBDIR in turn.
+``--store-calls N``: the first, second … Nth call of the store fails; the crawl must come to its end and lose nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +31,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from crawling import Outcome, Running, order
+from crawling import Outcome, Running, order, run_order
 from local_site import Site
+from mishaps import EDGES, EXIT_STATUS, STORE_CALLS
 from prose import article, blog, story, zh_story
 
 CONCURRENCY = 16
@@ -85,13 +92,17 @@ def witness(stories: dict[str, int], outcome: Outcome, feed: str = "feed.jsonl")
 
 def whole_lines(path: Path) -> list[dict[str, Any]]:
     """Return the JSON objects in *path*; a killed process leaves torn lines, and the next one appends to them."""
-    found = []
-    for line in path.read_text(encoding="utf8").splitlines() if path.exists() else []:
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            continue
-    return found
+    lines = path.read_text(encoding="utf8").splitlines() if path.exists() else []
+    return [found for line in lines if (found := parsed(line)) is not None]
+
+
+def parsed(line: str) -> dict[str, Any] | None:
+    """Return the JSON object in *line*, if there is one."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def settings_of(*, jobdir: bool, interval: int) -> dict[str, Any]:
@@ -107,7 +118,7 @@ def settings_of(*, jobdir: bool, interval: int) -> dict[str, Any]:
 
 
 def run_chain(folder: Path, told: StorySite, moments: list[float], settings: dict[str, Any]) -> tuple[Outcome, int]:
-    """Kill a crawl at these *moments*, in seconds, then let it end; return that and how often the store did not open."""
+    """Kill a crawl at these *moments*, in seconds, then let it end; return that, and how often no store opened."""
     command = order(folder, "strangers.Articles", urls=",".join(told.urls), settings=settings)
     for moment in moments:
         with Running(folder, command) as running:
@@ -119,6 +130,49 @@ def run_chain(folder: Path, told: StorySite, moments: list[float], settings: dic
     return outcome, refused
 
 
+def run_mishap(told: StorySite, settings: dict[str, Any], mishap: dict[str, Any]) -> tuple[int, Verdict]:
+    """Crawl with *mishap*, again without it if it ended the process; return the first exit status and what was seen."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        extra = {"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": mishap}
+        urls = ",".join(told.urls)
+        outcome = run_order(folder, order(folder, "strangers.Articles", urls=urls, settings=settings | extra))
+        status = outcome.exit_status
+        if status:
+            outcome = run_order(folder, order(folder, "strangers.Articles", urls=urls, settings=settings))
+        return status, witness(told.stories, outcome)
+
+
+def edges(times: int, chance: random.Random) -> None:
+    """Print a line for each edge."""
+    sites = [StorySite.build(120, together=together) for together in (False, True)]
+    for edge, place in EDGES.items():
+        for moment in ("before", "after"):
+            total: Counter[str] = Counter()
+            for turn in range(times):
+                # Every third claim becomes an owner, and a round of sealing comes with every tenth of them.
+                nth = chance.randint(1, 4 if edge in ("flush", "seal") else 40)
+                settings = settings_of(jobdir=bool(turn % 2), interval=10)
+                mishap = {"at": [place], "nth": nth, "moment": moment, "kind": "exit"}
+                status, seen = run_mishap(sites[turn // 2 % 2], settings, mishap)
+                total.update(times=1, ended=status == EXIT_STATUS, lost=len(seen.lost), self_drops=seen.self_drops)
+                total.update(twice=seen.twice, missing=seen.missing)
+            print(json.dumps({"edge": f"{moment} {edge}", **total}), flush=True)
+
+
+def store_calls(most: int) -> None:
+    """Print one line: what the failure of each single call did."""
+    told = StorySite.build(60, together=False)
+    total: Counter[str] = Counter()
+    for nth in range(1, most + 1):
+        mishap = {"at": STORE_CALLS, "nth": nth, "kind": "fail"}
+        status, seen = run_mishap(told, settings_of(jobdir=False, interval=5), mishap)
+        refused_at_start = status == 1
+        total.update(calls=1, refused_at_start=refused_at_start, crashed=status not in (0, 1))
+        total.update(lost=len(seen.lost), missing=seen.missing, self_drops=seen.self_drops)
+    print(json.dumps(total))
+
+
 def main() -> None:
     """Print one line of JSON for each kind of chain."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -127,8 +181,16 @@ def main() -> None:
     parser.add_argument("--chain", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--interval", type=int, default=100)
+    parser.add_argument("--edges", type=int, default=0)
+    parser.add_argument("--store-calls", type=int, default=0)
     options = parser.parse_args()
     chance = random.Random(options.seed)
+    if options.edges or options.store_calls:
+        if options.edges:
+            edges(options.edges, chance)
+        if options.store_calls:
+            store_calls(options.store_calls)
+        return
     sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
     kinds = [(jobdir, together) for jobdir in (False, True) for together in (False, True)]
     sites = {together: StorySite.build(options.pages, together=together) for together in (False, True)}
@@ -140,7 +202,8 @@ def main() -> None:
             started = time.monotonic()
             length = options.pages * 0.006 + 1
             moments = [chance.uniform(0.5, length / (2 if jobdir else 1)) for _ in range(options.chain)]
-            outcome, refused = run_chain(Path(scratch), told, moments, settings_of(jobdir=jobdir, interval=options.interval))
+            settings = settings_of(jobdir=jobdir, interval=options.interval)
+            outcome, refused = run_chain(Path(scratch), told, moments, settings)
             seen = witness(told.stories, outcome)
             sums[name].update(
                 kills=options.chain,

@@ -1,0 +1,63 @@
+"""An extension for a stranger's project: something happens the Nth time that certain calls are made.
+
+``MISHAP = {"at": ["module:Class.method", …], "nth": 1, "moment": "before" | "after", "kind": "exit" | "fail"}``.
+``exit`` ends the process as a crash would, with no clean-up; ``fail`` raises what a store raises when its medium fails.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import os
+from pathlib import Path
+
+from dedup_middleware.stores import refusals
+
+#: What a process that was ended so returns.
+EXIT_STATUS = 77
+
+#: Where the state of a page changes hands.
+EDGES = {
+    "claim": "dedup_middleware.index:Index.hold",
+    "confirm": "dedup_middleware.index:Index.keep",
+    "flush": "dedup_middleware.feeds:_flushed",
+    "seal": "dedup_middleware.index:Index.seal",
+    "journal": "dedup_middleware.index:Index.remember_duplicate",
+}
+STORE_CALLS = [f"dedup_middleware.stores.opened:OpenStore.{name}" for name in ("get_many", "scan", "write")]
+
+
+class Mishap:
+    """The extension."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        wanted = crawler.settings["MISHAP"]
+        calls = itertools.count(1)
+
+        def happen():
+            if next(calls) == wanted["nth"]:
+                if wanted["kind"] == "exit":
+                    os._exit(EXIT_STATUS)
+                raise refusals.failed(Path("store"), "use", "a mishap")
+
+        for place in wanted["at"]:
+            module_name, _, path = place.partition(":")
+            *owners, name = path.split(".")
+            owner = functools.reduce(getattr, owners, importlib.import_module(module_name))
+            setattr(owner, name, _wrapped(getattr(owner, name), happen, wanted.get("moment", "before")))
+        return cls()
+
+
+def _wrapped(function, happen, moment):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if moment == "before":
+            happen()
+        result = function(*args, **kwargs)
+        if moment == "after":
+            happen()
+        return result
+
+    return wrapper
