@@ -18,10 +18,9 @@ from dedup_middleware.detector import is_repeated, is_something_else
 from dedup_middleware.errors import DedupError, StoreError
 from dedup_middleware.evidence import repeated_sentences
 from dedup_middleware.items import item_texts, tag_item
-from dedup_middleware.journal import Entry
 from dedup_middleware.model import Action, Page, Verdict, VerdictKind
 from dedup_middleware.records import EVIDENCE_SENTENCES
-from dedup_middleware.sealing import Sealing
+from dedup_middleware.safety import Safety
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -29,12 +28,10 @@ if TYPE_CHECKING:
     from dedup_middleware.claims import Claim
     from dedup_middleware.detector import Detector
     from dedup_middleware.fingerprints import ClauseFingerprinter
-    from dedup_middleware.journal import Journal
     from dedup_middleware.records import RecordLog
 
 STORE_FAILED = "the store failed"
 OWNER_PENDING = "the owner's claim was still open"
-NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"
 
 
 class Crawl:
@@ -55,24 +52,25 @@ class Crawl:
     ) -> None:
         """Judge with *detector*; *count* takes a stat's name and an amount; *on_failure* hears of the first failure.
 
-        Every *seal_interval* confirmed pages, *flush* brings what was delivered onto its media, and returns those that
-        will have it later: `sealing` then waits for them. Without it, what has left the pipelines is safe.
+        *flush* and *seal_interval* are for :class:`Safety`.
         """
         self.run = run
-        self.failed = False
-        """Whether something has failed: from then on nothing is dropped."""
         self.log = log
         self.fingerprint = fingerprint
         self._spider = spider
         self._detector = detector
         self._claims = Claims(detector.index, self._claim_settled, self.fail, sealed=flush is None)
         self._store_failed = False
-        self._sealing = Sealing(detector.index, seal_interval)
-        self._flush = flush
+        self.safety = Safety(detector.index, spider, flush=flush, interval=seal_interval, guard=self._guarded)
         self._count = count
         self._on_failure = on_failure
         # Drops by the number of their owner, where the owner is another crawl's so far.
         self._drops_for_earlier: Counter[int] = Counter()
+
+    @property
+    def failed(self) -> bool:
+        """Whether something has failed: from then on nothing is dropped."""
+        return self.safety.failed
 
     # --- verdicts
 
@@ -183,61 +181,16 @@ class Crawl:
         self._count(f"verdict/{kind.value}", 1)
         if kind is VerdictKind.UNJUDGED:
             self._count(f"unjudged/{case.verdict.reason.replace(' ', '_')}", 1)
-        if case.is_duplicate and case.items_dropped + case.items_delivered:
-            self._write_down(case, None)
-        if case.left and not case.items_dropped:
-            self._sealing.visited(case.left)
-            self._seal_if_due()
+        self.safety.finished(case)
         if kind is not VerdictKind.NEW and self.log is not None:
             with self._guarded():
                 self.log.append(case.record(spider=self._spider, run=self.run, evidence=self.evidence(case)))
-
-    # --- safety
-
-    def may_drop(self, case: Case) -> bool:
-        """Write down that the page is dropped, before it is; tell whether it may be.
-
-        Where the owner's items are not safe yet, the page must be there to be requested again after a crash.
-        """
-        if not case.written_down and case.verdict.match is not None and case.page is not None:
-            if case.request is not None:
-                self._write_down(case, Entry(case.page.identities[0], self._spider, case.request))
-            elif case.verdict.match.owner.number not in self.journal.owners:
-                self._write_down(case, None)
-            else:
-                case.verdict = dataclasses.replace(case.verdict, kind=VerdictKind.RELATED, reason=NOT_JOURNALLED)
-        return case.written_down and not self.failed
-
-    @property
-    def journal(self) -> Journal:
-        """The pages that are dropped and not yet safe, and those that an unclean end left."""
-        return self._detector.index.journal
-
-    def stored(self, medium: Hashable) -> None:
-        """Note that *medium*, which `flush` returned, has got what was delivered."""
-        if not self.failed:
-            with self._guarded():
-                self._sealing.stored(medium)
-
-    def _seal_if_due(self) -> None:
-        if self._sealing.is_due and not self.failed:
-            with self._guarded():
-                self._sealing.begin_round(set() if self._flush is None else self._flush())
-
-    def _write_down(self, case: Case, entry: Entry | None) -> None:
-        if not case.written_down and case.page is not None and case.verdict.match is not None:
-            with self._guarded():
-                self._detector.index.remember_duplicate(case.page, case.verdict.match, entry)
-                case.written_down = True
 
     def close(self) -> None:
         """Seal what has been delivered, or void it after a failure; count drops for earlier crawls; close the log."""
         with self._guarded():
             self._claims.void_all()
-            if not self.failed:
-                self._sealing.begin_round(set())
-            elif not self._store_failed:
-                self._sealing.give_up()
+            self.safety.end(store_failed=self._store_failed)
             for number, drops in self._drops_for_earlier.items():
                 owner = self._detector.index.page(number)
                 # An owner that this crawl has delivered too, after the drop, bears this crawl's name by now.
@@ -276,8 +229,7 @@ class Crawl:
     def _claim_settled(self, claim: Claim) -> None:
         self._count(f"claims/{claim.state.value}", 1)
         if claim.state is ClaimState.CONFIRMED:
-            self._sealing.confirmed(claim.stored.number)
-            self._seal_if_due()
+            self.safety.confirmed(claim.stored.number)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -292,7 +244,7 @@ class Crawl:
         self._store_failed = self._store_failed or isinstance(error, StoreError)
         if self.failed:
             return
-        self.failed = True
+        self.safety.failed = True
         self._count("failures", 1)
         self._on_failure(error)
         with self._guarded():

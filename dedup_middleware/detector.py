@@ -6,10 +6,12 @@ Law of this file: it decides and never acts. What each rule earns on labelled pa
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from dedup_middleware.addresses import host_of, is_under
 from dedup_middleware.comparison import MOST_CHARACTERS, compare
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import Match, Scope, Surroundings, Verdict, VerdictKind
@@ -45,6 +47,8 @@ RESIDUE = "little text, at another address of the host or with another title or 
 OTHER_NUMBERS = "other numbers in the same sentences"
 OTHER_NAMES = "other names in the same sentences"
 NEARLY = "in nearly the same words"
+ANOTHER_HOST = "on another host"
+PREFERRED_HOST = "a preferred host"
 BELOW_THRESHOLD = "below the threshold"
 
 
@@ -57,10 +61,19 @@ class Detector:
     threshold: float
     """Share of a page's live text that one owner must hold for a duplicate, above 0.5 and up to 1."""
     scope: Scope = Scope.STORE
+    lease: timedelta | None = None
+    """How long after it was fetched last an owner may drop a page; ``None`` for ever."""
+    preferred_hosts: Collection[str] = ()
+    """Hosts, with their subdomains, whose pages are never duplicates and are preferred as owners."""
 
     def judge(self, page: Page, *, threshold: float | None = None) -> Verdict:
         """Return what *page* is. Reads the store, changes nothing. About 40 gets for a news page."""
-        threshold = self.threshold if threshold is None else threshold
+        verdict = self._judge(page, self.threshold if threshold is None else threshold)
+        if verdict.kind is VerdictKind.DUPLICATE and self._is_preferred(page.url):
+            return replace(verdict, kind=VerdictKind.RELATED, reason=PREFERRED_HOST)
+        return verdict
+
+    def _judge(self, page: Page, threshold: float) -> Verdict:
         owns = self.index.same(page.identities)
         unchanged = [stored for stored in owns if stored.digest == page.fingerprint.digest]
         if any(stored.owner is None and self._in_scope(stored, page) for stored in unchanged):
@@ -90,15 +103,19 @@ class Detector:
 
     def _best(self, page: Page, candidates: Iterable[Match], live: AbstractSet[bytes], threshold: float) -> Verdict:
         best = Verdict(VerdictKind.NEW)
+        duplicate = None
         for exact in candidates:
             if not self._in_scope(exact.owner, page) or (page.source and exact.owner.source == page.source):
                 continue
             match, obstacle = self._look_closely(page, exact, live, threshold)
             if not obstacle:
-                return Verdict(VerdictKind.DUPLICATE, match, NEARLY if exact.score < threshold else "")
-            if best.match is None and match.score >= RELATED_THRESHOLD:
+                verdict = Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=exact.score < threshold))
+                if not self.preferred_hosts or self._is_preferred(match.owner.url):
+                    return verdict
+                duplicate = duplicate or verdict
+            elif best.match is None and match.score >= RELATED_THRESHOLD:
                 best = Verdict(VerdictKind.RELATED, match, obstacle)
-        return best
+        return duplicate or best
 
     def _look_closely(self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float) -> tuple[Match, str]:
         """Return the match with the second opinion on it, and why it may not make a duplicate, or nothing."""
@@ -136,7 +153,12 @@ class Detector:
         )
 
     def _in_scope(self, owner: StoredPage, page: Page) -> bool:
+        if self.lease is not None and datetime.fromisoformat(owner.time) < datetime.now(timezone.utc) - self.lease:
+            return False
         return self.scope is Scope.STORE or owner.run == page.run
+
+    def _is_preferred(self, url: str) -> bool:
+        return bool(self.preferred_hosts) and is_under(host_of(url), self.preferred_hosts)
 
     def _still_duplicate(self, page: Page, own: StoredPage, threshold: float) -> Verdict | None:
         """Return the verdict of an earlier crawl while both the page and its owner are as they were.
@@ -154,7 +176,13 @@ class Detector:
         if not self._in_scope(owner, page):
             return None
         match = Match(owner, own.score, owner.hashes & page.fingerprint.weights.keys())
-        return Verdict(VerdictKind.DUPLICATE, match)
+        return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False))
+
+
+def _how(page: Page, match: Match, *, nearly: bool) -> str:
+    """Return what else a record should say of a duplicate."""
+    elsewhere = host_of(page.url) != host_of(match.owner.url)
+    return ", ".join([NEARLY] * nearly + [ANOTHER_HOST] * elsewhere)
 
 
 def has_other_numbers(fingerprint: Fingerprint, owner: StoredPage) -> bool:
@@ -192,9 +220,9 @@ def is_residue(page: Page, owner: StoredPage) -> bool:
     """
     if page.around is None or owner.around is None or page.fingerprint.weight >= LITTLE_TEXT_WEIGHT:
         return False
-    here, there = urlsplit(page.url), urlsplit(owner.url)
-    if here.hostname != there.hostname:
+    if host_of(page.url) != host_of(owner.url):
         return False
+    here, there = urlsplit(page.url), urlsplit(owner.url)
     has_other = bool((page.around.numbers or frozenset()) - (owner.around.numbers or frozenset()))
     return here.path != there.path or page.around.title != owner.around.title or has_other
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
+from dedup_middleware.addresses import without_secrets
 from dedup_middleware.config import PageOptions
 from dedup_middleware.detector import with_surroundings
 from dedup_middleware.errors import ConfigError
@@ -36,6 +37,8 @@ CUT_OFF = "cut off"
 #: How Scrapy flags a response that is not all there: DOWNLOAD_FAIL_ON_DATALOSS, StopDownload.
 CUT_OFF_FLAGS = frozenset({"dataloss", "partial", "download_stopped"})
 ERROR = "error"
+#: Nothing is at the address any more, 404 and 410: who owned its text from there owns it no more.
+GONE = frozenset({404, 410})
 
 
 class DedupDownloaderMiddleware:
@@ -55,10 +58,14 @@ class DedupDownloaderMiddleware:
 
     async def process_response(self, request: Request, response: Response) -> Response:
         crawl = self._extension.crawl
-        if crawl is None or request.callback is NO_CALLBACK or not 200 <= response.status < 300:  # noqa: PLR2004
+        if crawl is None or request.callback is NO_CALLBACK:
+            return response
+        if response.status in GONE:
+            crawl.safety.gone(self._identities(request, response))
+        if not 200 <= response.status < 300:  # noqa: PLR2004
             return response
         case = self._examine(crawl, request, response)
-        if (left := crawl.journal.left) and (own := self._own_identity(request)) in left:
+        if (left := crawl.safety.journal.left) and (own := self._own_identity(request)) in left:
             case.left = own
         self._extension.cases[response] = case
         match = case.verdict.match
@@ -69,7 +76,8 @@ class DedupDownloaderMiddleware:
     def _examine(self, crawl: Crawl, request: Request, response: Response) -> Case:
         config = self._extension.config
         wanted = request.meta.get("dedup")
-        off = crawl.unjudged(response.url, SWITCHED_OFF, config.action, config.threshold)
+        url = without_secrets(response.url, redact=config.redact_query)
+        off = crawl.unjudged(url, SWITCHED_OFF, config.action, config.threshold)
         if wanted is False:
             return off
         try:
@@ -87,13 +95,13 @@ class DedupDownloaderMiddleware:
         else:
             try:
                 root = response.selector.root
-                page = crawl.page(response.url, self._identities(request, response), paragraphs_of(root))
+                page = crawl.page(url, self._identities(request, response), paragraphs_of(root))
                 page = with_surroundings(page, title_of(root), lambda: numbers_of(root))
                 return crawl.examine(page, options.action, options.threshold)
             except Exception:  # whatever a page does to a parser, it is delivered and the crawl goes on
                 logger.exception("dedup: %s cannot be judged", response, extra={"spider": self._crawler.spider})
                 reason = ERROR
-        return crawl.unjudged(response.url, reason, options.action, options.threshold)
+        return crawl.unjudged(url, reason, options.action, options.threshold)
 
     def _identities(self, request: Request, response: Response) -> tuple[bytes, ...]:
         """Return what makes this page itself: its request, and for GET its final URL (one URL answers many POSTs)."""

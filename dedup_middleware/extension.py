@@ -125,10 +125,18 @@ class DedupExtension:
         index = index_of(
             store, common=config.common_clause, text_limit=config.text_limit, distance=config.simhash_reach
         )
+        index.recover()
         self.crawl = Crawl(
             spider=spider.name,
             run=run_id(config.jobdir),
-            detector=Detector(index, fingerprint.hash, config.threshold, config.scope),
+            detector=Detector(
+                index,
+                fingerprint.hash,
+                config.threshold,
+                config.scope,
+                lease=config.lease,
+                preferred_hosts=config.preferred_hosts,
+            ),
             fingerprint=fingerprint,
             log=log,
             count=self.count,
@@ -171,7 +179,7 @@ class DedupExtension:
         """Request the pages that were dropped in favour of what a crash may have lost."""
         if self.crawl is None:
             return
-        for entry in self.crawl.journal.hand_out(self.spider.name):
+        for entry in self.crawl.safety.journal.hand_out(self.spider.name):
             request = unpack(entry.request, self.spider)
             if request is None:
                 self.count("journal/unreadable")
@@ -234,7 +242,7 @@ class DedupExtension:
         except FeedError as error:
             self.crawl.fail(error)
         else:
-            self.crawl.stored(slot)
+            self.crawl.safety.stored(slot)
 
     def spider_closed(self) -> None:
         """Close, unless there are feeds: Scrapy stores them after this signal, and then they say so."""

@@ -201,6 +201,13 @@ class Index:
             if page is not None:
                 self._claims.touch(page.hashes.union(page.identities))
 
+    def recover(self) -> None:
+        """Void the owners that an unclean end left unsealed; what was dropped for them is then in the journal's `left`.
+
+        The first crawl of a process to open a store does; 0.5 ms an owner.
+        """
+        self.void(self.journal.recover(self.store))
+
     # --- writing
 
     def _batch(self) -> Batch:
@@ -251,14 +258,6 @@ _shared: WeakKeyDictionary[Medium, tuple[OpenClaims, Journal]] = WeakKeyDictiona
 
 
 def index_of(store: OpenStore, *, common: int, text_limit: int, distance: int | None = None) -> Index:
-    """Return an index of *store*; those of one process that share the store share their open claims and its journal.
-
-    The first of them voids the owners that an unclean end left unsealed: 0.5 ms each.
-    """
-    known = _shared.get(store.medium)
-    claims, journal = known or (OpenClaims(), Journal())
-    index = Index(store, claims, journal, common=common, text_limit=text_limit, distance=distance)
-    if known is None:
-        index.void(journal.recover(store))
-        _shared[store.medium] = claims, journal
-    return index
+    """Return an index of *store*; those of one process that share the store share their open claims and its journal."""
+    claims, journal = _shared.setdefault(store.medium, (OpenClaims(), Journal()))
+    return Index(store, claims, journal, common=common, text_limit=text_limit, distance=distance)

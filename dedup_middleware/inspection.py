@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from w3lib.url import safe_url_string
 
+from dedup_middleware.addresses import host_of, without_secrets
 from dedup_middleware.comparison import compare
 from dedup_middleware.errors import RecordsError, StoreLockedError
 from dedup_middleware.evidence import marked_sentences
@@ -116,8 +116,9 @@ def stats_text(sums: dict[str, Any]) -> str:
 def explain(config: Config, url: str) -> dict[str, Any]:
     """Return all that is known of *url*, from the store and from the log; :class:`RecordsError` if that is nothing."""
     url = safe_url_string(url)
-    last = _last_record(config, url)
-    explanation: dict[str, Any] = {"url": url, "record": None if last is None else last.as_dict()}
+    shown = without_secrets(url, redact=config.redact_query)
+    last = _last_record(config, shown)
+    explanation: dict[str, Any] = {"url": shown, "record": None if last is None else last.as_dict()}
     try:
         explanation["stored"] = _stored(config, url)
         explanation["note"] = ""
@@ -126,7 +127,7 @@ def explain(config: Config, url: str) -> dict[str, Any]:
         explanation["note"] = f"{error}; until then this is what the log says"
     if last is None and explanation["stored"] is None:
         raise RecordsError(
-            f"nothing is known of {url}: neither the store {config.store} nor the log {config.log} names it"
+            f"nothing is known of {shown}: neither the store {config.store} nor the log {config.log} names it"
             + (f" ({explanation['note']})" if explanation["note"] else "; a page that gave no item is not kept")
         )
     return explanation
@@ -217,7 +218,4 @@ def _index(config: Config, store: OpenStore) -> Index:
 
 
 def _host(url: str | None) -> str:
-    try:
-        return urlsplit(url or "").hostname or "?"
-    except ValueError:
-        return "?"
+    return host_of(url or "") or "?"

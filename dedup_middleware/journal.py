@@ -42,9 +42,13 @@ class Journal:
         self._dropped: defaultdict[int, set[bytes]] = defaultdict(set)
         self._owner_of: dict[bytes, int] = {}
         self._handed_out: set[bytes] = set()
+        self._recovered = False
 
     def recover(self, store: Store) -> list[int]:
-        """Read what an unclean end left in *store*; return the owners that are void. O(what is left)."""
+        """Read, once, what an unclean end left in *store*; return the owners that are void. O(what is left)."""
+        if self._recovered:
+            return []
+        self._recovered = True
         for _, value in store.scan(*codec.JOURNAL):
             entry = Entry(*codec.decode_entry(value))
             self.left[entry.identity] = entry

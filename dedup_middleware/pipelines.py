@@ -48,7 +48,7 @@ class DedupItemPipeline:
         await self._wait.settle(case)
         if case.is_duplicate and case.action is Action.DROP:
             case.request = pack(request, self._extension.spider)
-            if crawl.may_drop(case):
+            if crawl.safety.may_drop(case):
                 self._drop(crawl, case)
         return self._deliver(crawl, case, item)
 

@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from dedup_middleware.addresses import host_of
 from dedup_middleware.errors import RecordsError
 
 if TYPE_CHECKING:
@@ -50,10 +50,7 @@ class Record:
     @property
     def host(self) -> str:
         """The host of ``url``, without port; empty for a URL that has none."""
-        try:
-            return urlsplit(self.url).hostname or ""
-        except ValueError:
-            return ""
+        return host_of(self.url)
 
     def to_line(self) -> str:
         """Return the record as one line of JSON, ASCII only, without its line end."""

@@ -132,7 +132,7 @@ class _PageOutput:
             await self._wait.settle(self._case)
             if self._case.is_duplicate:
                 self._first_is_of_page = not self._crawl.item_says_something_else(self._case, output)
-            if self._drops and self._first_is_of_page and self._crawl.may_drop(self._case):
+            if self._drops and self._first_is_of_page and self._crawl.safety.may_drop(self._case):
                 self._held = [output]
                 return []
         items, self._held = [*self._held, output], []
@@ -180,7 +180,7 @@ class _PageOutput:
     async def _keep(self, item: Any) -> bool:
         """Deliver *item*, or drop it where it is one of several on a duplicate page and repeats the owner itself."""
         case, crawl = self._case, self._crawl
-        if self._drops and crawl.item_is_duplicate(case, item) and crawl.may_drop(case):
+        if self._drops and crawl.item_is_duplicate(case, item) and crawl.safety.may_drop(case):
             await self._drop(item)
             return False
         if self._case.is_duplicate and self._case.action is Action.DRY_RUN:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,9 @@ class TestGoodValues:
             ("DEDUP_MAX_BYTES", 1e6, "max_bytes", 1_000_000),
             ("DEDUP_TEXT_LIMIT", 0, "text_limit", 0),
             ("DEDUP_WAIT", "0.5", "wait", 0.5),
+            ("DEDUP_LEASE", "1.5", "lease", timedelta(days=1.5)),
+            ("DEDUP_PREFERRED_HOSTS", "News.example,b", "preferred_hosts", ("news.example", "b")),
+            ("DEDUP_REDACT_QUERY", "true", "redact_query", True),
             ("DEDUP_SEAL_INTERVAL", "7", "seal_interval", 7),
             ("DEDUP_GC_FREEZE", "0", "gc_freeze", False),
             ("JOBDIR", "job", "jobdir", Path("job")),
@@ -107,6 +111,9 @@ BAD = {
     "DEDUP_MAX_BYTES": [0, "10 MB", -5],
     "DEDUP_TEXT_LIMIT": [-1, "all"],
     "DEDUP_WAIT": [-0.1, "long", "inf"],
+    "DEDUP_LEASE": [0, -1, "long", "inf", 10**12],
+    "DEDUP_PREFERRED_HOSTS": [5, {"a": 1}, ["a", 5]],
+    "DEDUP_REDACT_QUERY": ["maybe", ""],
     "DEDUP_SEAL_INTERVAL": [0, 1.5, "often"],
     "DEDUP_GC_FREEZE": ["maybe", "", [1]],
 }

@@ -23,6 +23,7 @@ GLUE = {
     "logformatter",
     "pipelines",
     "requests",
+    "settings_reader",
     "spidermiddlewares",
     "waiting",
 }

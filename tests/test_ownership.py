@@ -1,0 +1,71 @@
+"""Who may own a story, and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+from library import Library
+from local_site import Answer
+from prose import article, blog, story
+from test_claims_in_crawls import pair
+
+from dedup_middleware.codec import encode_page, page_key
+from dedup_middleware.detector import Detector
+from dedup_middleware.model import VerdictKind
+
+
+def test_the_page_of_a_preferred_host_is_delivered_and_takes_the_story(site, crawl):
+    thief = site.add("/thief", blog("Copied", story(1)), host=1)
+    original = site.add("/original", article("Original", story(1)))
+    copy = site.add("/copy", blog("Copy", story(1)), host=2)
+    steps = [{"url": url} for url in (thief, original, copy)]
+    outcome = crawl("strangers.Steps", steps=steps, settings={"DEDUP_PREFERRED_HOSTS": ["127.0.0.1"]})
+    assert outcome.delivered == [thief, original]
+    record = outcome.record(original)
+    assert (record["verdict"], record["owner_url"], record["reason"]) == ("related", thief, "a preferred host")
+    assert outcome.record(copy)["owner_url"] == original
+
+
+def test_a_drop_across_hosts_says_so(site, crawl):
+    a, b = pair(site, 1)
+    c = site.add("/c", blog("c", story(1)))
+    outcome = crawl("strangers.Steps", steps=[{"url": url} for url in (a, b, c)])
+    assert outcome.record(b)["reason"] == "on another host"
+    assert outcome.record(c)["reason"] == ""
+
+
+def test_a_page_that_is_gone_owns_nothing_any_more(site, crawl):
+    text = story(1)
+    a = site.add("/a", Answer(article("a", text)), Answer("gone", status=410))
+    b = site.add("/b", blog("b", text), host=1)
+    outcome = crawl("strangers.Steps", steps=[{"url": url} for url in (a, a, b)])
+    assert outcome.delivered == [a, b]
+    assert outcome.dropped == []
+
+
+def test_an_owner_older_than_the_lease_drops_nothing():
+    library = Library()
+    owner = library.index.keep(library.page("a", range(20)))
+    copy = library.page("b", range(20))
+    detector = Detector(library.index, library.fingerprint.hash, 0.8, lease=timedelta(days=2))
+    for age, expected in ((1, VerdictKind.DUPLICATE), (3, VerdictKind.NEW)):
+        time = (datetime.now(timezone.utc) - timedelta(days=age)).isoformat()
+        library.store.write([(page_key(owner.number), encode_page(replace(owner, time=time)))])
+        assert detector.judge(copy).kind is expected
+
+
+def test_secrets_in_urls_are_not_written_down(site, crawl):
+    a = site.add("/a?token=s3cret&page", article("a", story(1)))
+    b = site.add("/b?token=s3cret", blog("b", story(1)), host=1)
+    outcome = crawl(
+        "strangers.Steps", steps=[{"url": a}, {"url": b}], settings={"DEDUP_REDACT_QUERY": True, "LOG_LEVEL": "INFO"}
+    )
+    assert [i["url"] for i in outcome.dropped] == [b]
+    (record,) = outcome.records
+    assert record["owner_url"] == a.replace("=s3cret", "=*")
+    assert record["url"] == b.replace("=s3cret", "=*")
+    (line,) = outcome.drop_lines
+    assert "s3cret" not in line
+    stored = b"".join(path.read_bytes() for path in (outcome.folder / "store").rglob("*") if path.is_file())
+    assert stored.count(b"token=*") >= 2
