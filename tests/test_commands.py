@@ -154,7 +154,8 @@ class TestLog:
     def test_it_shows_what_was_dropped_and_why(self, crawled: Crawled) -> None:
         said = crawled.run("log")
         assert (said.exit_status, said.err) == (0, "")
-        head, owner, *evidence = said.out.splitlines()
+        head, owner, because, *evidence = said.out.splitlines()
+        assert because == "    because: on another host"
         assert crawled.repost in head
         assert "dropped" in head
         assert "84%" in head

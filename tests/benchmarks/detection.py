@@ -46,6 +46,7 @@ from dedup_middleware.extraction.facts import numbers_of, title_of
 from dedup_middleware.fingerprints import ClauseFingerprinter, SimHashFingerprinter
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import Index
+from dedup_middleware.journal import Journal
 from dedup_middleware.model import Action, Match
 from dedup_middleware.openclaims import OpenClaims
 from dedup_middleware.stores import open_store
@@ -101,7 +102,7 @@ class Product:
         fingerprinter: Callable[[bytes], ClauseFingerprinter] = ClauseFingerprinter,
     ) -> None:
         store = open_store("memory:", fingerprint_scheme="benchmark")
-        kept = index(store, OpenClaims(), common=common, text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"])
+        kept = index(store, OpenClaims(), Journal(), common=common, text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"])
         fingerprint = fingerprinter(store.header.key)
         self._threshold = threshold
         self._crawl = Crawl(
@@ -142,8 +143,8 @@ def _stop(error: DedupError) -> NoReturn:
 class UndirectedIndex(Index):
     """Scores by Jaccard, shared by united live weight, as sketches of sets do: the whole story is not in the brief."""
 
-    def keep(self, page: Page) -> StoredPage:
-        stored = super().keep(page)
+    def keep(self, page: Page, *, sealed: bool = False) -> StoredPage:
+        stored = super().keep(page, sealed=sealed)
         self._kept[stored.number] = page
         return stored
 
