@@ -53,6 +53,19 @@ _MEDIA: dict[Path, Medium] = {}
 _GUARD = threading.Lock()
 
 
+def _after_fork() -> None:
+    """Begin anew in a forked child: nothing is open, and the guard is free, whoever held it in the parent."""
+    global _GUARD  # noqa: PLW0603 - a lock that another thread held at the fork can only be replaced
+    for medium in _MEDIA.values():
+        medium.leave_to_parent()
+    _MEDIA.clear()
+    _GUARD = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def resolved(path: str) -> Path:
     """Return *path* absolute and without symbolic links: one store has one name."""
     # Not Path.resolve(): before Python 3.13 it raises RuntimeError for a loop of links.

@@ -81,6 +81,16 @@ def closed(uri: str) -> StoreError:
     return StoreError(_one_line(f"the store {uri} is closed: open it again with open_store()"))
 
 
+def inherited(uri: str) -> StoreError:
+    """Refuse because the process has the store *uri* open by being forked from the one that opened it."""
+    return StoreError(
+        _one_line(
+            f"the store {uri} was opened by the parent of this process, and only the parent may use it: "
+            "open a store of its own after the fork, or start the process by spawn"
+        )
+    )
+
+
 @contextmanager
 def of_os(path: Path, action: str) -> Iterator[None]:
     """Turn every ``OSError`` of the block into :func:`failed`."""
