@@ -19,7 +19,7 @@ from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
 from dedup_middleware.stores.opened import Medium, OpenStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dedup_middleware.protocols import Store
 
@@ -41,8 +41,11 @@ class Backend(Protocol):
     def lock_path(self, path: Path) -> Path:
         """Return the path of the file to lock."""
 
-    def connect(self, path: Path, seed: tuple[bytes, bytes]) -> tuple[Store, bool]:
-        """Open what is ours, or create it with the pair *seed* in it; return it and whether it was created."""
+    def connect(self, path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[Store, bool]:
+        """Open what is ours, or create it with the pair *seed* in it; return it and whether it was created.
+
+        What is there is read and given to *check* before anything is changed: when it raises, all is as it was.
+        """
 
     def remove(self, path: Path) -> None:
         """Remove what is ours, and nothing else."""
@@ -101,16 +104,21 @@ def _open_medium(backend: Backend, path: Path, fingerprint_scheme: str) -> tuple
         raise refusals.foreign(path)
     backend.lock_path(path).parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as undo:
-        undo.enter_context(_locked(backend, path))
-        store, created = backend.connect(path, (HEADER_KEY, Header.new(fingerprint_scheme).encode()))
+        undo.enter_context(locked(backend, path))
+        store, created = backend.connect(
+            path,
+            (HEADER_KEY, Header.new(fingerprint_scheme).encode()),
+            lambda store: _check(read_header(store, path), fingerprint_scheme, path),
+        )
         undo.callback(store.close)
-        header = _read_header(store, path)
+        header = read_header(store, path)
         _check(header, fingerprint_scheme, path)
         return Medium(store, header, undo.pop_all()), created
 
 
 @contextmanager
-def _locked(backend: Backend, path: Path) -> Iterator[None]:
+def locked(backend: Backend, path: Path) -> Iterator[None]:
+    """Hold the lock of the store at *path*; ``StoreLockedError`` at once if somebody else does."""
     # thread_local=False: the last close may come from another thread than the opening.
     lock = FileLock(backend.lock_path(path), timeout=0, thread_local=False)
     try:
@@ -125,7 +133,8 @@ def _locked(backend: Backend, path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _read_header(store: Store, path: Path) -> Header:
+def read_header(store: Store, path: Path) -> Header:
+    """Return the header of *store*, which lies at *path*; ``StoreCorruptError`` if it has none."""
     (value,) = store.get_many([HEADER_KEY])
     if value is None:
         raise refusals.corrupt(path, "it has no header")
@@ -160,6 +169,6 @@ def destroy(backend: Backend, path: Path) -> bool:
             raise refusals.foreign(path)
         if place is Place.FREE:
             return False
-        with _locked(backend, path):
+        with locked(backend, path):
             backend.remove(path)
     return True

@@ -33,7 +33,8 @@ def corrupt(path: Path, detail: str) -> StoreCorruptError:
     return StoreCorruptError(
         _one_line(
             f"the store {path} is damaged ({detail}) and was left as it is: "
-            f"put back a copy, {_ANOTHER_PATH}, or begin anew with `scrapy dedup reset`"
+            f"put back a copy, make a repaired one with `scrapy dedup repair`, {_ANOTHER_PATH}, "
+            "or begin anew with `scrapy dedup reset`"
         )
     )
 
@@ -98,3 +99,12 @@ def of_os(path: Path, action: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise failed(path, action, error.strerror or str(error)) from error
+
+
+@contextmanager
+def of_value(path: Path) -> Iterator[None]:
+    """Turn every ``ValueError`` of the block, whose text says what is damaged, into :func:`corrupt`."""
+    try:
+        yield
+    except ValueError as error:
+        raise corrupt(path, str(error)) from error
