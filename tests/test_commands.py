@@ -457,7 +457,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ([], "<reset|log|stats|explain>"),
+            ([], "<reset|repair|log|stats|explain>"),
             (["forget"], "invalid choice"),
             (["log", "--min-score", "2"], "'2' is no number from 0 to 1"),
             (["explain"], "URL"),

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from filelock import FileLock, Timeout
 
+from dedup_middleware.protocols import Store
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
 from dedup_middleware.stores.opened import Medium, OpenStore
+from dedup_middleware.stores.watermark import Watermark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from dedup_middleware.protocols import Store
 
 
 class Place(Enum):
@@ -30,6 +30,13 @@ class Place(Enum):
     FREE = "nothing, or an empty folder or file"
     OURS = "a store of ours, whole or damaged"
     FOREIGN = "something that does not bear our marker"
+
+
+class DiskStore(Store, Protocol):
+    """A store that can read itself through."""
+
+    def verify(self) -> None:
+        """Read everything; ``StoreCorruptError`` if some of it is rotten."""
 
 
 class Backend(Protocol):
@@ -41,7 +48,10 @@ class Backend(Protocol):
     def lock_path(self, path: Path) -> Path:
         """Return the path of the file to lock."""
 
-    def connect(self, path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[Store, bool]:
+    def watermark_path(self, path: Path) -> Path:
+        """Return the path of the file with the number of the newest synced batch."""
+
+    def connect(self, path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[DiskStore, bool]:
         """Open what is ours, or create it with the pair *seed* in it; return it and whether it was created.
 
         What is there is read and given to *check* before anything is changed: when it raises, all is as it was.
@@ -131,6 +141,25 @@ def locked(backend: Backend, path: Path) -> Iterator[None]:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def exclusively(backend: Backend, path: Path) -> Iterator[None]:
+    """Hold the lock of the store at *path*, which may have lost its marker; nobody in this process has it open."""
+    with _GUARD:
+        if backend.lock_path(path) in _MEDIA:
+            raise refusals.locked(path)
+        with refusals.of_os(path, "read"):
+            place = backend.look(path)
+        if place is Place.FREE:
+            raise refusals.absent(path)
+        if place is Place.FOREIGN:
+            try:
+                Watermark.there(backend.watermark_path(path))
+            except (ValueError, OSError):
+                raise refusals.foreign(path) from None
+        with locked(backend, path):
+            yield
 
 
 def read_header(store: Store, path: Path) -> Header:

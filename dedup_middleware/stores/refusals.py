@@ -39,6 +39,31 @@ def corrupt(path: Path, detail: str) -> StoreCorruptError:
     )
 
 
+def beyond_repair(path: Path, detail: str) -> StoreCorruptError:
+    """Give up on a repaired copy of *path*."""
+    return StoreCorruptError(
+        _one_line(
+            f"the store {path} is damaged beyond repair ({detail}) and was left as it is: put back a copy, "
+            "or begin anew with `scrapy dedup reset`"
+        )
+    )
+
+
+def no_room(path: Path, needed: int, free: int) -> StoreError:
+    """Refuse to copy *path* where the disk has *free* bytes of the *needed* ones."""
+    return StoreError(
+        _one_line(
+            f"the store {path} cannot be repaired: its copy needs {needed / 2**20:.0f} MB beside it, "
+            f"and {free / 2**20:.0f} MB are free: make room"
+        )
+    )
+
+
+def absent(path: Path) -> StoreError:
+    """Refuse because there is nothing at *path*."""
+    return StoreError(_one_line(f"there is no store at {path}: crawl first, or name another one in DEDUP_STORE"))
+
+
 def locked(path: Path) -> StoreLockedError:
     """Refuse *path*: somebody else holds it."""
     return StoreLockedError(

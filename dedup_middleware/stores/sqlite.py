@@ -26,8 +26,8 @@ _MAGIC = b"SQLite format 3\x00"
 _APPLICATION_ID_OFFSET = 68
 _FILE_HEADER_BYTES = 100
 
-# Up to this size everything is read when the store is opened; beyond, a rotten row is noticed when it is read.
-VERIFIED_BYTES = 64 * 2**20
+# Up to this size, 40 000 pages or 1.6 s, all is read when the store is opened; beyond, rot is noticed when it is read.
+VERIFIED_BYTES = 256 * 2**20
 
 _WATERMARK = ".watermark"
 
@@ -52,10 +52,10 @@ def _without_database(path: Path) -> Place:
     # SQLite deletes the WAL of an empty file, and with it the batches that are nowhere else.
     if _beside(path, "-wal").exists():
         return Place.FOREIGN
-    if not _beside(path, _WATERMARK).exists():
+    if not watermark_path(path).exists():
         return Place.FREE
     try:
-        _, number = Watermark.there(_beside(path, _WATERMARK))
+        _, number = Watermark.there(watermark_path(path))
     except ValueError:
         return Place.FOREIGN
     # 0: a creation was killed, or nothing was ever written.
@@ -67,18 +67,23 @@ def lock_path(path: Path) -> Path:
     return _beside(path, ".lock")
 
 
+def watermark_path(path: Path) -> Path:
+    """Return the path of the watermark of the store at *path*."""
+    return _beside(path, _WATERMARK)
+
+
 def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[SQLiteStore, bool]:
     """Open the store at *path*, or create it with the pair *seed* in it; return it and whether it was created."""
     if look(path) is Place.OURS:
         with refusals.of_value(path):
-            mark, _ = Watermark.there(_beside(path, _WATERMARK))
+            mark, _ = Watermark.there(watermark_path(path))
         if not path.exists() or not path.stat().st_size:
             raise refusals.corrupt(path, "its database is missing")
         # A creation was killed, and the journal leads back to before it.
         if not _beside(path, "-journal").exists():
             _try_out(path, mark, check)
     else:
-        mark = Watermark.fresh(_beside(path, _WATERMARK))
+        mark = Watermark.fresh(watermark_path(path))
         mark.raise_to(0)
     # SQLite opens a file that it may only read without a word; this fails now and not at the first page.
     path.open("ab").close()

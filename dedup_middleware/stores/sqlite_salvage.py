@@ -1,0 +1,82 @@
+"""What can still be read of a damaged SQLite store.
+
+Law of this file: it reads the store and writes to a scratch folder only.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from dedup_middleware.stores import refusals
+from dedup_middleware.stores.sqlite_store import is_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+_FORWARDS = "SELECT key, value, checksum FROM pairs WHERE key >= ? AND key < ? ORDER BY key"
+_BACKWARDS = _FORWARDS + " DESC"
+
+
+def files(path: Path) -> list[Path]:
+    """Return the files that hold the store's content."""
+    return [file for file in (path, path.with_name(path.name + "-wal")) if file.exists()]
+
+
+@contextmanager
+def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Iterator[tuple[bytes, bytes]]]]:
+    """Copy the database to the new folder *scratch* and hand out a scan of the rows of the copy that are whole."""
+    scratch.mkdir()
+    for file in files(path):
+        shutil.copyfile(file, scratch / file.name)
+    with closing(sqlite3.connect(scratch / path.name, isolation_level=None)) as db:
+        try:
+            db.execute("SELECT 1 FROM pairs LIMIT 1").fetchall()
+        except sqlite3.DatabaseError as error:
+            raise refusals.beyond_repair(path, str(error)) from error
+
+        def scan(start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+            last = b""
+            for key, value in _rows(db, start, stop):
+                # Two branches of a damaged tree may overlap.
+                if last < key and start <= key < stop:
+                    yield key, value
+                    last = key
+
+        yield scan
+
+
+def _rows(db: sqlite3.Connection, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the whole rows of a range: up to the first rotten page, then, from smaller ranges, what lies behind it.
+
+    Two bytes are enough to come within a few pages of the rot: keys are hashes or numbers after their first byte.
+    """
+    last = start
+    try:
+        for row in db.execute(_FORWARDS, (start, stop)):
+            if is_whole(row):
+                last = row[0]
+                yield row[:2]
+    except sqlite3.DatabaseError:
+        for number in range(int.from_bytes(last[:2].ljust(2, b"\0"), "big"), 1 << 16):
+            low, high = number.to_bytes(2, "big"), (number + 1).to_bytes(3, "big").removeprefix(b"\0")
+            # The last range of all ends where keys do.
+            high = stop if number == (1 << 16) - 1 else min(high, stop)
+            if low < stop:
+                yield from sorted(_both_ways(db, max(low, last + b"\0"), high).items())
+
+
+def _both_ways(db: sqlite3.Connection, start: bytes, stop: bytes) -> dict[bytes, bytes]:
+    found = {}
+    for query in (_FORWARDS, _BACKWARDS):
+        try:
+            for row in db.execute(query, (start, stop)):
+                if is_whole(row):
+                    found[row[0]] = row[1]
+        except sqlite3.DatabaseError:
+            continue
+        break
+    return found
