@@ -51,6 +51,9 @@ class Backend(Protocol):
     def watermark_path(self, path: Path) -> Path:
         """Return the path of the file with the number of the newest synced batch."""
 
+    def known_ids(self, path: Path) -> set[bytes]:
+        """Return the ids that the files beside the database give the store, which may be damaged."""
+
     def connect(self, path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[DiskStore, bool]:
         """Open what is ours, or create it with the pair *seed* in it; return it and whether it was created.
 

@@ -17,7 +17,7 @@ import plyvel
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import leveldb_files, marker, refusals
 from dedup_middleware.stores.disk import Place
-from dedup_middleware.stores.layout import WATERMARK_KEY, decode_watermark, encode_watermark
+from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY, decode_watermark, encode_watermark
 from dedup_middleware.stores.watermark import DRAFT_SUFFIX, Watermark
 
 if TYPE_CHECKING:
@@ -94,6 +94,10 @@ class LevelDBStore:
         db = self._live()
         # Without transaction=True plyvel writes the half-filled batch when an iterable raises.
         with self._refusing("write"), db.write_batch(transaction=True, sync=sync) as batch:
+            if sync:
+                # In every log: one of another store is noticed, and the loss of an old table does not take the header.
+                for key in (HEADER_KEY, ID_KEY):
+                    batch.put(key, db.get(key, default=b""))
             for key in deletes:
                 batch.delete(key)
             for key, value in puts:
@@ -178,6 +182,16 @@ def lock_path(path: Path) -> Path:
 def watermark_path(path: Path) -> Path:
     """Return the path of the watermark of the store at *path*."""
     return path / _WATERMARK
+
+
+def known_ids(path: Path) -> set[bytes]:
+    """Return the ids that the files beside the database give the store, which may be damaged."""
+    ids = set()
+    with suppress(ValueError):
+        ids.add(marker.read(path).store_id)
+    with suppress(ValueError):
+        ids.add(Watermark.there(watermark_path(path))[0].store_id)
+    return ids
 
 
 def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[LevelDBStore, bool]:

@@ -28,8 +28,7 @@ def check(folder: Path) -> None:
     Reads the manifest and the logs, at most some 64 MB: 0.1 s.
     """
     try:
-        manifest = folder / (folder / "CURRENT").read_text("ascii").removesuffix("\n")
-        state = _State.of(manifest)
+        state = _State.of_database(folder)
     except FileNotFoundError as error:
         raise ValueError(f"{folder.name}/{error.filename.rpartition('/')[2]} is missing") from None
     except (UnicodeDecodeError, IsADirectoryError, IndexError) as error:
@@ -44,6 +43,15 @@ def check(folder: Path) -> None:
     if state.log and state.log not in logs:
         raise ValueError(f"log {state.log:06} in {folder.name} is missing")
     _check_batches([logs[number] for number in sorted(logs) if number >= state.log], state.sequence)
+
+
+def table_sizes(folder: Path) -> dict[str, int]:
+    """Return the names of the tables that count and their sizes in bytes; empty where the manifest cannot be read."""
+    try:
+        tables = _State.of_database(folder).tables
+    except (OSError, ValueError, IndexError):
+        return {}
+    return {f"{number:06}.{end}": size for number, size in tables.items() for end in ("ldb", "sst")}
 
 
 def _check_batches(logs: list[Path], sequence: int) -> None:
@@ -94,9 +102,9 @@ class _State:
     tables: dict[int, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, manifest: Path) -> _State:
+    def of_database(cls, folder: Path) -> _State:
         state = cls()
-        for record in _records(manifest):
+        for record in _records(folder / (folder / "CURRENT").read_text("ascii").removesuffix("\n")):
             state._apply(_Edit(record))
         return state
 

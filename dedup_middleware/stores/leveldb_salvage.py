@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import plyvel
 
-from dedup_middleware.stores import leveldb, refusals
+from dedup_middleware.stores import leveldb, leveldb_files, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,8 +39,11 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
     number for the newest, which after compactions it need not be. A scan goes by the age of each pair.
     """
     scratch.mkdir()
+    sizes = leveldb_files.table_sizes(path / leveldb.DB)
     for file in files(path):
-        shutil.copyfile(file, scratch / file.name)
+        # A table of another size is another store's, or has lost the index at its end.
+        if sizes.get(file.name, size := file.stat().st_size) == size:
+            shutil.copyfile(file, scratch / file.name)
     for log in scratch.glob("*.log"):
         _spoil_rotten_records(log)
     try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from dedup_middleware.stores import backend_of, disk, parse_uri, refusals
-from dedup_middleware.stores.layout import HEADER_KEY, OWN_KEYS_END, WATERMARK_KEY, Header, decode_watermark
+from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, OWN_KEYS_END, WATERMARK_KEY, Header, decode_watermark
 from dedup_middleware.stores.watermark import Watermark
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def repair_store(uri: str, *, sound: Callable[[Scan], Iterable[tuple[bytes, byte
         scratch = target.with_name(target.name + ".scratch")
         undo.callback(shutil.rmtree, scratch, ignore_errors=True)
         scan = undo.enter_context(salvage.salvaged(path, scratch))
-        header, missing = _own(scan, path, backend.watermark_path(path))
+        header, missing = _own(scan, path, backend)
         failed = undo.enter_context(ExitStack())
         failed.callback(_discard, backend, target)
         read = sum(1 for _ in scan(OWN_KEYS_END, _END))
@@ -93,7 +93,7 @@ def repair_store(uri: str, *, sound: Callable[[Scan], Iterable[tuple[bytes, byte
         return Repaired(f"{scheme}:{target}", read, written, missing)
 
 
-def _own(scan: Scan, path: Path, watermark: Path) -> tuple[Header, int | None]:
+def _own(scan: Scan, path: Path, backend: disk.Backend) -> tuple[Header, int | None]:
     """Return the header, and how many synced batches are missing."""
     own = dict(scan(b"", OWN_KEYS_END))
     try:
@@ -101,8 +101,13 @@ def _own(scan: Scan, path: Path, watermark: Path) -> tuple[Header, int | None]:
     except ValueError:
         # Fingerprints are hashed with a key in the header: no page could ever be compared with what is stored.
         raise refusals.beyond_repair(path, "its header is lost, and with it the key of its fingerprints") from None
+    store_id, ids = own.get(ID_KEY, b""), backend.known_ids(path)
+    if ids and store_id not in ids:
+        raise refusals.beyond_repair(path, "its database is that of another store")
     with suppress(ValueError):
-        _, reached = Watermark.there(watermark)
+        mark, reached = Watermark.there(backend.watermark_path(path))
+        if mark.store_id != store_id:
+            return header, None
         return header, max(0, reached - decode_watermark(own.get(WATERMARK_KEY, bytes(8))))
     return header, None
 

@@ -7,7 +7,7 @@ PATH is the database, with ``PATH-wal`` and ``PATH-shm`` beside it while it is o
 from __future__ import annotations
 
 import stat
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from dedup_middleware.stores import refusals
@@ -70,6 +70,13 @@ def lock_path(path: Path) -> Path:
 def watermark_path(path: Path) -> Path:
     """Return the path of the watermark of the store at *path*."""
     return _beside(path, _WATERMARK)
+
+
+def known_ids(path: Path) -> set[bytes]:
+    """Return the ids that the files beside the database give the store, which may be damaged."""
+    with suppress(ValueError):
+        return {Watermark.there(watermark_path(path))[0].store_id}
+    return set()
 
 
 def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[SQLiteStore, bool]:
