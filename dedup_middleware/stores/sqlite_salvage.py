@@ -11,7 +11,8 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from dedup_middleware.stores import refusals
-from dedup_middleware.stores.sqlite_store import is_whole
+from dedup_middleware.stores.layout import ID_KEY
+from dedup_middleware.stores.sqlite_store import is_whole, salt_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,13 +35,16 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
         shutil.copyfile(file, scratch / file.name)
     with closing(sqlite3.connect(scratch / path.name, isolation_level=None)) as db:
         try:
-            db.execute("SELECT 1 FROM pairs LIMIT 1").fetchall()
+            ((store_id,),) = db.execute("SELECT value FROM pairs WHERE key = ?", (ID_KEY,)).fetchall() or [(b"",)]
         except sqlite3.DatabaseError as error:
             raise refusals.beyond_repair(path, str(error)) from error
 
+        # Of any other type, it is damaged, and no row will be whole.
+        salt = salt_of(store_id if isinstance(store_id, bytes) else b"")
+
         def scan(start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
             last = b""
-            for key, value in _rows(db, start, stop):
+            for key, value in _rows(db, start, stop, salt):
                 # Two branches of a damaged tree may overlap.
                 if last < key and start <= key < stop:
                     yield key, value
@@ -49,7 +53,7 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
         yield scan
 
 
-def _rows(db: sqlite3.Connection, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _rows(db: sqlite3.Connection, start: bytes, stop: bytes, salt: int) -> Iterator[tuple[bytes, bytes]]:
     """Yield the whole rows of a range: up to the first rotten page, then, from smaller ranges, what lies behind it.
 
     Two bytes are enough to come within a few pages of the rot: keys are hashes or numbers after their first byte.
@@ -57,7 +61,7 @@ def _rows(db: sqlite3.Connection, start: bytes, stop: bytes) -> Iterator[tuple[b
     last = start
     try:
         for row in db.execute(_FORWARDS, (start, stop)):
-            if is_whole(row):
+            if is_whole(row, salt):
                 last = row[0]
                 yield row[:2]
     except sqlite3.DatabaseError:
@@ -66,15 +70,15 @@ def _rows(db: sqlite3.Connection, start: bytes, stop: bytes) -> Iterator[tuple[b
             # The last range of all ends where keys do.
             high = stop if number == (1 << 16) - 1 else min(high, stop)
             if low < stop:
-                yield from sorted(_both_ways(db, max(low, last + b"\0"), high).items())
+                yield from sorted(_both_ways(db, max(low, last + b"\0"), high, salt).items())
 
 
-def _both_ways(db: sqlite3.Connection, start: bytes, stop: bytes) -> dict[bytes, bytes]:
+def _both_ways(db: sqlite3.Connection, start: bytes, stop: bytes, salt: int) -> dict[bytes, bytes]:
     found = {}
     for query in (_FORWARDS, _BACKWARDS):
         try:
             for row in db.execute(query, (start, stop)):
-                if is_whole(row):
+                if is_whole(row, salt):
                     found[row[0]] = row[1]
         except sqlite3.DatabaseError:
             continue

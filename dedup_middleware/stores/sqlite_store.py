@@ -47,6 +47,7 @@ class SQLiteStore:
         self._path = path
         self._mark = mark
         self._read_only = read_only
+        self._salt = salt_of(mark.store_id)
         self._unsynced = False
         self._db: sqlite3.Connection | None = self._connection()
         self._scans: set[sqlite3.Connection] = set()
@@ -61,7 +62,7 @@ class SQLiteStore:
             with _transaction(db):
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(_TABLE)
-                db.executemany(_PUT, map(_row, seed))
+                db.executemany(_PUT, map(self._row, seed))
         return True
 
     def tune(self) -> None:
@@ -118,11 +119,11 @@ class SQLiteStore:
         number = 0
         with self._refusing("write"), _synchronous(db) if sync else nullcontext(), _transaction(db):
             db.executemany(_DELETE, ((key,) for key in deletes))
-            db.executemany(_PUT, map(_row, puts))
+            db.executemany(_PUT, map(self._row, puts))
             if sync:
                 (value,) = self.get_many([WATERMARK_KEY])
                 number = decode_watermark(value or bytes(8)) + 1
-                db.execute(_PUT, _row((WATERMARK_KEY, encode_watermark(number))))
+                db.execute(_PUT, self._row((WATERMARK_KEY, encode_watermark(number))))
         self._unsynced = not sync
         if sync:
             with refusals.of_os(self._path, "write"):
@@ -151,9 +152,12 @@ class SQLiteStore:
             for row in db.execute(_ALL):
                 self._pair(row)
 
+    def _row(self, pair: tuple[bytes, bytes]) -> tuple[bytes, bytes, int]:
+        return *pair, _checksum(*pair, self._salt)
+
     def _pair(self, row: tuple[bytes, bytes, int]) -> tuple[bytes, bytes]:
         key, value, checksum = row
-        if not is_whole(row):
+        if not is_whole(row, self._salt):
             raise refusals.corrupt(self._path, f"the checksum of key {key!r:.40} is not {checksum}")
         return key, value
 
@@ -185,15 +189,19 @@ class SQLiteStore:
             raise refusal from error
 
 
-def _row(pair: tuple[bytes, bytes]) -> tuple[bytes, bytes, int]:
-    key, value = pair
-    return key, value, zlib.crc32(value, zlib.crc32(key))
+def salt_of(store_id: bytes) -> int:
+    """Return with what the checksums of a store begin: a page of another store's file must not pass for one of ours."""
+    return zlib.crc32(store_id)
 
 
-def is_whole(row: tuple[object, object, object]) -> bool:
+def _checksum(key: bytes, value: bytes, salt: int) -> int:
+    return zlib.crc32(value, zlib.crc32(key, salt))
+
+
+def is_whole(row: tuple[object, object, object], salt: int) -> bool:
     """Tell whether a row of the table is one that was written; a damaged one may have values of any type."""
     key, value, checksum = row
-    return isinstance(key, bytes) and isinstance(value, bytes) and _row((key, value))[2] == checksum
+    return isinstance(key, bytes) and isinstance(value, bytes) and _checksum(key, value, salt) == checksum
 
 
 def _refusal(path: Path, action: str, error: sqlite3.DatabaseError) -> StoreError | None:

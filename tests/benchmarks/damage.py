@@ -60,11 +60,13 @@ class Filled:
         return Filled(self.backend, to, self.history, self.synced)
 
     def files(self) -> Pairs:
-        """Return every file and its bytes, but for LevelDB's own diary and lock."""
+        """Return every file and its bytes, but for LevelDB's diary and lock, and SQLite's index of its WAL."""
         return {
             str(file.relative_to(self.folder)).encode(): file.read_bytes()
             for file in sorted(self.folder.rglob("*"))
-            if file.is_file() and not (file.parent.name == "db" and file.name.startswith("LO"))
+            if file.is_file()
+            and not (file.parent.name == "db" and file.name.startswith("LO"))
+            and not file.name.endswith("-shm")
         }
 
 
@@ -85,7 +87,7 @@ def fill(backend: str, folder: Path, *, pages: int, killed: bool, first: int = 0
             if len(work.history) % SYNC_EVERY == 0:
                 store.write([], sync=True)
                 work.synced = len(work.history)
-        if turn < 2 or not killed:  # noqa: PLR2004
+        if turn < 2 or not killed:
             store.close()
             work.synced = len(work.history)
     if not killed:
@@ -185,7 +187,7 @@ def record_ends(data: bytes) -> list[int]:
     ends, position = [], 0
     while position + 7 <= len(data):
         room = 32768 - position % 32768
-        if room < 7:  # noqa: PLR2004 - the length of a record's header
+        if room < 7:
             position += room
             continue
         position += 7 + int.from_bytes(data[position + 4 : position + 6], "little")
@@ -271,7 +273,9 @@ def judge(store: Filled, *, large: bool) -> tuple[str, str]:
     finally:
         opened.close()
     if opened.created or held not in store.history[store.synced - 1 :]:
-        return "WRONG", f"created={opened.created}, {len(held)} pairs of {len(store.history[-1])}"
+        return "WRONG", f"{opened.created=}, {store.history.count(held)=}, {held.keys() ^ store.history[-1].keys()}"[
+            :300
+        ]
     if {key: value for key, value in found.items() if value is not None} != {k: held[k] for k in keys if k in held}:
         return "WRONG", "gets and a scan differ"
     return "harmless", ""
