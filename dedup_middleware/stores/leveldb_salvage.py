@@ -55,8 +55,11 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
     with closing(db):
 
         def scan(start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-            with db.iterator(start=start, stop=stop, verify_checksums=True, fill_cache=False) as pairs:
-                yield from pairs
+            try:
+                with db.iterator(start=start, stop=stop, verify_checksums=True, fill_cache=False) as pairs:
+                    yield from pairs
+            except plyvel.Error as error:
+                raise refusals.beyond_repair(path, str(error)) from error
 
         yield scan
 
