@@ -378,30 +378,18 @@ class TestReset:
 class TestRepair:
     def test_it_makes_a_copy_that_explains_as_the_store_did(self, own: Crawled) -> None:
         uri, files = store_uri(own.outcome.folder), damage(own)
-        (explained,) = self.copied(own, "--json").json
+        own.run_here("stats").refused("damaged", "scrapy dedup repair")
+        (report,) = own.run_here("repair", "--json").json
+        assert report["copy"] == f"{uri}.repaired"
+        assert report["kept"] == {"owners": 2, "duplicates": 1}
         said = own.run_here("repair")
         assert (said.exit_status, said.err) == (0, "")
         assert "2 owners, 1 duplicates" in said.out
         assert f"DEDUP_STORE={uri}.repaired-2" in said.out
         assert all(path.read_bytes() == data for path, data in files.items())
-        assert explained["copy"] == f"{uri}.repaired"
-        assert explained["kept"] == {"owners": 2, "duplicates": 1}
-        (stored,) = run_here(
-            "explain",
-            own.repost,
-            "--json",
-            "-s",
-            f"DEDUP_STORE={uri}.repaired",
-            *own.here[2:],
-            folder=own.outcome.folder,
-        ).json
-        assert stored["stored"]["owner_url"] == own.first
-
-    def copied(self, own: Crawled, *options: str) -> Said:
-        own.run_here("stats").refused("damaged", "scrapy dedup repair")
-        said = own.run_here("repair", *options)
-        assert (said.exit_status, said.err) == (0, "")
-        return said
+        here = ("-s", f"DEDUP_STORE={uri}.repaired", *own.here[2:])
+        (explained,) = run_here("explain", own.repost, "--json", *here, folder=own.outcome.folder).json
+        assert explained["stored"]["owner_url"] == own.first
 
     def test_it_waits_for_no_crawl_and_invents_no_store(self, own: Crawled, tmp_path: Path) -> None:
         with running_crawl(own):
