@@ -100,12 +100,10 @@ class SQLiteStore:
                 reader.execute("BEGIN")
                 cursor = reader.execute(_SCAN, (start, stop))
                 yield b"", b""
-                while True:
+                self._live()
+                for pair in self._in_order(cursor):
+                    yield pair
                     self._live()
-                    row = cursor.fetchone()
-                    if row is None:
-                        return
-                    yield self._pair(row)
             finally:
                 self._scans.discard(reader)
                 reader.close()
@@ -149,8 +147,18 @@ class SQLiteStore:
             ((said,),) = db.execute("PRAGMA quick_check(1)")
             if said != "ok":
                 raise refusals.corrupt(self._path, said)
-            for row in db.execute(_ALL):
-                self._pair(row)
+            for _ in self._in_order(db.execute(_ALL)):
+                pass
+
+    def _in_order(self, rows: Iterable[tuple[bytes, bytes, int]]) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the pairs of *rows*. Where a page has taken the place of another, SQLite notices nothing, keys do."""
+        before = b""
+        for row in rows:
+            key, value = self._pair(row)
+            if key <= before:
+                raise refusals.corrupt(self._path, f"key {key!r:.40} is not in its place")
+            before = key
+            yield key, value
 
     def _row(self, pair: tuple[bytes, bytes]) -> tuple[bytes, bytes, int]:
         return *pair, _checksum(*pair, self._salt)
