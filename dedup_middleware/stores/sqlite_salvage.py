@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _FORWARDS = "SELECT key, value, checksum FROM pairs WHERE key >= ? AND key < ? ORDER BY key"
+_END = b"\xff" * 64
 _BACKWARDS = _FORWARDS + " DESC"
 
 
@@ -33,7 +34,10 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
     scratch.mkdir()
     for file in files(path):
         shutil.copyfile(file, scratch / file.name)
-    with closing(sqlite3.connect(scratch / path.name, isolation_level=None)) as db:
+    with (
+        closing(sqlite3.connect(scratch / path.name, isolation_level=None)) as db,
+        closing(sqlite3.connect(scratch / f"{path.name}.whole", isolation_level=None)) as whole,
+    ):
         try:
             ((store_id,),) = db.execute("SELECT value FROM pairs WHERE key = ?", (ID_KEY,)).fetchall() or [(b"",)]
         except sqlite3.DatabaseError as error:
@@ -42,13 +46,15 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
         # Of any other type, it is damaged, and no row will be whole.
         salt = salt_of(store_id if isinstance(store_id, bytes) else b"")
 
+        # Read once: where a tree is damaged, two ways to a row need not both lead there.
+        whole.execute("CREATE TABLE whole (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+        whole.execute("BEGIN")
+        whole.executemany("INSERT OR IGNORE INTO whole VALUES (?, ?)", _rows(db, b"", _END, salt))
+
         def scan(start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-            last = b""
-            for key, value in _rows(db, start, stop, salt):
-                # Two branches of a damaged tree may overlap.
-                if last < key and start <= key < stop:
-                    yield key, value
-                    last = key
+            yield from whole.execute(
+                "SELECT key, value FROM whole WHERE key >= ? AND key < ? ORDER BY key", (start, stop)
+            )
 
         yield scan
 
