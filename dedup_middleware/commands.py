@@ -1,4 +1,4 @@
-"""``scrapy dedup``: read the records and the closed store of a crawl. ★ Scrapy glue."""
+"""``scrapy dedup``: read the records and the closed store of a crawl, and mend it. ★ Scrapy glue."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy.exceptions import UsageError
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.conf import arglist_to_dict
 
-from dedup_middleware import inspection
+from dedup_middleware import inspection, soundness
 from dedup_middleware.config import Config, known_spiders, names_its_own
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.records import remove_log
@@ -21,13 +21,13 @@ from dedup_middleware.stores import destroy_store
 
 
 class Command(ScrapyCommand):
-    """Dispatch to ``reset``, ``log``, ``stats`` and ``explain``; a user's mistake is one line and exit status 1."""
+    """Dispatch to the subcommands; a user's mistake is one line and exit status 1."""
 
     requires_project = False
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return "<reset|log|stats|explain> [options]"
+        return "<reset|repair|log|stats|explain> [options]"
 
     def short_desc(self) -> str:
         return "Show why pages were dropped as duplicates, and what the store knows"
@@ -45,6 +45,7 @@ class Command(ScrapyCommand):
         _add(commands, "stats", "sum up the log and the store")
         explain = _add(commands, "explain", "show what is stored of a page, or why it was dropped")
         explain.add_argument("url", metavar="URL", help="the page's address, as the crawl had it")
+        _add(commands, "repair", "make a repaired copy of a damaged store, and say what is missing")
         reset = _add(commands, "reset", "forget every page: remove the store")
         reset.add_argument("--log", action="store_true", help="remove the log of records too")
 
@@ -111,6 +112,10 @@ class Command(ScrapyCommand):
     def _explain(self, config: Config, opts: argparse.Namespace) -> None:
         explanation = inspection.explain(config, opts.url)
         print(json.dumps(explanation) if opts.json else inspection.explanation_text(explanation))
+
+    def _repair(self, config: Config, opts: argparse.Namespace) -> None:
+        report = soundness.repair(config.store)
+        print(json.dumps(report) if opts.json else soundness.repair_text(report))
 
     def _reset(self, config: Config, opts: argparse.Namespace) -> None:
         removed = destroy_store(config.store)

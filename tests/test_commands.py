@@ -376,6 +376,46 @@ class TestReset:
         assert sorted(p.name for p in tmp_path.rglob("*")) == before
 
 
+class TestRepair:
+    def test_it_makes_a_copy_that_explains_as_the_store_did(self, own: Crawled) -> None:
+        uri, files = store_uri(own.outcome.folder), damage(own)
+        own.run_here("stats").refused("damaged", "scrapy dedup repair")
+        (report,) = own.run_here("repair", "--json").json
+        assert report["copy"] == f"{uri}.repaired"
+        assert report["kept"] == {"owners": 2, "duplicates": 1}
+        said = own.run_here("repair")
+        assert (said.exit_status, said.err) == (0, "")
+        assert "2 owners, 1 duplicates" in said.out
+        assert f"DEDUP_STORE={uri}.repaired-2" in said.out
+        assert all(path.read_bytes() == data for path, data in files.items())
+        here = ("-s", f"DEDUP_STORE={uri}.repaired", *own.here[2:])
+        (explained,) = run_here("explain", own.repost, "--json", *here, folder=own.outcome.folder).json
+        assert explained["stored"]["owner_url"] == own.first
+
+    def test_it_waits_for_no_crawl_and_invents_no_store(self, own: Crawled, tmp_path: Path) -> None:
+        with running_crawl(own):
+            own.run("repair").refused("in use by another crawl")
+        run_here("repair", "-s", "DEDUP_STORE=sqlite:none", "-s", "DEDUP_LOG=", folder=tmp_path).refused("no store at")
+
+    def test_beyond_repair_is_one_line(self, own: Crawled) -> None:
+        store = own.outcome.folder / "store"
+        if store.is_dir():
+            shutil.rmtree(store / "db")
+        else:
+            store.write_bytes(b"")
+        own.run_here("repair").refused("beyond repair", "scrapy dedup reset")
+        assert not [entry for entry in own.outcome.folder.iterdir() if "repaired" in entry.name]
+
+
+def damage(own: Crawled) -> dict[Path, bytes]:
+    """Spoil the watermark of the store and return all its files."""
+    store = own.outcome.folder / "store"
+    mark = store / "watermark" if store.is_dir() else store.with_name("store.watermark")
+    mark.write_bytes(b"garbage\n")
+    files = store.rglob("*") if store.is_dir() else store.parent.glob("store*")
+    return {path: path.read_bytes() for path in files if path.is_file()}
+
+
 def keep(folder: Path, *urls: str) -> None:
     """Make the folder of a spider in the data folder, with a store and a log that names *urls*."""
 
@@ -458,7 +498,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ([], "<reset|log|stats|explain>"),
+            ([], "<reset|repair|log|stats|explain>"),
             (["forget"], "invalid choice"),
             (["log", "--min-score", "2"], "'2' is no number from 0 to 1"),
             (["explain"], "URL"),

@@ -69,7 +69,8 @@ def parse_uri(uri: str) -> tuple[str, str]:
     return scheme, path
 
 
-def _backend(scheme: str) -> disk.Backend:
+def backend_of(scheme: str) -> disk.Backend:
+    """Return the module behind *scheme*; ``ConfigError`` where it cannot be imported."""
     try:
         return _BACKENDS[scheme]()
     except ImportError as error:
@@ -88,7 +89,7 @@ def open_store(uri: str, *, fingerprint_scheme: str) -> OpenStore:
     """
     scheme, path = parse_uri(uri)
     if scheme != _MEMORY:
-        return disk.open_shared(_backend(scheme), disk.resolved(path), fingerprint_scheme)
+        return disk.open_shared(backend_of(scheme), disk.resolved(path), fingerprint_scheme)
     from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - as the others
 
     undo = ExitStack()
@@ -101,7 +102,7 @@ def open_store(uri: str, *, fingerprint_scheme: str) -> OpenStore:
 def default_backend() -> str:
     """Return the scheme of the default store: ``leveldb`` where plyvel can be imported, else ``sqlite``."""
     try:
-        _backend("leveldb")
+        backend_of("leveldb")
     except ConfigError:
         return "sqlite"
     return "leveldb"
@@ -110,7 +111,7 @@ def default_backend() -> str:
 def store_exists(uri: str) -> bool:
     """Return whether a store of ours, whole or damaged, is at *uri*; opens and locks nothing."""
     scheme, path = parse_uri(uri)
-    return scheme != _MEMORY and disk.exists(_backend(scheme), disk.resolved(path))
+    return scheme != _MEMORY and disk.exists(backend_of(scheme), disk.resolved(path))
 
 
 def destroy_store(uri: str) -> bool:
@@ -119,4 +120,4 @@ def destroy_store(uri: str) -> bool:
     Raises ``StoreLockedError`` if it is open anywhere, ``StoreCorruptError`` if what is there does not bear our marker.
     """
     scheme, path = parse_uri(uri)
-    return scheme != _MEMORY and disk.destroy(_backend(scheme), disk.resolved(path))
+    return scheme != _MEMORY and disk.destroy(backend_of(scheme), disk.resolved(path))

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from filelock import FileLock, Timeout
 
+from dedup_middleware.protocols import Store
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
 from dedup_middleware.stores.opened import Medium, OpenStore
+from dedup_middleware.stores.watermark import Watermark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from dedup_middleware.protocols import Store
+    from collections.abc import Callable, Iterator
 
 
 class Place(Enum):
@@ -30,6 +30,13 @@ class Place(Enum):
     FREE = "nothing, or an empty folder or file"
     OURS = "a store of ours, whole or damaged"
     FOREIGN = "something that does not bear our marker"
+
+
+class DiskStore(Store, Protocol):
+    """A store that can read itself through."""
+
+    def verify(self) -> None:
+        """Read everything; ``StoreCorruptError`` if some of it is rotten."""
 
 
 class Backend(Protocol):
@@ -41,8 +48,17 @@ class Backend(Protocol):
     def lock_path(self, path: Path) -> Path:
         """Return the path of the file to lock."""
 
-    def connect(self, path: Path, seed: tuple[bytes, bytes]) -> tuple[Store, bool]:
-        """Open what is ours, or create it with the pair *seed* in it; return it and whether it was created."""
+    def watermark_path(self, path: Path) -> Path:
+        """Return the path of the file with the number of the newest synced batch."""
+
+    def known_ids(self, path: Path) -> set[bytes]:
+        """Return the ids that the files beside the database give the store, which may be damaged."""
+
+    def connect(self, path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[DiskStore, bool]:
+        """Open what is ours, or create it with the pair *seed* in it; return it and whether it was created.
+
+        What is there is read and given to *check* before anything is changed: when it raises, all is as it was.
+        """
 
     def remove(self, path: Path) -> None:
         """Remove what is ours, and nothing else."""
@@ -51,6 +67,19 @@ class Backend(Protocol):
 # By the backend's lock file. One guard for opening and the last close: neither may overtake the other.
 _MEDIA: dict[Path, Medium] = {}
 _GUARD = threading.Lock()
+
+
+def _after_fork() -> None:
+    """Begin anew in a forked child: nothing is open, and the guard is free, whoever held it in the parent."""
+    global _GUARD  # noqa: PLW0603 - a lock that another thread held at the fork can only be replaced
+    for medium in _MEDIA.values():
+        medium.leave_to_parent()
+    _MEDIA.clear()
+    _GUARD = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def resolved(path: str) -> Path:
@@ -88,16 +117,21 @@ def _open_medium(backend: Backend, path: Path, fingerprint_scheme: str) -> tuple
         raise refusals.foreign(path)
     backend.lock_path(path).parent.mkdir(parents=True, exist_ok=True)
     with ExitStack() as undo:
-        undo.enter_context(_locked(backend, path))
-        store, created = backend.connect(path, (HEADER_KEY, Header.new(fingerprint_scheme).encode()))
+        undo.enter_context(locked(backend, path))
+        store, created = backend.connect(
+            path,
+            (HEADER_KEY, Header.new(fingerprint_scheme).encode()),
+            lambda store: _check(read_header(store, path), fingerprint_scheme, path),
+        )
         undo.callback(store.close)
-        header = _read_header(store, path)
+        header = read_header(store, path)
         _check(header, fingerprint_scheme, path)
         return Medium(store, header, undo.pop_all()), created
 
 
 @contextmanager
-def _locked(backend: Backend, path: Path) -> Iterator[None]:
+def locked(backend: Backend, path: Path) -> Iterator[None]:
+    """Hold the lock of the store at *path*; ``StoreLockedError`` at once if somebody else does."""
     # thread_local=False: the last close may come from another thread than the opening.
     lock = FileLock(backend.lock_path(path), timeout=0, thread_local=False)
     try:
@@ -112,7 +146,27 @@ def _locked(backend: Backend, path: Path) -> Iterator[None]:
         lock.release()
 
 
-def _read_header(store: Store, path: Path) -> Header:
+@contextmanager
+def exclusively(backend: Backend, path: Path) -> Iterator[None]:
+    """Hold the lock of the store at *path*, which may have lost its marker; nobody in this process has it open."""
+    with _GUARD:
+        if backend.lock_path(path) in _MEDIA:
+            raise refusals.locked(path)
+        with refusals.of_os(path, "read"):
+            place = backend.look(path)
+        if place is Place.FREE:
+            raise refusals.absent(path)
+        if place is Place.FOREIGN:
+            try:
+                Watermark.there(backend.watermark_path(path))
+            except (ValueError, OSError):
+                raise refusals.foreign(path) from None
+        with locked(backend, path):
+            yield
+
+
+def read_header(store: Store, path: Path) -> Header:
+    """Return the header of *store*, which lies at *path*; ``StoreCorruptError`` if it has none."""
     (value,) = store.get_many([HEADER_KEY])
     if value is None:
         raise refusals.corrupt(path, "it has no header")
@@ -147,6 +201,6 @@ def destroy(backend: Backend, path: Path) -> bool:
             raise refusals.foreign(path)
         if place is Place.FREE:
             return False
-        with _locked(backend, path):
+        with locked(backend, path):
             backend.remove(path)
     return True

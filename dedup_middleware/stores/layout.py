@@ -12,10 +12,30 @@ from datetime import datetime, timezone
 
 SCHEMA_VERSION = 2
 
-# The zero byte sorts the header before every other key, so that no range of pages or clauses can contain it.
+# The zero byte sorts what a store says of itself before every other key, so that no range of pages or clauses has it.
 HEADER_KEY = b"\x00header"
+ID_KEY = b"\x00id"
+"""-> 16 random bytes, also in a file beside the database: a database that was put in another one's place is noticed."""
+WATERMARK_KEY = b"\x00watermark"
+"""-> the number of the newest synced batch."""
+OWN_KEYS_END = b"\x01"
+"""Before this key lies what a store says of itself, from it on what it holds for others."""
 
+ID_BYTES = 16
 _HASHING_KEY_BYTES = 16
+_WATERMARK_BYTES = 8
+
+
+def encode_watermark(number: int) -> bytes:
+    """Return *number*, 0 or more, as 8 bytes."""
+    return number.to_bytes(_WATERMARK_BYTES, "big")
+
+
+def decode_watermark(value: bytes) -> int:
+    """Return the number that *value* encodes; ``ValueError`` if it encodes none."""
+    if len(value) != _WATERMARK_BYTES:
+        raise ValueError(f"its number of synced batches is {len(value)} bytes long")
+    return int.from_bytes(value, "big")
 
 
 @dataclass(frozen=True)

@@ -33,9 +33,35 @@ def corrupt(path: Path, detail: str) -> StoreCorruptError:
     return StoreCorruptError(
         _one_line(
             f"the store {path} is damaged ({detail}) and was left as it is: "
-            f"put back a copy, {_ANOTHER_PATH}, or begin anew with `scrapy dedup reset`"
+            f"put back a copy, make a repaired one with `scrapy dedup repair`, {_ANOTHER_PATH}, "
+            "or begin anew with `scrapy dedup reset`"
         )
     )
+
+
+def beyond_repair(path: Path, detail: str) -> StoreCorruptError:
+    """Give up on a repaired copy of *path*."""
+    return StoreCorruptError(
+        _one_line(
+            f"the store {path} is damaged beyond repair ({detail}) and was left as it is: put back a copy, "
+            "or begin anew with `scrapy dedup reset`"
+        )
+    )
+
+
+def no_room(path: Path, needed: int, free: int) -> StoreError:
+    """Refuse to copy *path* where the disk has *free* bytes of the *needed* ones."""
+    return StoreError(
+        _one_line(
+            f"the store {path} cannot be repaired: its copy needs {needed / 2**20:.0f} MB beside it, "
+            f"and {free / 2**20:.0f} MB are free: make room"
+        )
+    )
+
+
+def absent(path: Path) -> StoreError:
+    """Refuse because there is nothing at *path*."""
+    return StoreError(_one_line(f"there is no store at {path}: crawl first, or name another one in DEDUP_STORE"))
 
 
 def locked(path: Path) -> StoreLockedError:
@@ -81,6 +107,16 @@ def closed(uri: str) -> StoreError:
     return StoreError(_one_line(f"the store {uri} is closed: open it again with open_store()"))
 
 
+def inherited(uri: str) -> StoreError:
+    """Refuse because the process has the store *uri* open by being forked from the one that opened it."""
+    return StoreError(
+        _one_line(
+            f"the store {uri} was opened by the parent of this process, and only the parent may use it: "
+            "open a store of its own after the fork, or start the process by spawn"
+        )
+    )
+
+
 @contextmanager
 def of_os(path: Path, action: str) -> Iterator[None]:
     """Turn every ``OSError`` of the block into :func:`failed`."""
@@ -88,3 +124,12 @@ def of_os(path: Path, action: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise failed(path, action, error.strerror or str(error)) from error
+
+
+@contextmanager
+def of_value(path: Path) -> Iterator[None]:
+    """Turn every ``ValueError`` of the block, whose text says what is damaged, into :func:`corrupt`."""
+    try:
+        yield
+    except ValueError as error:
+        raise corrupt(path, str(error)) from error

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -155,16 +156,40 @@ def test_table_lost_from_leveldb(leveldb: Path) -> None:
     refusal(f"leveldb:{leveldb}", StoreCorruptError, leveldb)
 
 
-def test_rotten_table_is_noticed_when_read(leveldb: Path) -> None:
+def rot(file: Path, offset: int) -> None:
+    data = bytearray(file.read_bytes())
+    data[offset] ^= 1
+    file.write_bytes(data)
+
+
+def test_rotten_table(leveldb: Path, monkeypatch: pytest.MonkeyPatch, contents: Callable[[Path], object]) -> None:
+    """Of a small store it is noticed at once, of a large one when it is read."""
     open_store(f"leveldb:{leveldb}", fingerprint_scheme=SCHEME).close()
-    table = next((leveldb / "db").glob("*.ldb"))
-    data = bytearray(table.read_bytes())
-    data[5000] ^= 1
-    table.write_bytes(data)
+    rot(next((leveldb / "db").glob("*.ldb")), 5000)
+    before = contents(leveldb)
+    refusal(f"leveldb:{leveldb}", StoreCorruptError, leveldb)
+    assert contents(leveldb) == before
+    monkeypatch.setattr("dedup_middleware.stores.leveldb.VERIFIED_BYTES", 0)
     store = open_store(f"leveldb:{leveldb}", fingerprint_scheme=SCHEME)
     with pytest.raises(StoreCorruptError, match=str(leveldb)):
         store.get_many([b"%04d" % number for number in range(2000)])
     with pytest.raises(StoreCorruptError, match=str(leveldb)):
+        list(store.scan(b"0", b"9"))
+    store.close()
+
+
+def test_rotten_row(sqlite: Path, monkeypatch: pytest.MonkeyPatch, contents: Callable[[Path], object]) -> None:
+    with closing(sqlite3.connect(sqlite)) as db, db:
+        db.execute("UPDATE pairs SET value = x'00' WHERE key = ?", (b"0100",))
+    before = contents(sqlite)
+    assert "checksum" in refusal(f"sqlite:{sqlite}", StoreCorruptError, sqlite)
+    assert contents(sqlite) == before
+    monkeypatch.setattr("dedup_middleware.stores.sqlite.VERIFIED_BYTES", 0)
+    store = open_store(f"sqlite:{sqlite}", fingerprint_scheme=SCHEME)
+    assert None not in store.get_many([b"0099", b"0101"])
+    with pytest.raises(StoreCorruptError, match="checksum"):
+        store.get_many([b"0100"])
+    with pytest.raises(StoreCorruptError, match="checksum"):
         list(store.scan(b"0", b"9"))
     store.close()
 
@@ -264,7 +289,7 @@ def test_other_schema(uri: str, path: Path, step: int, remedy: str) -> None:
 
 def test_newer_folder_layout(leveldb: Path) -> None:
     marker = leveldb / "DEDUP"
-    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"layout": 2}))
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"layout": 3}))
     assert "upgrade" in refusal(f"leveldb:{leveldb}", StoreVersionError, leveldb)
 
 
@@ -327,7 +352,7 @@ def test_store_without_permission(backend: str, uri: str, path: Path, mode: int)
     fill(uri)
 
 
-_UNFINISHED_LEVELDB = {"kind": "dedup-middleware leveldb store", "layout": 1, "finished": False}
+_UNFINISHED_LEVELDB = {"kind": "dedup-middleware leveldb store", "layout": 2, "finished": False, "id": "00" * 16}
 
 
 @pytest.mark.parametrize("left", [["lock"], ["lock", "DEDUP.tmp"], ["lock", "DEDUP"], ["lock", "DEDUP", "db/"]])
