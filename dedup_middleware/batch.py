@@ -61,7 +61,8 @@ class Batch:
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page* itself and its text, and that it is unsealed."""
-        self.deletes += [key(page.number) for key in (codec.page_key, codec.text_key, codec.unsealed_key)]
+        keys = (codec.page_key, codec.text_key, codec.unsealed_key, codec.request_key)
+        self.deletes += [key(page.number) for key in keys]
 
     def remove_identities(self, identities: Iterable[bytes]) -> None:
         """Let these *identities* lead nowhere."""

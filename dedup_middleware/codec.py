@@ -8,7 +8,8 @@ Law of this file: pure functions over bytes; whoever changes a format raises ``l
     t<page number, 7>  -> its text, zlib: for `explain` and the second opinion; apart, so that lookups never read it
     n                  -> the next page's place in line, as a number
     u<page number, 7>  -> nothing: an owner whose items may not be on their medium yet
-    j<identity, 16>    -> a page dropped in favour of one: its spider's name, a NUL, its request
+    j<identity, 16>    -> a page to be requested again unless that owner is sealed: its identity, spider and request
+    r<page number, 7>  -> the same of every page that was dropped: so that it can be restored
 
 A page number is the page's place in line, from 1 on, followed by two bytes of its host. So a posting list tells by
 itself how many of its pages are on one host, and numbers still sort by age.
@@ -79,6 +80,11 @@ def text_key(number: int) -> bytes:
 def unsealed_key(number: int) -> bytes:
     """Return the key that says of an owner that it is unsealed."""
     return b"u" + encode_number(number)
+
+
+def request_key(number: int) -> bytes:
+    """Return the key of a dropped page's request."""
+    return b"r" + encode_number(number)
 
 
 def journal_key(identity: bytes) -> bytes:

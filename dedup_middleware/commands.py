@@ -16,7 +16,10 @@ from scrapy.utils.conf import arglist_to_dict
 from dedup_middleware import inspection, soundness
 from dedup_middleware.config import Config, known_spiders, names_its_own
 from dedup_middleware.errors import ConfigError, DedupError
+from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.records import remove_log
+from dedup_middleware.requests import undropped
+from dedup_middleware.restoring import Wanted, restore, restored_text
 from dedup_middleware.stores import destroy_store
 
 
@@ -27,7 +30,7 @@ class Command(ScrapyCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return "<reset|repair|log|stats|explain> [options]"
+        return "<log|stats|explain|restore|repair|reset> [options]"
 
     def short_desc(self) -> str:
         return "Show why pages were dropped as duplicates, and what the store knows"
@@ -45,6 +48,11 @@ class Command(ScrapyCommand):
         _add(commands, "stats", "sum up the log and the store")
         explain = _add(commands, "explain", "show what is stored of a page, or why it was dropped")
         explain.add_argument("url", metavar="URL", help="the page's address, as the crawl had it")
+        restore = _add(commands, "restore", "let the next crawl request dropped pages and deliver them")
+        restore.add_argument("url", metavar="URL", nargs="?", help="the page's address, as the crawl had it")
+        restore.add_argument("--host", metavar="H", help="pages of this host and its subdomains")
+        restore.add_argument("--owner", metavar="URL", help="pages dropped in favour of this one")
+        restore.add_argument("--all", action="store_true", help="every page that was dropped")
         _add(commands, "repair", "make a repaired copy of a damaged store, and say what is missing")
         reset = _add(commands, "reset", "forget every page: remove the store")
         reset.add_argument("--log", action="store_true", help="remove the log of records too")
@@ -112,6 +120,13 @@ class Command(ScrapyCommand):
     def _explain(self, config: Config, opts: argparse.Namespace) -> None:
         explanation = inspection.explain(config, opts.url)
         print(json.dumps(explanation) if opts.json else inspection.explanation_text(explanation))
+
+    def _restore(self, config: Config, opts: argparse.Namespace) -> None:
+        if not (opts.url or opts.host or opts.owner or opts.all):
+            raise ConfigError("say which pages: a URL, --host H, --owner URL, or --all")
+        wanted = Wanted(opts.url, opts.host, opts.owner)
+        report = restore(config, FINGERPRINTERS[config.fingerprint].scheme, wanted, undropped)
+        print(json.dumps(report) if opts.json else restored_text(report))
 
     def _repair(self, config: Config, opts: argparse.Namespace) -> None:
         report = soundness.repair(config.store)

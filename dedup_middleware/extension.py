@@ -190,7 +190,7 @@ class DedupExtension:
             self.count("journal/requested_again")
         if again := self.crawler.stats.get_value("dedup/journal/requested_again"):
             logger.info(
-                "dedup: the crawl before did not end well; %d pages that it dropped are requested again",
+                "dedup: %d dropped pages are requested again, after a crash or at the wish of `restore`",
                 again,
                 extra={"spider": self.spider},
             )

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 from dedup_middleware import codec
 from dedup_middleware.batch import Batch
-from dedup_middleware.journal import Journal
+from dedup_middleware.journal import Entry, Journal
 from dedup_middleware.model import Match, StoredPage
 from dedup_middleware.openclaims import OpenClaims
 from dedup_middleware.paragraphs import ParagraphIndex
@@ -22,7 +22,6 @@ from dedup_middleware.paragraphs import ParagraphIndex
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from dedup_middleware.journal import Entry
     from dedup_middleware.model import Fingerprint, Page
     from dedup_middleware.protocols import Store
     from dedup_middleware.stores.opened import Medium, OpenStore
@@ -201,6 +200,15 @@ class Index:
             if page is not None:
                 self._claims.touch(page.hashes.union(page.identities))
 
+    def dropped_request(self, number: int) -> Entry | None:
+        """Return the request of a page that was dropped; ``None`` if it is not kept. One get."""
+        (value,) = self.store.get_many([codec.request_key(number)])
+        return None if value is None else Entry(*codec.decode_entry(value))
+
+    def request_again(self, entries: Iterable[Entry]) -> None:
+        """Let the next crawl of their spiders request these pages, as after an unclean end. One synced batch."""
+        self.store.write(map(self.journal.drop, entries), sync=True)
+
     def recover(self) -> None:
         """Void the owners that an unclean end left unsealed; what was dropped for them is then in the journal's `left`.
 
@@ -227,8 +235,10 @@ class Index:
             batch.remove_page(other)
         note: Callable[[], None] = lambda: None  # noqa: E731 - the others are partials
         if match is not None:
-            note = self._note_drop(match, entry, batch)
-        elif not (sealed or _is_unchanged(stored, own)):
+            note = self._note_drop(number, match, entry, batch)
+        elif own and own[0].owner is not None:
+            batch.deletes.append(codec.request_key(number))
+        if match is None and not (sealed or _is_unchanged(stored, own)):
             note = partial(self.journal.confirmed, number)
             batch.puts.append(self.journal.confirm(number))
         batch.write()
@@ -237,10 +247,11 @@ class Index:
         self._claims.touch(owned.union(*(known.identities for known in (stored, *own))))
         return stored
 
-    def _note_drop(self, match: Match, entry: Entry | None, batch: Batch) -> Callable[[], None]:
+    def _note_drop(self, number: int, match: Match, entry: Entry | None, batch: Batch) -> Callable[[], None]:
         """Add to *batch* what the journal says of a dropped page; return what to call once that is written."""
         if entry is None:
             return lambda: None
+        batch.puts.append((codec.request_key(number), codec.encode_entry(*entry)))
         if match.owner.number in self.journal.owners:
             batch.puts.append(self.journal.drop(entry))
             return partial(self.journal.dropped, entry.identity, match.owner.number)

@@ -42,7 +42,7 @@ def at_end(config: Config, stat: Callable[[str], int]) -> str:
     sometimes = (
         ("items/tagged", "duplicates tagged"),
         ("items/would_drop", "duplicates that would drop"),
-        ("journal/requested_again", "requested again after a crash"),
+        ("journal/requested_again", "dropped pages requested again"),
     )
     lines += [(label, stat(name)) for name, label in sometimes if stat(name)]
     text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)

@@ -7,7 +7,8 @@ therefore to be trusted as much as the spider's code: who can write to it can ru
 from __future__ import annotations
 
 import pickle
-from typing import TYPE_CHECKING
+import zlib
+from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.request import request_from_dict
 
@@ -21,15 +22,33 @@ MOST_BYTES = 100_000
 def pack(request: Request, spider: Spider) -> bytes | None:
     """Return *request* as bytes; ``None`` if that cannot be done: a callback that is no method of *spider*, say."""
     try:
-        packed = pickle.dumps(request.to_dict(spider=spider), protocol=4)
+        return _packed(request.to_dict(spider=spider))
     except Exception:  # noqa: BLE001 - anything may be in meta, and raise anything when it is pickled
         return None
-    return packed if len(packed) <= MOST_BYTES else None
 
 
 def unpack(packed: bytes, spider: Spider) -> Request | None:
     """Return the request that :func:`pack` made *packed* of; ``None`` if the spider has changed too much for that."""
     try:
-        return request_from_dict(pickle.loads(packed), spider=spider)  # noqa: S301 - see above
+        return request_from_dict(_unpacked(packed), spider=spider)
     except Exception:  # noqa: BLE001 - whatever a class of the project's own raises
         return None
+
+
+def undropped(packed: bytes) -> bytes | None:
+    """Return the packed request of a page that is not to be judged again; ``None`` if its parts cannot be had here."""
+    try:
+        fields = _unpacked(packed)
+        return _packed({**fields, "meta": {**(fields.get("meta") or {}), "dedup": False}})
+    except Exception:  # noqa: BLE001 - whatever a class of the project's own raises
+        return None
+
+
+def _packed(fields: dict[str, Any]) -> bytes | None:
+    packed = zlib.compress(pickle.dumps(fields, protocol=4), 1)
+    return packed if len(packed) <= MOST_BYTES else None
+
+
+def _unpacked(packed: bytes) -> dict[str, Any]:
+    fields: dict[str, Any] = pickle.loads(zlib.decompress(packed))  # noqa: S301 - see above
+    return fields

@@ -112,7 +112,7 @@ class Sieve:
         kind = key[:1]
         if kind == b"c":
             return self._postings(key[1:], value)
-        if kind == b"p":
+        if kind in (b"p", b"u", b"r"):
             return value if codec.decode_number(key[1:]) in self._pages else None
         if kind == b"i":
             page = self._page(codec.decode_number(value))

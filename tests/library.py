@@ -134,8 +134,8 @@ class Library:
                 assert rest in pages[decode_number(value)].identities
             elif kind == b"t":
                 assert decode_number(rest) in pages
-            elif kind == b"u":
-                assert decode_number(rest) in owners
+            elif kind in (b"u", b"r"):
+                assert decode_number(rest) in (owners if kind == b"u" else pages.keys() - owners.keys())
             elif kind == b"j":
                 assert decode_entry(value)[0] == rest
             elif key.startswith(b"hn"):

@@ -48,7 +48,7 @@ def test_what_was_dropped_for_a_page_that_a_crash_took_is_requested_again(site, 
     outcome = again(tmp_path, [], **settings)
     assert fed(outcome) == [b]
     assert outcome.stats["dedup/journal/requested_again"] == 1
-    assert any("did not end well; 1 page" in line for line in outcome.log.splitlines())
+    assert any("1 dropped pages are requested again" in line for line in outcome.log.splitlines())
     assert outcome.problems == []
 
     third = again(tmp_path, [{"url": a}], **settings)

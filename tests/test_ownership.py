@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
+from crawling import run_scrapy
 from library import Library
 from local_site import Answer
 from prose import article, blog, story
@@ -69,3 +71,35 @@ def test_secrets_in_urls_are_not_written_down(site, crawl):
     assert "s3cret" not in line
     stored = b"".join(path.read_bytes() for path in (outcome.folder / "store").rglob("*") if path.is_file())
     assert stored.count(b"token=*") >= 2
+
+
+# --- restoring
+
+
+def test_what_was_dropped_can_be_had_after_all(site, crawl):
+    a, b = pair(site, 1)
+    c = site.add("/c", blog("c", story(1)), host=2)
+    feed = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
+    first = crawl("strangers.Steps", steps=[{"url": url} for url in (a, b, c)], settings=feed, folder="one")
+    assert [i["url"] for i in first.dropped] == [b, c]
+
+    said = run_scrapy(first.folder, "dedup", "restore", "--host", "127.0.0.2")
+    assert (said.returncode, said.stderr) == (0, "")
+    assert said.stdout.splitlines() == [
+        "1 dropped pages will be requested by the next crawl, and delivered",
+        f"    {b}",
+    ]
+    second = crawl("strangers.Steps", steps=[], settings=feed, folder="one", afresh=True)
+    assert second.delivered == [b]
+    third = crawl("strangers.Steps", steps=[], settings=feed, folder="one", afresh=True)
+    assert third.delivered == []
+
+    said = run_scrapy(first.folder, "dedup", "restore", "--owner", a, "--json")
+    assert sorted(json.loads(said.stdout)["restored"]) == [b, c]
+
+
+def test_restore_wants_to_know_which_pages(site, crawl):
+    outcome = crawl("strangers.Steps", steps=[{"url": site.add("/a", article("a", story(1)))}])
+    said = run_scrapy(outcome.folder, "dedup", "restore")
+    assert (said.returncode, said.stdout) == (1, "")
+    assert said.stderr == "dedup: say which pages: a URL, --host H, --owner URL, or --all\n"

@@ -1,7 +1,7 @@
 """Kill crawls at random moments, let them go on, and ask a witness of its own what was lost.
 
 Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 10] [--seed 1] [--interval 100]
-       python tests/benchmarks/crashes.py --edges 20 | --store-calls 500
+       python tests/benchmarks/crashes.py --edges 20 | --store-calls 500 | --full-disks 5
 A chain is one store, one feed and one site: the crawl is killed (SIGKILL) *chain* times, at moments drawn from the
 whole length of a crawl, begun again each time, and at last let run to its end. Chains take turns: with and without
 JOBDIR, twins far apart and side by side. The witness knows the site's map of stories, the feed and the records, and
@@ -14,20 +14,24 @@ a kill, beside the bound that the documentation gives: seal interval + concurren
 ``--edges N``: the process ends (``os._exit``) before or after a claim, a confirmation, a flush, a sealing or an entry
 of the journal, N times each, at random places; then it is begun again, with and without JOBDIR in turn.
 ``--store-calls N``: the first, second … Nth call of the store fails; the crawl must come to its end and lose nothing.
+``--full-disks N``: a small disk (a tmpfs: needs root) is full after a while, N different whiles, under the store, the
+log or the feed; then there is room again, and a second crawl. Drops after the failure are counted too.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import random
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -35,6 +39,9 @@ from crawling import Outcome, Running, order, run_order
 from local_site import Site
 from mishaps import EDGES, EXIT_STATUS, STORE_CALLS
 from prose import article, blog, story, zh_story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 CONCURRENCY = 16
 
@@ -173,6 +180,66 @@ def store_calls(most: int) -> None:
     print(json.dumps(total))
 
 
+@contextlib.contextmanager
+def small_disk(at: Path, room: int) -> Iterator[None]:
+    """Mount a disk with *room* bytes at *at*; afterwards there is more room on it, until it is unmounted."""
+    at.mkdir(parents=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(at)], check=True)
+    try:
+        yield
+        subprocess.run(["mount", "-o", "remount,size=256m", str(at)], check=True)
+    except BaseException:
+        subprocess.run(["umount", str(at)], check=False)
+        raise
+
+
+#: What is on the full disk: its settings, and how much room it has in the first of several crawls.
+ON_DISK = {
+    "store": (lambda disk: {"DEDUP_STORE": f"leveldb:{disk / 'store'}"}, 200_000),
+    "log": (lambda disk: {"DEDUP_LOG": str(disk / "records.jsonl")}, 16_384),
+    "feed": (lambda disk: {"FEEDS": {str(disk / "feed.jsonl"): {"format": "jsonlines"}}}, 4_096),
+}
+
+
+def run_on_full_disk(told: StorySite, place: str, times_room: int) -> Counter[str]:
+    """Crawl until the disk under *place* is full and to the end, and once more with room; return what was seen."""
+    settings_on, room = ON_DISK[place]
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        disk = folder / "disk"
+        settings = settings_of(jobdir=False, interval=10) | settings_on(disk)
+        command = order(folder, "strangers.Articles", urls=",".join(told.urls), settings=settings)
+        with small_disk(disk, room * times_room):
+            outcome = run_order(folder, command)
+        refused = outcome.exit_status == 1
+        failed = refused or outcome.stats.get("dedup/failures", 0)
+        dropped_after = sum("Dropped:" in line for line in after_failure(outcome.log.splitlines()))
+        outcome = run_order(folder, command)
+        for name in ("feed.jsonl", "records.jsonl"):
+            if (disk / name).exists():
+                (folder / name).write_bytes((disk / name).read_bytes())
+        subprocess.run(["umount", str(disk)], check=True)
+        seen = witness(told.stories, outcome)
+    seen_so = {"lost": len(seen.lost), "missing": seen.missing, "dropped_after": dropped_after}
+    return Counter({"times": 1, "refused_at_start": refused, "failed": failed, **seen_so})
+
+
+def full_disks(times: int) -> None:
+    """Print a line for each thing that is on the full disk."""
+    told = StorySite.build(240, together=False)
+    for place in ON_DISK:
+        total: Counter[str] = Counter()
+        for turn in range(1, times + 1):
+            total.update(run_on_full_disk(told, place, turn))
+        print(json.dumps({"full disk under": place, **total}), flush=True)
+
+
+def after_failure(lines: list[str]) -> list[str]:
+    """Return the lines after the one that says that nothing is dropped any more; none where it is missing."""
+    said = [number for number, line in enumerate(lines) if "nothing is dropped" in line]
+    return lines[said[0] :] if said else []
+
+
 def main() -> None:
     """Print one line of JSON for each kind of chain."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -183,13 +250,16 @@ def main() -> None:
     parser.add_argument("--interval", type=int, default=100)
     parser.add_argument("--edges", type=int, default=0)
     parser.add_argument("--store-calls", type=int, default=0)
+    parser.add_argument("--full-disks", type=int, default=0)
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    if options.edges or options.store_calls:
+    if options.edges or options.store_calls or options.full_disks:
         if options.edges:
             edges(options.edges, chance)
         if options.store_calls:
             store_calls(options.store_calls)
+        if options.full_disks:
+            full_disks(options.full_disks)
         return
     sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
     kinds = [(jobdir, together) for jobdir in (False, True) for together in (False, True)]
