@@ -6,14 +6,10 @@ Law of this file: nobody else reads a DEDUP_* setting, and every bad value is fo
 from __future__ import annotations
 
 import difflib
-import json
-import logging
-import math
 import os
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from scrapy.utils.project import data_path
@@ -21,14 +17,13 @@ from scrapy.utils.project import data_path
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.hamming import MAX_DISTANCE
 from dedup_middleware.model import Action, FingerprintKind, Scope
+from dedup_middleware.settings_reader import SettingsReader, as_choice, as_number
 from dedup_middleware.stores import default_backend, parse_uri
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from scrapy.settings import BaseSettings
-
-_E = TypeVar("_E", bound=Enum)
 
 #: name -> default; the table in docs/settings.md says what each means.
 DEFAULTS: Mapping[str, Any] = {
@@ -45,6 +40,9 @@ DEFAULTS: Mapping[str, Any] = {
     "DEDUP_COMMON_CLAUSE": 3,
     "DEDUP_LOG_LEVEL": "INFO",
     "DEDUP_MAX_BYTES": 10_000_000,
+    "DEDUP_MAX_NODES": 100_000,
+    "DEDUP_MAX_CLAUSES": 20_000,
+    "DEDUP_MAX_MILLISECONDS": 1000,
     "DEDUP_TEXT_LIMIT": 20_000,
     "DEDUP_WAIT": 2.0,
     "DEDUP_GC_FREEZE": True,
@@ -72,6 +70,9 @@ class Config:
     common_clause: int
     log_level: str
     max_bytes: int
+    max_nodes: int
+    max_clauses: int
+    max_milliseconds: int
     text_limit: int
     wait: float
     gc_freeze: bool
@@ -83,7 +84,7 @@ class Config:
 
         :class:`ConfigError` names the setting, its value and the remedy.
         """
-        read = _Reader(settings)
+        read = SettingsReader(settings, DEFAULTS)
         uri = read.text("DEDUP_STORE")
         config = cls(
             enabled=is_enabled(settings),
@@ -100,6 +101,9 @@ class Config:
             common_clause=read.whole("DEDUP_COMMON_CLAUSE", lowest=1),
             log_level=read.level("DEDUP_LOG_LEVEL"),
             max_bytes=read.whole("DEDUP_MAX_BYTES", lowest=1),
+            max_nodes=read.whole("DEDUP_MAX_NODES", lowest=1),
+            max_clauses=read.whole("DEDUP_MAX_CLAUSES", lowest=1),
+            max_milliseconds=read.whole("DEDUP_MAX_MILLISECONDS", lowest=1),
             text_limit=read.whole("DEDUP_TEXT_LIMIT", lowest=0),
             wait=read.seconds("DEDUP_WAIT"),
             gc_freeze=read.boolean("DEDUP_GC_FREEZE"),
@@ -139,14 +143,14 @@ class PageOptions:
             )
         action, limit = value.get("action"), value.get("threshold")
         return cls(
-            config.action if action is None else _choice('meta["dedup"]["action"]', action, Action),
+            config.action if action is None else as_choice('meta["dedup"]["action"]', action, Action),
             config.threshold if limit is None else threshold('meta["dedup"]["threshold"]', limit),
         )
 
 
 def is_enabled(settings: BaseSettings) -> bool:
     """Return DEDUP_ENABLED. A crawl without the plugin needs none of the other settings, right or wrong."""
-    return _Reader(settings).boolean("DEDUP_ENABLED")
+    return SettingsReader(settings, DEFAULTS).boolean("DEDUP_ENABLED")
 
 
 def data_folder(spider_name: str) -> Path:
@@ -183,7 +187,7 @@ def unknown_settings(settings: BaseSettings) -> list[str]:
 
 def threshold(name: str, value: object) -> float:
     """Return *value* as a threshold: a number above 0.5 and up to 1."""
-    number = _number(name, value, f"a number above {LOWEST_THRESHOLD} and up to 1, such as 0.8")
+    number = as_number(name, value, f"a number above {LOWEST_THRESHOLD} and up to 1, such as 0.8")
     if not LOWEST_THRESHOLD < number <= 1:
         raise ConfigError(f"{name} = {value!r} is out of range; use a number above {LOWEST_THRESHOLD} and up to 1")
     return number
@@ -210,85 +214,3 @@ def _log_path(value: object, spider_name: str) -> Path | None:
         except UnicodeEncodeError:  # a lone surrogate
             pass
     raise ConfigError(f"DEDUP_LOG = {value!r} is no path; use the path of a file, or '' for no log")
-
-
-def _json(value: str) -> object:
-    try:
-        return json.loads(value)
-    except ValueError:
-        return None
-
-
-def _number(name: str, value: object, wanted: str) -> float:
-    try:
-        number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if isinstance(value, bool) or not math.isfinite(number):
-        raise ConfigError(f"{name} = {value!r} is no number; use {wanted}")
-    return number
-
-
-def _choice(name: str, value: object, choices: type[_E]) -> _E:
-    try:
-        return choices(value)
-    except ValueError:
-        allowed = ", ".join(repr(c.value) for c in choices)
-        raise ConfigError(f"{name} = {value!r} is not known; use one of {allowed}") from None
-
-
-class _Reader:
-    """Typed access to the settings, one error text a kind."""
-
-    def __init__(self, settings: BaseSettings) -> None:
-        self._settings = settings
-
-    def get(self, name: str) -> Any:
-        return self._settings.get(name, DEFAULTS[name])
-
-    def boolean(self, name: str) -> bool:
-        value = self.get(name)
-        try:
-            return self._settings.getbool(name, DEFAULTS[name])
-        except (TypeError, ValueError):
-            raise ConfigError(f"{name} = {value!r} is neither true nor false; use True or False") from None
-
-    def text(self, name: str) -> str:
-        value = self.get(name)
-        if value is None or isinstance(value, str):
-            return value or ""
-        raise ConfigError(f"{name} = {value!r} is no text; use leveldb:PATH, sqlite:PATH or memory:")
-
-    def choice(self, name: str, choices: type[_E]) -> _E:
-        return _choice(name, self.get(name), choices)
-
-    def whole(self, name: str, *, lowest: int, highest: float = math.inf) -> int:
-        value = self.get(name)
-        wanted = f"a whole number from {lowest} {'on' if highest == math.inf else f'to {highest}'}"
-        number = _number(name, value, wanted)
-        if not lowest <= number <= highest or number != int(number):
-            raise ConfigError(f"{name} = {value!r} is out of range; use {wanted}")
-        return int(number)
-
-    def seconds(self, name: str) -> float:
-        value = self.get(name)
-        number = _number(name, value, "a number of seconds from 0 on")
-        if number < 0:
-            raise ConfigError(f"{name} = {value!r} is out of range; use a number of seconds from 0 on")
-        return number
-
-    def level(self, name: str) -> str:
-        value = self.get(name)
-        if isinstance(value, str) and isinstance(logging.getLevelName(value.upper()), int):
-            return value.upper()
-        raise ConfigError(f"{name} = {value!r} is no log level; use 'DEBUG', 'INFO' or 'WARNING'")
-
-    def names(self, name: str) -> tuple[str, ...]:
-        value = self.get(name)
-        parts: object = value
-        if isinstance(value, str):
-            # On the command line: a,b or ["a", "b"].
-            parts = _json(value) if value.lstrip().startswith("[") else value.split(",")
-        if not isinstance(parts, (list, tuple)) or not all(isinstance(p, str) for p in parts):
-            raise ConfigError(f"{name} = {value!r} is no list of field names; use for example ['title', 'text']")
-        return tuple(stripped for p in parts if (stripped := p.strip()))
