@@ -38,7 +38,7 @@ CUT_OFF_FLAGS = frozenset({"dataloss", "partial", "download_stopped"})
 NO_CHARSET = "no charset"
 #: Codecs of Python, as `codecs.lookup` names them, that turn no bytes of a page into text; punycode takes minutes for a
 #: megabyte.
-NO_CHARSETS = frozenset("base64 bz2 hex idna punycode quopri rot-13 undefined uu zlib".split())
+NO_CHARSETS = frozenset(["base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "undefined", "uu", "zlib"])
 ERROR = "error"
 
 

@@ -32,7 +32,7 @@ class Budget:
     def __init__(
         self, *, elements: int = sys.maxsize, clauses: float = math.inf, milliseconds: float = math.inf
     ) -> None:
-        """Allow so much, and by default anything. Time is this thread's on the CPU: that of others is not the page's."""
+        """Allow so much, and by default anything. Time is this thread's on the CPU: waiting costs a page nothing."""
         self.elements = elements
         self.clauses = clauses
         self._deadline = time.thread_time() + milliseconds / 1000
