@@ -27,7 +27,7 @@ DECIMAL_POINT = "\0"
 def _by_category() -> dict[str, list[str]]:
     # The basic plane has every mark in common use, and none among Han, Hangul, surrogates and private use; the planes
     # above would cost a tenth of a second at import.
-    found: dict[str, list[str]] = {category: [] for category in (*_MARKS, *_INVISIBLE, "Mn")}
+    found: dict[str, list[str]] = {category: [] for category in (*_MARKS, *_INVISIBLE, "Mn", "Mc", "Lm")}
     for start, end in ((0, 0x3400), (0x4DC0, 0x4E00), (0xA000, 0xAC00), (0xF900, 0x10000)):
         for character in map(chr, range(start, end)):
             if (category := unicodedata.category(character)) in found:
@@ -53,7 +53,20 @@ _noise = frozenset(chain(map(chr, range(0x1F000, 0x1FB00)), *map(_category.__get
     "\n",
     DECIMAL_POINT,
 }
-_stacked = _class(c for c in _category["Mn"] if unicodedata.combining(c))
+# What NFKC may have to sort: by what it makes of a character, for a few marks without an order are made of two with one.
+_stacked = _class(
+    chain(
+        (
+            c
+            for c in chain(*map(_category.__getitem__, ("Mn", "Mc", "Lm")))
+            if unicodedata.combining(unicodedata.normalize("NFKD", c)[0])
+        ),
+        filter(
+            unicodedata.combining,
+            map(chr, chain(range(0x10000, 0x11E00), range(0x16A00, 0x17000), range(0x1BC00, 0x1EA00))),
+        ),
+    )
+)
 
 # Each pattern begins with one class of characters, which `re` looks for far quicker than for anything else.
 BREAK = re.compile(_class(_breaks) + "+")
@@ -63,7 +76,7 @@ NOISE = re.compile(_class(_noise) + "+")
 ZERO_WIDTH = re.compile(_class(_category["Cf"]) + "+")
 MANY_MARKS = re.compile(f"({_stacked}{{30}}){_stacked}+")
 """More marks on one letter than any language writes: 30 (UAX #15, stream-safe). Group 1 is the first thirty."""
-RARE = re.compile(_class([*_category["Cf"], *(c for c in _category["Mn"] if unicodedata.combining(c))]))
+RARE = re.compile(f"{_class(_category['Cf'])[:-1]}{_stacked[1:]}")
 """What the two above begin with: one look instead of two for most texts."""
 DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
 """Scripts that write a word or syllable in one character: Han, kana, Hangul."""
