@@ -53,7 +53,7 @@ _noise = frozenset(chain(map(chr, range(0x1F000, 0x1FB00)), *map(_category.__get
     "\n",
     DECIMAL_POINT,
 }
-# What NFKC may have to sort: by what it makes of a character, for a few marks without an order are made of two with one.
+# What NFKC may have to sort, by what it makes of a character: a few without an order are made of two marks with one.
 _stacked = _class(
     chain(
         (

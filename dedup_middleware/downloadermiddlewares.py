@@ -39,6 +39,7 @@ NO_CHARSET = "no charset"
 #: Codecs of Python, as `codecs.lookup` names them, that turn no bytes of a page into text; punycode takes minutes for a
 #: megabyte.
 NO_CHARSETS = frozenset(["base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "undefined", "uu", "zlib"])
+NOT_PARSED = "not parsed"
 ERROR = "error"
 
 
@@ -101,7 +102,10 @@ class DedupDownloaderMiddleware:
         if response.encoding in NO_CHARSETS:
             raise UnjudgeableError(NO_CHARSET)
         budget = Budget(elements=config.max_nodes, clauses=config.max_clauses, milliseconds=config.max_milliseconds)
-        root = response.selector.root
+        try:
+            root = response.selector.root
+        except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none
+            raise UnjudgeableError(NOT_PARSED) from error
         check_complete(root)
         budget.check_time()
         paragraphs = paragraphs_of(root, budget)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from prose import story, zh_story
 from scrapy.http import HtmlResponse
 
+from dedup_middleware.downloadermiddlewares import NOT_PARSED
 from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.extraction.facts import numbers_of, title_of
 from dedup_middleware.identity import url_identity
@@ -107,7 +108,7 @@ HOSTILE: dict[str, Hostile] = {
     "many classes": Hostile(lambda n: "".join(f"<p class='c{i}'>a, b" for i in range(n)), 450_000),
     "many attributes on one element": Hostile(lambda n: f"<p {' '.join(f'a{i}' for i in range(n))}>{STORY}", 10_000),
     "one attribute again and again": markup(" a=1", 2_000_000, "<p", f">{STORY}"),
-    "sections with a text each": markup(f"<section>{STORY}</section>", 3_500),
+    "sections with a text each": Hostile(lambda n: f"<section>{STORY}</section>" * n, 3_500, 100),
     "distinct tags": Hostile(lambda n: "".join(f"<t{i}>a, b</t{i}>" for i in range(n)), 400_000),
     "many titles": markup("<title>Title, and more</title>", 300_000),
     # Size.
@@ -186,11 +187,11 @@ HOSTILE: dict[str, Hostile] = {
     "a byte order mark alone": Hostile(lambda _: b"\xef\xbb\xbf", 1),
     "byte order marks": Hostile(lambda n: b"\xef\xbb\xbf" * n + STORY.encode(), 3_300_000),
     "frames": markup("<frameset><frame src=/x></frameset>", 280_000),
-    "text without scripts": markup(f"<noscript>{STORY}</noscript>", 3_500),
+    "text without scripts": Hostile(lambda n: f"<noscript>{STORY}</noscript>" * n + STORY, 3_500, 100),
     "documents in attributes": markup("<iframe srcdoc='<p>a, b</p>'></iframe>", 250_000),
     "refreshes": markup("<meta http-equiv=refresh content='0;url=/x'>", 220_000, "<head>"),
     "bases": markup("<base href='http://[::bad'>", 380_000, "<head>"),
-    "documents in documents": markup(f"<html><body>{STORY}</body></html>", 3_500),
+    "documents in documents": Hostile(lambda n: f"<html><body>{STORY}</body></html>" * n, 3_500, 100),
     "plain text from here on": markup("<plaintext>a, <p>b", 550_000),
     "an entity of one's own": Hostile(lambda n: "<!DOCTYPE a [<!ENTITY b 'c'>]>" + "<p>&b;, d" * n, 1_000_000),
     "XML": Hostile(
@@ -222,6 +223,9 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
     """Let *response* go its whole way through the product, and on to where its items are delivered or dropped."""
     try:
         root = response.selector.root
+    except (LookupError, ValueError):
+        return Verdict(VerdictKind.UNJUDGED, reason=NOT_PARSED)
+    try:
         check_complete(root)
         paragraphs = paragraphs_of(root, budget)
         fingerprint = library.fingerprint(paragraphs, budget)
