@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from prose import story, zh_story
 from scrapy.http import HtmlResponse
 
-from dedup_middleware.downloadermiddlewares import NOT_PARSED
+from dedup_middleware.downloadermiddlewares import NO_CHARSET, NO_CHARSETS, NOT_PARSED
 from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.extraction.facts import numbers_of, title_of
 from dedup_middleware.identity import url_identity
@@ -212,7 +212,7 @@ HOSTILE: dict[str, Hostile] = {
     "another encoding in the page": Hostile(lambda n: b"<meta charset=utf-16>" + b"<p>a, b" * n, 1_300_000, charset=""),
     "no encoding at all": Hostile(lambda n: b"\x81\x8d\x8f\x90\x9d" * n, 2_000_000, charset=""),
     "an encoding that nobody knows": Hostile(lambda _: STORY, 1, charset="x-bogus\x00"),
-    "punycode": Hostile(lambda n: b"a" * n + b"-" + b"b" * n, 5_000_000, charset="punycode"),
+    "punycode": Hostile(lambda n: b"a" * n + b"-" + b"b" * n, 50_000, charset="punycode"),
     "escapes": Hostile(
         lambda n: b"\\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}\\u0300" * n, 180_000, charset="unicode_escape"
     ),
@@ -221,6 +221,8 @@ HOSTILE: dict[str, Hostile] = {
 
 def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMITED) -> Verdict:
     """Let *response* go its whole way through the product, and on to where its items are delivered or dropped."""
+    if response.encoding in NO_CHARSETS:
+        return Verdict(VerdictKind.UNJUDGED, reason=NO_CHARSET)
     try:
         root = response.selector.root
     except (LookupError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import contextlib
 import encodings
 import gzip
 import pkgutil
@@ -45,7 +46,8 @@ def seconds(name: str, size: int) -> float:
     case, times = HOSTILE[name], []
     for _ in range(3):
         library, response = Library(), case.response(size)
-        _ = response.selector.root
+        with contextlib.suppress(ValueError):
+            _ = response.selector.root
         begin = time.thread_time()
         verdict_on(library, response)
         times.append(time.thread_time() - begin)
@@ -55,9 +57,8 @@ def seconds(name: str, size: int) -> float:
 @each_page
 def test_a_hostile_page_and_its_like_are_judged_or_not_but_no_other_story_is_dropped(name: str) -> None:
     library, case = Library(), HOSTILE[name]
-    if HOSTILE[name].charset not in NO_CHARSETS:
-        verdict_on(library, case.response(case.small, "http://site/1"))
-        verdict_on(library, case.response(case.small // 2 + 1, "http://other/2"))
+    verdict_on(library, case.response(case.small, "http://site/1"))
+    verdict_on(library, case.response(case.small // 2 + 1, "http://other/2"))
     other = HtmlResponse("http://site/3", body=article("Another", story(7)).encode())
     assert verdict_on(library, other).kind is VerdictKind.NEW
     library.check()
@@ -82,8 +83,7 @@ def test_twice_the_page_takes_twice_the_time(name: str) -> None:
 def is_complete(page: str) -> bool:
     try:
         check_complete(Selector(text=page, type="html").root)
-    except UnjudgeableError as error:
-        assert error.reason == TRUNCATED
+    except UnjudgeableError:
         return False
     return True
 
@@ -128,12 +128,11 @@ def test_clauses_are_counted_once_each() -> None:
 
 def test_time_is_looked_at_while_a_text_is_read() -> None:
     budget = Budget(milliseconds=0)
-    for read in (
-        lambda: paragraphs_of(Selector(text=STORY).root, budget),
-        lambda: Library().fingerprint(["a"], budget),
-    ):
-        with pytest.raises(UnjudgeableError, match=TOO_SLOW):
-            read()
+    root, fingerprint = Selector(text=STORY).root, Library().fingerprint
+    with pytest.raises(UnjudgeableError, match=TOO_SLOW):
+        paragraphs_of(root, budget)
+    with pytest.raises(UnjudgeableError, match=TOO_SLOW):
+        fingerprint(["a"], budget)
 
 
 @given(st.lists(st.text("ab, .\n", max_size=30)), st.integers(1, 40))
@@ -153,11 +152,8 @@ def test_a_text_of_many_portions_has_the_clauses_of_the_whole() -> None:
 
 # --- anything at all
 
-soup = st.lists(
-    st.sampled_from(
-        [*"<>/=\"'&;! \0\ud800\u0300\u200b\ufdfa,.:1。”ก好", "<p>", "</p>", "<!--", "a b", "1.5", ": 1 jan "]
-    )
-).map("".join)
+CHARACTERS = "<>/=\"'&;! \0\ud800\u0300\u200b\ufdfa,.:1。”ก好"
+soup = st.lists(st.sampled_from([*CHARACTERS, "<p>", "</p>", "<!--", "a b", "1.5", ": 1 jan "])).map("".join)
 anything = st.one_of(st.text(), soup, st.binary().map(lambda b: b.decode("latin-1")))
 
 
@@ -190,7 +186,8 @@ def crawled(crawl, site: Site, pages: dict[str, Answer], **settings) -> Outcome:
     outcome = crawl(
         "strangers_hostile.Addresses",
         urls=",".join([first, *urls, last]),
-        settings={"CONCURRENT_REQUESTS": 1, "LOG_LEVEL": "WARNING", **settings},
+        # Scrapy itself fails to look for a refresh in a page that it cannot decode: that is not what is asked here.
+        settings={"METAREFRESH_ENABLED": False, "LOG_LEVEL": "WARNING", **settings},
     )
     assert (outcome.exit_status, outcome.stats["finish_reason"]) == (0, "finished")
     assert last in [item["url"] for item in outcome.dropped]
@@ -208,13 +205,10 @@ def test_a_crawl_over_hostile_pages_delivers_them_all(crawl, site: Site) -> None
     pages = {}
     for number, (name, case) in enumerate(HOSTILE.items()):
         own = "".join(f"<p>{paragraph}</p>" for paragraph in story(100 + number)).encode()
-        pages[name] = Answer(case.body(case.small).replace(STORY.encode(), own), headers=case.headers)
+        pages[name] = Answer(case.body(min(case.small, 500)).replace(STORY.encode(), own), headers=case.headers)
     outcome = crawled(crawl, site, pages)
-    dropped = {
-        list(pages)[int(url.rpartition("/")[2])]
-        for url in [item["url"] for item in outcome.dropped]
-        if not url.endswith("/last")
-    }
+    numbers = [item["url"].rpartition("/")[2] for item in outcome.dropped]
+    dropped = {list(pages)[int(number)] for number in numbers if number != "last"}
     # These do have one story.
     assert dropped <= {name for name in pages if name.startswith("UTF-16")}
 
@@ -225,7 +219,7 @@ def test_a_crawl_over_every_codec_of_python(crawl, site: Site) -> None:
         for number, name in enumerate(CODECS)
     }
     outcome = crawled(crawl, site, pages)
-    assert [item["url"] for item in outcome.dropped][:-1] == []
+    assert len(outcome.dropped) == 1
     assert reasons(outcome).count("no charset") == len(NO_CHARSETS)
 
 
@@ -248,7 +242,7 @@ def test_bombs_and_caps_in_a_crawl(crawl, site: Site) -> None:
         "elements": bomb("<p>a, b" * 20_000),
         "depth": bomb("<div>" * 100_000),
         "clauses": bomb("".join(f"<p>The council of {n:x} voted for the plan, {n:x} of them." for n in range(2_000))),
-        "time": bomb("<p>" + "好\ufdfa1" * 400_000),
+        "time": bomb("<p>" + "a: 1 " * 790_000),
     }
     caps = {
         "DEDUP_MAX_BYTES": 4_000_000,
@@ -257,7 +251,15 @@ def test_bombs_and_caps_in_a_crawl(crawl, site: Site) -> None:
         "DEDUP_MAX_MILLISECONDS": 100,
     }
     outcome = crawled(crawl, site, pages, **caps)
-    assert reasons(outcome)[:3] == ["too large", "too large", "too many elements"]
-    assert reasons(outcome)[3] in ("truncated", "too little text", "too many elements")
-    assert reasons(outcome)[4:] == ["too many clauses", "too slow"]
+    reason_of = {record["url"]: record["reason"] for record in outcome.records}
+    found = {name: reason_of[site.url(f"/{number}")] for number, name in enumerate(pages)}
+    # Older versions of lxml follow to any depth.
+    assert found.pop("depth") in ("truncated", "too many elements")
+    assert found == {
+        "text": "too large",
+        "zeros": "too large",
+        "elements": "too many elements",
+        "clauses": "too many clauses",
+        "time": "too slow",
+    }
     assert len(outcome.dropped) == 1
