@@ -54,18 +54,16 @@ _noise = frozenset(chain(map(chr, range(0x1F000, 0x1FB00)), *map(_category.__get
     DECIMAL_POINT,
 }
 # What NFKC may have to sort, by what it makes of a character: a few without an order are made of two marks with one.
-_stacked = _class(
-    chain(
-        (
-            c
-            for c in chain(*map(_category.__getitem__, ("Mn", "Mc", "Lm")))
-            if unicodedata.combining(unicodedata.normalize("NFKD", c)[0])
-        ),
-        filter(
-            unicodedata.combining,
-            map(chr, chain(range(0x10000, 0x11E00), range(0x16A00, 0x17000), range(0x1BC00, 0x1EA00))),
-        ),
-    )
+_stacked = [
+    c
+    for c in chain(*map(_category.__getitem__, ("Mn", "Mc", "Lm")))
+    if unicodedata.combining(unicodedata.normalize("NFKD", c)[0])
+]
+# `re` tries ranges beyond the basic plane one by one, at each character: in a pattern of their own, for texts with any.
+_SCRIPTS_BEYOND = "\U00010000-\U0001efff"
+_stacked_beyond = filter(
+    unicodedata.combining,
+    map(chr, chain(range(0x10000, 0x11E00), range(0x16A00, 0x17000), range(0x1BC00, 0x1EA00))),
 )
 
 # Each pattern begins with one class of characters, which `re` looks for far quicker than for anything else.
@@ -74,10 +72,14 @@ BREAK = re.compile(_class(_breaks) + "+")
 NOISE = re.compile(_class(_noise) + "+")
 """What is neither a letter, a mark on one, nor a digit."""
 ZERO_WIDTH = re.compile(_class(_category["Cf"]) + "+")
-MANY_MARKS = re.compile(f"({_stacked}{{30}}){_stacked}+")
+MANY_MARKS, MANY_MARKS_BEYOND = (
+    re.compile(f"({marks}{{30}}){marks}+") for marks in (_class(_stacked), _class([*_stacked, *_stacked_beyond]))
+)
 """More marks on one letter than any language writes: 30 (UAX #15, stream-safe). Group 1 is the first thirty."""
-RARE = re.compile(f"{_class(_category['Cf'])[:-1]}{_stacked[1:]}")
-"""What the two above begin with: one look instead of two for most texts."""
+RARE = re.compile(f"{_class([*_category['Cf'], *_stacked])[:-1]}{_SCRIPTS_BEYOND}]")
+"""What the patterns above begin with: one look instead of two for most texts."""
+BEYOND = re.compile(f"[{_SCRIPTS_BEYOND}]")
+"""Where `MANY_MARKS_BEYOND` is needed: scripts beyond the basic plane, which emoji and Han are not."""
 DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
 """Scripts that write a word or syllable in one character: Han, kana, Hangul."""
 SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
@@ -91,7 +93,7 @@ TYPOGRAPHIC = (("‘", "'"), ("’", "'"), ("“", "'"), ("”", "'"), ("–", "
 #: last two are whole Arabic phrases, of which NFKC makes eighteen and eight characters slowly.
 FULL_WIDTH = [(wide, unicodedata.normalize("NFKC", wide)) for wide in "，：；！？（）．　…\ufdfa\ufdfb"]
 
-del _category, _breaks, _noise
+del _category, _breaks, _noise, _stacked, _stacked_beyond
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 

@@ -15,11 +15,13 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from dedup_middleware.characters import (
+    BEYOND,
     BREAK,
     DECIMAL_POINT,
     DENSE,
     FULL_WIDTH,
     MANY_MARKS,
+    MANY_MARKS_BEYOND,
     NOISE,
     PLAIN,
     RARE,
@@ -74,7 +76,8 @@ def folded(text: str) -> str:
     if not text.isascii():
         if RARE.search(text):
             # Sorting marks into canonical order is quadratic in their run.
-            text = MANY_MARKS.sub(r"\1", ZERO_WIDTH.sub("", text))
+            marks = MANY_MARKS_BEYOND if BEYOND.search(text) else MANY_MARKS
+            text = marks.sub(r"\1", ZERO_WIDTH.sub("", text))
         for wide, narrow in FULL_WIDTH:
             text = text.replace(wide, narrow)
         text = simplified(unicodedata.normalize("NFKC", text))
