@@ -27,7 +27,7 @@ DECIMAL_POINT = "\0"
 def _by_category() -> dict[str, list[str]]:
     # The basic plane has every mark in common use, and none among Han, Hangul, surrogates and private use; the planes
     # above would cost a tenth of a second at import.
-    found: dict[str, list[str]] = {category: [] for category in (*_MARKS, *_INVISIBLE, "Mn")}
+    found: dict[str, list[str]] = {category: [] for category in (*_MARKS, *_INVISIBLE, "Mn", "Mc", "Lm")}
     for start, end in ((0, 0x3400), (0x4DC0, 0x4E00), (0xA000, 0xAC00), (0xF900, 0x10000)):
         for character in map(chr, range(start, end)):
             if (category := unicodedata.category(character)) in found:
@@ -53,7 +53,18 @@ _noise = frozenset(chain(map(chr, range(0x1F000, 0x1FB00)), *map(_category.__get
     "\n",
     DECIMAL_POINT,
 }
-_stacked = _class(c for c in _category["Mn"] if unicodedata.combining(c))
+# What NFKC may have to sort, by what it makes of a character: a few without an order are made of two marks with one.
+_stacked = [
+    c
+    for c in chain(*map(_category.__getitem__, ("Mn", "Mc", "Lm")))
+    if unicodedata.combining(unicodedata.normalize("NFKD", c)[0])
+]
+# `re` tries ranges beyond the basic plane one by one, at each character: in a pattern of their own, for texts with any.
+_SCRIPTS_BEYOND = "\U00010000-\U0001efff"
+_stacked_beyond = filter(
+    unicodedata.combining,
+    map(chr, chain(range(0x10000, 0x11E00), range(0x16A00, 0x17000), range(0x1BC00, 0x1EA00))),
+)
 
 # Each pattern begins with one class of characters, which `re` looks for far quicker than for anything else.
 BREAK = re.compile(_class(_breaks) + "+")
@@ -61,10 +72,14 @@ BREAK = re.compile(_class(_breaks) + "+")
 NOISE = re.compile(_class(_noise) + "+")
 """What is neither a letter, a mark on one, nor a digit."""
 ZERO_WIDTH = re.compile(_class(_category["Cf"]) + "+")
-MANY_MARKS = re.compile(f"({_stacked}{{30}}){_stacked}+")
+MANY_MARKS, MANY_MARKS_BEYOND = (
+    re.compile(f"({marks}{{30}}){marks}+") for marks in (_class(_stacked), _class([*_stacked, *_stacked_beyond]))
+)
 """More marks on one letter than any language writes: 30 (UAX #15, stream-safe). Group 1 is the first thirty."""
-RARE = re.compile(_class([*_category["Cf"], *(c for c in _category["Mn"] if unicodedata.combining(c))]))
-"""What the two above begin with: one look instead of two for most texts."""
+RARE = re.compile(f"{_class([*_category['Cf'], *_stacked])[:-1]}{_SCRIPTS_BEYOND}]")
+"""What the patterns above begin with: one look instead of two for most texts."""
+BEYOND = re.compile(f"[{_SCRIPTS_BEYOND}]")
+"""Where `MANY_MARKS_BEYOND` is needed: scripts beyond the basic plane, which emoji and Han are not."""
 DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
 """Scripts that write a word or syllable in one character: Han, kana, Hangul."""
 SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
@@ -74,10 +89,11 @@ SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 PLAIN = {code: "\n" if chr(code) in _breaks else None if chr(code) in _noise else chr(code) for code in range(128)}
 #: The marks that most often keep a text from being ASCII, with others of the same effect.
 TYPOGRAPHIC = (("‘", "'"), ("’", "'"), ("“", "'"), ("”", "'"), ("–", ";"), ("—", ";"), ("£", "$"), ("€", "$"))
-#: What Chinese texts are full of. With these replaced, NFKC finds nothing to do in most, in a fortieth of the time.
-FULL_WIDTH = [(wide, unicodedata.normalize("NFKC", wide)) for wide in "，：；！？（）．　…"]
+#: What Chinese texts are full of. With these replaced, NFKC finds nothing to do in most, in a fortieth of the time. The
+#: last two are whole Arabic phrases, of which NFKC makes eighteen and eight characters slowly.
+FULL_WIDTH = [(wide, unicodedata.normalize("NFKC", wide)) for wide in "，：；！？（）．　…\ufdfa\ufdfb"]
 
-del _category, _breaks, _noise
+del _category, _breaks, _noise, _stacked, _stacked_beyond
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 

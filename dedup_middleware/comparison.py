@@ -40,6 +40,8 @@ MOST_CHARACTERS = 100_000
 MOST_WORDS = 8_000
 # Words in a row that show where in the owner a sentence belongs.
 _ANCHOR = 3
+# Letters in two runs of words. Longer ones are other texts, and to align them takes quadratic time.
+_LONGEST_RUNS = 10_000
 # One letter makes another name of a shorter one, and is a slip in a longer one.
 _LONG_WORD = 5
 # A sentence with a larger share of capitalised words is a headline, or shouted: they tell no names.
@@ -221,6 +223,8 @@ def _likeness(pair: _Replacement) -> float:
     there, here = map("".join, pair)
     if _numbers(there) != _numbers(here):
         return 0.0
+    if len(there) + len(here) > _LONGEST_RUNS:
+        return float(there == here)
     if any(variants.issuperset(there + here) for variants in _VARIANTS):
         return 1.0
     return Indel.normalized_similarity(there, here)

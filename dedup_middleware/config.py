@@ -17,7 +17,7 @@ from scrapy.utils.project import data_path
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.hamming import MAX_DISTANCE
 from dedup_middleware.model import Action, FingerprintKind, Scope
-from dedup_middleware.settings_reader import SettingsReader, choice_of, number_of
+from dedup_middleware.settings_reader import SettingsReader, as_choice, as_number
 from dedup_middleware.stores import default_backend, parse_uri
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ DEFAULTS: Mapping[str, Any] = {
     "DEDUP_LOG_LEVEL": "INFO",
     "DEDUP_REDACT_QUERY": False,
     "DEDUP_MAX_BYTES": 10_000_000,
+    "DEDUP_MAX_NODES": 100_000,
+    "DEDUP_MAX_CLAUSES": 20_000,
+    "DEDUP_MAX_MILLISECONDS": 1000,
     "DEDUP_TEXT_LIMIT": 20_000,
     "DEDUP_WAIT": 2.0,
     "DEDUP_SEAL_INTERVAL": 100,
@@ -75,6 +78,9 @@ class Config:
     log_level: str
     redact_query: bool
     max_bytes: int
+    max_nodes: int
+    max_clauses: int
+    max_milliseconds: int
     text_limit: int
     wait: float
     seal_interval: int
@@ -107,6 +113,9 @@ class Config:
             log_level=read.level("DEDUP_LOG_LEVEL"),
             redact_query=read.boolean("DEDUP_REDACT_QUERY"),
             max_bytes=read.whole("DEDUP_MAX_BYTES", lowest=1),
+            max_nodes=read.whole("DEDUP_MAX_NODES", lowest=1),
+            max_clauses=read.whole("DEDUP_MAX_CLAUSES", lowest=1),
+            max_milliseconds=read.whole("DEDUP_MAX_MILLISECONDS", lowest=1),
             text_limit=read.whole("DEDUP_TEXT_LIMIT", lowest=0),
             wait=read.seconds("DEDUP_WAIT"),
             seal_interval=read.whole("DEDUP_SEAL_INTERVAL", lowest=1),
@@ -147,7 +156,7 @@ class PageOptions:
             )
         action, limit = value.get("action"), value.get("threshold")
         return cls(
-            config.action if action is None else choice_of('meta["dedup"]["action"]', action, Action),
+            config.action if action is None else as_choice('meta["dedup"]["action"]', action, Action),
             config.threshold if limit is None else threshold('meta["dedup"]["threshold"]', limit),
         )
 
@@ -191,7 +200,7 @@ def unknown_settings(settings: BaseSettings) -> list[str]:
 
 def threshold(name: str, value: object) -> float:
     """Return *value* as a threshold: a number above 0.5 and up to 1."""
-    number = number_of(name, value, f"a number above {LOWEST_THRESHOLD} and up to 1, such as 0.8")
+    number = as_number(name, value, f"a number above {LOWEST_THRESHOLD} and up to 1, such as 0.8")
     if not LOWEST_THRESHOLD < number <= 1:
         raise ConfigError(f"{name} = {value!r} is out of range; use a number above {LOWEST_THRESHOLD} and up to 1")
     return number

@@ -13,10 +13,11 @@ from dedup_middleware.config import PageOptions
 from dedup_middleware.detector import with_surroundings
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extension import extension_of
-from dedup_middleware.extraction import paragraphs_of
+from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.extraction.facts import numbers_of, title_of
 from dedup_middleware.identity import request_identity, url_identity
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.limits import Budget, UnjudgeableError
+from dedup_middleware.model import Page, VerdictKind
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -36,6 +37,11 @@ TOO_LARGE = "too large"
 CUT_OFF = "cut off"
 #: How Scrapy flags a response that is not all there: DOWNLOAD_FAIL_ON_DATALOSS, StopDownload.
 CUT_OFF_FLAGS = frozenset({"dataloss", "partial", "download_stopped"})
+NO_CHARSET = "no charset"
+#: Codecs of Python, as `codecs.lookup` names them, that turn no bytes of a page into text; punycode takes minutes for a
+#: megabyte.
+NO_CHARSETS = frozenset(["base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "undefined", "uu", "zlib"])
+NOT_PARSED = "not parsed"
 ERROR = "error"
 #: Nothing is at the address any more, 404 and 410: who owned its text from there owns it no more.
 GONE = frozenset({404, 410})
@@ -85,23 +91,38 @@ class DedupDownloaderMiddleware:
         except ConfigError as error:
             logger.error("dedup: %s; %s is not judged", error, request, extra={"spider": self._crawler.spider})
             return off
-        reason = ""
-        if not isinstance(response, HtmlResponse):
-            reason = NOT_TEXT
-        elif not CUT_OFF_FLAGS.isdisjoint(response.flags):
-            reason = CUT_OFF
-        elif len(response.body) > config.max_bytes:
-            reason = TOO_LARGE
-        else:
-            try:
-                root = response.selector.root
-                page = crawl.page(url, self._identities(request, response), paragraphs_of(root))
-                page = with_surroundings(page, title_of(root), lambda: numbers_of(root))
-                return crawl.examine(page, options.action, options.threshold)
-            except Exception:  # whatever a page does to a parser, it is delivered and the crawl goes on
-                logger.exception("dedup: %s cannot be judged", response, extra={"spider": self._crawler.spider})
-                reason = ERROR
+        try:
+            page = self._page(crawl, request, response, url)
+            return crawl.examine(page, options.action, options.threshold)
+        except UnjudgeableError as error:
+            reason = error.reason
+        except Exception:  # whatever a page does to a parser, it is delivered and the crawl goes on
+            logger.exception("dedup: %s cannot be judged", response, extra={"spider": self._crawler.spider})
+            reason = ERROR
         return crawl.unjudged(url, reason, options.action, options.threshold)
+
+    def _page(self, crawl: Crawl, request: Request, response: Response, url: str) -> Page:
+        """Return *response* as a page; `UnjudgeableError` if it is none, not all there, or costs more than it may."""
+        config = self._extension.config
+        if not isinstance(response, HtmlResponse):
+            raise UnjudgeableError(NOT_TEXT)
+        if not CUT_OFF_FLAGS.isdisjoint(response.flags):
+            raise UnjudgeableError(CUT_OFF)
+        if len(response.body) > config.max_bytes:
+            raise UnjudgeableError(TOO_LARGE)
+        if response.encoding in NO_CHARSETS:
+            raise UnjudgeableError(NO_CHARSET)
+        budget = Budget(elements=config.max_nodes, clauses=config.max_clauses, milliseconds=config.max_milliseconds)
+        try:
+            root = response.selector.root
+        except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none
+            raise UnjudgeableError(NOT_PARSED) from error
+        check_complete(root)
+        budget.check_time()
+        paragraphs = paragraphs_of(root, budget)
+        fingerprint = crawl.fingerprint(paragraphs, budget)
+        page = Page(url, self._identities(request, response), fingerprint, tuple(paragraphs), crawl.run)
+        return with_surroundings(page, title_of(root), lambda: numbers_of(root))
 
     def _identities(self, request: Request, response: Response) -> tuple[bytes, ...]:
         """Return what makes this page itself: its request, and for GET its final URL (one URL answers many POSTs)."""

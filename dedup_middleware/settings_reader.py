@@ -1,6 +1,6 @@
-"""Typed access to the settings of a project, one error text a kind.
+"""A setting -> a value of the kind that it should have.
 
-Law of this file: it knows kinds of values, and no setting by name.
+Law of this file: it knows kinds of values and no setting; one error text a kind.
 """
 
 from __future__ import annotations
@@ -10,38 +10,36 @@ import logging
 import math
 from datetime import timedelta
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dedup_middleware.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from scrapy.settings import BaseSettings
-
 _E = TypeVar("_E", bound=Enum)
 
 
-def _json(value: str) -> object:
-    try:
-        return json.loads(value)
-    except ValueError:
-        return None
+class _Settings(Protocol):
+    """What is asked of Scrapy's settings."""
+
+    def get(self, name: str, default: Any) -> Any: ...
+    def getbool(self, name: str, default: Any) -> bool: ...
 
 
-def number_of(name: str, value: object, wanted: str) -> float:
-    """Return *value* as a number; *wanted* says in the error what to use."""
+def as_number(name: str, value: object, wanted: str) -> float:
+    """Return *value* as a finite number; the ConfigError says what is *wanted*."""
     try:
-        number = float(value)  # type: ignore[arg-type]
+        read = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if isinstance(value, bool) or not math.isfinite(number):
+        read = math.nan
+    if isinstance(value, bool) or not math.isfinite(read):
         raise ConfigError(f"{name} = {value!r} is no number; use {wanted}")
-    return number
+    return read
 
 
-def choice_of(name: str, value: object, choices: type[_E]) -> _E:
-    """Return *value* as one of *choices*."""
+def as_choice(name: str, value: object, choices: type[_E]) -> _E:
+    """Return the one of *choices* that *value* is or names, or raise ConfigError."""
     try:
         return choices(value)
     except ValueError:
@@ -50,19 +48,17 @@ def choice_of(name: str, value: object, choices: type[_E]) -> _E:
 
 
 class SettingsReader:
-    """Every method takes the name of a setting; :class:`ConfigError` names it, its value and the remedy."""
+    """Typed access to the settings, one error text a kind."""
 
-    def __init__(self, settings: BaseSettings, defaults: Mapping[str, Any]) -> None:
-        """Read *settings*; *defaults* has the value of each one that is not set."""
+    def __init__(self, settings: _Settings, defaults: Mapping[str, Any]) -> None:
+        """Read *settings*; *defaults* stand for what they lack, and for ``None``."""
         self._settings = settings
         self._defaults = defaults
 
     def get(self, name: str) -> Any:
-        """Return the value as it is."""
         return self._settings.get(name, self._defaults[name])
 
     def boolean(self, name: str) -> bool:
-        """Return a truth value."""
         value = self.get(name)
         try:
             return self._settings.getbool(name, self._defaults[name])
@@ -70,53 +66,46 @@ class SettingsReader:
             raise ConfigError(f"{name} = {value!r} is neither true nor false; use True or False") from None
 
     def text(self, name: str) -> str:
-        """Return a text; empty for none."""
         value = self.get(name)
         if value is None or isinstance(value, str):
             return value or ""
         raise ConfigError(f"{name} = {value!r} is no text; use leveldb:PATH, sqlite:PATH or memory:")
 
     def choice(self, name: str, choices: type[_E]) -> _E:
-        """Return one of *choices*."""
-        return choice_of(name, self.get(name), choices)
+        return as_choice(name, self.get(name), choices)
 
     def whole(self, name: str, *, lowest: int, highest: float = math.inf) -> int:
-        """Return a whole number from *lowest* to *highest*."""
         value = self.get(name)
         wanted = f"a whole number from {lowest} {'on' if highest == math.inf else f'to {highest}'}"
-        number = number_of(name, value, wanted)
-        if not lowest <= number <= highest or number != int(number):
+        read = as_number(name, value, wanted)
+        if not lowest <= read <= highest or read != int(read):
             raise ConfigError(f"{name} = {value!r} is out of range; use {wanted}")
-        return int(number)
+        return int(read)
 
     def seconds(self, name: str) -> float:
-        """Return a number of seconds, 0 or more."""
         value = self.get(name)
-        number = number_of(name, value, "a number of seconds from 0 on")
-        if number < 0:
+        read = as_number(name, value, "a number of seconds from 0 on")
+        if read < 0:
             raise ConfigError(f"{name} = {value!r} is out of range; use a number of seconds from 0 on")
-        return number
+        return read
 
     def days(self, name: str) -> timedelta | None:
-        """Return a number of days, above 0; ``None`` for none."""
         value = self.get(name)
         if value is None or value == "":
             return None
         wanted = "a number of days above 0, or None"
-        number = number_of(name, value, wanted)
+        number = as_number(name, value, wanted)
         if not 0 < number <= timedelta.max.days:
             raise ConfigError(f"{name} = {value!r} is out of range; use {wanted}")
         return timedelta(days=number)
 
     def level(self, name: str) -> str:
-        """Return the name of a log level."""
         value = self.get(name)
         if isinstance(value, str) and isinstance(logging.getLevelName(value.upper()), int):
             return value.upper()
         raise ConfigError(f"{name} = {value!r} is no log level; use 'DEBUG', 'INFO' or 'WARNING'")
 
     def names(self, name: str) -> tuple[str, ...]:
-        """Return a list of names."""
         value = self.get(name)
         parts: object = value
         if isinstance(value, str):
@@ -125,3 +114,10 @@ class SettingsReader:
         if not isinstance(parts, (list, tuple)) or not all(isinstance(p, str) for p in parts):
             raise ConfigError(f"{name} = {value!r} is no list of field names; use for example ['title', 'text']")
         return tuple(stripped for p in parts if (stripped := p.strip()))
+
+
+def _json(value: str) -> object:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None

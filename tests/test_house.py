@@ -23,7 +23,6 @@ GLUE = {
     "logformatter",
     "pipelines",
     "requests",
-    "settings_reader",
     "spidermiddlewares",
     "waiting",
 }

@@ -7,13 +7,24 @@ tell.
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from lxml import etree
 
 from dedup_middleware.extraction.blocks import read_page
 from dedup_middleware.extraction.choice import choose
 from dedup_middleware.extraction.plain import plain_elements
+from dedup_middleware.limits import TRUNCATED, UNLIMITED, UnjudgeableError
 
-__all__ = ["extract_paragraphs", "paragraphs_of"]
+if TYPE_CHECKING:
+    from dedup_middleware.limits import Budget
+
+__all__ = ["check_complete", "extract_paragraphs", "paragraphs_of"]
+
+# Characters.
+_AT_ONCE = 100_000
+_SPACE = re.compile(r"\s")
 
 _PARSER = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
 
@@ -40,11 +51,40 @@ def parse(html: str) -> etree._Element:
     return etree.fromstring(b"<html/>", _PARSER) if root is None else root
 
 
-def paragraphs_of(root: etree._Element) -> list[str]:
+def paragraphs_of(root: etree._Element, budget: Budget = UNLIMITED) -> list[str]:
     """Return the paragraphs of the main text under *root*, an already parsed page (``response.selector.root``).
 
-    The tree is read only. Linear time: one to one and a half times that of a bare parse.
+    The tree is read only. Linear time: one to one and a half times that of a bare parse. :class:`UnjudgeableError`
+    once more than the *budget* is spent.
     """
     with plain_elements(root):
-        page = read_page(root)
-    return [" ".join(block.text.split()) for block in choose(page)]
+        page = read_page(root, budget.elements)
+    budget.check_time()
+    chosen = choose(page)
+    budget.check_time()
+    return [_collapsed(block.text) for block in chosen]
+
+
+def check_complete(root: etree._Element) -> None:
+    """Raise :class:`UnjudgeableError` if the parser has dropped a part of the page under *root*. 5 to 10 µs.
+
+    libxml2 stops without a sound where elements nest deeper than its limit: 256, or 2048 for huge trees. What followed
+    is missing, and two pages with one beginning would be the same. It says so in its log alone, as the last thing.
+    """
+    parser = root.getroottree().parser
+    last = None if parser is None else parser.error_log.last_error
+    if last is not None and last.level == etree.ErrorLevels.FATAL:
+        raise UnjudgeableError(TRUNCATED)
+
+
+def _collapsed(text: str) -> str:
+    """Return *text* with white space collapsed. Ten megabytes at once would make some 300 of words."""
+    if len(text) <= _AT_ONCE:
+        return " ".join(text.split())
+    pieces, start = [], 0
+    while start < len(text):
+        space = _SPACE.search(text, start + _AT_ONCE)
+        end = space.start() if space else len(text)
+        pieces.append(" ".join(text[start:end].split()))
+        start = end
+    return " ".join(filter(None, pieces))

@@ -10,11 +10,13 @@ a look at long texts first, to read only the subtree that holds nine tenths of t
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.extraction.words import FURNITURE_TAGS, ROLES, Role, hides, names_furniture
+from dedup_middleware.limits import TOO_MANY_ELEMENTS, UnjudgeableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,15 +149,27 @@ def _elements(root: etree._Element) -> Iterator[etree._Element]:
     return chain.from_iterable(top.iter() for top in tops)
 
 
-def read_page(root: etree._Element) -> Page:  # noqa: C901, PLR0912 - a call for each element would add half of the time
-    """Return the blocks of the tree under *root*, which stays as it is. O(elements + characters)."""
+def read_page(root: etree._Element, most: int = sys.maxsize) -> Page:
+    """Return the blocks of the tree under *root*, which stays as it is. O(elements + characters).
+
+    :class:`UnjudgeableError` where it has more than *most* elements, comments among them; so many have been read then.
+    """
+    elements = _elements(root)
+    # The iterator counts: asking at each element would cost.
+    page = _read(islice(elements, most))
+    if next(elements, None) is not None:
+        raise UnjudgeableError(TOO_MANY_ELEMENTS)
+    return page
+
+
+def _read(elements: Iterator[etree._Element]) -> Page:  # noqa: C901, PLR0912 - a call for each would add half of the time
     writer = _Writer()
     pieces, path, flush = writer.pieces, writer.path, writer.flush
     role_of, block, link, unseen = ROLES.get, Role.BLOCK, Role.LINK, Role.UNSEEN
     # iter() does not tell where elements end, and is still quicker than what does: count down the children to come.
     opened: list[tuple[etree._Element, Role | None, int]] = []
     remaining = links = hidden = 0
-    for each in _elements(root):
+    for each in elements:
         element, role = each, role_of(each.tag)
         if role is not None:
             if role is block:

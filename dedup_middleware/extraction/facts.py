@@ -22,11 +22,13 @@ _UNSEEN = frozenset({"a", "script", "style", "noscript", "template", "select", "
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 #: More numbers than this tell nothing more: it is a table or a timetable, and the first ones set it apart.
 MOST_NUMBERS = 256
+#: What follows so many characters is no title any more.
+MOST_TITLE = 10_000
 
 
 def title_of(root: etree._Element) -> str:
     """Return the title of the page under *root*, or its first heading; empty if it has neither. O(1) for most pages."""
-    return str(_TITLE(root)).strip() or str(_HEADING(root)).strip()
+    return str(_TITLE(root))[:MOST_TITLE].strip() or str(_HEADING(root))[:MOST_TITLE].strip()
 
 
 def numbers_of(root: etree._Element) -> frozenset[str]:

@@ -37,11 +37,13 @@ from xxhash import xxh3_128_intdigest
 from dedup_middleware.characters import NOISE
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.clauses import ClauseFingerprinter
-from dedup_middleware.text import DENSE_WEIGHT, folded, sentences, weight
+from dedup_middleware.limits import UNLIMITED
+from dedup_middleware.text import DENSE_WEIGHT, folded, portions, sentences, weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from dedup_middleware.limits import Budget
     from dedup_middleware.model import Fingerprint
 
 SIMHASH_BITS = 128
@@ -73,15 +75,31 @@ class SimHashFingerprinter(ClauseFingerprinter):
         super().__init__(key)
         load_dictionary()
 
-    def __call__(self, paragraphs: Iterable[str]) -> Fingerprint:
-        """Return the fingerprint of a text. About 2 ms for an English news page, 4 for a Chinese one."""
+    def __call__(self, paragraphs: Iterable[str], budget: Budget = UNLIMITED) -> Fingerprint:
+        """Return the fingerprint of a text. About 2 ms for an English news page, 4 for a Chinese one.
+
+        :class:`UnjudgeableError` once more than the *budget* is spent.
+        """
         paragraphs = list(paragraphs)
-        return replace(super().__call__(paragraphs), simhashes=frozenset(paragraph_simhashes(paragraphs)))
+        return replace(
+            super().__call__(paragraphs, budget), simhashes=frozenset(paragraph_simhashes(paragraphs, budget))
+        )
 
 
-def paragraph_simhashes(paragraphs: Iterable[str]) -> list[int]:
-    """Return the SimHash of each telling paragraph, in order; see :func:`simhash`."""
-    return [bits for paragraph in paragraphs if (bits := simhash(paragraph)) is not None]
+def paragraph_simhashes(paragraphs: Iterable[str], budget: Budget = UNLIMITED) -> list[int]:
+    """Return the SimHash of each telling paragraph, in order; see :func:`simhash`.
+
+    Of a paragraph too long to be one, a dozen pages, each such portion has its own. `UnjudgeableError` once the time of
+    the *budget* is over.
+    """
+    found = []
+    for paragraph in paragraphs:
+        for portion in portions([paragraph]):
+            bits = simhash(portion)
+            if bits is not None:
+                found.append(bits)
+            budget.check_time()
+    return found
 
 
 def simhash(paragraph: str) -> int | None:

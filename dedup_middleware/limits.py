@@ -1,0 +1,51 @@
+"""What one page may cost.
+
+Law of this file: it counts, and knows nothing of pages. No signals and no threads: whoever has a long way to go asks at
+each stage of it, and in each loop that a page can make long, whether there is anything left.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+
+TRUNCATED = "truncated"
+TOO_MANY_ELEMENTS = "too many elements"
+TOO_MANY_CLAUSES = "too many clauses"
+TOO_SLOW = "too slow"
+
+
+class UnjudgeableError(Exception):
+    """A page cannot be judged, for a *reason* that its verdict names; nothing is wrong with the setup."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Budget:
+    """What is left for one page, from now on: elements, clauses, and time."""
+
+    __slots__ = ("_deadline", "clauses", "elements")
+
+    def __init__(
+        self, *, elements: int = sys.maxsize, clauses: float = math.inf, milliseconds: float = math.inf
+    ) -> None:
+        """Allow so much, and by default anything. Time is this thread's on the CPU: waiting costs a page nothing."""
+        self.elements = elements
+        self.clauses = clauses
+        self._deadline = time.thread_time() + milliseconds / 1000
+
+    def check_clauses(self, count: int) -> None:
+        """Raise `UnjudgeableError` if *count* is more than the clauses that a page may have."""
+        if count > self.clauses:
+            raise UnjudgeableError(TOO_MANY_CLAUSES)
+
+    def check_time(self) -> None:
+        """Raise `UnjudgeableError` if the time is over. 0.4 µs."""
+        if time.thread_time() > self._deadline:
+            raise UnjudgeableError(TOO_SLOW)
+
+
+UNLIMITED = Budget()

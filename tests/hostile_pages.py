@@ -1,0 +1,239 @@
+"""Pages that mean harm: a table of builders, each for a page of any size, and the way of one page through the product.
+
+A builder takes a size, about the number of its repeated parts, so that one table serves the suite (small), the doubling
+tests (twice as large) and `benchmarks/hostile.py` (full size, up to ten megabytes).
+"""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prose import story, zh_story
+from scrapy.http import HtmlResponse
+
+from dedup_middleware.detector import with_surroundings
+from dedup_middleware.downloadermiddlewares import NO_CHARSET, NO_CHARSETS, NOT_PARSED
+from dedup_middleware.extraction import check_complete, paragraphs_of
+from dedup_middleware.extraction.facts import numbers_of, title_of
+from dedup_middleware.identity import url_identity
+from dedup_middleware.limits import UNLIMITED, UnjudgeableError
+from dedup_middleware.model import Page, Verdict, VerdictKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from library import Library
+
+    from dedup_middleware.limits import Budget
+
+STORY = "".join(f"<p>{paragraph}</p>" for paragraph in story(1))
+ZH_STORY = "".join(f"<p>{paragraph}</p>" for paragraph in zh_story(1))
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """One kind of page."""
+
+    build: Callable[[int], str | bytes]
+    full: int
+    """The size that makes some ten megabytes, or what else is worst."""
+    small: int = 2_000
+    charset: str = "utf-8"
+    """What the header says; empty for nothing."""
+
+    def body(self, size: int) -> bytes:
+        """Return the page; as text it is in UTF-8, lone surrogates and all."""
+        page = self.build(size)
+        return page if isinstance(page, bytes) else page.encode("utf-8", "surrogatepass")
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that goes with it."""
+        return {"Content-Type": "text/html" + (f"; charset={self.charset}" if self.charset else "")}
+
+    def response(self, size: int, url: str = "http://site/hostile") -> HtmlResponse:
+        """Return the page as a spider would get it."""
+        return HtmlResponse(url, body=self.body(size), headers=self.headers)
+
+
+def text(part: str, full: int, before: str = "", after: str = "") -> Hostile:
+    """Return the page of one paragraph that says *part* again and again."""
+    return Hostile(lambda n: f"{STORY}<p>{before}{part * n}{after}</p>", full)
+
+
+def markup(part: str, full: int, before: str = "", after: str = STORY) -> Hostile:
+    """Return the page that has the markup *part* again and again, and a story after it."""
+    return Hostile(lambda n: f"<body>{before}{part * n}{after}", full)
+
+
+def nested(opening: str, closing: str = "", full: int = 100_000) -> Hostile:
+    """Return the page that opens *opening* again and again, and closes it as often."""
+    return Hostile(lambda n: f"{opening * n}{STORY}{closing * n}<p>The end, which may be cut.</p>", full)
+
+
+def various(part: str, full: int) -> Hostile:
+    """Return the page of paragraphs that differ by a number in *part*."""
+    return Hostile(lambda n: "".join(f"<p>{part.format(i)}</p>" for i in range(n)), full)
+
+
+HOSTILE: dict[str, Hostile] = {
+    # Depth.
+    "deep divisions": nested("<div>", "</div>"),
+    "deep and never closed": nested("<div>"),
+    "deep inline": nested("<b>", "</b>"),
+    "deep tables": nested("<table><tr><td>", "</td></tr></table>"),
+    "deep lists of links": nested("<ul><li><a href=/x>", full=50_000),
+    "deep forms": nested("<form>", "</form>"),
+    "deep fonts": nested("<font><p>"),
+    "deep vectors": nested("<svg><g>", "</g></svg>"),
+    "deep mathematics": nested("<math><mrow>", "</mrow></math>"),
+    "deep templates": nested("<template>", "</template>"),
+    "deep objects": nested("<object>", "</object>"),
+    "deep buttons": nested("<button>", "</button>"),
+    "deep text at each level": nested("<div>The council voted, and so on it went, "),
+    "just within the depth that lxml follows": Hostile(lambda n: "<div>" * min(n, 2040) + STORY, 2040),
+    # Numbers.
+    "a million paragraphs": markup("<p>a, b", 1_400_000),
+    "a million different paragraphs": various("The council of {0:x} voted for the plan, {0:x} of them.", 140_000),
+    "a million empty elements": markup("<i></i>", 1_300_000),
+    "a million breaks": markup("a,<br>", 1_300_000),
+    "a million links": markup("<a href=/x>link</a> ", 450_000),
+    "a million comments": markup("<!---->", 1_300_000),
+    "a million unknown tags": markup("<x-y>", 1_900),
+    "a million stray ends": markup("</div></p></b>", 600_000),
+    "a million options": markup("<option>One or another", 400_000, "<select>"),
+    "a million table cells": markup("<td>a", 1_500_000, "<table><tr>"),
+    "a million headings": markup("<h1>Title</h1>", 650_000),
+    "many classes": Hostile(lambda n: "".join(f"<p class='c{i}'>a, b" for i in range(n)), 450_000),
+    "many attributes on one element": Hostile(lambda n: f"<p {' '.join(f'a{i}' for i in range(n))}>{STORY}", 10_000),
+    "one attribute again and again": markup(" a=1", 2_000_000, "<p", f">{STORY}"),
+    "sections with a text each": Hostile(lambda n: f"<section>{STORY}</section>" * n, 3_500, 100),
+    "distinct tags": Hostile(lambda n: "".join(f"<t{i}>a, b</t{i}>" for i in range(n)), 400_000),
+    "many titles": markup("<title>Title, and more</title>", 300_000),
+    # Size.
+    "a text node of eleven megabytes": text("the council voted, and so ", 440_000),
+    "one word": text("a", 10_000_000),
+    "one Chinese word": text("好", 3_300_000),
+    "a huge attribute": markup("a, ", 3_300_000, "<p title='", f"'>{STORY}"),
+    "a huge class": markup("a-b C ", 1_600_000, "<p class='", f"'>{STORY}"),
+    "a huge style": markup("display : ", 1_000_000, "<p style='", f"'>{STORY}"),
+    "a huge title": markup("a, ", 3_300_000, "<head><title>", f"</title>{STORY}"),
+    "a huge comment": markup("a, <p>", 1_600_000, "<!--", f"-->{STORY}"),
+    "a comment that never ends": markup("a, <p>", 1_600_000, f"{STORY}<!--", ""),
+    "a huge script": markup("'<p>', ", 1_400_000, "<script>", f"</script>{STORY}"),
+    "a script that never ends": markup("'<p>', ", 1_400_000, f"{STORY}<script>", ""),
+    "a huge tag name": markup("a", 10_000_000, "<", f">{STORY}"),
+    "a huge attribute name": markup("a", 10_000_000, "<p ", f">{STORY}"),
+    "a huge document type": markup("a", 10_000_000, "<!DOCTYPE ", f">{STORY}"),
+    "a huge instruction": markup("a ", 5_000_000, "<?", f">{STORY}"),
+    "character data": markup("<![CDATA[a, b]]>", 600_000),
+    "an attribute that never ends": markup("a, <p>", 1_600_000, f"{STORY}<p title='", ""),
+    # Characters.
+    "combining marks": text("\u0300\u0316", 2_500_000, "a"),
+    "combining marks of two kinds": text("\u0300\u302e", 2_000_000, "a"),
+    "combining marks made of two": text("\u0f73", 3_300_000, "a"),
+    "half-width marks": text("\u0301\uff9e", 2_000_000, "a"),
+    "marks beyond the basic plane": text("\U0001e8d0\U0001e944", 1_200_000, "a"),
+    "marks between what is invisible": text("\u0300\u0316\u200b", 1_400_000, "a"),
+    "zero width": text("\u200b", 3_300_000),
+    "zero width between letters": text("a\u200b\u200d,", 1_200_000),
+    "directions": text("\u202e\u2066a, ", 1_000_000),
+    "lone surrogates": text("a\ud800, ", 1_600_000),
+    "surrogates as references": text("&#xD800;a, ", 800_000),
+    "NUL": text("a\0, ", 2_500_000),
+    "NUL as references": text("&#0;a, ", 1_200_000),
+    "controls": text("\x01\x1b[31m\x7f\x85, ", 800_000),
+    "one that becomes eighteen": text("\ufdfa", 3_300_000),
+    "others that become many": text("\u3300\u33ff\u2a74", 1_000_000),
+    "Hangul in parts": text("\u1100\u1161\u11a8", 1_100_000),
+    "capitals that become three": text("\u0390\u1e9e\ufb03", 1_000_000),
+    "emoji": text("\U0001f469\u200d\U0001f680, ", 700_000),
+    "private and unassigned": text("\ue000\U0010ffff\u0378", 1_000_000),
+    "references": text("&lt;&amp;&bogus;&#x110000;", 350_000),
+    "references without an end": text("&lt&amp&notit", 700_000),
+    # What is quadratic for a careless pattern.
+    "spaces": text(" ", 10_000_000, after="x"),
+    "line ends": text("a\n", 5_000_000),
+    "rare white space": text("\u2003\u3000\x0c", 1_400_000, after="x"),
+    "Thai and spaces": text("ก     ", 1_000_000),
+    "Thai, then spaces": text(" ", 10_000_000, "ก", "x"),
+    "digits": text("1", 10_000_000),
+    "thousands": text("1,000 ", 1_600_000),
+    "digits and commas": text("1,", 5_000_000),
+    "digits and points": text("1.", 5_000_000),
+    "points": text(".", 10_000_000),
+    "a point before many digits": text("1", 10_000_000, "1.", "."),
+    "labels": text("a: 1 ", 2_000_000),
+    "colons": text(":", 10_000_000, after="1"),
+    "a colon before many spaces": text(": ", 5_000_000, after="1"),
+    "dates": text(":1 jan ", 1_400_000),
+    "years": text("收盘价：1999年", 450_000),
+    "ends of sentences": text("。", 3_300_000),
+    "ends of sentences and quotes": text("a!”", 1_900_000),
+    "quotes": text("”", 3_300_000, "a!"),
+    "a sentence without an end": text("a b ", 2_500_000),
+    "dots of a teaser": text("..", 5_000_000, "a, ", "x"),
+    "references to teasers": text("a, …» ", 1_000_000),
+    "commas": text(",", 10_000_000),
+    "short clauses": text("abc,", 2_500_000),
+    "names in two parts": markup("<p class='aB-cD'>a, ", 500_000),
+    "Traditional Chinese": text("體臺灣們，", 600_000),
+    "title in capitals": text("A Title Here ", 700_000),
+    # Strange documents.
+    "nothing": Hostile(lambda _: "", 1),
+    "white space": Hostile(lambda n: " \n" * n, 5_000_000),
+    "NUL alone": Hostile(lambda n: "\0" * n, 10_000_000),
+    "a byte order mark alone": Hostile(lambda _: b"\xef\xbb\xbf", 1),
+    "byte order marks": Hostile(lambda n: b"\xef\xbb\xbf" * n + STORY.encode(), 3_300_000),
+    "frames": markup("<frameset><frame src=/x></frameset>", 280_000),
+    "text without scripts": Hostile(lambda n: f"<noscript>{STORY}</noscript>" * n + STORY, 3_500, 100),
+    "documents in attributes": markup("<iframe srcdoc='<p>a, b</p>'></iframe>", 250_000),
+    "refreshes": markup("<meta http-equiv=refresh content='0;url=/x'>", 220_000, "<head>"),
+    "bases": markup("<base href='http://[::bad'>", 380_000, "<head>"),
+    "documents in documents": Hostile(lambda n: f"<html><body>{STORY}</body></html>" * n, 3_500, 100),
+    "plain text from here on": markup("<plaintext>a, <p>b", 550_000),
+    "an entity of one's own": Hostile(lambda n: "<!DOCTYPE a [<!ENTITY b 'c'>]>" + "<p>&b;, d" * n, 1_000_000),
+    "XML": Hostile(
+        lambda n: f"<?xml version='1.0' encoding='utf-16'?><html>{STORY * max(1, n // 100)}</html>", 300_000
+    ),
+    "a stylesheet instead": markup("p{a:b}", 1_600_000, "<style>", ""),
+    "noise": Hostile(lambda n: bytes(i * i * 7919 % 251 for i in range(n)), 1_000_000),
+    "a compressed page": Hostile(lambda n: gzip.compress(b"<p>a, b" * n), 1_000_000),
+    # Lies about the encoding.
+    "UTF-16 that is said to be UTF-8": Hostile(lambda _: STORY.encode("utf-16"), 1),
+    "UTF-16": Hostile(lambda n: ("<p>a, b" * n + STORY).encode("utf-16"), 350_000, charset="utf-16"),
+    "UTF-16 cut in a letter": Hostile(lambda _: STORY.encode("utf-16")[:-1], 1, charset="utf-16"),
+    "UTF-7": Hostile(lambda n: b"+ADw-p+AD4-a, b" * n, 600_000, charset="utf-7"),
+    "UTF-32": Hostile(lambda n: ("<p>a, b" * n).encode("utf-32"), 300_000, charset="utf-32"),
+    "two encodings": Hostile(lambda n: (ZH_STORY.encode() + ZH_STORY.encode("gb18030")) * max(1, n // 100), 300_000),
+    "GB 18030 that is said to be UTF-8": Hostile(lambda _: ZH_STORY.encode("gb18030"), 1),
+    "broken UTF-8": Hostile(lambda n: b"<p>a\xff\xfe\xc3(, b" * n, 800_000),
+    "another encoding in the page": Hostile(lambda n: b"<meta charset=utf-16>" + b"<p>a, b" * n, 1_300_000, charset=""),
+    "no encoding at all": Hostile(lambda n: b"\x81\x8d\x8f\x90\x9d" * n, 2_000_000, charset=""),
+    "an encoding that nobody knows": Hostile(lambda _: STORY, 1, charset="x-bogus\x00"),
+    "punycode": Hostile(lambda n: b"a" * n + b"-" + b"b" * n, 50_000, charset="punycode"),
+    "escapes": Hostile(
+        lambda n: b"\\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}\\u0300" * n, 180_000, charset="unicode_escape"
+    ),
+}
+
+
+def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMITED) -> Verdict:
+    """Let *response* go its whole way through the product, and on to where its items are delivered or dropped."""
+    if response.encoding in NO_CHARSETS:
+        return Verdict(VerdictKind.UNJUDGED, reason=NO_CHARSET)
+    try:
+        root = response.selector.root
+    except (LookupError, ValueError):
+        return Verdict(VerdictKind.UNJUDGED, reason=NOT_PARSED)
+    try:
+        check_complete(root)
+        paragraphs = paragraphs_of(root, budget)
+        fingerprint = library.fingerprint(paragraphs, budget)
+    except UnjudgeableError as error:
+        return Verdict(VerdictKind.UNJUDGED, reason=error.reason)
+    page = Page(response.url, (url_identity(response.url),), fingerprint, tuple(paragraphs), library.crawl.run)
+    page = with_surroundings(page, title_of(root), lambda: numbers_of(root))
+    return library.leave(library.enter(page)).verdict
