@@ -498,7 +498,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ([], "<reset|repair|log|stats|explain>"),
+            ([], "<log|stats|explain|restore|repair|reset>"),
             (["forget"], "invalid choice"),
             (["log", "--min-score", "2"], "'2' is no number from 0 to 1"),
             (["explain"], "URL"),

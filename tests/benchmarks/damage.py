@@ -11,6 +11,7 @@ open, hold nothing that the store never held, and no posting of a page that is n
 from __future__ import annotations
 
 import argparse
+import contextlib
 import random
 import shutil
 import sys
@@ -56,8 +57,24 @@ class Filled:
         return f"{self.backend}:{self.folder / 'store'}"
 
     def copied(self, to: Path) -> Filled:
-        shutil.copytree(self.folder, to)
+        # An open LevelDB tidies up in the background: a copy is one only if nothing has changed meanwhile.
+        while True:
+            before = self.files_as_they_are()
+            with contextlib.suppress(shutil.Error):
+                shutil.copytree(self.folder, to)
+                if self.files_as_they_are() == before:
+                    break
+            shutil.rmtree(to)
         return Filled(self.backend, to, self.history, self.synced)
+
+    def files_as_they_are(self) -> list[tuple[str, int, int]]:
+        """Return name, size and time of every file that is there."""
+        found = []
+        for file in sorted(self.folder.rglob("*")):
+            with contextlib.suppress(FileNotFoundError):
+                state = file.stat()
+                found.append((str(file), state.st_size, state.st_mtime_ns))
+        return found
 
     def files(self) -> Pairs:
         """Return every file and its bytes, but for LevelDB's diary and lock, and SQLite's index of its WAL."""
