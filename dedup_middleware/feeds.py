@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, StdoutFeedStorage
 from scrapy.extensions.postprocessing import PostProcessingManager
 
+from dedup_middleware.addresses import without_secrets
 from dedup_middleware.errors import FeedError
 
 if TYPE_CHECKING:
@@ -101,6 +102,4 @@ def _sync(slot: FeedSlot) -> None:
 
 
 def _shown(slot: FeedSlot) -> str:
-    # A URI such as ftp://user:password@host must not put its password into a log.
-    scheme, separator, rest = slot.uri.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}" if separator else slot.uri
+    return without_secrets(slot.uri, redact=False)

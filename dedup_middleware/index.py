@@ -255,7 +255,7 @@ class Index:
         if match.owner.number in self.journal.owners:
             batch.puts.append(self.journal.drop(entry))
             return partial(self.journal.dropped, entry.identity, match.owner.number)
-        if entry.identity in self.journal.left:
+        if self.journal.has(entry.identity):
             batch.deletes.append(codec.journal_key(entry.identity))
         return partial(self.journal.forget, entry.identity)
 

@@ -100,6 +100,10 @@ class Journal:
                 self._handed_out.add(identity)
                 yield entry
 
+    def has(self, identity: bytes) -> bool:
+        """Tell whether a page is journalled, by this crawl or an earlier one."""
+        return identity in self.left or identity in self._owner_of
+
     def forget(self, identity: bytes) -> None:
         """Note that a page is journalled no more."""
         self.left.pop(identity, None)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dedup_middleware.addresses import without_secrets
 from dedup_middleware.model import Action, Scope
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def at_start(config: Config, store: OpenStore, overwritten: Iterable[str]) -> It
         yield "plyvel cannot be had here, so the store is SQLite"
     age = "new" if store.created else "kept from earlier crawls"
     yield f"action {config.action.value}, store {config.store} ({age})"
-    feeds = ", ".join(overwritten)
+    feeds = ", ".join(without_secrets(uri, redact=False) for uri in overwritten)
     if feeds and not store.created and config.scope is Scope.STORE and config.action is Action.DROP:
         yield (
             f"{feeds} will be overwritten, but the store is kept: stories that earlier crawls delivered under "

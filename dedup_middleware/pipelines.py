@@ -55,7 +55,10 @@ class DedupItemPipeline:
     def _examine(self, crawl: Crawl, item: Any, page_case: Case, source: bytes) -> Case:
         texts = item_texts(item, self._extension.config.item_fields)
         page = crawl.page(page_case.url, (item_identity(source, texts),), texts, source)
-        return crawl.examine(page, page_case.action, page_case.threshold)
+        case = crawl.examine(page, page_case.action, page_case.threshold)
+        if page.identities[0] in crawl.safety.journal.left:
+            case.left = page.identities[0]
+        return case
 
     def _drop(self, crawl: Crawl, case: Case) -> None:
         crawl.count_drop(case)

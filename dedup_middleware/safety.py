@@ -6,6 +6,7 @@ Law of this file: nothing is dropped before the store knows of it, nor after any
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dedup_middleware.journal import Entry
@@ -72,8 +73,11 @@ class Safety:
         if case.is_duplicate and case.items_dropped + case.items_delivered:
             self._write_down(case, None)
         if case.left and not case.items_dropped:
-            self._sealing.visited(case.left)
-            self._seal_if_due()
+            if case.claim is None:
+                self._visited(case.left)
+            else:
+                # Its items may still be in the pipelines, and a round that began now would not have them.
+                case.claim.when_settled(partial(self._visited, case.left))
 
     def confirmed(self, number: int) -> None:
         """Note that the items of the owner *number* have left the pipelines."""
@@ -100,6 +104,10 @@ class Safety:
             self._sealing.begin_round(set())
         elif not store_failed:
             self._sealing.give_up()
+
+    def _visited(self, identity: bytes) -> None:
+        self._sealing.visited(identity)
+        self._seal_if_due()
 
     def _seal_if_due(self) -> None:
         if self._sealing.is_due and not self.failed:

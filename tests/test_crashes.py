@@ -8,7 +8,7 @@ import random
 import pytest
 from benchmarks.crashes import StorySite, run_mishap, settings_of, witness
 from crawling import Running, order, run_order
-from local_site import wait_until
+from local_site import Answer, wait_until
 from mishaps import EDGES, EXIT_STATUS, STORE_CALLS
 from prose import article, blog, story
 from test_claims_in_crawls import FATES, pair
@@ -178,3 +178,31 @@ def test_the_witness_sees_what_is_lost(tmp_path):
     outcome = type("Left", (), {"folder": tmp_path})()
     seen = witness({"a": 1, "b": 1, "c": 2, "d": 2, "e": 3}, outcome)
     assert (seen.lost, seen.twice, seen.missing, seen.self_drops) == ({1}, 1, 1, 0)
+
+
+def test_an_item_that_was_dropped_for_one_that_a_crash_took_is_requested_once_more(site, tmp_path):
+    told = json.dumps([{"title": "A", "text": " ".join(story(1))}])
+    answer = Answer(told, headers={"Content-Type": "application/json"})
+    a, b = (site.add(f"/api/{name}", answer, host=host) for host, name in enumerate("ab"))
+    steps = [{"url": url, "callback": "parse_api"} for url in (a, b)]
+    fields = {"DEDUP_ITEM_FIELDS": ["text"], "DEDUP_SEAL_INTERVAL": 1000}
+    crashed = killed(tmp_path, site, steps, **fields)
+    assert len(crashed.dropped) == 1
+    assert crashed.lines("feed.jsonl") == []
+    outcome = again(tmp_path, [], **fields)
+    assert outcome.stats["dedup/journal/requested_again"] == 1
+    assert len(outcome.lines("feed.jsonl")) == 1
+    third = again(tmp_path, [], **fields)
+    assert "dedup/journal/requested_again" not in third.stats
+    assert len(third.lines("feed.jsonl")) == 1
+
+
+def test_a_feed_that_will_be_overwritten_is_named_without_its_password(site, crawl):
+    url = site.add("/a", article("a", story(1)))
+    feeds = {"late://user:secret@works": {"format": "jsonlines", "overwrite": True}}
+    settings = {"FEED_STORAGES": {"late": "strangers.LateStorage"}, "FEEDS": feeds}
+    for _ in range(2):
+        outcome = crawl("strangers.Steps", steps=[{"url": url}], settings=settings, folder="late", afresh=True)
+    (line,) = [line for line in outcome.log.splitlines() if "will be overwritten" in line]
+    assert "late://works" in line
+    assert "secret" not in line
