@@ -38,6 +38,8 @@ class Claim:
         self.page = page
         self.stored = stored
         self.state = ClaimState.PENDING
+        self.kept: StoredPage | None = None
+        """The page as it is stored, once the claim is confirmed."""
         self._settle = settle
         self._waiters: list[Callable[[], None]] = []
         self._items = 0
@@ -135,7 +137,7 @@ class Claims:
             if claim.stored.pending:
                 self._index.release(number)
             if state is ClaimState.CONFIRMED:
-                claim.stored = self._index.keep(claim.page, sealed=self._sealed)
+                claim.kept = self._index.keep(claim.page, sealed=self._sealed)
         except DedupError as error:
             claim.state = ClaimState.VOID
             self._on_failure(error)

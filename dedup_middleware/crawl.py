@@ -228,8 +228,8 @@ class Crawl:
 
     def _claim_settled(self, claim: Claim) -> None:
         self._count(f"claims/{claim.state.value}", 1)
-        if claim.state is ClaimState.CONFIRMED:
-            self.safety.confirmed(claim.stored.number)
+        if claim.state is ClaimState.CONFIRMED and claim.kept is not None:
+            self.safety.confirmed(claim.kept.number)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
