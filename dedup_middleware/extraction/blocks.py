@@ -5,7 +5,8 @@ deep. No climbing from a block to its ancestors: that is quadratic on deep pages
 
 More than half of its time is spent in lxml, on elements, names and texts. Measured, and not worth their lines: XPath
 for the texts, or for lists of nothing but links; ``iterwalk``, a generator, or an iterator for each element's children;
-a look at long texts first, to read only the subtree that holds nine tenths of them.
+a look at long texts first, to read only the subtree that holds nine tenths of them; an XSLT stylesheet that writes the
+page into one string with marks, which walks quickly, but copies the page first and leaves as much to be done here.
 """
 
 from __future__ import annotations
