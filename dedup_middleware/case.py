@@ -40,8 +40,8 @@ class Case:
     """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
     request: bytes | None = None
     """The request, packed, of a page that may be dropped; ``None`` where it cannot be packed."""
-    left: bytes = b""
-    """The identity under which an unclean end left the page in the journal, if it did."""
+    left: frozenset[bytes] = frozenset()
+    """The identities under which an unclean end left the page, or items of it, in the journal."""
     written_down: bool = False
     """Whether the store knows that it repeats its owner."""
     repeated: list[str] | None = None

@@ -16,6 +16,7 @@ from scrapy.utils.project import data_path
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.hamming import MAX_DISTANCE
+from dedup_middleware.limits import Budget
 from dedup_middleware.model import Action, FingerprintKind, Scope
 from dedup_middleware.settings_reader import SettingsReader, as_choice, as_number
 from dedup_middleware.stores import default_backend, parse_uri
@@ -131,6 +132,10 @@ class Config:
         if scheme != "memory" and config.log is not None:
             _check_apart(config.store, config.log)
         return config
+
+    def budget(self) -> Budget:
+        """Return what a page or an item may cost, from now on."""
+        return Budget(elements=self.max_nodes, clauses=self.max_clauses, milliseconds=self.max_milliseconds)
 
     @property
     def simhash_reach(self) -> int | None:

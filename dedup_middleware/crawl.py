@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dedup_middleware.claims import Claim
     from dedup_middleware.detector import Detector
     from dedup_middleware.fingerprints import ClauseFingerprinter
+    from dedup_middleware.limits import Budget
     from dedup_middleware.records import RecordLog
 
 STORE_FAILED = "the store failed"
@@ -74,9 +75,14 @@ class Crawl:
 
     # --- verdicts
 
-    def page(self, url: str, identities: tuple[bytes, ...], paragraphs: list[str], source: bytes = b"") -> Page:
-        """Return the page, or the item of the request *source*, that has this text."""
-        return Page(url, identities, self.fingerprint(paragraphs), tuple(paragraphs), self.run, source)
+    def page(
+        self, url: str, identities: tuple[bytes, ...], paragraphs: list[str], budget: Budget, source: bytes = b""
+    ) -> Page:
+        """Return the page, or the item of the request *source*, that has this text.
+
+        :class:`UnjudgeableError` once more than the *budget* is spent.
+        """
+        return Page(url, identities, self.fingerprint(paragraphs, budget), tuple(paragraphs), self.run, source)
 
     def examine(self, page: Page, action: Action, threshold: float) -> Case:
         """Return the case of *page* with its provisional verdict. Claims nothing yet."""

@@ -15,9 +15,10 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.extension import extension_of
 from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.extraction.facts import numbers_of, title_of
-from dedup_middleware.identity import request_identity, url_identity
-from dedup_middleware.limits import Budget, UnjudgeableError
-from dedup_middleware.model import Page, VerdictKind
+from dedup_middleware.identity import url_identity
+from dedup_middleware.limits import UnjudgeableError
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.requests import identities_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from dedup_middleware.case import Case
     from dedup_middleware.crawl import Crawl
     from dedup_middleware.extension import DedupExtension
+    from dedup_middleware.model import Page
 
 logger = logging.getLogger(__name__)
 
@@ -67,12 +69,13 @@ class DedupDownloaderMiddleware:
         if crawl is None or request.callback is NO_CALLBACK:
             return response
         if response.status in GONE:
-            crawl.safety.gone(self._identities(request, response))
+            crawl.safety.gone(identities_of(self._crawler, request, response.url))
         if not 200 <= response.status < 300:  # noqa: PLR2004
             return response
         case = self._examine(crawl, request, response)
-        if (left := crawl.safety.journal.left) and (own := self._own_identity(request)) in left:
-            case.left = own
+        if crawl.safety.journal.left:
+            earlier = map(url_identity, request.meta.get("redirect_urls", ()))
+            case.left = crawl.safety.left([*identities_of(self._crawler, request, response.url), *earlier])
         self._extension.cases[response] = case
         match = case.verdict.match
         if match is not None and case.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
@@ -112,7 +115,7 @@ class DedupDownloaderMiddleware:
             raise UnjudgeableError(TOO_LARGE)
         if response.encoding in NO_CHARSETS:
             raise UnjudgeableError(NO_CHARSET)
-        budget = Budget(elements=config.max_nodes, clauses=config.max_clauses, milliseconds=config.max_milliseconds)
+        budget = config.budget()
         try:
             root = response.selector.root
         except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none
@@ -120,14 +123,5 @@ class DedupDownloaderMiddleware:
         check_complete(root)
         budget.check_time()
         paragraphs = paragraphs_of(root, budget)
-        fingerprint = crawl.fingerprint(paragraphs, budget)
-        page = Page(url, self._identities(request, response), fingerprint, tuple(paragraphs), crawl.run)
+        page = crawl.page(url, identities_of(self._crawler, request, response.url), paragraphs, budget)
         return with_surroundings(page, title_of(root), lambda: numbers_of(root))
-
-    def _identities(self, request: Request, response: Response) -> tuple[bytes, ...]:
-        """Return what makes this page itself: its request, and for GET its final URL (one URL answers many POSTs)."""
-        own = self._own_identity(request)
-        return (own, url_identity(response.url)) if request.method == "GET" else (own,)
-
-    def _own_identity(self, request: Request) -> bytes:
-        return request_identity(self._crawler.request_fingerprinter.fingerprint(request))

@@ -22,13 +22,11 @@ from dedup_middleware.feeds import Feeds
 from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.index import index_of
 from dedup_middleware.records import RecordLog
-from dedup_middleware.requests import unpack
+from dedup_middleware.requests import identities_of, unpack
 from dedup_middleware.runs import run_id
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
-
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
@@ -141,7 +139,7 @@ class DedupExtension:
             log=log,
             count=self.count,
             on_failure=self._failed,
-            flush=self._flush if self._feeds.exist else None,
+            flush=self._feeds.flush if self._feeds.exist else None,
             seal_interval=config.seal_interval,
         )
         self._announce(config, store)
@@ -184,6 +182,7 @@ class DedupExtension:
             if request is None:
                 self.count("journal/unreadable")
                 continue
+            self.crawl.safety.requested_again(entry.identity, identities_of(self.crawler, request, request.url))
             # Where runs share a JOBDIR the request has been seen; where they do not, the crawl may come by it itself.
             request.dont_filter = self.config.jobdir is not None
             self.crawler.engine.crawl(request)
@@ -230,9 +229,6 @@ class DedupExtension:
             error,
             extra={"spider": self.crawler.spider},
         )
-
-    def _flush(self) -> set[Hashable]:
-        return {*self._feeds.flush()}
 
     def feed_slot_closed(self, slot: FeedSlot) -> None:
         if self.crawl is None:

@@ -17,6 +17,8 @@ from dedup_middleware.addresses import without_secrets
 from dedup_middleware.errors import FeedError
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from scrapy.crawler import Crawler
 
 
@@ -51,12 +53,12 @@ class Feeds:
             self._counts[slot] = slot.itemcount
         return took
 
-    def flush(self) -> set[FeedSlot]:
+    def flush(self) -> set[Hashable]:
         """Bring what the feeds took onto their media; return those for which only their end can do that.
 
         :class:`FeedError` if a medium fails.
         """
-        closing = {slot for slot in self._counts if slot not in self._open and slot.itemcount}
+        closing: set[Hashable] = {slot for slot in self._counts if slot not in self._open and slot.itemcount}
         return closing | {slot for slot in self._open if slot.itemcount and not _flushed(slot)}
 
     def closed(self, slot: FeedSlot) -> None:

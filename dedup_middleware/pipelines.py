@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.downloadermiddlewares import TOO_LARGE
 from dedup_middleware.extension import extension_of, item_claim
 from dedup_middleware.identity import item_identity
 from dedup_middleware.items import item_texts
+from dedup_middleware.limits import UnjudgeableError
 from dedup_middleware.logformatter import duplicate_item
 from dedup_middleware.model import Action
 from dedup_middleware.requests import pack
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from dedup_middleware.case import Case
     from dedup_middleware.crawl import Crawl
     from dedup_middleware.extension import DedupExtension
+    from dedup_middleware.model import Page
 
 
 class DedupItemPipeline:
@@ -54,11 +57,22 @@ class DedupItemPipeline:
 
     def _examine(self, crawl: Crawl, item: Any, page_case: Case, source: bytes) -> Case:
         texts = item_texts(item, self._extension.config.item_fields)
-        page = crawl.page(page_case.url, (item_identity(source, texts),), texts, source)
-        case = crawl.examine(page, page_case.action, page_case.threshold)
-        if page.identities[0] in crawl.safety.journal.left:
-            case.left = page.identities[0]
+        identity = item_identity(source, texts)
+        try:
+            page = self._page(crawl, page_case.url, identity, texts, source)
+        except UnjudgeableError as error:
+            case = crawl.unjudged(page_case.url, error.reason, page_case.action, page_case.threshold)
+        else:
+            case = crawl.examine(page, page_case.action, page_case.threshold)
+        case.left = crawl.safety.left([identity])
         return case
+
+    def _page(self, crawl: Crawl, url: str, identity: bytes, texts: list[str], source: bytes) -> Page:
+        """Return the item as a page; `UnjudgeableError` if it costs more than it may."""
+        config = self._extension.config
+        if sum(map(len, texts)) > config.max_bytes:
+            raise UnjudgeableError(TOO_LARGE)
+        return crawl.page(url, (identity,), texts, config.budget(), source)
 
     def _drop(self, crawl: Crawl, case: Case) -> None:
         crawl.count_drop(case)

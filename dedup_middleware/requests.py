@@ -1,4 +1,4 @@
-"""A request <-> bytes, so that a page can be requested once more. ★ Scrapy glue.
+"""What a request is: bytes, so that it can be made once more, and an identity. ★ Scrapy glue.
 
 Packed as Scrapy's own job queues do it, with pickle: what a JOBDIR can hold, the journal can. Like a JOBDIR, a store is
 therefore to be trusted as much as the spider's code: who can write to it can run code.
@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.request import request_from_dict
 
+from dedup_middleware.identity import request_identity, url_identity
+
 if TYPE_CHECKING:
     from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
 
 #: A larger request is not packed: what is kept for each dropped page should not outweigh the page.
 MOST_BYTES = 100_000
@@ -42,6 +45,12 @@ def undropped(packed: bytes) -> bytes | None:
         return _packed({**fields, "meta": {**(fields.get("meta") or {}), "dedup": False}})
     except Exception:  # noqa: BLE001 - whatever a class of the project's own raises
         return None
+
+
+def identities_of(crawler: Crawler, request: Request, url: str) -> tuple[bytes, ...]:
+    """Return what makes a page itself: its *request*, and for GET its final *url* (one URL answers many POSTs)."""
+    own = request_identity(crawler.request_fingerprinter.fingerprint(request))
+    return (own, url_identity(url)) if request.method == "GET" else (own,)
 
 
 def _packed(fields: dict[str, Any]) -> bytes | None:

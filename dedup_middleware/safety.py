@@ -6,6 +6,7 @@ Law of this file: nothing is dropped before the store knows of it, nor after any
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from dedup_middleware.model import VerdictKind
 from dedup_middleware.sealing import Sealing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable
+    from collections.abc import Callable, Collection, Hashable, Iterable
     from contextlib import AbstractContextManager
 
     from dedup_middleware.case import Case
@@ -48,11 +49,26 @@ class Safety:
         self._flush = flush
         self._guard = guard
         self._sealing = Sealing(index, interval)
+        # What an unclean end left, by the identities of the pages that are requested again for it; and what of that the
+        # crawl has been to.
+        self._left: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        self._visited_by_end: set[bytes] = set()
 
     @property
     def journal(self) -> Journal:
         """The pages that are dropped and not yet safe, and those that an unclean end left."""
         return self._index.journal
+
+    def requested_again(self, left: bytes, identities: Iterable[bytes]) -> None:
+        """Note that what an unclean end *left*, a page or an item of one, is looked for at these *identities*."""
+        for identity in identities:
+            self._left[identity].add(left)
+
+    def left(self, identities: Collection[bytes]) -> frozenset[bytes]:
+        """Return what an unclean end left of the page, or is the item, with these *identities*."""
+        if not self.journal.left:
+            return frozenset()
+        return frozenset(identities).union(*(self._left.get(i, ()) for i in identities)) & self.journal.left.keys()
 
     def may_drop(self, case: Case) -> bool:
         """Write down that the page is dropped, before it is; tell whether it may be.
@@ -72,12 +88,15 @@ class Safety:
         """Note that the output of *case* has been seen to its end."""
         if case.is_duplicate and case.items_dropped + case.items_delivered:
             self._write_down(case, None)
-        if case.left and not case.items_dropped:
-            if case.claim is None:
-                self._visited(case.left)
+        if case.items_dropped:
+            return
+        # Its items may still be in the pipelines, and a round that began now would not have them. A claim tells when
+        # they have left; without one, and for items that the page does not have any more, only the crawl's end does.
+        for identity in case.left:
+            if case.claim is not None and case.page is not None and identity in case.page.identities:
+                case.claim.when_settled(partial(self._visited, identity))
             else:
-                # Its items may still be in the pipelines, and a round that began now would not have them.
-                case.claim.when_settled(partial(self._visited, case.left))
+                self._visited_by_end.add(identity)
 
     def confirmed(self, number: int) -> None:
         """Note that the items of the owner *number* have left the pipelines."""
@@ -95,12 +114,14 @@ class Safety:
         with self._guard():
             owners = [page.number for page in self._index.same(identities) if page.owner is None]
             self._index.void(owners)
-            for identity in self.journal.left.keys() & set(identities):
+            for identity in self.left(identities):
                 self._sealing.visited(identity)
 
     def end(self, *, store_failed: bool) -> None:
         """Seal what has been delivered; void it after a failure."""
         if not self.failed:
+            for identity in self._visited_by_end & self.journal.left.keys():
+                self._sealing.visited(identity)
             self._sealing.begin_round(set())
         elif not store_failed:
             self._sealing.give_up()

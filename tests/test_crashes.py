@@ -197,6 +197,39 @@ def test_an_item_that_was_dropped_for_one_that_a_crash_took_is_requested_once_mo
     assert len(third.lines("feed.jsonl")) == 1
 
 
+def api(site, name, text, *, host=0):
+    """Put an item with this *text* on the site, as JSON; an answer for each visit if there are several."""
+    texts = [text] if isinstance(text, str) else text
+    answers = [
+        Answer(json.dumps([{"title": name, "text": told}]), headers={"Content-Type": "application/json"})
+        for told in texts
+    ]
+    return site.add(f"/api/{name}", *answers, host=host)
+
+
+def test_an_item_that_its_page_does_not_have_any_more_is_requested_once(site, tmp_path):
+    told, other = (" ".join(story(number)) for number in (1, 2))
+    a, b = api(site, "a", told), api(site, "b", [told, other], host=1)
+    steps = [{"url": url, "callback": "parse_api"} for url in (a, b)]
+    fields = {"DEDUP_ITEM_FIELDS": ["text"], "DEDUP_SEAL_INTERVAL": 1000}
+    assert len(killed(tmp_path, site, steps, **fields).dropped) == 1
+    outcome = again(tmp_path, [], **fields)
+    assert outcome.stats["dedup/journal/requested_again"] == 1
+    assert [item["title"] for item in outcome.lines("feed.jsonl")] == ["b"]
+    assert "dedup/journal/requested_again" not in again(tmp_path, [], **fields).stats
+
+
+def test_a_page_that_has_moved_since_is_requested_once(site, tmp_path):
+    a, _ = pair(site, 1)
+    moved = site.add("/moved", article("moved", story(1)), host=2)
+    b = site.add("/b-moves", Answer(blog("b", story(1))), Answer("", status=301, headers={"Location": moved}), host=1)
+    assert [i["url"] for i in killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped] == [b]
+    outcome = again(tmp_path, [])
+    assert outcome.stats["dedup/journal/requested_again"] == 1
+    assert fed(outcome) == [moved]
+    assert "dedup/journal/requested_again" not in again(tmp_path, []).stats
+
+
 def test_a_feed_that_will_be_overwritten_is_named_without_its_password(site, crawl):
     url = site.add("/a", article("a", story(1)))
     feeds = {"late://user:secret@works": {"format": "jsonlines", "overwrite": True}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from local_site import Answer
 from prose import article, blog, several, story, zh_story
 from strangers import ITEM_TYPES, TAGGABLE, UNTAGGABLE
@@ -197,6 +198,17 @@ FIELDS = {"DEDUP_ITEM_FIELDS": ["title", "text"]}
 
 def api_steps(urls, kind="dict", **more):
     return [{"url": url, "callback": "parse_api", "cb_kwargs": {"kind": kind}, **more} for url in urls]
+
+
+@pytest.mark.parametrize(
+    ("cap", "reason"), [({"DEDUP_MAX_BYTES": 500}, "too large"), ({"DEDUP_MAX_CLAUSES": 5}, "too many clauses")]
+)
+def test_an_item_that_costs_more_than_it_may_is_delivered(site, crawl, cap, reason):
+    one, copy = (serve_json(site, f"/{name}", [entry(1, name)]) for name in ("one", "copy"))
+    outcome = crawl("strangers.Steps", steps=api_steps([one, copy]), settings=FIELDS | cap)
+    assert outcome.delivered == ["one", "copy"]
+    assert [r["reason"] for r in outcome.records] == ["not text", reason] * 2
+    assert outcome.problems == []
 
 
 def test_items_of_an_api_are_judged_by_their_fields(site, crawl):
