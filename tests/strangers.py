@@ -12,6 +12,7 @@ import logging
 import pathlib
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 import pydantic
@@ -235,15 +236,26 @@ async def held(crawler):
 
 
 class LateStorage(BlockingFeedStorage):
-    """A feed storage that gets its file at the end, as S3 does; with the host ``fails``, it never arrives."""
+    """A feed storage that gets its file at the end, as S3 does, and puts it into the folder that the host names.
+
+    At the host ``fails``, it never arrives.
+    """
 
     def __init__(self, uri, *, feed_options=None):
-        self.fails = uri.endswith("fails")
+        parts = urlsplit(uri)
+        self.fails = parts.hostname == "fails"
+        self.arrived = pathlib.Path(parts.hostname, parts.path.lstrip("/") or "feed")
 
     def _store_in_thread(self, file):
+        file.seek(0)
+        told = file.read()
         file.close()
         if self.fails:
             raise OSError("no such bucket")
+        self.arrived.parent.mkdir(exist_ok=True)
+        on_its_way = self.arrived.with_suffix(".part")
+        on_its_way.write_bytes(told)
+        on_its_way.rename(self.arrived)
 
 
 class FatePipeline:

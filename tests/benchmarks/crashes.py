@@ -4,12 +4,12 @@ Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 
        python tests/benchmarks/crashes.py --edges 20 | --store-calls 500 | --full-disks 5
 A chain is one store, one feed and one site: the crawl is killed (SIGKILL) *chain* times, at moments drawn from the
 whole length of a crawl, begun again each time, and at last let run to its end. Chains take turns: with and without
-JOBDIR, twins far apart and side by side. The witness knows the site's map of stories, the feed and the records, and
-nothing else.
+JOBDIR, twins far apart and side by side, a feed in a local file and one in batches that are stored when they are
+complete, as on S3. The witness knows the site's map of stories, the feed and the records, and nothing else.
 
 Printed, for each kind of chain: kills; stores that did not open; stories of which a page was dropped and none is in
 the feed; pages dropped in favour of themselves; and distinct pages of one story that were delivered beyond the first,
-a kill, beside the bound that the documentation gives: seal interval + concurrency.
+a kill, beside the bound that the documentation gives: seal interval + concurrency, and a batch.
 
 ``--edges N``: the process ends (``os._exit``) before or after a claim, a confirmation, a flush, a sealing or an entry
 of the journal, N times each, at random places; then it is begun again, with and without JOBDIR in turn.
@@ -44,6 +44,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CONCURRENCY = 16
+BUCKET = "bucket"
+BATCH = 50
+IN_BATCHES = {
+    "FEED_STORAGES": {"late": "strangers.LateStorage"},
+    "FEEDS": {f"late://{BUCKET}/%(batch_time)s-%(batch_id)d.jsonl": {"format": "jsonlines", "batch_item_count": BATCH}},
+}
 
 
 @dataclass
@@ -85,7 +91,8 @@ class Verdict:
 def witness(stories: dict[str, int], outcome: Outcome, feed: str = "feed.jsonl") -> Verdict:
     """Compare the map of *stories* with what a crawl left in its folder."""
     delivered: defaultdict[int, set[str]] = defaultdict(set)
-    for item in whole_lines(outcome.folder / feed):
+    feeds = [outcome.folder / feed, *sorted((outcome.folder / BUCKET).glob("*.jsonl"))]
+    for item in (item for path in feeds for item in whole_lines(path)):
         delivered[stories[item["url"]]].add(item["url"])
     dropped = [r for r in whole_lines(outcome.folder / "records.jsonl") if r["outcome"] == "dropped"]
     told = {stories[r["url"]] for r in dropped}
@@ -226,7 +233,7 @@ def run_on_full_disk(told: StorySite, place: str, times_room: int) -> Counter[st
 
 def full_disks(times: int) -> None:
     """Print a line for each thing that is on the full disk."""
-    told = StorySite.build(240, together=False)
+    told = StorySite.build(1200, together=False)
     for place in ON_DISK:
         total: Counter[str] = Counter()
         for turn in range(1, times + 1):
@@ -262,17 +269,19 @@ def main() -> None:
             full_disks(options.full_disks)
         return
     sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    kinds = [(jobdir, together) for jobdir in (False, True) for together in (False, True)]
+    kinds = [(jobdir, together, False) for jobdir in (False, True) for together in (False, True)]
+    kinds += [(False, False, True), (True, True, True)]
     sites = {together: StorySite.build(options.pages, together=together) for together in (False, True)}
     for turn in range(options.kills // options.chain):
-        jobdir, together = kinds[turn % len(kinds)]
+        jobdir, together, in_batches = kinds[turn % len(kinds)]
         told = sites[together]
         name = f"{'JOBDIR' if jobdir else 'afresh'}, twins {'side by side' if together else 'far apart'}"
+        name += ", in batches" * in_batches
         with tempfile.TemporaryDirectory() as scratch:
             started = time.monotonic()
             length = options.pages * 0.006 + 1
             moments = [chance.uniform(0.5, length / (2 if jobdir else 1)) for _ in range(options.chain)]
-            settings = settings_of(jobdir=jobdir, interval=options.interval)
+            settings = settings_of(jobdir=jobdir, interval=options.interval) | (IN_BATCHES if in_batches else {})
             outcome, refused = run_chain(Path(scratch), told, moments, settings)
             seen = witness(told.stories, outcome)
             sums[name].update(
@@ -287,7 +296,7 @@ def main() -> None:
             print(json.dumps({"chain": turn, "kind": name, **sums[name]}), file=sys.stderr, flush=True)
     for name, total in sums.items():
         a_kill = total["twice"] / total["kills"]
-        bound = options.interval + CONCURRENCY
+        bound = options.interval + CONCURRENCY + BATCH * name.endswith("batches")
         print(json.dumps({"kind": name, **total, "twice_a_kill": round(a_kill, 1), "bound_a_kill": bound}))
     for told in sites.values():
         told.site.close()
