@@ -15,10 +15,9 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.extension import extension_of
 from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.extraction.facts import numbers_of, title_of
-from dedup_middleware.identity import url_identity
 from dedup_middleware.limits import UnjudgeableError
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.requests import identities_of
+from dedup_middleware.requests import Redirects, identities_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -59,30 +58,33 @@ class DedupDownloaderMiddleware:
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
         self._crawler = extension.crawler
+        self._redirects = Redirects()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(extension_of(crawler))
 
+    def process_request(self, request: Request) -> None:
+        self._redirects.begin(request)
+
     async def process_response(self, request: Request, response: Response) -> Response:
-        crawl = self._extension.crawl
+        crawl, began = self._extension.crawl, self._redirects.end(request)
         if crawl is None or request.callback is NO_CALLBACK:
             return response
+        identities = identities_of(self._crawler, request, began, response.url)
         if response.status in GONE:
-            crawl.safety.gone(identities_of(self._crawler, request, response.url))
+            crawl.safety.gone(identities)
         if not 200 <= response.status < 300:  # noqa: PLR2004
             return response
-        case = self._examine(crawl, request, response)
-        if crawl.safety.journal.left:
-            earlier = map(url_identity, request.meta.get("redirect_urls", ()))
-            case.left = crawl.safety.left([*identities_of(self._crawler, request, response.url), *earlier])
+        case = self._examine(crawl, request, response, identities)
+        case.left = crawl.safety.left(identities)
         self._extension.cases[response] = case
         match = case.verdict.match
         if match is not None and case.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
             response.flags.append(f"dedup: {case.verdict.kind.value} {match.score:.0%}")
         return response
 
-    def _examine(self, crawl: Crawl, request: Request, response: Response) -> Case:
+    def _examine(self, crawl: Crawl, request: Request, response: Response, identities: tuple[bytes, ...]) -> Case:
         config = self._extension.config
         wanted = request.meta.get("dedup")
         url = without_secrets(response.url, redact=config.redact_query)
@@ -95,7 +97,7 @@ class DedupDownloaderMiddleware:
             logger.error("dedup: %s; %s is not judged", error, request, extra={"spider": self._crawler.spider})
             return off
         try:
-            page = self._page(crawl, request, response, url)
+            page = self._page(crawl, response, url, identities)
             return crawl.examine(page, options.action, options.threshold)
         except UnjudgeableError as error:
             reason = error.reason
@@ -104,7 +106,7 @@ class DedupDownloaderMiddleware:
             reason = ERROR
         return crawl.unjudged(url, reason, options.action, options.threshold)
 
-    def _page(self, crawl: Crawl, request: Request, response: Response, url: str) -> Page:
+    def _page(self, crawl: Crawl, response: Response, url: str, identities: tuple[bytes, ...]) -> Page:
         """Return *response* as a page; `UnjudgeableError` if it is none, not all there, or costs more than it may."""
         config = self._extension.config
         if not isinstance(response, HtmlResponse):
@@ -123,5 +125,5 @@ class DedupDownloaderMiddleware:
         check_complete(root)
         budget.check_time()
         paragraphs = paragraphs_of(root, budget)
-        page = crawl.page(url, identities_of(self._crawler, request, response.url), paragraphs, budget)
+        page = crawl.page(url, identities, paragraphs, budget)
         return with_surroundings(page, title_of(root), lambda: numbers_of(root))

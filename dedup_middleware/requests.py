@@ -1,4 +1,4 @@
-"""What a request is: bytes, so that it can be made once more, and an identity. ★ Scrapy glue.
+"""What a request is: bytes, so that it can be made once more, and what makes its page itself. ★ Scrapy glue.
 
 Packed as Scrapy's own job queues do it, with pickle: what a JOBDIR can hold, the journal can. Like a JOBDIR, a store is
 therefore to be trusted as much as the spider's code: who can write to it can run code.
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: A larger request is not packed: what is kept for each dropped page should not outweigh the page.
 MOST_BYTES = 100_000
+#: Requests whose beginning is remembered: more than any crawl has under way.
+MOST_UNDER_WAY = 10_000
 
 
 def pack(request: Request, spider: Spider) -> bytes | None:
@@ -47,10 +49,36 @@ def undropped(packed: bytes) -> bytes | None:
         return None
 
 
-def identities_of(crawler: Crawler, request: Request, url: str) -> tuple[bytes, ...]:
-    """Return what makes a page itself: its *request*, and for GET its final *url* (one URL answers many POSTs)."""
+def identities_of(crawler: Crawler, request: Request, *urls: str) -> tuple[bytes, ...]:
+    """Return what makes a page itself: its *request*, and for GET the *urls* at which its redirects began and ended.
+
+    One URL answers many POSTs. Those between are hops that other pages may share: consent, login, a cookie.
+    """
     own = request_identity(crawler.request_fingerprinter.fingerprint(request))
-    return (own, url_identity(url)) if request.method == "GET" else (own,)
+    return (own, *dict.fromkeys(map(url_identity, urls))) if request.method == "GET" else (own,)
+
+
+class Redirects:
+    """Where what is under way began: a redirect is a request of its own.
+
+    ``meta["redirect_urls"]`` would tell, but spiders copy meta: all pages that a redirected one links to would seem to
+    have begun where that did.
+    """
+
+    def __init__(self) -> None:
+        self._began: dict[str, str] = {}
+
+    def begin(self, request: Request) -> None:
+        """Note that *request* goes to the downloader: a new one, a redirect, or the same once more. O(1)."""
+        before = (request.meta.get("redirect_urls") or [request.url])[-1]
+        self._began[request.url] = self._began.pop(before, "") or self._began.get(request.url, request.url)
+        if len(self._began) > MOST_UNDER_WAY:
+            # Those that nobody followed stay.
+            del self._began[next(iter(self._began))]
+
+    def end(self, request: Request) -> str:
+        """Return the URL at which the answer to *request* was first looked for. O(1)."""
+        return self._began.pop(request.url, request.url)
 
 
 def _packed(fields: dict[str, Any]) -> bytes | None:

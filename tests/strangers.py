@@ -120,6 +120,9 @@ class Steps(scrapy.Spider):
     def parse_links(self, response):
         yield from response.follow_all(css="a.next")
 
+    def parse_links_with_meta(self, response):
+        yield from response.follow_all(css="a.next", callback=self.parse, meta=response.meta)
+
     def parse_nothing_but_number(self, response):
         return {"number": 7}
 

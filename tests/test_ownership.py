@@ -46,6 +46,29 @@ def test_a_page_that_is_gone_owns_nothing_any_more(site, crawl):
     assert outcome.dropped == []
 
 
+def redirect(*urls):
+    return [Answer("", status=302, headers={"Location": url}) for url in urls]
+
+
+def test_a_page_behind_redirects_is_itself_wherever_they_end(site, crawl):
+    ends = [site.add(f"/a/session/{n}", article("a", story(1))) for n in range(2)]
+    hops = [site.add(f"/hop/{n}", *redirect(end)) for n, end in enumerate(ends)]
+    a = site.add("/a", *redirect(*hops))
+    assert crawl("strangers.Steps", steps=[{"url": a}], folder="one").delivered == ends[:1]
+    again = crawl("strangers.Steps", steps=[{"url": a}, {"url": ends[0]}], folder="one", afresh=True)
+    assert again.verdicts == {ends[1]: ("same", "delivered"), ends[0]: ("duplicate", "dropped")}
+    assert again.delivered == ends[1:]
+
+
+def test_pages_are_not_the_same_because_one_that_links_to_them_was_redirected(site, crawl):
+    a, b = pair(site, 1)
+    links = "".join(f'<a class="next" href="{url}">next</a>' for url in (a, b))
+    start = site.add("/start", *redirect(site.add("/list", f"<html><body>{links}</body></html>")))
+    outcome = crawl("strangers.Steps", steps=[{"url": start, "callback": "parse_links_with_meta"}])
+    assert len(outcome.delivered) == 1
+    assert len(outcome.dropped) == 1
+
+
 def test_an_owner_older_than_the_lease_drops_nothing():
     library = Library()
     owner = library.index.keep(library.page("a", range(20)))
