@@ -27,9 +27,9 @@ def without_secrets(url: str, *, redact: bool) -> str:
 
 
 def host_of(url: str) -> str:
-    """Return the host of *url*, lower case, without port; empty if it has none."""
+    """Return the host of *url*, lower case, without port and the final dot of a full name; empty if it has none."""
     try:
-        return urlsplit(url).hostname or ""
+        return (urlsplit(url).hostname or "").removesuffix(".")
     except ValueError:
         return ""
 

@@ -106,7 +106,7 @@ class Config:
             outlink_penalty=read.whole("DEDUP_OUTLINK_PENALTY", lowest=0),
             scope=read.choice("DEDUP_SCOPE", Scope),
             lease=read.days("DEDUP_LEASE"),
-            preferred_hosts=tuple(host.lower() for host in read.names("DEDUP_PREFERRED_HOSTS")),
+            preferred_hosts=read.hosts("DEDUP_PREFERRED_HOSTS"),
             item_fields=read.names("DEDUP_ITEM_FIELDS"),
             fingerprint=read.choice("DEDUP_FINGERPRINT", FingerprintKind),
             simhash_distance=read.whole("DEDUP_SIMHASH_DISTANCE", lowest=0, highest=MAX_DISTANCE),

@@ -8,16 +8,23 @@ from __future__ import annotations
 import json
 import logging
 import math
+import re
 from datetime import timedelta
 from enum import Enum
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from w3lib.url import safe_url_string
+
+from dedup_middleware.addresses import host_of
 from dedup_middleware.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _E = TypeVar("_E", bound=Enum)
+
+_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?")
 
 
 class _Settings(Protocol):
@@ -45,6 +52,14 @@ def as_choice(name: str, value: object, choices: type[_E]) -> _E:
     except ValueError:
         allowed = ", ".join(repr(c.value) for c in choices)
         raise ConfigError(f"{name} = {value!r} is not known; use one of {allowed}") from None
+
+
+def _as_in_urls(host: str) -> str:
+    """Return *host* as :func:`host_of` returns it of a request's URL, international names in ASCII; empty if none."""
+    try:
+        return str(IPv6Address(host.strip("[]")))
+    except ValueError:
+        return host_of(safe_url_string(f"http://{host}/")) if _HOST.fullmatch(host) else ""
 
 
 class SettingsReader:
@@ -114,6 +129,17 @@ class SettingsReader:
         if not isinstance(parts, (list, tuple)) or not all(isinstance(p, str) for p in parts):
             raise ConfigError(f"{name} = {value!r} is no list of field names; use for example ['title', 'text']")
         return tuple(stripped for p in parts if (stripped := p.strip()))
+
+    def hosts(self, name: str) -> tuple[str, ...]:
+        hosts = {host: _as_in_urls(host) for host in self.names(name)}
+        for host, read in hosts.items():
+            if not read:
+                # It would match nothing, and nobody would notice.
+                raise ConfigError(
+                    f"{name} = {self.get(name)!r} has {host!r}, which is no host; use for example ['example.org'], "
+                    "without scheme, port, path or '*'"
+                )
+        return tuple(hosts.values())
 
 
 def _json(value: str) -> object:

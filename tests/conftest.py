@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from crawling import Outcome, order, run_order

@@ -17,7 +17,7 @@ from dedup_middleware.model import Action, Page, Scope
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from dedup_middleware.case import Case
     from dedup_middleware.errors import DedupError
@@ -47,7 +47,7 @@ def page_of(name: str, clauses: Iterable[int | str], *, request: str | None = No
 class Library:
     """One store in memory, and what a crawl does with it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a library is made of, by name
         self,
         *,
         threshold: float = 0.8,
@@ -55,11 +55,12 @@ class Library:
         text_limit: int = 20_000,
         fingerprint: ClauseFingerprinter = fingerprint,
         distance: int | None = None,
+        preferred_hosts: Collection[str] = (),
     ) -> None:
         self.fingerprint = fingerprint
         self.store = open_store("memory:", fingerprint_scheme=fingerprint.scheme)
         self.index = index_of(self.store, common=COMMON, text_limit=text_limit, distance=distance)
-        self.detector = Detector(self.index, fingerprint.hash, threshold, scope)
+        self.detector = Detector(self.index, fingerprint.hash, threshold, scope, preferred_hosts=preferred_hosts)
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
         self.begin("run")

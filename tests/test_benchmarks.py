@@ -218,3 +218,16 @@ def test_the_second_opinion_finds_edited_copies_and_no_other_names(tmp_path: Pat
     assert shares["paragraphs in another order"] == ["100%", "100%", "100%"]
     assert shares["a word in fifteen replaced"][:2] == ["0%", "100%"]
     assert shares["the same report with other names"][1] == "0%"
+
+
+def test_no_thief_makes_an_original_of_a_preferred_host_drop(corpora: list[Path]) -> None:
+    rows = table(run("poisoning.py", corpora[0], "--stories", "2"))
+    assert {(row["victims"], row["dropped with it"]) for row in rows} == {("2", "0")}
+    assert rows[0]["dropped without the setting"] == "2"
+
+
+def test_a_pair_that_collides_under_every_seed_is_printed() -> None:
+    finished = run("collisions.py", "--pairs", "1", "--seeds", "10")
+    assert (finished.returncode, finished.stderr) == (0, "")
+    one, other = json.loads(finished.stdout)
+    assert len(one.encode()) == len(other.encode()) == 24

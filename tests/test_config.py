@@ -45,6 +45,9 @@ class TestDefaults:
         assert {name.removeprefix("DEDUP_").lower() for name in DEFAULTS} <= set(Config.__slots__)
 
 
+ADDRESSES = ("a.example", "127.0.0.1", "::1")
+
+
 class TestGoodValues:
     @pytest.mark.parametrize(
         ("name", "value", "field", "expected"),
@@ -77,6 +80,8 @@ class TestGoodValues:
             ("DEDUP_WAIT", "0.5", "wait", 0.5),
             ("DEDUP_LEASE", "1.5", "lease", timedelta(days=1.5)),
             ("DEDUP_PREFERRED_HOSTS", "News.example,b", "preferred_hosts", ("news.example", "b")),
+            ("DEDUP_PREFERRED_HOSTS", "bücher.example", "preferred_hosts", ("xn--bcher-kva.example",)),
+            ("DEDUP_PREFERRED_HOSTS", ["a.example.", "127.0.0.1", "[::1]"], "preferred_hosts", ADDRESSES),
             ("DEDUP_REDACT_QUERY", "true", "redact_query", True),
             ("DEDUP_SEAL_INTERVAL", "7", "seal_interval", 7),
             ("DEDUP_GC_FREEZE", "0", "gc_freeze", False),
@@ -118,7 +123,20 @@ BAD = {
     "DEDUP_TEXT_LIMIT": [-1, "all"],
     "DEDUP_WAIT": [-0.1, "long", "inf"],
     "DEDUP_LEASE": [0, -1, "long", "inf", 10**12],
-    "DEDUP_PREFERRED_HOSTS": [5, {"a": 1}, ["a", 5]],
+    "DEDUP_PREFERRED_HOSTS": [
+        5,
+        {"a": 1},
+        ["a", 5],
+        "https://example.org",
+        "example.org:8080",
+        "example.org/news",
+        "*.example.org",
+        [".example.org"],
+        "a@example.org",
+        "a b",
+        "a..b",
+        "::::::",
+    ],
     "DEDUP_REDACT_QUERY": ["maybe", ""],
     "DEDUP_SEAL_INTERVAL": [0, 1.5, "often"],
     "DEDUP_GC_FREEZE": ["maybe", "", [1]],
