@@ -107,7 +107,7 @@ class Config:
             scope=read.choice("DEDUP_SCOPE", Scope),
             lease=read.days("DEDUP_LEASE"),
             preferred_hosts=read.hosts("DEDUP_PREFERRED_HOSTS"),
-            item_fields=read.names("DEDUP_ITEM_FIELDS"),
+            item_fields=read.names("DEDUP_ITEM_FIELDS", example="text"),
             fingerprint=read.choice("DEDUP_FINGERPRINT", FingerprintKind),
             simhash_distance=read.whole("DEDUP_SIMHASH_DISTANCE", lowest=0, highest=MAX_DISTANCE),
             common_clause=read.whole("DEDUP_COMMON_CLAUSE", lowest=1),

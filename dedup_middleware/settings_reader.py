@@ -120,18 +120,18 @@ class SettingsReader:
             return value.upper()
         raise ConfigError(f"{name} = {value!r} is no log level; use 'DEBUG', 'INFO' or 'WARNING'")
 
-    def names(self, name: str) -> tuple[str, ...]:
+    def names(self, name: str, *, example: str) -> tuple[str, ...]:
         value = self.get(name)
         parts: object = value
         if isinstance(value, str):
             # On the command line: a,b or ["a", "b"].
             parts = _json(value) if value.lstrip().startswith("[") else value.split(",")
         if not isinstance(parts, (list, tuple)) or not all(isinstance(p, str) for p in parts):
-            raise ConfigError(f"{name} = {value!r} is no list of field names; use for example ['title', 'text']")
+            raise ConfigError(f"{name} = {value!r} is no list of names; use for example ['{example}']")
         return tuple(stripped for p in parts if (stripped := p.strip()))
 
     def hosts(self, name: str) -> tuple[str, ...]:
-        hosts = {host: _as_in_urls(host) for host in self.names(name)}
+        hosts = {host: _as_in_urls(host) for host in self.names(name, example="example.org")}
         for host, read in hosts.items():
             if not read:
                 # It would match nothing, and nobody would notice.
