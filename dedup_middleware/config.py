@@ -51,7 +51,7 @@ DEFAULTS: Mapping[str, Any] = {
     "DEDUP_TEXT_LIMIT": 20_000,
     "DEDUP_WAIT": 2.0,
     "DEDUP_SEAL_INTERVAL": 100,
-    "DEDUP_GC_FREEZE": True,
+    "DEDUP_TUNE_GC": True,
 }
 META_KEYS = frozenset({"action", "threshold"})
 #: Below one half, two pages that share nothing with each other could both be "the" owner.
@@ -85,7 +85,7 @@ class Config:
     text_limit: int
     wait: float
     seal_interval: int
-    gc_freeze: bool
+    tune_gc: bool
     jobdir: Path | None
 
     @classmethod
@@ -120,7 +120,7 @@ class Config:
             text_limit=read.whole("DEDUP_TEXT_LIMIT", lowest=0),
             wait=read.seconds("DEDUP_WAIT"),
             seal_interval=read.whole("DEDUP_SEAL_INTERVAL", lowest=1),
-            gc_freeze=read.boolean("DEDUP_GC_FREEZE"),
+            tune_gc=read.boolean("DEDUP_TUNE_GC"),
             jobdir=Path(jobdir) if (jobdir := settings.get("JOBDIR")) else None,
         )
         scheme, _ = parse_uri(config.store)

@@ -13,7 +13,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import Response
 
 from dedup_middleware import messages
-from dedup_middleware.collector import StartFreeze
+from dedup_middleware.collector import TunedCollector
 from dedup_middleware.config import Config, is_enabled, unknown_settings
 from dedup_middleware.crawl import Crawl
 from dedup_middleware.detector import Detector
@@ -63,7 +63,7 @@ class DedupExtension:
         self._config: Config | None = None
         self._store: OpenStore | None = None
         self._error: DedupError | None = None
-        self._freeze = StartFreeze()
+        self._collector = TunedCollector()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -143,8 +143,8 @@ class DedupExtension:
             seal_interval=config.seal_interval,
         )
         self._announce(config, store)
-        if config.gc_freeze:
-            self._freeze.begin()
+        if config.tune_gc:
+            self._collector.begin()
 
     def _announce(self, config: Config, store: OpenStore) -> None:
         feeds = self.crawler.settings.getdict("FEEDS")
@@ -264,7 +264,7 @@ class DedupExtension:
         if self.crawl is None:
             return
         spider = self.crawler.spider
-        self._freeze.end()
+        self._collector.end()
         self.crawl.close()
         self.cases.clear()
         self.item_sources.clear()

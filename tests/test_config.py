@@ -84,7 +84,7 @@ class TestGoodValues:
             ("DEDUP_PREFERRED_HOSTS", ["a.example.", "127.0.0.1", "[::1]"], "preferred_hosts", ADDRESSES),
             ("DEDUP_REDACT_QUERY", "true", "redact_query", True),
             ("DEDUP_SEAL_INTERVAL", "7", "seal_interval", 7),
-            ("DEDUP_GC_FREEZE", "0", "gc_freeze", False),
+            ("DEDUP_TUNE_GC", "0", "tune_gc", False),
             ("JOBDIR", "job", "jobdir", Path("job")),
         ],
     )
@@ -139,7 +139,7 @@ BAD = {
     ],
     "DEDUP_REDACT_QUERY": ["maybe", ""],
     "DEDUP_SEAL_INTERVAL": [0, 1.5, "often"],
-    "DEDUP_GC_FREEZE": ["maybe", "", [1]],
+    "DEDUP_TUNE_GC": ["maybe", "", [1]],
 }
 
 

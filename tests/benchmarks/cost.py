@@ -2,7 +2,7 @@
 
 Usage: python tests/benchmarks/cost.py [CORPUS] [--pages 600] [--rounds 5]
 The pages are those of CORPUS (see `corpus.py`), or made up: every third one is a repost. The crawls take turns, so that
-a machine's moods hit all; the medians are printed. ``own_*`` is with DEDUP_GC_FREEZE off: the plugin's work alone.
+a machine's moods hit all; the medians are printed. ``own_*`` is with DEDUP_TUNE_GC off: the plugin's work alone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def page(number: int) -> str:
 
 def crawl(folder: Path, urls: str, *, plugin: bool, freeze: bool = True) -> Outcome:
     """Run one crawl; ``stats`` has the figures of the process."""
-    settings = {"LOG_LEVEL": "WARNING", "DEDUP_GC_FREEZE": freeze}
+    settings = {"LOG_LEVEL": "WARNING", "DEDUP_TUNE_GC": freeze}
     command = order(folder, "strangers.AllText", urls=urls, plugin=plugin, settings=settings)
     outcome = run_order(folder, command, timeout=600)
     if outcome.exit_status:
