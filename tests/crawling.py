@@ -7,13 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from forking import Forked, Nurseries
+
 from dedup_middleware.stores import default_backend
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from typing_extensions import Self
 
 HERE = Path(__file__).parent
@@ -136,10 +141,8 @@ def order(  # noqa: PLR0913 - what an order says, by name
 
 def run_order(folder: Path, command: list[str], *, timeout: float = 60) -> Outcome:
     """Carry out an order and return what came of it."""
-    done = subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=timeout, check=False
-    )
-    return Outcome(folder, done.returncode, done.stderr)
+    with Running(folder, command) as running:
+        return running.wait(timeout)
 
 
 def run_scrapy(folder: Path, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
@@ -164,12 +167,34 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)])}
 
 
+_nurseries: Nurseries | None = None
+
+
+@contextmanager
+def forked_crawls() -> Iterator[None]:
+    """Fork crawls from processes that have imported Scrapy, for half of the time; where nothing forks, do nothing.
+
+    Not for what measures crawls: imports that are done already cost nothing.
+    """
+    global _nurseries  # noqa: PLW0603 - one switch for whoever runs a crawl
+    if not hasattr(os, "fork"):
+        yield
+        return
+    with closing(Nurseries(environment())) as _nurseries:
+        yield
+    _nurseries = None
+
+
 class Running:
     """A crawl under way; use it as a context manager, so that no process outlives its test."""
 
     def __init__(self, folder: Path, command: list[str]) -> None:
         self.folder = folder
-        self._process = subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True)
+        self._process: subprocess.Popen[str] | Forked = (
+            subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True)
+            if _nurseries is None
+            else _nurseries.start(folder, command)
+        )
 
     def interrupt(self) -> None:
         """Do what Ctrl-C does, once."""
