@@ -26,6 +26,9 @@ HERE = Path(__file__).parent
 #: Which reactor the crawls of the suite run on: asyncio (Scrapy's default), default (Twisted's own) or reactorless.
 REACTOR = os.environ.get("CRAWL_REACTOR", "asyncio")
 
+#: Ask for the next page when the one before has been parsed and its links wait in the queue: the order is certain.
+IN_ORDER = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
+
 #: What a crawl leaves for the tests.
 RESULTS = ("items.jsonl", "dropped.jsonl", "stats.jsonl", "log.txt", "records.jsonl")
 
