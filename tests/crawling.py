@@ -175,7 +175,7 @@ _nurseries: Nurseries | None = None
 
 @contextmanager
 def forked_crawls() -> Iterator[None]:
-    """Fork crawls from processes that have imported Scrapy, for half of the time; where nothing forks, do nothing.
+    """Fork crawls from processes that have imported Scrapy, for a quarter of the time; where nothing forks, do nothing.
 
     Not for what measures crawls: imports that are done already cost nothing.
     """
