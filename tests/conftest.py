@@ -9,8 +9,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from crawling import Outcome, order, run_order
+from crawling import Outcome, forked_crawls, order, run_order
 from local_site import Site
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_crawls():
+    with forked_crawls():
+        yield
 
 
 @pytest.fixture

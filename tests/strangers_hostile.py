@@ -12,8 +12,12 @@ class Addresses(scrapy.Spider):
     urls = ""
 
     async def start(self):
-        for position, url in enumerate(self.urls.split(",")):
-            yield scrapy.Request(url, priority=-position, dont_filter=True)
+        yield self.request(self.urls.split(","))
 
-    def parse(self, response):
-        return {"url": response.url}
+    def parse(self, response, rest):
+        yield {"url": response.url}
+        if rest:
+            yield self.request(rest)
+
+    def request(self, urls):
+        return scrapy.Request(urls[0], cb_kwargs={"rest": urls[1:]}, dont_filter=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from crawling import IN_ORDER
 from prose import article, blog, story, zh_story
 
 
@@ -45,10 +46,9 @@ def test_links_of_a_duplicate_are_followed_last(site, crawl):
     ]
     site.add("/from-first", article("F", story(5)))
     site.add("/from-repost", article("R", story(6)))
-    settings = {"CONCURRENT_REQUESTS": 1}
-    crawl("strangers.Articles", urls=",".join(urls), settings=settings, plugin=False)
+    crawl("strangers.Articles", urls=",".join(urls), settings=IN_ORDER, plugin=False)
     without = site.paths()
-    outcome = crawl("strangers.Articles", urls=",".join(urls), settings=settings)
+    outcome = crawl("strangers.Articles", urls=",".join(urls), settings=IN_ORDER)
     with_plugin = site.paths()[len(without) :]
 
     assert without.index("/from-first") < without.index("/from-repost") < without.index("/other4")

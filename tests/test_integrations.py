@@ -71,10 +71,11 @@ def test_pages_from_the_http_cache_get_the_same_verdicts(site, crawl):
 # --- JOBDIR
 
 
-def test_a_paused_crawl_goes_on_as_the_same_crawl(site, crawl):
+def test_a_paused_crawl_goes_on_as_the_same_crawl(site, tmp_path):
     urls, _ = a_small_paper(site)
     copies = [site.add(f"/late-copy{n}", blog("Late", story(n))) for n in (1, 3)]
     more = [site.add(f"/more{n}", article("More", story(n))) for n in range(10, 16)]
+    site.add("/more10", Answer(article("More", story(10)), hold=(release := threading.Event())))
     settings = {
         "JOBDIR": "job",
         "CONCURRENT_REQUESTS": 1,
@@ -83,11 +84,16 @@ def test_a_paused_crawl_goes_on_as_the_same_crawl(site, crawl):
         "EXTRA_PIPELINES": {"strangers.SlowPipeline": 100},
     }
     wanted = [*urls[:2], urls[4], *more, *copies]
-    first = crawl("strangers.Articles", urls=",".join(wanted), settings=settings, folder="job")
+    command = order(tmp_path, "strangers.Articles", urls=",".join(wanted), settings=settings)
+    with Running(tmp_path, command) as running:
+        log = tmp_path / "log.txt"
+        wait_until(lambda: log.exists() and "Closing spider" in log.read_text(encoding="utf8"))
+        release.set()
+        first = running.wait()
     assert first.stats["finish_reason"] == "closespider_itemcount"
-    assert 3 <= len(first.delivered) < len(wanted) - 2
+    assert sorted(first.delivered) == sorted(wanted[:4])
     settings["CLOSESPIDER_ITEMCOUNT"] = 0
-    outcome = crawl("strangers.Articles", urls=",".join(wanted), settings=settings, folder="job")
+    outcome = run_order(tmp_path, order(tmp_path, "strangers.Articles", urls=",".join(wanted), settings=settings))
     assert sorted(outcome.delivered) == sorted(wanted[:-2])
     # Both owners are of the first run; that they drop in scope "crawl" shows that it is the same crawl.
     assert [i["url"] for i in outcome.dropped] == copies

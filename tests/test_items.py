@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from crawling import IN_ORDER
 from local_site import Answer
 from prose import article, blog, several, story, zh_story
 from strangers import ITEM_TYPES, TAGGABLE, UNTAGGABLE
@@ -73,10 +74,9 @@ def test_a_dry_run_delivers_all_and_records_what_drop_would(site, crawl):
         orders.append([path for _, _, path in site.requests[before:]])
         return outcome
 
-    one = {"CONCURRENT_REQUESTS": 1}
-    without = run(settings=one, plugin=False)
-    dry = run(settings=one | DRY_RUN)
-    drop = run(settings=one)
+    without = run(settings=IN_ORDER, plugin=False)
+    dry = run(settings=IN_ORDER | DRY_RUN)
+    drop = run(settings=IN_ORDER)
 
     assert dry.items == without.items
     assert dry.dropped == []

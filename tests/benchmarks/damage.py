@@ -242,7 +242,11 @@ def _cut_at_record(find: Callable[[Path, random.Random], Path], store: Filled, r
 
 
 def _swap_tables(store: Filled, _: Filled, rng: random.Random) -> None:
-    one, other = rng.sample(sorted((store.folder / "store" / "db").glob("*.ldb")), 2)
+    tables = sorted((store.folder / "store" / "db").glob("*.ldb"))
+    if len(tables) < 2:
+        # A slow machine may have copied the store before LevelDB wrote its second table.
+        return
+    one, other = rng.sample(tables, 2)
     first, second = one.read_bytes(), other.read_bytes()
     one.write_bytes(second)
     other.write_bytes(first)

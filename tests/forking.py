@@ -1,0 +1,92 @@
+"""Processes such as `subprocess.Popen` starts, forked from one that has imported Scrapy already (`nursery.py`).
+
+A crawl of a few pages is mostly imports, and the suite has hundreds of crawls. A nursery looks after one process at a
+time; where several run at once, there are as many nurseries.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from multiprocessing import Pipe
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+NURSERY = Path(__file__).with_name("nursery.py")
+
+
+class Nurseries:
+    """Nurseries that wait for something to do, and the processes behind them; one is started when none waits."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+        self._waiting: list[Connection] = []
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, folder: Path, command: list[str]) -> Forked:
+        """Start a process that does in *folder* what *command*, a Python and its script, does."""
+        nursery = self._waiting.pop() if self._waiting else self._new()
+        return Forked(nursery, self._waiting, folder, command[1:])
+
+    def _new(self) -> Connection:
+        ours, theirs = Pipe()
+        with theirs:
+            # Ctrl-C is for the suite, which then ends what it started.
+            nursery = subprocess.Popen(
+                [sys.executable, str(NURSERY), str(theirs.fileno())],
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        self._started.append(nursery)
+        return ours
+
+    def close(self) -> None:
+        """End the nurseries; none may be at work."""
+        for nursery in self._waiting:
+            nursery.close()
+        for process in self._started:
+            process.wait(60)
+
+
+class Forked:
+    """The part of `subprocess.Popen` that a crawl needs; its errors lie in the folder, as ``stderr.txt``."""
+
+    returncode: int | None = None
+
+    def __init__(self, nursery: Connection, waiting: list[Connection], folder: Path, arguments: list[str]) -> None:
+        self._nursery, self._waiting = nursery, waiting
+        self._stderr = folder / "stderr.txt"
+        nursery.send((str(folder), arguments))
+        self.pid: int = nursery.recv()
+
+    def poll(self) -> int | None:
+        """Return the exit status, or None while the process runs."""
+        return self._status(0)
+
+    def communicate(self, timeout: float | None = None) -> tuple[None, str]:
+        """Wait for the end and return what the process wrote to its stderr."""
+        if self._status(timeout) is None:
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0)
+        return None, self._stderr.read_text(encoding="utf8")
+
+    def send_signal(self, number: int) -> None:
+        """Do nothing where the process has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def _status(self, timeout: float | None) -> int | None:
+        if self.returncode is None and self._nursery.poll(timeout):
+            self.returncode = self._nursery.recv()
+            self._waiting.append(self._nursery)
+        return self.returncode
