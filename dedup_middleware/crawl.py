@@ -18,6 +18,7 @@ from dedup_middleware.detector import is_repeated, is_something_else
 from dedup_middleware.errors import DedupError, StoreError
 from dedup_middleware.evidence import repeated_sentences
 from dedup_middleware.items import item_texts, tag_item
+from dedup_middleware.limits import UNLIMITED
 from dedup_middleware.model import Action, Page, Verdict, VerdictKind
 from dedup_middleware.records import EVIDENCE_SENTENCES
 from dedup_middleware.safety import Safety
@@ -76,7 +77,12 @@ class Crawl:
     # --- verdicts
 
     def page(
-        self, url: str, identities: tuple[bytes, ...], paragraphs: list[str], budget: Budget, source: bytes = b""
+        self,
+        url: str,
+        identities: tuple[bytes, ...],
+        paragraphs: list[str],
+        source: bytes = b"",
+        budget: Budget = UNLIMITED,
     ) -> Page:
         """Return the page, or the item of the request *source*, that has this text.
 

@@ -125,5 +125,5 @@ class DedupDownloaderMiddleware:
         check_complete(root)
         budget.check_time()
         paragraphs = paragraphs_of(root, budget)
-        page = crawl.page(url, identities, paragraphs, budget)
+        page = crawl.page(url, identities, paragraphs, budget=budget)
         return with_surroundings(page, title_of(root), lambda: numbers_of(root))

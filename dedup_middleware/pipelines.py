@@ -72,7 +72,7 @@ class DedupItemPipeline:
         config = self._extension.config
         if sum(map(len, texts)) > config.max_bytes:
             raise UnjudgeableError(TOO_LARGE)
-        return crawl.page(url, (identity,), texts, config.budget(), source)
+        return crawl.page(url, (identity,), texts, source, config.budget())
 
     def _drop(self, crawl: Crawl, case: Case) -> None:
         crawl.count_drop(case)
