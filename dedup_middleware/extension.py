@@ -142,6 +142,7 @@ class DedupExtension:
             flush=self._feeds.flush if self._feeds.exist else None,
             seal_interval=config.seal_interval,
         )
+        self._feeds.begin()
         self._announce(config, store)
         if config.gc_freeze:
             self._freeze.begin()
@@ -196,11 +197,11 @@ class DedupExtension:
 
     # --- items
 
-    def item_scraped(self, item: Any, response: Response | None) -> None:
+    def item_scraped(self, response: Response | None) -> None:
         if self.crawl is None:
             return
         self.count("items/delivered")
-        taken = self._feeds.took(item)
+        taken = self._feeds.took()
         if (claim := self._claim(response)) is not None:
             if taken:
                 claim.item_scraped()

@@ -318,6 +318,17 @@ class OnlyTheFirst:
 # --- items of every type that itemadapter knows, with and without a field for the tag
 
 
+class EverySecond:
+    """A feed's filter that counts."""
+
+    def __init__(self, feed_options):
+        self.asked = 0
+
+    def accepts(self, item):
+        self.asked += 1
+        return self.asked % 2 == 1
+
+
 class Item(scrapy.Item):
     url = scrapy.Field()
     title = scrapy.Field()

@@ -130,6 +130,16 @@ def test_a_feed_that_fails_at_its_end_is_told_and_its_pages_are_requested_again(
     assert fed(better) == [b]
 
 
+def test_an_item_that_is_a_batch_of_its_own_is_not_safe_before_that_is_stored(site, crawl):
+    a, b = pair(site, 1)
+    feeds = {"late://fails/%(batch_id)d": {"format": "jsonlines", "batch_item_count": 1}}
+    settings = {"FEED_STORAGES": {"late": "strangers.LateStorage"}, "FEEDS": feeds, "DEDUP_SEAL_INTERVAL": 1}
+    failed = crawl("strangers.Steps", steps=[{"url": a}], settings=settings, folder="late")
+    assert failed.stats["dedup/failures"] == 1
+    better = crawl("strangers.Steps", steps=[{"url": b}], settings=FEED, folder="late", afresh=True)
+    assert fed(better) == [b]
+
+
 def test_a_feed_that_is_stored_at_its_end_seals_then(site, crawl):
     a, b = pair(site, 1)
     c = site.add("/c", blog("c", story(1)), host=2)
