@@ -46,6 +46,12 @@ class Feeds:
         """Whether the crawl has any."""
         return self._crawler.get_extension(FeedExporter) is not None
 
+    @property
+    def overwritten(self) -> list[str]:
+        """The addresses of those that will not be added to what is there."""
+        feeds = self._crawler.settings.getdict("FEEDS")
+        return [str(uri) for uri, options in feeds.items() if options.get("overwrite")]
+
     def took(self) -> bool:
         """Tell whether every feed has taken or declined the item of Scrapy's signal; once an item.
 

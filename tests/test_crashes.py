@@ -240,6 +240,34 @@ def test_a_page_that_has_moved_since_is_requested_once(site, tmp_path):
     assert "dedup/journal/requested_again" not in again(tmp_path, []).stats
 
 
+@pytest.mark.parametrize(
+    ("step", "requests"),
+    [
+        ({"cb_kwargs": {"fate": "fail"}}, 1),
+        ({"callback": "generator_raises_last"}, 1),
+        ({"cb_kwargs": {"fate": "drop"}}, 0),
+    ],
+    ids=["pipeline fails", "callback raises", "project drops"],
+)
+def test_a_page_that_fails_when_it_is_requested_again_is_requested_once_more(site, tmp_path, step, requests):
+    a, b = pair(site, 1)
+    assert [i["url"] for i in killed(tmp_path, site, [{"url": a}, {"url": b, **step}]).dropped] == [b]
+    assert again(tmp_path, [], **FATES).stats["dedup/journal/requested_again"] == 1
+    third = again(tmp_path, [])
+    assert third.stats.get("dedup/journal/requested_again", 0) == requests
+    assert fed(third)[-1:] == [b] * requests
+
+
+def test_a_page_that_has_moved_to_a_duplicate_is_requested_once(site, tmp_path):
+    a, _ = pair(site, 1)
+    moved = site.add("/moved", article("moved", story(1)), host=2)
+    b = site.add("/b-moves", Answer(blog("b", story(1))), Answer("", status=301, headers={"Location": moved}), host=1)
+    assert [i["url"] for i in killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped] == [b]
+    outcome = again(tmp_path, [{"url": a, "priority": 10}], CONCURRENT_REQUESTS=1)
+    assert (fed(outcome), outcome.record(moved)["outcome"]) == ([a], "dropped")
+    assert "dedup/journal/requested_again" not in again(tmp_path, []).stats
+
+
 def test_a_feed_that_will_be_overwritten_is_named_without_its_password(site, crawl):
     url = site.add("/a", article("a", story(1)))
     feeds = {"late://user:secret@works": {"format": "jsonlines", "overwrite": True}}
