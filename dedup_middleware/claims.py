@@ -40,6 +40,8 @@ class Claim:
         self.state = ClaimState.PENDING
         self.kept: StoredPage | None = None
         """The page as it is stored, once the claim is confirmed."""
+        self.failed = False
+        """Whether it was voided by what went wrong, not because the project wants none of its items."""
         self._settle = settle
         self._waiters: list[Callable[[], None]] = []
         self._items = 0
@@ -55,9 +57,13 @@ class Claim:
         self._scraped += 1
         self._settle_if_complete()
 
-    def item_failed(self) -> None:
-        """Void the claim: an item was dropped or raised an error in a pipeline."""
+    def item_dropped(self) -> None:
+        """Void the claim: a pipeline does not want an item."""
         self._end(ClaimState.VOID)
+
+    def item_failed(self) -> None:
+        """Void the claim: an item raised an error in a pipeline, or a feed could not take it."""
+        self._fail()
 
     def callback_finished(self) -> None:
         """Note that no item will follow."""
@@ -66,7 +72,7 @@ class Claim:
 
     def callback_failed(self) -> None:
         """Void the claim: the callback raised or was abandoned."""
-        self._end(ClaimState.VOID)
+        self._fail()
 
     def when_settled(self, callback: Callable[[], None]) -> None:
         """Call *callback* once the claim is confirmed or void; at once if it is already."""
@@ -78,6 +84,10 @@ class Claim:
     def _settle_if_complete(self) -> None:
         if self._finished and self._scraped == self._items:
             self._end(ClaimState.CONFIRMED if self._items else ClaimState.VOID)
+
+    def _fail(self) -> None:
+        self.failed = True
+        self._end(ClaimState.VOID)
 
     def _end(self, state: ClaimState) -> None:
         if self.state is not ClaimState.PENDING:

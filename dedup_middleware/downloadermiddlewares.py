@@ -17,7 +17,7 @@ from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.extraction.facts import numbers_of, title_of
 from dedup_middleware.limits import UnjudgeableError
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.requests import Redirects, identities_of
+from dedup_middleware.requests import beginning, identities_of, note_beginning
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -52,26 +52,27 @@ class DedupDownloaderMiddleware:
     """Judge every page on its way to the spider.
 
     It stands on the engine's side of all others and sees what the callback will see: decompressed, retried, redirected.
-    It works on ``response.selector``, the tree that the callback gets, and alters nothing but ``response.flags``.
+    It works on ``response.selector``, the tree that the callback gets, and alters nothing but ``response.flags``
+    and a note in ``request.meta``.
     """
 
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
         self._crawler = extension.crawler
-        self._redirects = Redirects()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(extension_of(crawler))
 
     def process_request(self, request: Request) -> None:
-        self._redirects.begin(request)
+        if self._extension.crawl is not None:
+            note_beginning(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
-        crawl, began = self._extension.crawl, self._redirects.end(request)
+        crawl = self._extension.crawl
         if crawl is None or request.callback is NO_CALLBACK:
             return response
-        identities = identities_of(self._crawler, request, began, response.url)
+        identities = identities_of(self._crawler, request, beginning(request), response.url)
         if response.status in GONE:
             crawl.safety.gone(identities)
         if not 200 <= response.status < 300:  # noqa: PLR2004

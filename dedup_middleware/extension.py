@@ -71,7 +71,7 @@ class DedupExtension:
         crawler.signals.connect(extension.spider_opened, signals.spider_opened)
         crawler.signals.connect(extension.engine_started, signals.engine_started)
         crawler.signals.connect(extension.item_scraped, signals.item_scraped)
-        crawler.signals.connect(extension.item_failed, signals.item_dropped)
+        crawler.signals.connect(extension.item_dropped, signals.item_dropped)
         crawler.signals.connect(extension.item_failed, signals.item_error)
         crawler.signals.connect(extension.feed_slot_closed, signals.feed_slot_closed)
         crawler.signals.connect(extension.spider_closed, signals.spider_closed)
@@ -142,14 +142,13 @@ class DedupExtension:
             flush=self._feeds.flush if self._feeds.exist else None,
             seal_interval=config.seal_interval,
         )
+        self._feeds.begin()
         self._announce(config, store)
         if config.tune_gc:
             self._collector.begin()
 
     def _announce(self, config: Config, store: OpenStore) -> None:
-        feeds = self.crawler.settings.getdict("FEEDS")
-        overwritten = [str(uri) for uri, options in feeds.items() if options.get("overwrite")]
-        for line in messages.at_start(config, store, overwritten):
+        for line in messages.at_start(config, store, self._feeds.overwritten):
             logger.info("dedup: %s", line, extra={"spider": self.spider})
 
     async def engine_started(self) -> None:
@@ -196,16 +195,20 @@ class DedupExtension:
 
     # --- items
 
-    def item_scraped(self, item: Any, response: Response | None) -> None:
+    def item_scraped(self, response: Response | None) -> None:
         if self.crawl is None:
             return
         self.count("items/delivered")
-        taken = self._feeds.took(item)
+        taken = self._feeds.took()
         if (claim := self._claim(response)) is not None:
             if taken:
                 claim.item_scraped()
             else:
                 claim.item_failed()
+
+    def item_dropped(self, response: Response | None) -> None:
+        if (claim := self._claim(response)) is not None:
+            claim.item_dropped()
 
     def item_failed(self, response: Response | None) -> None:
         if (claim := self._claim(response)) is not None:

@@ -8,7 +8,7 @@ storages, which collect in a temporary file; compressed feeds; exporters and sto
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, StdoutFeedStorage
 from scrapy.extensions.postprocessing import PostProcessingManager
@@ -27,8 +27,14 @@ class Feeds:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        # Slots and how many items they had when looked at last. Not weak: one whose end fails must not be forgotten.
-        self._counts: dict[FeedSlot, int] = {}
+        # Not weak: one whose end fails must not be forgotten.
+        self._slots: set[FeedSlot] = set()
+        self._before: list[FeedSlot] = []
+
+    def begin(self) -> None:
+        """Look at the feeds before the first item comes."""
+        self._before = self._open
+        self._slots.update(self._before)
 
     @property
     def _open(self) -> list[FeedSlot]:
@@ -40,38 +46,41 @@ class Feeds:
         """Whether the crawl has any."""
         return self._crawler.get_extension(FeedExporter) is not None
 
-    def took(self, item: Any) -> bool:
-        """Tell whether every feed that accepts *item* has counted it.
+    @property
+    def overwritten(self) -> list[str]:
+        """The addresses of those that will not be added to what is there."""
+        feeds = self._crawler.settings.getdict("FEEDS")
+        return [str(uri) for uri, options in feeds.items() if options.get("overwrite")]
 
-        A serialiser that raises stops neither Scrapy's signal nor the crawl; only the count of the feed's slot tells.
+    def took(self) -> bool:
+        """Tell whether every feed has taken or declined the item of Scrapy's signal; once an item.
+
+        A serialiser that raises stops neither the signal nor the crawl, but then Scrapy keeps its list of slots instead
+        of making a new one. The filters themselves are not to be asked: one may count what it is asked.
         """
-        took = True
-        for slot in self._open:
-            # The first slot begins empty; a later batch begins when the one before it has taken the item.
-            before = self._counts.get(slot, 0 if slot.batch_id == 1 else -1)
-            took = took and (slot.itemcount > before or not slot.filter.accepts(item))
-            self._counts[slot] = slot.itemcount
-        return took
+        before, self._before = self._before, self._open
+        self._slots.update(self._before)
+        return self._before is not before or not self.exist
 
     def flush(self) -> set[Hashable]:
         """Bring what the feeds took onto their media; return those for which only their end can do that.
 
         :class:`FeedError` if a medium fails.
         """
-        closing: set[Hashable] = {slot for slot in self._counts if slot not in self._open and slot.itemcount}
+        closing: set[Hashable] = {slot for slot in self._slots if slot not in self._open and slot.itemcount}
         return closing | {slot for slot in self._open if slot.itemcount and not _flushed(slot)}
 
     def closed(self, slot: FeedSlot) -> None:
         """Note the end of *slot*; :class:`FeedError` if its items were not stored."""
         if any(name.startswith("feedexport/failed_count/") for name in self._crawler.stats.get_stats()):
             raise FeedError(f"the feed {_shown(slot)} could not be stored")
-        if type(slot.storage) is FileFeedStorage and slot in self._counts:
+        if type(slot.storage) is FileFeedStorage and slot in self._slots:
             _sync(slot)
-        self._counts.pop(slot, None)
+        self._slots.discard(slot)
 
     def end(self) -> None:
         """:class:`FeedError` if any feed that took an item did not come to a good end."""
-        for slot in self._counts:
+        for slot in self._slots:
             if slot.itemcount:
                 raise FeedError(f"the feed {_shown(slot)} was not stored")
 

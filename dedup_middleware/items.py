@@ -22,17 +22,27 @@ def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
         return []
     adapter = ItemAdapter(item)
     names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
-    return [text for name in names for text in _texts(adapter[name]) if not text.startswith(("http://", "https://"))]
+    texts = _texts(item, [adapter[name] for name in names])
+    return [text for text in texts if not text.startswith(("http://", "https://"))]
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in *value* without recursion, for an item may nest deeper than the stack."""
-    waiting = [value]
+def _texts(item: Any, values: list[Any]) -> Iterator[str]:
+    """Yield the texts in *values* of *item*, each thing's once, for things may refer to one another.
+
+    Without recursion, for they may nest deeper than the stack.
+    """
+    # The things themselves are kept too: a new one may have the id of one that is gone.
+    seen = {id(item): item}
+    waiting = values[::-1]
     while waiting:
         value = waiting.pop()
         if isinstance(value, str):
             yield value
-        elif ItemAdapter.is_item(value):
+            continue
+        if id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if ItemAdapter.is_item(value):
             waiting.extend(reversed([*ItemAdapter(value).values()]))
         elif isinstance(value, Mapping):
             waiting.extend(reversed([*value.values()]))

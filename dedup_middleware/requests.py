@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 #: A larger request is not packed: what is kept for each dropped page should not outweigh the page.
 MOST_BYTES = 100_000
-#: Requests whose beginning is remembered: more than any crawl has under way.
-MOST_UNDER_WAY = 10_000
+#: The key in a request's meta under which stands where it began.
+BEGAN = "dedup_began"
 
 
 def pack(request: Request, spider: Spider) -> bytes | None:
@@ -58,27 +58,28 @@ def identities_of(crawler: Crawler, request: Request, *urls: str) -> tuple[bytes
     return (own, *dict.fromkeys(map(url_identity, urls))) if request.method == "GET" else (own,)
 
 
-class Redirects:
-    """Where what is under way began: a redirect is a request of its own.
+def note_beginning(request: Request) -> None:
+    """Note in its meta where *request*, which goes to the downloader, was first looked for; "" for what is no GET.
 
-    ``meta["redirect_urls"]`` would tell, but spiders copy meta: all pages that a redirected one links to would seem to
-    have begun where that did.
+    A redirect and a retry are requests of their own, and meta is all that they have of the first one. Spiders copy it
+    too, so the note names the request that it is of: a retry is at the same URL behind the same redirects, and a
+    redirect has that request as the last of those that it is behind. Keeping count of what is under way instead would
+    confuse what goes through one hop, or is requested twice, at the same time.
     """
+    behind = request.meta.get("redirect_urls") or []
+    trail = [*behind, request.url]
+    noted, began = request.meta.get(BEGAN) or ([], "")
+    if request.method != "GET":
+        began = ""
+    elif not began or noted not in (trail, behind):
+        began = request.url
+    request.meta[BEGAN] = (trail, began)
 
-    def __init__(self) -> None:
-        self._began: dict[str, str] = {}
 
-    def begin(self, request: Request) -> None:
-        """Note that *request* goes to the downloader: a new one, a redirect, or the same once more. O(1)."""
-        before = (request.meta.get("redirect_urls") or [request.url])[-1]
-        self._began[request.url] = self._began.pop(before, "") or self._began.get(request.url, request.url)
-        if len(self._began) > MOST_UNDER_WAY:
-            # Those that nobody followed stay.
-            del self._began[next(iter(self._began))]
-
-    def end(self, request: Request) -> str:
-        """Return the URL at which the answer to *request* was first looked for. O(1)."""
-        return self._began.pop(request.url, request.url)
+def beginning(request: Request) -> str:
+    """Return the URL at which the answer to *request* was first looked for."""
+    _, began = request.meta.get(BEGAN) or ([], "")
+    return began or request.url
 
 
 def _packed(fields: dict[str, Any]) -> bytes | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from dedup_middleware.case import Case
+    from dedup_middleware.claims import Claim
     from dedup_middleware.index import Index
     from dedup_middleware.journal import Journal
 
@@ -53,6 +54,7 @@ class Safety:
         # crawl has been to.
         self._left: defaultdict[bytes, set[bytes]] = defaultdict(set)
         self._visited_by_end: set[bytes] = set()
+        self._failed_again: set[bytes] = set()
 
     @property
     def journal(self) -> Journal:
@@ -88,13 +90,14 @@ class Safety:
         """Note that the output of *case* has been seen to its end."""
         if case.is_duplicate and case.items_dropped + case.items_delivered:
             self._write_down(case, None)
-        if case.items_dropped:
-            return
+        if not case.entered:
+            return  # its callback has raised: to be requested once more
         # Its items may still be in the pipelines, and a round that began now would not have them. A claim tells when
-        # they have left; without one, and for items that the page does not have any more, only the crawl's end does.
+        # they have left, and how; without one, and for items that the page does not have any more, only the crawl's end
+        # does. What was dropped again is written down again, under the identity that the page has now.
         for identity in case.left:
             if case.claim is not None and case.page is not None and identity in case.page.identities:
-                case.claim.when_settled(partial(self._visited, identity))
+                case.claim.when_settled(partial(self._visited, identity, case.claim))
             else:
                 self._visited_by_end.add(identity)
 
@@ -120,15 +123,18 @@ class Safety:
     def end(self, *, store_failed: bool) -> None:
         """Seal what has been delivered; void it after a failure."""
         if not self.failed:
-            for identity in self._visited_by_end & self.journal.left.keys():
+            for identity in (self._visited_by_end - self._failed_again) & self.journal.left.keys():
                 self._sealing.visited(identity)
             self._sealing.begin_round(set())
         elif not store_failed:
             self._sealing.give_up()
 
-    def _visited(self, identity: bytes) -> None:
-        self._sealing.visited(identity)
-        self._seal_if_due()
+    def _visited(self, identity: bytes, claim: Claim) -> None:
+        if claim.failed:
+            self._failed_again.add(identity)
+        else:
+            self._sealing.visited(identity)
+            self._seal_if_due()
 
     def _seal_if_due(self) -> None:
         if self._sealing.is_due and not self.failed:

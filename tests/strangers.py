@@ -19,6 +19,7 @@ import pydantic
 import scrapy
 from itemadapter import ItemAdapter
 from scrapy import signals
+from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DontCloseSpider, DropItem
 from scrapy.extensions.feedexport import BlockingFeedStorage
 from scrapy.http import JsonRequest
@@ -158,6 +159,10 @@ class Steps(scrapy.Spider):
     def finish_item_and_raise(self, response, item):
         yield from self.finish_item(response, item)
         raise Mishap
+
+    def retry_once(self, response):
+        retry = get_retry_request(response.request, spider=self, reason="once more")
+        yield self.item(response) if response.meta.get("retry_times") else retry
 
     def give_up(self, failure):
         yield {"url": failure.request.url, "gave_up": True}
@@ -311,6 +316,17 @@ class OnlyTheFirst:
 
 
 # --- items of every type that itemadapter knows, with and without a field for the tag
+
+
+class EverySecond:
+    """A feed's filter that counts."""
+
+    def __init__(self, feed_options):
+        self.asked = 0
+
+    def accepts(self, item):
+        self.asked += 1
+        return self.asked % 2 == 1
 
 
 class Item(scrapy.Item):

@@ -130,6 +130,16 @@ def test_a_feed_that_fails_at_its_end_is_told_and_its_pages_are_requested_again(
     assert fed(better) == [b]
 
 
+def test_an_item_that_is_a_batch_of_its_own_is_not_safe_before_that_is_stored(site, crawl):
+    a, b = pair(site, 1)
+    feeds = {"late://fails/%(batch_id)d": {"format": "jsonlines", "batch_item_count": 1}}
+    settings = {"FEED_STORAGES": {"late": "strangers.LateStorage"}, "FEEDS": feeds, "DEDUP_SEAL_INTERVAL": 1}
+    failed = crawl("strangers.Steps", steps=[{"url": a}], settings=settings, folder="late")
+    assert failed.stats["dedup/failures"] == 1
+    better = crawl("strangers.Steps", steps=[{"url": b}], settings=FEED, folder="late", afresh=True)
+    assert fed(better) == [b]
+
+
 def test_a_feed_that_is_stored_at_its_end_seals_then(site, crawl):
     a, b = pair(site, 1)
     c = site.add("/c", blog("c", story(1)), host=2)
@@ -227,6 +237,34 @@ def test_a_page_that_has_moved_since_is_requested_once(site, tmp_path):
     outcome = again(tmp_path, [])
     assert outcome.stats["dedup/journal/requested_again"] == 1
     assert fed(outcome) == [moved]
+    assert "dedup/journal/requested_again" not in again(tmp_path, []).stats
+
+
+@pytest.mark.parametrize(
+    ("step", "requests"),
+    [
+        ({"cb_kwargs": {"fate": "fail"}}, 1),
+        ({"callback": "generator_raises_last"}, 1),
+        ({"cb_kwargs": {"fate": "drop"}}, 0),
+    ],
+    ids=["pipeline fails", "callback raises", "project drops"],
+)
+def test_a_page_that_fails_when_it_is_requested_again_is_requested_once_more(site, tmp_path, step, requests):
+    a, b = pair(site, 1)
+    assert [i["url"] for i in killed(tmp_path, site, [{"url": a}, {"url": b, **step}]).dropped] == [b]
+    assert again(tmp_path, [], **FATES).stats["dedup/journal/requested_again"] == 1
+    third = again(tmp_path, [])
+    assert third.stats.get("dedup/journal/requested_again", 0) == requests
+    assert fed(third)[-1:] == [b] * requests
+
+
+def test_a_page_that_has_moved_to_a_duplicate_is_requested_once(site, tmp_path):
+    a, _ = pair(site, 1)
+    moved = site.add("/moved", article("moved", story(1)), host=2)
+    b = site.add("/b-moves", Answer(blog("b", story(1))), Answer("", status=301, headers={"Location": moved}), host=1)
+    assert [i["url"] for i in killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped] == [b]
+    outcome = again(tmp_path, [{"url": a, "priority": 10}], CONCURRENT_REQUESTS=1)
+    assert (fed(outcome), outcome.record(moved)["outcome"]) == ([a], "dropped")
     assert "dedup/journal/requested_again" not in again(tmp_path, []).stats
 
 

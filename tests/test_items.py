@@ -10,6 +10,8 @@ from local_site import Answer
 from prose import article, blog, several, story, zh_story
 from strangers import ITEM_TYPES, TAGGABLE, UNTAGGABLE
 
+from dedup_middleware.items import item_texts
+
 TAG = {"DEDUP_ACTION": "tag"}
 DRY_RUN = {"DEDUP_ACTION": "dry-run"}
 
@@ -317,6 +319,14 @@ def test_whatever_an_api_puts_into_its_items_goes_on(site, crawl):
     assert [i["url"] for i in outcome.dropped] == ["1"]
     assert outcome.problems == []
     assert outcome.stderr == ""
+
+
+def test_things_that_refer_to_one_another_are_read_once():
+    article, section = {"title": "A"}, {"name": "Harbour"}
+    article["section"], section["articles"] = section, [article]
+    assert item_texts(article) == ["A", "Harbour"]
+    assert item_texts(section) == ["Harbour", "A"]
+    assert item_texts(article, ["section"]) == ["Harbour"]
 
 
 def test_pages_of_a_spider_for_an_api_are_judged_as_pages(site, crawl):

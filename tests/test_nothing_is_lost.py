@@ -162,6 +162,14 @@ def test_several_feeds_change_no_verdict(site, crawl):
     assert outcome.problems == []
 
 
+def test_a_feed_whose_filter_counts_gets_what_it_would_without_us(site, crawl):
+    urls = [site.add(f"/{n}", article("Page", story(n))) for n in range(6)]
+    feeds = {"every.jsonl": {**JSON_LINES, "item_filter": "strangers.EverySecond"}}
+    outcome = crawl("strangers.Steps", steps=[{"url": url} for url in urls], settings={"FEEDS": feeds})
+    assert [i["url"] for i in outcome.lines("every.jsonl")] == urls[::2]
+    assert outcome.stats["dedup/claims/confirmed"] == len(urls)
+
+
 # --- what a project's middlewares give in place of a page
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 from crawling import run_scrapy
 from library import Library
-from local_site import Answer
+from local_site import Answer, wait_until
 from prose import article, blog, story
 from test_claims_in_crawls import pair
 
@@ -58,6 +59,43 @@ def test_a_page_behind_redirects_is_itself_wherever_they_end(site, crawl):
     again = crawl("strangers.Steps", steps=[{"url": a}, {"url": ends[0]}], folder="one", afresh=True)
     assert again.verdicts == {ends[1]: ("same", "delivered"), ends[0]: ("duplicate", "dropped")}
     assert again.delivered == ends[1:]
+
+
+def test_a_page_that_is_requested_twice_at_a_time_is_itself_at_both_ends(site, crawl):
+    both_asked = threading.Event()
+    ends = [site.add(f"/a/session/{n}", article("a", story(1))) for n in range(2)]
+    headers = [{"Location": end} for end in ends]
+    a = site.add("/a", *(Answer("", status=302, headers=h, hold=both_asked) for h in headers))
+
+    def let_both_go():
+        wait_until(lambda: site.paths().count("/a") == len(ends))
+        both_asked.set()
+
+    threading.Thread(target=let_both_go, daemon=True).start()
+    outcome = crawl("strangers.Steps", steps=[{"url": a}, {"url": a}], together=True)
+    assert sorted(outcome.delivered) == ends
+    assert outcome.dropped == []
+
+
+def test_a_page_that_its_callback_requests_once_more_is_itself_where_it_began(site, crawl):
+    ends = [site.add(f"/a/session/{n}", article("a", story(1))) for n in range(2)]
+    a = site.add("/a", *redirect(*ends))
+    crawl("strangers.Steps", steps=[{"url": a}], folder="one")
+    again = crawl("strangers.Steps", steps=[{"url": a, "callback": "retry_once"}], folder="one", afresh=True)
+    assert again.verdicts == {ends[1]: ("same", "delivered")}
+
+
+def test_what_a_form_leads_to_is_not_the_same_page_each_time(site, crawl):
+    start = site.add("/", "<html></html>")
+    results = [site.add(f"/result/{n}", article("Result", story(n))) for n in range(2)]
+    for n, result in enumerate(results):
+        site.add(f"/search story={n}", *redirect(result))
+    copies = [site.add(f"/copy/{n}", blog("Copy", story(n)), host=1) for n in range(2)]
+    forms = [{"url": site.url("/search"), "story": n} for n in range(2)]
+    steps = [{"url": start, "callback": "post_form", "cb_kwargs": form} for form in forms]
+    outcome = crawl("strangers.Everything", steps=[*steps, *({"url": url} for url in copies)])
+    assert [item["url"] for item in outcome.items if item["url"] != "from start"] == [f"{url} " for url in results]
+    assert [item["url"] for item in outcome.dropped] == copies
 
 
 def test_pages_are_not_the_same_because_one_that_links_to_them_was_redirected(site, crawl):
