@@ -21,6 +21,7 @@ from dedup_middleware.detector import (
 )
 from dedup_middleware.identity import item_identity
 from dedup_middleware.index import COMMON_ON_HOST
+from dedup_middleware.limits import UNLIMITED
 from dedup_middleware.model import Action, Page, Scope, VerdictKind
 
 NEW, SAME, DUPLICATE, RELATED, UNJUDGED = VerdictKind
@@ -401,7 +402,8 @@ class TestLittleText:
 class TestItemsOfOneRequest:
     def item(self, library: Library, request: str, text: list[str]) -> Page:
         source = request.encode().ljust(16)
-        return library.crawl.page(f"http://site/{request}", (item_identity(source, text),), text, source)
+        identity = item_identity(source, text)
+        return library.crawl.page(f"http://site/{request}", (identity,), text, UNLIMITED, source)
 
     def test_are_never_compared_with_each_other_but_with_those_of_others(self) -> None:
         library = Library()
