@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from dedup_middleware.detector import is_repeated, is_something_else
 from dedup_middleware.errors import DedupError, StoreError
 from dedup_middleware.evidence import repeated_sentences
 from dedup_middleware.items import item_texts, tag_item
-from dedup_middleware.limits import UNLIMITED
+from dedup_middleware.limits import UNLIMITED, UnjudgeableError
 from dedup_middleware.model import Action, Page, Verdict, VerdictKind
 from dedup_middleware.records import EVIDENCE_SENTENCES
 from dedup_middleware.safety import Safety
@@ -130,20 +130,31 @@ class Crawl:
     def item_is_duplicate(self, case: Case, item: Any) -> bool:
         """Tell whether one *item* of a duplicate page, by its own text, repeats the owner too."""
         match = case.verdict.match
-        return match is not None and is_repeated(self.fingerprint(item_texts(item)), match.owner, case.threshold)
+        try:
+            texts = item_texts(item)
+        except UnjudgeableError:
+            return False
+        return match is not None and is_repeated(self.fingerprint(texts), match.owner, case.threshold)
 
     def item_says_something_else(self, case: Case, item: Any) -> bool:
         """Tell whether the one *item* of a duplicate page is mainly about what the owner does not say.
 
         Such an item was gathered on other pages too, and handed on in the request.
         """
-        # Markup is no text: its clauses begin with tags.
-        texts = (text for text in item_texts(item) if not text.lstrip().startswith("<"))
         match = case.verdict.match
+        try:
+            # Markup is no text: its clauses begin with tags.
+            texts = [text for text in item_texts(item) if not text.lstrip().startswith("<")]
+        except UnjudgeableError:
+            return True
         return match is not None and is_something_else(self.fingerprint(texts), match)
 
-    def narrow(self, case: Case, texts: list[str]) -> None:
-        """Let a page of several items own only what these say: a list of teasers delivers no story."""
+    def narrow(self, case: Case, items: list[Any]) -> None:
+        """Let a page of several *items* own only what these say: a list of teasers delivers no story."""
+        texts: list[str] = []
+        for item in items:
+            with suppress(UnjudgeableError):
+                texts += item_texts(item)
         if case.claim is not None:
             case.claim.page = case.claim.page.saying(self.fingerprint(texts).weights.keys(), texts)
 

@@ -10,19 +10,28 @@ from typing import TYPE_CHECKING, Any
 
 from itemadapter import ItemAdapter
 
+from dedup_middleware.limits import UnjudgeableError
+
 if TYPE_CHECKING:
     from dedup_middleware.model import Verdict
 
 TAG_FIELD = "dedup"
+UNREADABLE = "unreadable item"
 
 
 def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
-    """Return the texts in *item*, nested ones too; of *fields* only, where they are named. Addresses are no text."""
-    if not ItemAdapter.is_item(item):
-        return []
-    adapter = ItemAdapter(item)
-    names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
-    texts = _texts(item, [adapter[name] for name in names])
+    """Return the texts in *item*, nested ones too; of *fields* only, where they are named. Addresses are no text.
+
+    `UnjudgeableError` if it cannot be read: an item's class is the project's, and what it looks up may be gone.
+    """
+    try:
+        if not ItemAdapter.is_item(item):
+            return []
+        adapter = ItemAdapter(item)
+        names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
+        texts = [*_texts(item, [adapter[name] for name in names])]
+    except Exception as error:
+        raise UnjudgeableError(UNREADABLE) from error
     return [text for text in texts if not text.startswith(("http://", "https://"))]
 
 
@@ -60,6 +69,6 @@ def tag_item(item: Any, verdict: Verdict) -> bool:
     }
     try:
         ItemAdapter(item)[TAG_FIELD] = tag
-    except (KeyError, TypeError, AttributeError, ValueError):
+    except Exception:  # noqa: BLE001 - whatever a class of the project's own raises
         return False
     return True

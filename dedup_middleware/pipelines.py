@@ -56,15 +56,17 @@ class DedupItemPipeline:
         return self._deliver(crawl, case, item)
 
     def _examine(self, crawl: Crawl, item: Any, page_case: Case, source: bytes) -> Case:
-        texts = item_texts(item, self._extension.config.item_fields)
-        identity = item_identity(source, texts)
+        left: frozenset[bytes] = frozenset()
         try:
+            texts = item_texts(item, self._extension.config.item_fields)
+            identity = item_identity(source, texts)
+            left = crawl.safety.left([identity])
             page = self._page(crawl, page_case.url, identity, texts, source)
         except UnjudgeableError as error:
             case = crawl.unjudged(page_case.url, error.reason, page_case.action, page_case.threshold)
         else:
             case = crawl.examine(page, page_case.action, page_case.threshold)
-        case.left = crawl.safety.left([identity])
+        case.left = left
         return case
 
     def _page(self, crawl: Crawl, url: str, identity: bytes, texts: list[str], source: bytes) -> Page:

@@ -77,7 +77,7 @@ class SettingsReader:
         value = self.get(name)
         try:
             return self._settings.getbool(name, self._defaults[name])
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ConfigError(f"{name} = {value!r} is neither true nor false; use True or False") from None
 
     def text(self, name: str) -> str:

@@ -11,7 +11,6 @@ from scrapy.utils.log import logformatter_adapter
 from dedup_middleware.downloadermiddlewares import SWITCHED_OFF
 from dedup_middleware.extension import extension_of
 from dedup_middleware.identity import request_identity
-from dedup_middleware.items import item_texts
 from dedup_middleware.logformatter import duplicate_item
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.requests import pack
@@ -159,7 +158,7 @@ class _PageOutput:
         if self._case.claim is not None:
             if self._ended:
                 if self._items > 1:
-                    self._crawl.narrow(self._case, [text for item in self._delivered for text in item_texts(item)])
+                    self._crawl.narrow(self._case, self._delivered)
                 self._case.claim.callback_finished()
             else:
                 self._case.claim.callback_failed()

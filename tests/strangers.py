@@ -145,6 +145,10 @@ class Steps(scrapy.Spider):
         for fields in response.json():
             yield ITEM_TYPES[kind](**fields)
 
+    def parse_detached(self, response):
+        yield DetachedItem(response.url, text="".join(response.css("p::text").getall()))
+        yield {"url": response.url, "second": True}
+
     def parse_unwritable(self, response):
         yield UnwritableItem(url=response.url, title=response.css("title::text").get())
 
@@ -405,6 +409,24 @@ class FrozenPydanticItem(TagPydanticItem, frozen=True):
 
 class StrictPydanticItem(PydanticItem, validate_assignment=True):
     dedup: int = 0
+
+
+@dataclasses.dataclass
+class DetachedItem(TagDataItem):
+    """An item that looks up a part of itself where it is not any more, as those of databases do."""
+
+    def __getattribute__(self, name):
+        if name == "title":
+            raise Mishap
+        return super().__getattribute__(name)
+
+    def __setattr__(self, name, value):
+        if name == "dedup" and value is not None:
+            raise Mishap
+        super().__setattr__(name, value)
+
+    def __repr__(self):
+        return "DetachedItem()"
 
 
 #: The items that can be tagged, then those that cannot.

@@ -93,7 +93,7 @@ class TestGoodValues:
 
 
 BAD = {
-    "DEDUP_ENABLED": ["maybe", "", [1]],
+    "DEDUP_ENABLED": ["maybe", "", [1], float("inf")],
     "DEDUP_STORE": [
         "redis://:secret@db/0",
         "leveldb",

@@ -492,7 +492,7 @@ class TestPages:
     def test_a_page_of_several_items_owns_only_what_these_say(self) -> None:
         library = Library()
         front = library.enter(library.page("front", [*story(1), *story(2), *story(3)]))
-        library.crawl.narrow(front, [*story(2), "a headline and no more"])
+        library.crawl.narrow(front, [{"text": story(2)}, {"title": "a headline and no more"}])
         library.leave(front, items=2)
         assert library.judge("one", story(1)).kind is NEW
         assert library.judge("two", story(2)).kind is DUPLICATE

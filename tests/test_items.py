@@ -321,6 +321,27 @@ def test_whatever_an_api_puts_into_its_items_goes_on(site, crawl):
     assert outcome.stderr == ""
 
 
+@pytest.mark.parametrize("settings", [{}, TAG, DRY_RUN], ids=["drop", "tag", "dry-run"])
+def test_items_that_cannot_be_read_are_delivered(site, crawl, settings):
+    a, b = (site.add(f"/{n}", page("A", story(1)), host=n) for n, page in enumerate((article, blog)))
+    c = site.add("/c", article("C", story(2)))
+    steps = [{"url": a}, *({"url": url, "callback": "parse_detached"} for url in (b, c))]
+    outcome = crawl("strangers.Steps", steps=steps, settings=settings | {"ITEM_PIPELINES": {}})
+    assert outcome.stats["item_scraped_count"] == 5
+    assert outcome.problems == []
+
+
+def test_such_items_of_an_api_too(site, crawl):
+    urls = [site.add(f"/{n}", Answer("<p>Hello</p>")) for n in range(2)]
+    steps = [{"url": url, "callback": "parse_detached"} for url in urls]
+    outcome = crawl(
+        "strangers.Steps", steps=steps, settings=FIELDS | {"ITEM_PIPELINES": {}, "DEDUP_ITEM_FIELDS": ["title"]}
+    )
+    assert outcome.stats["item_scraped_count"] == 4
+    assert outcome.stats["dedup/unjudged/unreadable_item"] == 2
+    assert outcome.problems == []
+
+
 def test_things_that_refer_to_one_another_are_read_once():
     article, section = {"title": "A"}, {"name": "Harbour"}
     article["section"], section["articles"] = section, [article]
