@@ -6,13 +6,19 @@ Law of this file: pure functions of texts; a URL that is none passes through.
 from __future__ import annotations
 
 import re
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from w3lib.url import safe_url_string
+
+from dedup_middleware.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
 _USERINFO = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#]*@")
+_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?")
 _QUERY_VALUE = re.compile(r"=[^&;#]*")
 REDACTED = "*"
 
@@ -32,6 +38,22 @@ def host_of(url: str) -> str:
         return (urlsplit(url).hostname or "").removesuffix(".")
     except ValueError:
         return ""
+
+
+def as_requested(url: str) -> str:
+    """Return *url*, which a person has typed or copied, as a request has it; :class:`ConfigError` if it is none."""
+    try:
+        return safe_url_string(url)
+    except ValueError as error:
+        raise ConfigError(f"{url!r} is not a URL ({error})") from error
+
+
+def as_in_urls(host: str) -> str:
+    """Return *host* as :func:`host_of` returns it of a request's URL, international names in ASCII; empty if none."""
+    try:
+        return str(IPv6Address(host.strip("[]")))
+    except ValueError:
+        return host_of(safe_url_string(f"http://{host}/")) if _HOST.fullmatch(host) else ""
 
 
 def is_under(host: str, domains: Collection[str]) -> bool:

@@ -5,17 +5,21 @@ Law of this file: it holds what is known so far; what happens next is `crawl`'s 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from dedup_middleware.limits import Budget
 from dedup_middleware.model import Action, Page, Verdict, VerdictKind
 from dedup_middleware.records import EVIDENCE_CHARACTERS, Record
 from dedup_middleware.text import one_line
 
 if TYPE_CHECKING:
     from dedup_middleware.claims import Claim
+    from dedup_middleware.journal import PackedRequest
 
+#: Why a page is unjudged where that is the project's wish.
+SWITCHED_OFF = "switched off"
 _OUTCOMES = {Action.DROP: "dropped", Action.TAG: "tagged", Action.DRY_RUN: "would-drop"}
 
 
@@ -25,10 +29,12 @@ class Case:
 
     url: str
     page: Page | None
-    """``None`` when there is no text to judge."""
+    """``None`` when its text could not be read, or was not asked for."""
     verdict: Verdict
     action: Action
     threshold: float
+    budget: Budget = field(default_factory=Budget)
+    """What is left for the page and its items; its time stands still but where it is spent."""
     version: int = 0
     """The index's version when the verdict was made."""
     claim: Claim | None = None
@@ -38,17 +44,28 @@ class Case:
     """Whether the spider's output for it has begun to flow."""
     finished: bool = False
     """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
-    request: bytes | None = None
-    """The request, packed, of a page that may be dropped; ``None`` where it cannot be packed."""
-    left: frozenset[bytes] = frozenset()
-    """The identities under which an unclean end left the page, or items of it, in the journal."""
+    request: PackedRequest | None = None
+    """The request of a page that may be dropped; ``None`` where it cannot be packed."""
+    leftover: frozenset[bytes] = frozenset()
+    """The keys under which an unclean shutdown left the page, or items of it, in the journal."""
+    asks_again: bool = False
+    """Whether its callback has requested the same page again; if it gave no item either, the page was not the one it
+    wanted."""
     written_down: bool = False
     """Whether the store knows that it repeats its owner."""
+    journalled_for: int = 0
+    """The number of the owner until whose sealing it is in the journal; 0 while it is not."""
     repeated: list[str] | None = None
     """The first repeated sentences, once they have been asked for."""
     items_dropped: int = 0
     items_delivered: int = 0
     items_would_drop: int = 0
+    items_tagged: int = 0
+
+    @classmethod
+    def unjudged(cls, url: str, reason: str, action: Action, threshold: float) -> Case:
+        """Return the case of a page that cannot be judged, for *reason*."""
+        return cls(url, None, Verdict(VerdictKind.UNJUDGED, reason=reason), action, threshold)
 
     @property
     def is_duplicate(self) -> bool:
@@ -56,17 +73,31 @@ class Case:
         return self.verdict.kind is VerdictKind.DUPLICATE
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether nothing can be told of the page, though that is wanted: then its items are asked."""
+        return self.verdict.kind is VerdictKind.UNJUDGED and self.verdict.reason != SWITCHED_OFF
+
+    @property
+    def has_items(self) -> bool:
+        """Whether items of the page have come."""
+        return self.items_dropped + self.items_delivered > 0
+
+    @property
+    def takes_effect(self) -> bool:
+        """Whether items of the page were dropped or tagged, or would be dropped."""
+        acted_on = {
+            Action.DROP: self.items_dropped,
+            Action.TAG: self.items_tagged,
+            Action.DRY_RUN: self.items_would_drop,
+        }
+        return self.is_duplicate and acted_on[self.action] > 0
+
+    @property
     def outcome(self) -> str:
         """What came of the page, as a record says it."""
-        if not self.is_duplicate:
-            return "delivered"
-        if not self.items_dropped + self.items_delivered:
+        if self.is_duplicate and not self.has_items:
             return "links-last"
-        if self.action is Action.DROP and not self.items_dropped:
-            return "delivered"
-        if self.action is Action.DRY_RUN and not self.items_would_drop:
-            return "delivered"
-        return _OUTCOMES[self.action]
+        return _OUTCOMES[self.action] if self.takes_effect else "delivered"
 
     def record(self, *, spider: str, run: str, evidence: list[str]) -> Record:
         """Return what the log says of it."""

@@ -42,6 +42,8 @@ class Claim:
         """The page as it is stored, once the claim is confirmed."""
         self.failed = False
         """Whether it was voided by what went wrong, not because the project wants none of its items."""
+        self.feeds: frozenset[str] = frozenset()
+        """The kinds of the feeds that have taken an item."""
         self._settle = settle
         self._waiters: list[Callable[[], None]] = []
         self._items = 0
@@ -52,9 +54,10 @@ class Claim:
         """Count an item on its way to the pipelines."""
         self._items += 1
 
-    def item_scraped(self) -> None:
-        """Count an item that has left the pipelines."""
+    def item_scraped(self, feeds: frozenset[str] = frozenset()) -> None:
+        """Count an item that has left the pipelines, and that *feeds* have taken."""
         self._scraped += 1
+        self.feeds |= feeds
         self._settle_if_complete()
 
     def item_dropped(self) -> None:
@@ -147,7 +150,7 @@ class Claims:
             if claim.stored.pending:
                 self._index.release(number)
             if state is ClaimState.CONFIRMED:
-                claim.kept = self._index.keep(claim.page, sealed=self._sealed)
+                claim.kept = self._index.keep(claim.page, sealed=self._sealed, feeds=claim.feeds)
         except DedupError as error:
             claim.state = ClaimState.VOID
             self._on_failure(error)

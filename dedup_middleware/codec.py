@@ -1,15 +1,18 @@
 """Pages and posting lists <-> keys and values of a store.
 
-Law of this file: pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSION``.
+Law of this file: pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSION``. What decodes
+raises :class:`UnreadableError`. Values of schema 2 are read too: they know of no feeds.
 
     c<clause hash, 8>  -> page numbers, 7 bytes each, oldest first: who holds the clause
     i<identity, 16>    -> page number, 7 bytes: which stored page this request is
     p<page number, 7>  -> the page: a JSON head, a newline, clause hashes (8 bytes each), skeleton hashes (4 each)
     t<page number, 7>  -> its text, zlib: for `explain` and the second opinion; apart, so that lookups never read it
     n                  -> the next page's place in line, as a number
-    u<page number, 7>  -> nothing: an owner whose items may not be on their medium yet
-    j<identity, 16>    -> a page to be requested again unless that owner is sealed: its identity, spider and request
-    r<page number, 7>  -> the same of every page that was dropped: so that it can be restored
+    u<page number, 7>  -> an owner whose items may not be on their medium yet: JSON, what was certain before; or nothing
+    j<identity, 16><for what and whom, 8>
+                       -> a page to be requested again unless that owner is sealed: its identity, spider and request,
+                          and the one crawl that may; in schema 2 without that crawl, and under the identity alone
+    r<page number, 7>  -> the first three of every page that was dropped, without secrets: so that it can be restored
 
 A page number is the page's place in line, from 1 on, followed by two bytes of its host. So a posting list tells by
 itself how many of its pages are on one host, and numbers still sort by age.
@@ -23,22 +26,23 @@ from typing import Any
 
 import xxhash
 
-from dedup_middleware.errors import StoreCorruptError
+from dedup_middleware.errors import UnreadableError
 from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES, HASH_BYTES
-from dedup_middleware.model import StoredPage, Surroundings
+from dedup_middleware.model import Delivery, StoredPage, Surroundings
 
 # Five bytes count a million million pages. Two of the host are enough: of hosts that share them, a clause may count as
 # boilerplate too soon, and then a page is delivered twice.
 _NUMBER_BYTES = 7
 _HOST_BITS = 16
 SIMHASH_BYTES = 16
-_REMEDY = "restore a backup or start anew: scrapy dedup reset"
+IDENTITY_BYTES = 16
 
 NEXT_PLACE_KEY = b"n"
 PAGES = (b"p", b"q")
 """The range of keys that hold pages."""
 UNSEALED = (b"u", b"v")
 JOURNAL = (b"j", b"k")
+REQUESTS = (b"r", b"s")
 
 
 def host_mark(url: str) -> int:
@@ -87,23 +91,36 @@ def request_key(number: int) -> bytes:
     return b"r" + encode_number(number)
 
 
-def journal_key(identity: bytes) -> bytes:
-    """Return the key of a journalled page."""
-    return b"j" + identity
+def journal_key(key: bytes) -> bytes:
+    """Return the key of the journalled page that :func:`entry_key` names."""
+    return b"j" + key
 
 
-def encode_entry(identity: bytes, spider: str, request: bytes) -> bytes:
+def entry_key(identity: bytes, purpose: bytes, spider: str, crawl: str) -> bytes:
+    """Return 24 bytes, the first 16 of them *identity*: a page may be requested for several callbacks and crawls."""
+    whom = f"{spider}\0{crawl}\0".encode("utf8", "surrogatepass")
+    return identity + xxhash.xxh3_64_digest(whom + purpose)
+
+
+def identity_of(key: bytes) -> bytes:
+    """Return the identity in an :func:`entry_key`."""
+    return key[:IDENTITY_BYTES]
+
+
+def encode_entry(identity: bytes, spider: str, request: bytes, crawl: str = "") -> bytes:
     """Return a journalled page as bytes."""
-    return b"\0".join((identity.hex().encode(), spider.encode("utf8", "surrogatepass"), request))
+    head = identity.hex() + (crawl and f" {crawl}")
+    return b"\0".join((head.encode("ascii"), spider.encode("utf8", "surrogatepass"), request))
 
 
-def decode_entry(value: bytes) -> tuple[bytes, str, bytes]:
-    """Return identity, spider and request of a journalled page."""
+def decode_entry(value: bytes) -> tuple[bytes, str, bytes, str]:
+    """Return identity, spider, request and crawl of a journalled page."""
     try:
-        identity, spider, request = value.split(b"\0", 2)
-        return bytes.fromhex(identity.decode("ascii")), spider.decode("utf8", "surrogatepass"), request
+        head, spider, request = value.split(b"\0", 2)
+        identity, _, crawl = head.decode("ascii").partition(" ")
+        return bytes.fromhex(identity), spider.decode("utf8", "surrogatepass"), request, crawl
     except ValueError as error:
-        raise StoreCorruptError(f"a journalled page in the store cannot be read ({error}); {_REMEDY}") from error
+        raise UnreadableError(f"a journalled page cannot be read: {error}") from error
 
 
 def encode_number(number: int) -> bytes:
@@ -124,7 +141,7 @@ def encode_postings(numbers: tuple[int, ...]) -> bytes:
 def decode_postings(value: bytes) -> tuple[int, ...]:
     """Return the page numbers of a posting list."""
     if len(value) % _NUMBER_BYTES:
-        raise StoreCorruptError(f"a posting list in the store is {len(value)} bytes long; {_REMEDY}")
+        raise UnreadableError(f"a posting list is {len(value)} bytes long")
     from_bytes = int.from_bytes
     return tuple([from_bytes(value[i : i + _NUMBER_BYTES], "big") for i in range(0, len(value), _NUMBER_BYTES)])
 
@@ -135,10 +152,8 @@ def encode_page(page: StoredPage) -> bytes:
         "url": page.url,
         "identities": [i.hex() for i in page.identities],
         "digest": page.digest.hex(),
-        "run": page.run,
-        "time": page.time,
         "clauses": len(page.hashes),
-    }
+    } | _delivery_fields(page.delivery)
     if page.source:
         head["source"] = page.source.hex()
     if page.around is not None:
@@ -153,7 +168,7 @@ def encode_page(page: StoredPage) -> bytes:
 
 
 def decode_page(number: int, value: bytes) -> StoredPage:
-    """Return the page that *value* encodes; :class:`StoreCorruptError` when it encodes none."""
+    """Return the page that *value* encodes."""
     try:
         head_bytes, _, body = value.partition(b"\n")
         head = json.loads(head_bytes)
@@ -167,8 +182,7 @@ def decode_page(number: int, value: bytes) -> StoredPage:
             digest=bytes.fromhex(head["digest"]),
             hashes=frozenset(body[i : i + HASH_BYTES] for i in range(0, end, HASH_BYTES)),
             skeletons=frozenset(body[i : i + FAST_HASH_BYTES] for i in range(end, len(body), FAST_HASH_BYTES)),
-            run=head["run"],
-            time=head["time"],
+            delivery=_delivery(head),
             source=bytes.fromhex(head.get("source", "")),
             around=_decode_surroundings(head),
             simhashes=frozenset(map(decode_simhash, _pieces(head.get("simhashes", ""), SIMHASH_BYTES))),
@@ -177,7 +191,30 @@ def decode_page(number: int, value: bytes) -> StoredPage:
             score=head.get("score", 0.0),
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise StoreCorruptError(f"page {number} in the store cannot be read ({error}); {_REMEDY}") from error
+        raise UnreadableError(f"page {number} cannot be read: {error}") from error
+
+
+def encode_certain(before: Delivery | None) -> bytes:
+    """Return what was certain of an owner before it was delivered once more; empty if nothing was."""
+    return b"" if before is None else json.dumps(_delivery_fields(before)).encode()
+
+
+def decode_certain(value: bytes) -> Delivery | None:
+    """Return what :func:`encode_certain` made *value* of."""
+    try:
+        return _delivery(json.loads(value)) if value else None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UnreadableError(f"an owner that is not sealed cannot be read: {error}") from error
+
+
+def _delivery_fields(delivery: Delivery) -> dict[str, Any]:
+    fields: dict[str, Any] = {"run": delivery.run, "time": delivery.time}
+    return fields if delivery.feeds is None else fields | {"feeds": sorted(delivery.feeds)}
+
+
+def _delivery(fields: dict[str, Any]) -> Delivery:
+    run, time, feeds = fields["run"], fields["time"], fields.get("feeds")
+    return Delivery(run, time, None if feeds is None else frozenset(feeds))
 
 
 def _decode_surroundings(head: dict[str, Any]) -> Surroundings | None:
@@ -216,4 +253,4 @@ def decode_text(value: bytes) -> list[str]:
     try:
         return zlib.decompress(value).decode("utf8", "surrogatepass").split("\n")
     except (zlib.error, UnicodeDecodeError) as error:
-        raise StoreCorruptError(f"a text in the store cannot be read ({error}); {_REMEDY}") from error
+        raise UnreadableError(f"a text cannot be read: {error}") from error

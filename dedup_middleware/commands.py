@@ -6,21 +6,24 @@ import argparse
 import json
 import os
 import sys
-from typing import Any, NoReturn
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
-from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.conf import arglist_to_dict
 
 from dedup_middleware import inspection, soundness
-from dedup_middleware.config import Config, known_spiders, names_its_own
+from dedup_middleware.commandconfig import config_of
 from dedup_middleware.errors import ConfigError, DedupError
-from dedup_middleware.fingerprints import FINGERPRINTERS
-from dedup_middleware.records import remove_log
-from dedup_middleware.requests import undropped
+from dedup_middleware.messages import no_store
+from dedup_middleware.records import log_exists, observer_logs_beside, remove_log
 from dedup_middleware.restoring import Wanted, restore, restored_text
-from dedup_middleware.stores import destroy_store
+from dedup_middleware.stores import destroy_store, resolved_uri, store_exists
+
+if TYPE_CHECKING:
+    from dedup_middleware.config import Config
 
 
 class Command(ScrapyCommand):
@@ -43,6 +46,7 @@ class Command(ScrapyCommand):
         log = _add(commands, "log", "show what was dropped, with evidence")
         log.add_argument("--follow", action="store_true", help="go on showing records as a crawl writes them")
         log.add_argument("--host", metavar="H", help="only pages of this host and its subdomains")
+        log.add_argument("--owner", metavar="URL", help="only pages that repeat this one")
         log.add_argument("--min-score", metavar="X", type=_share, default=0.0, help="only scores from X (0-1) on")
         log.add_argument("--all", action="store_true", help="also pages that were the same or could not be judged")
         _add(commands, "stats", "sum up the log and the store")
@@ -56,6 +60,7 @@ class Command(ScrapyCommand):
         _add(commands, "repair", "make a repaired copy of a damaged store, and say what is missing")
         reset = _add(commands, "reset", "forget every page: remove the store")
         reset.add_argument("--log", action="store_true", help="remove the log of records too")
+        reset.add_argument("--yes", action="store_true", help="do not ask")
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
@@ -73,7 +78,9 @@ class Command(ScrapyCommand):
         # A title may hold what this terminal cannot show.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         try:
-            getattr(self, f"_{opts.dedup_command}")(self._config(opts.spider), opts)
+            assert self.settings is not None
+            config = config_of(self.settings, opts.spider, tell=lambda line: print(f"dedup: {line}", file=sys.stderr))
+            getattr(self, f"_{opts.dedup_command}")(config, opts)
             sys.stdout.flush()
         except DedupError as error:
             print(f"dedup: {error}", file=sys.stderr)
@@ -83,33 +90,17 @@ class Command(ScrapyCommand):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         except KeyboardInterrupt:
             self.exitcode = 130
-
-    def _config(self, spider: str | None) -> Config:
-        """Return the configuration of the spider that is meant: the named one, or the only one with a store or log."""
-        settings = self.settings
-        assert settings is not None
-        if spider is not None:
-            loader = get_spider_loader(settings)
-            if spider in loader.list():
-                loader.load(spider).update_settings(settings)
-            return Config.from_settings(settings, spider)
-        known = known_spiders()
-        if len(known) != 1:
-            if names_its_own(settings):
-                return Config.from_settings(settings, "")
-            folder = "the data folder (.scrapy/dedup) of this project"
-            raise ConfigError(
-                f"several spiders have a store in {folder}: {', '.join(known)}; name one: --spider NAME"
-                if known
-                else f"no spider has a store in {folder}; crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH"
-            )
-        return Config.from_settings(settings, known[0])
+        except Exception as error:  # noqa: BLE001 - a defect of ours; where it is says more than a traceback
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            print(f"dedup: {error!r} at {Path(place.filename).name}:{place.lineno}; please report it", file=sys.stderr)
+            self.exitcode = 1
 
     # --- the commands
 
     def _log(self, config: Config, opts: argparse.Namespace) -> None:
+        wanted = Wanted.of(None, opts.host, opts.owner)
         for record in inspection.records(config, follow=opts.follow):
-            if not inspection.wanted(record, host=opts.host, min_score=opts.min_score, everything=opts.all):
+            if not inspection.is_wanted(record, wanted, config, min_score=opts.min_score, everything=opts.all):
                 continue
             print(record.to_line() if opts.json else inspection.record_text(record), flush=opts.follow)
 
@@ -124,24 +115,41 @@ class Command(ScrapyCommand):
     def _restore(self, config: Config, opts: argparse.Namespace) -> None:
         if not (opts.url or opts.host or opts.owner or opts.all):
             raise ConfigError("say which pages: a URL, --host H, --owner URL, or --all")
-        wanted = Wanted(opts.url, opts.host, opts.owner)
-        report = restore(config, FINGERPRINTERS[config.fingerprint].scheme, wanted, undropped)
+        report = restore(config, Wanted.of(opts.url, opts.host, opts.owner))
         print(json.dumps(report) if opts.json else restored_text(report))
 
     def _repair(self, config: Config, opts: argparse.Namespace) -> None:
+        if not store_exists(config.store):
+            raise ConfigError(no_store(config))
         report = soundness.repair(config.store)
         print(json.dumps(report) if opts.json else soundness.repair_text(report))
 
     def _reset(self, config: Config, opts: argparse.Namespace) -> None:
-        removed = destroy_store(config.store)
-        log_removed = opts.log and config.log is not None and remove_log(config.log)
+        store, log = resolved_uri(config.store), config.log if opts.log else None
+        logs = [] if log is None else [*[log] * log_exists(log), *observer_logs_beside(log)]
+        doomed = [*[f"the store {store}"] * store_exists(store), *(f"the log {path}" for path in logs)]
+        if doomed and not opts.yes:
+            _ask(f"This removes {' and '.join(doomed)}.")
+        removed = destroy_store(store)
+        logs = [path for path in logs if remove_log(path)]
         if opts.json:
-            log = None if config.log is None else str(config.log)
-            print(json.dumps({"store": config.store, "removed": removed, "log": log, "log_removed": log_removed}))
+            shown = None if config.log is None else str(config.log)
+            print(json.dumps({"store": store, "removed": removed, "log": shown, "log_removed": bool(logs)}))
             return
-        print(f"removed the store {config.store}" if removed else f"there is no store at {config.store}")
-        if opts.log:
-            print(f"removed the log {config.log}" if log_removed else f"there is no log at {config.log}")
+        print(f"removed the store {store}" if removed else no_store(config))
+        for path in logs:
+            print(f"removed the log {path}")
+        if opts.log and not logs:
+            print(f"there is no log at {log}")
+
+
+def _ask(what: str) -> None:
+    """Return if a person at the terminal agrees with *what*; else raise `DedupError`."""
+    if not sys.stdin.isatty():
+        raise DedupError(f"{what} There is no terminal to ask at: add --yes if that is what you want")
+    print(f"{what} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise DedupError("nothing was removed")
 
 
 def _add(commands: Any, name: str, text: str) -> argparse.ArgumentParser:

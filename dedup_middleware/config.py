@@ -10,15 +10,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
-
-from scrapy.utils.project import data_path
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.hamming import MAX_DISTANCE
 from dedup_middleware.limits import Budget
-from dedup_middleware.model import Action, FingerprintKind, Scope
-from dedup_middleware.settings_reader import SettingsReader, as_choice, as_number
+from dedup_middleware.model import Action, FingerprintKind, Scope, StoreBusy
+from dedup_middleware.places import NOWHERE, Place
+from dedup_middleware.settings_reader import SettingsReader, as_choice, as_number, shown
 from dedup_middleware.stores import default_backend, parse_uri
 
 if TYPE_CHECKING:
@@ -31,6 +29,7 @@ if TYPE_CHECKING:
 DEFAULTS: Mapping[str, Any] = {
     "DEDUP_ENABLED": True,
     "DEDUP_STORE": None,
+    "DEDUP_STORE_BUSY": "observe",
     "DEDUP_LOG": None,
     "DEDUP_ACTION": "drop",
     "DEDUP_THRESHOLD": 0.8,
@@ -53,6 +52,8 @@ DEFAULTS: Mapping[str, Any] = {
     "DEDUP_SEAL_INTERVAL": 100,
     "DEDUP_TUNE_GC": True,
 }
+#: What the names of a store's own files have behind its path.
+_BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".watermark")
 META_KEYS = frozenset({"action", "threshold"})
 #: Below one half, two pages that share nothing with each other could both be "the" owner.
 LOWEST_THRESHOLD = 0.5
@@ -63,9 +64,15 @@ class Config:
     """What the user asked for, checked."""
 
     enabled: bool
+    spider: str | None
+    """The crawl's; ``None`` where a command is told of a store or a log and of no spider."""
     store: str
     store_is_default: bool
+    store_busy: StoreBusy
     log: Path | None
+    log_is_default: bool
+    place: Place
+    """Where the store and the log are that no setting names."""
     action: Action
     threshold: float
     outlink_penalty: int
@@ -89,18 +96,24 @@ class Config:
     jobdir: Path | None
 
     @classmethod
-    def from_settings(cls, settings: BaseSettings, spider_name: str) -> Config:
-        """Read the settings of a crawl of *spider_name*.
+    def from_settings(cls, settings: BaseSettings, spider: str | None) -> Config:
+        """Read the settings of a crawl of *spider*; without one, a store or a log that no setting names is none.
 
         :class:`ConfigError` names the setting, its value and the remedy.
         """
         read = SettingsReader(settings, DEFAULTS)
-        uri = read.text("DEDUP_STORE")
+        uri, log = read.text("DEDUP_STORE"), read.get("DEDUP_LOG")
+        place = NOWHERE if uri and log is not None else Place.of(settings)
+        folder = None if spider is None else place.folder(spider)
         config = cls(
             enabled=is_enabled(settings),
-            store=uri or default_store(spider_name),
+            spider=spider,
+            store=uri or _default_store(folder),
             store_is_default=not uri,
-            log=_log_path(read.get("DEDUP_LOG"), spider_name),
+            store_busy=read.choice("DEDUP_STORE_BUSY", StoreBusy),
+            log=_log_path(log, folder),
+            log_is_default=log is None,
+            place=place,
             action=read.choice("DEDUP_ACTION", Action),
             threshold=threshold("DEDUP_THRESHOLD", read.get("DEDUP_THRESHOLD")),
             outlink_penalty=read.whole("DEDUP_OUTLINK_PENALTY", lowest=0),
@@ -123,14 +136,7 @@ class Config:
             tune_gc=read.boolean("DEDUP_TUNE_GC"),
             jobdir=Path(jobdir) if (jobdir := settings.get("JOBDIR")) else None,
         )
-        scheme, _ = parse_uri(config.store)
-        if scheme == "memory" and config.jobdir:
-            raise ConfigError(
-                f"DEDUP_STORE = {uri!r} cannot go with JOBDIR = {str(config.jobdir)!r}: a resumed crawl would have "
-                "forgotten its pages; use leveldb:PATH or sqlite:PATH"
-            )
-        if scheme != "memory" and config.log is not None:
-            _check_apart(config.store, config.log)
+        _check_together(config, settings)
         return config
 
     def budget(self) -> Budget:
@@ -157,7 +163,8 @@ class PageOptions:
             return cls(config.action, config.threshold)
         if not isinstance(value, dict) or not META_KEYS.issuperset(value):
             raise ConfigError(
-                f'meta["dedup"] = {value!r} is not understood; use False, or a dict with any of {sorted(META_KEYS)}'
+                f'meta["dedup"] = {shown(value)} is not understood; '
+                f"use False, or a dict with any of {sorted(META_KEYS)}"
             )
         action, limit = value.get("action"), value.get("threshold")
         return cls(
@@ -171,27 +178,12 @@ def is_enabled(settings: BaseSettings) -> bool:
     return SettingsReader(settings, DEFAULTS).boolean("DEDUP_ENABLED")
 
 
-def data_folder(spider_name: str) -> Path:
-    """Return where the default store and log of a spider are. No spider name can lead out of the data folder."""
-    name = quote(spider_name, safe="") or "%"
-    return Path(data_path("dedup")) / (name if name.strip(".") else name.replace(".", "%2E"))
-
-
-def known_spiders() -> list[str]:
-    """Return the names of the spiders that have a store or a log in the data folder."""
-    folder = Path(data_path("dedup"))
-    return sorted(unquote(p.name) for p in folder.iterdir() if p.is_dir()) if folder.is_dir() else []
-
-
-def names_its_own(settings: BaseSettings) -> bool:
-    """Tell whether a store or a log is named, so that no spider's own is needed."""
-    return bool(settings.get("DEDUP_STORE") or settings.get("DEDUP_LOG"))
-
-
-def default_store(spider_name: str) -> str:
-    """Return the URI of the store that a spider has when DEDUP_STORE names none."""
+def _default_store(folder: Path | None) -> str:
+    """Return the URI of the store in a spider's *folder*; one in memory where there is no folder."""
+    if folder is None:
+        return "memory:"
     backend = default_backend()
-    return f"{backend}:{data_folder(spider_name) / ('store' if backend == 'leveldb' else 'store.sqlite')}"
+    return f"{backend}:{folder / ('store' if backend == 'leveldb' else 'store.sqlite')}"
 
 
 def unknown_settings(settings: BaseSettings) -> list[str]:
@@ -207,22 +199,35 @@ def threshold(name: str, value: object) -> float:
     """Return *value* as a threshold: a number above 0.5 and up to 1."""
     number = as_number(name, value, f"a number above {LOWEST_THRESHOLD} and up to 1, such as 0.8")
     if not LOWEST_THRESHOLD < number <= 1:
-        raise ConfigError(f"{name} = {value!r} is out of range; use a number above {LOWEST_THRESHOLD} and up to 1")
+        raise ConfigError(f"{name} = {shown(value)} is out of range; use a number above {LOWEST_THRESHOLD} and up to 1")
     return number
+
+
+def _check_together(config: Config, settings: BaseSettings) -> None:
+    """Raise ConfigError where settings that are right by themselves do not go with each other."""
+    scheme, _ = parse_uri(config.store)
+    if scheme == "memory" and not config.store_is_default and config.jobdir:
+        raise ConfigError(
+            f"DEDUP_STORE = {config.store!r} cannot go with JOBDIR = {str(config.jobdir)!r}: "
+            "a resumed crawl would have forgotten its pages; use leveldb:PATH or sqlite:PATH"
+        )
+    if scheme != "memory" and config.log is not None:
+        _check_apart(config.store, config.log)
+    feeds = (str(uri).removeprefix("file://") for uri in settings.getdict("FEEDS"))
+    if config.log is not None and os.path.realpath(config.log) in map(os.path.realpath, feeds):
+        raise ConfigError(f"DEDUP_LOG = {str(config.log)!r} is a feed too; give it a path of its own")
 
 
 def _check_apart(store: str, log: Path) -> None:
     """Raise ConfigError where the log would be written into the store."""
     store_path, log_path = (os.path.realpath(path) for path in (parse_uri(store)[1], log))
-    if log_path in (store_path, f"{store_path}-wal", f"{store_path}-shm", f"{store_path}.lock") or log_path.startswith(
-        store_path + os.sep
-    ):
+    if log_path.startswith(store_path + os.sep) or log_path.removeprefix(store_path) in _BESIDE_A_STORE:
         raise ConfigError(f"DEDUP_LOG = {str(log)!r} is inside DEDUP_STORE = {store!r}; give it a path of its own")
 
 
-def _log_path(value: object, spider_name: str) -> Path | None:
+def _log_path(value: object, folder: Path | None) -> Path | None:
     if value is None:
-        return data_folder(spider_name) / "log.jsonl"
+        return folder and folder / "log.jsonl"
     if isinstance(value, (str, os.PathLike)):
         if not os.fspath(value):
             return None
@@ -231,4 +236,4 @@ def _log_path(value: object, spider_name: str) -> Path | None:
                 return Path(value)
         except UnicodeEncodeError:  # a lone surrogate
             pass
-    raise ConfigError(f"DEDUP_LOG = {value!r} is no path; use the path of a file, or '' for no log")
+    raise ConfigError(f"DEDUP_LOG = {shown(value)} is no path; use the path of a file, or '' for no log")

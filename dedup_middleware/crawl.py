@@ -7,21 +7,25 @@ here, pages are delivered: after a failure of the store or the log nothing is dr
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.addresses import host_of
+from dedup_middleware.alarm import OneOwnerAlarm
 from dedup_middleware.case import Case
 from dedup_middleware.claims import Claims, ClaimState
-from dedup_middleware.detector import is_repeated, is_something_else
 from dedup_middleware.errors import DedupError, StoreError
 from dedup_middleware.evidence import repeated_sentences
-from dedup_middleware.items import item_texts, tag_item
-from dedup_middleware.limits import UNLIMITED, UnjudgeableError
-from dedup_middleware.model import Action, Page, Verdict, VerdictKind
+from dedup_middleware.itemjudge import ItemJudge
+from dedup_middleware.items import Tagger
+from dedup_middleware.limits import UNLIMITED, Budget
+from dedup_middleware.model import Action, Page, Scope, Verdict, VerdictKind
 from dedup_middleware.records import EVIDENCE_SENTENCES
 from dedup_middleware.safety import Safety
+from dedup_middleware.sealing import Sealing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -29,11 +33,14 @@ if TYPE_CHECKING:
     from dedup_middleware.claims import Claim
     from dedup_middleware.detector import Detector
     from dedup_middleware.fingerprints import ClauseFingerprinter
-    from dedup_middleware.limits import Budget
+    from dedup_middleware.protocols import Listener
     from dedup_middleware.records import RecordLog
 
 STORE_FAILED = "the store failed"
+#: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
+EVIDENCE_MILLISECONDS = 100
 OWNER_PENDING = "the owner's claim was still open"
+NOT_REACHED = "a feed that takes such items has taken none of the owner's"
 
 
 class Crawl:
@@ -47,25 +54,37 @@ class Crawl:
         detector: Detector,
         fingerprint: ClauseFingerprinter,
         log: RecordLog | None,
-        count: Callable[[str, int], None],
-        on_failure: Callable[[DedupError], None],
+        listener: Listener,
         flush: Callable[[], set[Hashable]] | None = None,
         seal_interval: int = 1,
+        feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
+        most_characters: int = sys.maxsize,
+        observes: bool = False,
+        continues: bool = False,
     ) -> None:
-        """Judge with *detector*; *count* takes a stat's name and an amount; *on_failure* hears of the first failure.
+        """Judge with *detector* and tell *listener*.
 
-        *flush* and *seal_interval* are for :class:`Safety`.
+        *flush* and *seal_interval* are for :class:`Safety`; *feeds_wanting* returns the kinds of the feeds that would
+        take an item; one with more than *most_characters* is not compared. A crawl that *observes* drops nothing; one
+        that *continues* is taken up by later processes, under the same name.
         """
         self.run = run
         self.log = log
         self.fingerprint = fingerprint
+        self.items = ItemJudge(fingerprint, most_characters)
         self._spider = spider
         self._detector = detector
+        self._listener = listener
+        self._count = listener.count
         self._claims = Claims(detector.index, self._claim_settled, self.fail, sealed=flush is None)
         self._store_failed = False
-        self.safety = Safety(detector.index, spider, flush=flush, interval=seal_interval, guard=self._guarded)
-        self._count = count
-        self._on_failure = on_failure
+        sealing = Sealing(detector.index, run, detector.scope, seal_interval)
+        for_crawl = run if continues and detector.scope is Scope.CRAWL else ""
+        self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
+        self._feeds_wanting = feeds_wanting
+        self._observes = observes
+        self._alarm = OneOwnerAlarm()
+        self._tagger = Tagger(listener)
         # Drops by the number of their owner, where the owner is another crawl's so far.
         self._drops_for_earlier: Counter[int] = Counter()
 
@@ -84,22 +103,20 @@ class Crawl:
         source: bytes = b"",
         budget: Budget = UNLIMITED,
     ) -> Page:
-        """Return the page, or the item of the request *source*, that has this text.
-
-        :class:`UnjudgeableError` once more than the *budget* is spent.
-        """
+        """Return the page, or the item of the request *source*, that has this text; within *budget*, or it raises."""
         return Page(url, identities, self.fingerprint(paragraphs, budget), tuple(paragraphs), self.run, source)
 
-    def examine(self, page: Page, action: Action, threshold: float) -> Case:
-        """Return the case of *page* with its provisional verdict. Claims nothing yet."""
-        case = Case(page.url, page, Verdict(VerdictKind.NEW), action, threshold)
-        self._judge(case)
-        return case
+    def examine(self, page: Page, action: Action, threshold: float, budget: Budget | None = None) -> Case:
+        """Return the case of *page* with its provisional verdict; its items have what is left of its *budget*.
 
-    @staticmethod
-    def unjudged(url: str, reason: str, action: Action, threshold: float) -> Case:
-        """Return the case of a page that cannot be judged, for *reason*."""
-        return Case(url, None, Verdict(VerdictKind.UNJUDGED, reason=reason), action, threshold)
+        Claims nothing yet.
+        """
+        if self._observes and action is Action.DROP:
+            action = Action.DRY_RUN
+        case = Case(page.url, page, Verdict(VerdictKind.NEW), action, threshold, budget or Budget())
+        self._judge(case)
+        case.budget.pause()
+        return case
 
     def enter(self, case: Case) -> None:
         """Make the verdict binding, for the callback gets the page: unless it is a duplicate, it claims its text."""
@@ -127,44 +144,38 @@ class Crawl:
         match = case.verdict.match
         return bool(case.is_duplicate and match and match.owner.pending)
 
-    def item_is_duplicate(self, case: Case, item: Any) -> bool:
-        """Tell whether one *item* of a duplicate page, by its own text, repeats the owner too."""
-        match = case.verdict.match
-        try:
-            texts = item_texts(item)
-        except UnjudgeableError:
-            return False
-        return match is not None and is_repeated(self.fingerprint(texts), match.owner, case.threshold)
+    def deliver_if_feed_lacks_it(self, case: Case, item: Any) -> frozenset[str]:
+        """Let the page of *item* own its text too if a feed wants the item that has taken none of its owner's.
 
-    def item_says_something_else(self, case: Case, item: Any) -> bool:
-        """Tell whether the one *item* of a duplicate page is mainly about what the owner does not say.
-
-        Such an item was gathered on other pages too, and handed on in the request.
+        Return the kinds of the feeds that want it.
         """
         match = case.verdict.match
-        try:
-            # Markup is no text: its clauses begin with tags.
-            texts = [text for text in item_texts(item) if not text.lstrip().startswith("<")]
-        except UnjudgeableError:
-            return True
-        return match is not None and is_something_else(self.fingerprint(texts), match)
+        feeds = self._feeds_wanting(item) if case.is_duplicate else frozenset()
+        if case.is_duplicate and match and not match.owner.delivery.has_reached(feeds):
+            case.verdict = dataclasses.replace(case.verdict, kind=VerdictKind.RELATED, reason=NOT_REACHED)
+            self._claim(case)
+        return feeds
+
+    def may_drop(self, case: Case, item: Any) -> bool:
+        """Tell whether *item* of a duplicate may be dropped, and write down before it is that it is."""
+        self.reconsider(case)
+        feeds = self.deliver_if_feed_lacks_it(case, item)
+        if self.owner_is_pending(case):
+            self.deliver_undecided(case)
+        return case.is_duplicate and self.safety.may_drop(case, feeds)
 
     def narrow(self, case: Case, items: list[Any]) -> None:
-        """Let a page of several *items* own only what these say: a list of teasers delivers no story."""
-        texts: list[str] = []
-        for item in items:
-            with suppress(UnjudgeableError):
-                texts += item_texts(item)
+        """Let a page of several *items* own only what these say."""
         if case.claim is not None:
-            case.claim.page = case.claim.page.saying(self.fingerprint(texts).weights.keys(), texts)
+            case.claim.page = self.items.narrowed(case, case.claim.page, items)
 
     def evidence(self, case: Case) -> list[str]:
         """Return the first repeated sentences of a case, as many as a record shows, in reading order."""
         if case.verdict.match is None or case.page is None:
             return []
         if case.repeated is None:
-            shared = case.verdict.match.shared
-            repeated = repeated_sentences(case.page.paragraphs, shared, self.fingerprint.hash)
+            budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
+            repeated = repeated_sentences(case.page, case.verdict.match.shared, self.fingerprint.hash, budget)
             case.repeated = list(islice(repeated, EVIDENCE_SENTENCES))
         return case.repeated
 
@@ -176,10 +187,8 @@ class Crawl:
         if case.claim is not None:
             case.claim.item_yielded()
         if case.action is Action.TAG:
-            if not tag_item(item, case.verdict):
-                self._count("items/tag_refused", 1)
-            elif case.is_duplicate:
-                self._count("items/tagged", 1)
+            tagged = self._tagger.tag(item, case.verdict)
+            case.items_tagged += tagged and case.is_duplicate
 
     def count_would_drop(self, items: int) -> None:
         """Count *items* that a dry run delivers and `drop` would not."""
@@ -205,6 +214,7 @@ class Crawl:
         if kind is VerdictKind.UNJUDGED:
             self._count(f"unjudged/{case.verdict.reason.replace(' ', '_')}", 1)
         self.safety.finished(case)
+        self._sound_alarm(case)
         if kind is not VerdictKind.NEW and self.log is not None:
             with self._guarded():
                 self.log.append(case.record(spider=self._spider, run=self.run, evidence=self.evidence(case)))
@@ -224,6 +234,13 @@ class Crawl:
                 self.log.close()
 
     # --- inside
+
+    def _sound_alarm(self, case: Case) -> None:
+        match, host = case.verdict.match, host_of(case.url)
+        owner = match.owner.url if match is not None and case.takes_effect else None
+        if host and (numbers := self._alarm.note_page(host, owner)) is not None and owner is not None:
+            self._count("hosts_with_one_owner", 1)
+            self._listener.one_owner(host, owner, *numbers)
 
     def _judge_if_stale(self, case: Case) -> None:
         if case.page is not None and (
@@ -245,6 +262,8 @@ class Crawl:
     def _claim(self, case: Case) -> None:
         if case.page is None or case.is_duplicate or case.verdict.kind is VerdictKind.UNJUDGED:
             return
+        if case.items_delivered:
+            return  # what becomes of these would be taken for what becomes of the claim's own
         with self._guarded():
             own = self._detector.index.find(case.page.identities) if case.verdict.kind is VerdictKind.SAME else None
             case.claim = self._claims.open(case.page, own)
@@ -269,6 +288,6 @@ class Crawl:
             return
         self.safety.failed = True
         self._count("failures", 1)
-        self._on_failure(error)
+        self._listener.failed(error)
         with self._guarded():
             self._claims.void_all()

@@ -65,6 +65,8 @@ class Detector:
     """How long after it was fetched last an owner may drop a page; ``None`` for ever."""
     preferred_hosts: Collection[str] = ()
     """Hosts, with their subdomains, whose pages are never duplicates and are preferred as owners."""
+    feeds: frozenset[str] = frozenset()
+    """The kinds of the crawl's feeds: owners that have reached them all are preferred."""
 
     def judge(self, page: Page, *, threshold: float | None = None) -> Verdict:
         """Return what *page* is. Reads the store, changes nothing. About 40 gets for a news page."""
@@ -110,7 +112,7 @@ class Detector:
             match, obstacle = self._look_closely(page, exact, live, threshold)
             if not obstacle:
                 verdict = Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=exact.score < threshold))
-                if not self.preferred_hosts or self._is_preferred(match.owner.url):
+                if self._is_best(match.owner):
                     return verdict
                 duplicate = duplicate or verdict
             elif best.match is None and match.score >= RELATED_THRESHOLD:
@@ -157,6 +159,9 @@ class Detector:
             return False
         return self.scope is Scope.STORE or owner.run == page.run
 
+    def _is_best(self, owner: StoredPage) -> bool:
+        return owner.delivery.has_reached(self.feeds) and (not self.preferred_hosts or self._is_preferred(owner.url))
+
     def _is_preferred(self, url: str) -> bool:
         return bool(self.preferred_hosts) and is_under(host_of(url), self.preferred_hosts)
 
@@ -166,12 +171,7 @@ class Detector:
         What is boilerplate changes as a store grows; a recrawl must not deliver other pages for that.
         """
         owner = self.index.page(own.owner) if own.owner is not None else None
-        if (
-            owner is None
-            or owner.owner is not None
-            or owner.digest != own.owner_digest
-            or own.score < round(threshold, 4)
-        ):
+        if owner is None or not owner.is_owner_of(own) or own.score < round(threshold, 4):
             return None
         if not self._in_scope(owner, page):
             return None

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from dedup_middleware.addresses import without_secrets
+from dedup_middleware.case import SWITCHED_OFF, Case
 from dedup_middleware.config import PageOptions
 from dedup_middleware.detector import with_surroundings
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extension import extension_of
 from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.extraction.facts import numbers_of, title_of
-from dedup_middleware.limits import UnjudgeableError
+from dedup_middleware.limits import NOT_PARSED, TOO_LARGE, UnjudgeableError
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.requests import beginning, identities_of, note_beginning
+from dedup_middleware.recovery import take_leftover
+from dedup_middleware.requests import identities_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from dedup_middleware.case import Case
     from dedup_middleware.crawl import Crawl
     from dedup_middleware.extension import DedupExtension
+    from dedup_middleware.limits import Budget
     from dedup_middleware.model import Page
 
 logger = logging.getLogger(__name__)
 
-SWITCHED_OFF = "switched off"
 NOT_TEXT = "not text"
-TOO_LARGE = "too large"
 CUT_OFF = "cut off"
 #: How Scrapy flags a response that is not all there: DOWNLOAD_FAIL_ON_DATALOSS, StopDownload.
 CUT_OFF_FLAGS = frozenset({"dataloss", "partial", "download_stopped"})
@@ -42,7 +45,6 @@ NO_CHARSET = "no charset"
 #: Codecs of Python, as `codecs.lookup` names them, that turn no bytes of a page into text; punycode takes minutes for a
 #: megabyte.
 NO_CHARSETS = frozenset(["base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "undefined", "uu", "zlib"])
-NOT_PARSED = "not parsed"
 ERROR = "error"
 #: Nothing is at the address any more, 404 and 410: who owned its text from there owns it no more.
 GONE = frozenset({404, 410})
@@ -52,8 +54,8 @@ class DedupDownloaderMiddleware:
     """Judge every page on its way to the spider.
 
     It stands on the engine's side of all others and sees what the callback will see: decompressed, retried, redirected.
-    It works on ``response.selector``, the tree that the callback gets, and alters nothing but ``response.flags``
-    and a note in ``request.meta``.
+    It works on ``response.selector``, the tree that the callback gets, and of what that sees it changes nothing but
+    ``response.flags``.
     """
 
     def __init__(self, extension: DedupExtension) -> None:
@@ -66,30 +68,51 @@ class DedupDownloaderMiddleware:
 
     def process_request(self, request: Request) -> None:
         if self._extension.crawl is not None:
-            note_beginning(request)
+            with self._harmless(request):
+                self._extension.origins.note(request)
+
+    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
+        """Leave nothing of ours where an errback sees it."""
+        with self._harmless(request):
+            self._extension.origins.take(request)
+            take_leftover(request)
 
     async def process_response(self, request: Request, response: Response) -> Response:
         crawl = self._extension.crawl
-        if crawl is None or request.callback is NO_CALLBACK:
-            return response
-        identities = identities_of(self._crawler, request, beginning(request), response.url)
+        with self._harmless(response):
+            began, leftover = self._extension.origins.take(request), take_leftover(request)
+            if crawl is not None and request.callback is not NO_CALLBACK:
+                self._judge(crawl, request, response, began, leftover)
+        return response
+
+    @contextmanager
+    def _harmless(self, where: Request | Response) -> Iterator[None]:
+        """Let no defect of ours stop what passes: an errback would get it, and not the callback."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            self._extension.defect(error, where)
+
+    def _judge(
+        self, crawl: Crawl, request: Request, response: Response, began: str, leftover: frozenset[bytes]
+    ) -> None:
+        identities = identities_of(self._crawler, request, began, response.url)
         if response.status in GONE:
-            crawl.safety.gone(identities)
+            crawl.safety.gone(identities, leftover)
         if not 200 <= response.status < 300:  # noqa: PLR2004
-            return response
+            return
         case = self._examine(crawl, request, response, identities)
-        case.left = crawl.safety.left(identities)
+        case.leftover = leftover
         self._extension.cases[response] = case
         match = case.verdict.match
         if match is not None and case.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
             response.flags.append(f"dedup: {case.verdict.kind.value} {match.score:.0%}")
-        return response
 
     def _examine(self, crawl: Crawl, request: Request, response: Response, identities: tuple[bytes, ...]) -> Case:
         config = self._extension.config
         wanted = request.meta.get("dedup")
         url = without_secrets(response.url, redact=config.redact_query)
-        off = crawl.unjudged(url, SWITCHED_OFF, config.action, config.threshold)
+        off = Case.unjudged(url, SWITCHED_OFF, config.action, config.threshold)
         if wanted is False:
             return off
         try:
@@ -97,17 +120,18 @@ class DedupDownloaderMiddleware:
         except ConfigError as error:
             logger.error("dedup: %s; %s is not judged", error, request, extra={"spider": self._crawler.spider})
             return off
+        budget = config.budget()
         try:
-            page = self._page(crawl, response, url, identities)
-            return crawl.examine(page, options.action, options.threshold)
+            page = self._page(crawl, response, url, identities, budget)
+            return crawl.examine(page, options.action, options.threshold, budget)
         except UnjudgeableError as error:
             reason = error.reason
-        except Exception:  # whatever a page does to a parser, it is delivered and the crawl goes on
-            logger.exception("dedup: %s cannot be judged", response, extra={"spider": self._crawler.spider})
+        except Exception as error:  # noqa: BLE001 - whatever a page does to a parser
+            self._extension.defect(error, response)
             reason = ERROR
-        return crawl.unjudged(url, reason, options.action, options.threshold)
+        return Case.unjudged(url, reason, options.action, options.threshold)
 
-    def _page(self, crawl: Crawl, response: Response, url: str, identities: tuple[bytes, ...]) -> Page:
+    def _page(self, crawl: Crawl, response: Response, url: str, identities: tuple[bytes, ...], budget: Budget) -> Page:
         """Return *response* as a page; `UnjudgeableError` if it is none, not all there, or costs more than it may."""
         config = self._extension.config
         if not isinstance(response, HtmlResponse):
@@ -118,7 +142,6 @@ class DedupDownloaderMiddleware:
             raise UnjudgeableError(TOO_LARGE)
         if response.encoding in NO_CHARSETS:
             raise UnjudgeableError(NO_CHARSET)
-        budget = config.budget()
         try:
             root = response.selector.root
         except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none

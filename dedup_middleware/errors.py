@@ -6,9 +6,23 @@ Whoever shows it prints that line and no traceback.
 
 from __future__ import annotations
 
+import errno
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dedup_middleware.stores.holder import Holder
+
+
+#: Of ``OSError``: a file where a folder must be, or the reverse; a name too long; links in a circle. Whatever becomes
+#: of the disk, the path cannot be used.
+PATH_ERRORS = frozenset({errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP})
+
 
 class DedupError(Exception):
     """A mistake in the setup: one line with what, where and the remedy."""
+
+    misnamed = False
+    """Whether the setting names a path that can never be used."""
 
 
 class ConfigError(DedupError):
@@ -22,13 +36,22 @@ class StoreError(DedupError):
 class StoreLockedError(StoreError):
     """Another process has the store open."""
 
+    def __init__(self, text: str, holder: Holder | None = None) -> None:
+        """Say *text*; *holder* is that process, if it is known."""
+        super().__init__(text)
+        self.holder = holder
+
 
 class StoreCorruptError(StoreError):
     """The store's files are damaged, or are not a store of ours."""
 
 
 class StoreVersionError(StoreError):
-    """The store was written by a newer schema or with another fingerprint scheme."""
+    """The store was written by another schema, newer or too old, or with another fingerprint scheme."""
+
+
+class UnreadableError(ValueError):
+    """A value in a store cannot be read; whoever knows which store makes a :class:`StoreCorruptError` of it."""
 
 
 class FeedError(DedupError):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from contextvars import ContextVar
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
-from scrapy.http import Response
 
 from dedup_middleware import messages
 from dedup_middleware.collector import TunedCollector
@@ -19,28 +18,28 @@ from dedup_middleware.crawl import Crawl
 from dedup_middleware.detector import Detector
 from dedup_middleware.errors import DedupError, FeedError
 from dedup_middleware.feeds import Feeds
-from dedup_middleware.fingerprints import FINGERPRINTERS
-from dedup_middleware.index import index_of
-from dedup_middleware.records import RecordLog
-from dedup_middleware.requests import identities_of, unpack
+from dedup_middleware.itemsignals import ItemSignals
+from dedup_middleware.opening import open_for_crawl
+from dedup_middleware.origins import Origins
+from dedup_middleware.recovery import Recovery
+from dedup_middleware.requests import pack
 from dedup_middleware.runs import run_id
-from dedup_middleware.stores import open_store
+from dedup_middleware.waiting import sleep
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
+    from scrapy.http import Response
     from typing_extensions import Self
 
     from dedup_middleware.case import Case
-    from dedup_middleware.claims import Claim
+    from dedup_middleware.journal import PackedRequest
+    from dedup_middleware.opening import Opened
+    from dedup_middleware.records import RecordLog
     from dedup_middleware.stores import OpenStore
 
 logger = logging.getLogger(__name__)
-
-#: The claim of the item that is in the pipelines. Scrapy runs the pipelines on an item and sends the signal of their
-#: outcome in one context; the signal alone does not tell, for a pipeline may return another object.
-item_claim: ContextVar[Claim | None] = ContextVar("item_claim", default=None)
 
 #: The reason a crawl is closed with when the plugin cannot start.
 CLOSE_REASON = "dedup_error"
@@ -57,22 +56,22 @@ class DedupExtension:
         self.crawler = crawler
         self.crawl: Crawl | None = None
         self.cases: WeakKeyDictionary[Response, Case] = WeakKeyDictionary()
-        self.item_sources: dict[int, tuple[Any, Case, bytes, Request]] = {}
-        """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its request."""
-        self._feeds = Feeds(crawler)
-        self._config: Config | None = None
-        self._store: OpenStore | None = None
+        self.item_sources: dict[int, tuple[Any, Case, bytes]] = {}
+        """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its source."""
+        self.feeds = Feeds(crawler)
+        self.origins = Origins()
+        self._opened: Opened | None = None
         self._error: DedupError | None = None
         self._collector = TunedCollector()
+        # Scrapy holds those who listen by weak references only.
+        self._item_signals = ItemSignals(self)
+        self._recovery = Recovery(self)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         extension = cls(crawler)
         crawler.signals.connect(extension.spider_opened, signals.spider_opened)
         crawler.signals.connect(extension.engine_started, signals.engine_started)
-        crawler.signals.connect(extension.item_scraped, signals.item_scraped)
-        crawler.signals.connect(extension.item_dropped, signals.item_dropped)
-        crawler.signals.connect(extension.item_failed, signals.item_error)
         crawler.signals.connect(extension.feed_slot_closed, signals.feed_slot_closed)
         crawler.signals.connect(extension.spider_closed, signals.spider_closed)
         crawler.signals.connect(extension.feeds_closed, signals.feed_exporter_closed)
@@ -82,8 +81,8 @@ class DedupExtension:
     @property
     def config(self) -> Config:
         """The checked settings; only once the spider is open."""
-        assert self._config is not None
-        return self._config
+        assert self._opened is not None
+        return self._opened.config
 
     @property
     def spider(self) -> Spider:
@@ -95,61 +94,79 @@ class DedupExtension:
         """Add to a ``dedup/*`` stat."""
         self.crawler.stats.inc_value(f"dedup/{name}", amount)
 
+    def packed(self, request: Request) -> PackedRequest | None:
+        """Return *request* as it can be kept, to be made once more; ``None`` if it cannot."""
+        return pack(request, self.spider, self.origins, redact_query=self.config.redact_query)
+
     # --- start
 
-    def spider_opened(self, spider: Spider) -> None:
+    async def spider_opened(self, spider: Spider) -> None:
         if _only_looks(self.crawler, spider):
             logger.debug("dedup is off: this command only looks at pages")
             return
         try:
-            self._open(spider)
+            await self._open(spider)
         except DedupError as error:
             self._error = error
-        except Exception as error:  # a crawl that runs on without the plugin would look as if all were well
-            logger.exception("dedup: it cannot start", extra={"spider": spider})
-            self._error = DedupError(f"it cannot start ({error!r}); DEDUP_ENABLED=False crawls without it")
+        except Exception:
+            # A defect of ours is no reason to cost anybody a crawl.
+            logger.exception(
+                "dedup: the plugin failed to start; the crawl goes on without it", extra={"spider": spider}
+            )
+            self.count("failures")
+        else:
+            return
+        self.crawl = None
+        self._close_files()
 
-    def _open(self, spider: Spider) -> None:
+    async def _open(self, spider: Spider) -> None:
         settings = self.crawler.settings
         for line in unknown_settings(settings):
-            logger.warning(line, extra={"spider": spider})
+            self._warn(line)
         if not is_enabled(settings):
             return
-        config = self._config = Config.from_settings(settings, spider.name)
-        fingerprinter = FINGERPRINTERS[config.fingerprint]
-        store = self._store = open_store(config.store, fingerprint_scheme=fingerprinter.scheme)
-        fingerprint = fingerprinter(store.header.key)
-        log = RecordLog(config.log) if config.log else None
-        index = index_of(
-            store, common=config.common_clause, text_limit=config.text_limit, distance=config.simhash_reach
-        )
-        index.recover()
-        self.crawl = Crawl(
-            spider=spider.name,
-            run=run_id(config.jobdir),
-            detector=Detector(
-                index,
-                fingerprint.hash,
-                config.threshold,
-                config.scope,
-                lease=config.lease,
-                preferred_hosts=config.preferred_hosts,
-            ),
-            fingerprint=fingerprint,
-            log=log,
-            count=self.count,
-            on_failure=self._failed,
-            flush=self._feeds.flush if self._feeds.exist else None,
-            seal_interval=config.seal_interval,
-        )
-        self._feeds.begin()
-        self._announce(config, store)
-        if config.tune_gc:
+        opened = self._opened = await open_for_crawl(Config.from_settings(settings, str(spider.name)), sleep)
+        self.feeds.look()
+        self.crawl = self._crawl(opened)
+        self._announce(opened)
+        if opened.config.tune_gc:
             self._collector.begin()
 
-    def _announce(self, config: Config, store: OpenStore) -> None:
-        for line in messages.at_start(config, store, self._feeds.overwritten):
-            logger.info("dedup: %s", line, extra={"spider": self.spider})
+    def _crawl(self, opened: Opened) -> Crawl:
+        config = opened.config
+        detector = Detector(
+            opened.index,
+            opened.fingerprint.hash,
+            config.threshold,
+            config.scope,
+            lease=config.lease,
+            preferred_hosts=config.preferred_hosts,
+            feeds=self.feeds.kinds,
+        )
+        return Crawl(
+            spider=str(config.spider),
+            run=run_id(config.jobdir),
+            detector=detector,
+            fingerprint=opened.fingerprint,
+            log=opened.log,
+            listener=self,
+            # An observer's memory ends with it: nothing in it needs to be on a disk.
+            flush=self.feeds.flush if self.feeds.exist and not opened.trouble else None,
+            seal_interval=config.seal_interval,
+            feeds_wanting=self.feeds.wanting,
+            most_characters=config.max_bytes,
+            observes=bool(opened.trouble),
+            continues=config.jobdir is not None,
+        )
+
+    def _announce(self, opened: Opened) -> None:
+        extra = {"spider": self.spider}
+        for line in messages.at_start(opened, self.feeds.overwritten):
+            logger.info("dedup: %s", line, extra=extra)
+        for line in messages.warnings_at_start(opened):
+            self._warn(line)
+        if opened.trouble:
+            self.count("observer")
 
     async def engine_started(self) -> None:
         """End a crawl that cannot start before its first request, with exit status 1 and no traceback.
@@ -158,7 +175,6 @@ class DedupExtension:
         one raised earlier ends it with a traceback. An engine without a spider is what Scrapy calls a failed bootstrap.
         """
         if self._error is None:
-            self._request_again()
             return
         crawler = self.crawler
         logger.error("dedup: %s", self._error, extra={"spider": crawler.spider})
@@ -166,70 +182,43 @@ class DedupExtension:
         if feeds is not None:
             # A crawl that never began must not overwrite the feed of the one before.
             feeds.slots.clear()
-        if self._store is not None:
-            self._store.close()
         await crawler.engine.close_spider_async(reason=CLOSE_REASON)
         await crawler.engine.stop_async()
         crawler.spider = None
 
-    def _request_again(self) -> None:
-        """Request the pages that were dropped in favour of what a crash may have lost."""
-        if self.crawl is None:
-            return
-        for entry in self.crawl.safety.journal.hand_out(self.spider.name):
-            request = unpack(entry.request, self.spider)
-            if request is None:
-                self.count("journal/unreadable")
-                continue
-            self.crawl.safety.requested_again(entry.identity, identities_of(self.crawler, request, request.url))
-            # Where runs share a JOBDIR the request has been seen; where they do not, the crawl may come by it itself.
-            request.dont_filter = self.config.jobdir is not None
-            self.crawler.engine.crawl(request)
-            self.count("journal/requested_again")
-        if again := self.crawler.stats.get_value("dedup/journal/requested_again"):
-            logger.info(
-                "dedup: %d dropped pages are requested again, after a crash or at the wish of `restore`",
-                again,
-                extra={"spider": self.spider},
-            )
-
-    # --- items
-
-    def item_scraped(self, response: Response | None) -> None:
-        if self.crawl is None:
-            return
-        self.count("items/delivered")
-        taken = self._feeds.took()
-        if (claim := self._claim(response)) is not None:
-            if taken:
-                claim.item_scraped()
-            else:
-                claim.item_failed()
-
-    def item_dropped(self, response: Response | None) -> None:
-        if (claim := self._claim(response)) is not None:
-            claim.item_dropped()
-
-    def item_failed(self, response: Response | None) -> None:
-        if (claim := self._claim(response)) is not None:
-            claim.item_failed()
-
-    def _claim(self, response: object) -> Claim | None:
-        """Return the claim that the item of a signal belongs to: its own, or that of its page."""
-        claim = item_claim.get()
-        if claim is not None:
-            item_claim.set(None)
-            return claim
-        # The response of an item from an errback is a Failure, and of one from start() None: neither has a case.
-        case = self.cases.get(response) if isinstance(response, Response) else None
-        return None if case is None else case.claim
-
     # --- end
 
-    def _failed(self, error: DedupError) -> None:
+    def failed(self, error: DedupError) -> None:
+        """See Listener."""
         logger.error(
             "dedup: %s; from now on every page is delivered and nothing is dropped",
             error,
+            extra={"spider": self.crawler.spider},
+        )
+
+    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
+        """See Listener."""
+        self._warn(messages.one_owner(self.config, host, owner, repeats, pages))
+
+    def tag_refused(self, kind: type) -> None:
+        """See Listener."""
+        self._warn(messages.tag_refused(kind))
+
+    def _warn(self, line: str) -> None:
+        logger.warning("dedup: %s", line, extra={"spider": self.crawler.spider})
+
+    def defect(self, error: Exception, where: object, case: Case | None = None) -> None:
+        """Tell of a defect of ours at *where*, which is delivered: the crawl goes on. The *case* owns nothing."""
+        with suppress(Exception):  # where one thing of ours is broken, so may be others
+            self.count("defects")
+        with suppress(Exception):
+            if case is not None and case.claim is not None:
+                case.claim.callback_failed()
+        logger.error(
+            "dedup: %r at %s, which is delivered; please report it",
+            error,
+            where,
+            exc_info=error,
             extra={"spider": self.crawler.spider},
         )
 
@@ -237,22 +226,24 @@ class DedupExtension:
         if self.crawl is None:
             return
         try:
-            self._feeds.closed(slot)
+            self.feeds.closed(slot)
+            self.crawl.safety.stored(slot)
         except FeedError as error:
             self.crawl.fail(error)
-        else:
-            self.crawl.safety.stored(slot)
+        except Exception as error:  # noqa: BLE001 - a defect of ours
+            self.defect(error, slot.uri)
+            self.crawl.fail(FeedError("it is not known whether a feed was stored"))
 
     def spider_closed(self) -> None:
         """Close, unless there are feeds: Scrapy stores them after this signal, and then they say so."""
-        if not self._feeds.exist:
+        if not self.feeds.exist:
             self._close()
 
     def feeds_closed(self) -> None:
         if self.crawl is None:
             return
         try:
-            self._feeds.end()
+            self.feeds.end()
         except FeedError as error:
             self.crawl.fail(error)
         self._close()
@@ -271,15 +262,25 @@ class DedupExtension:
         self.crawl.close()
         self.cases.clear()
         self.item_sources.clear()
-        if self._store is not None:
-            try:
-                self._store.close()
-            except DedupError as error:
-                logger.error("dedup: %s", error, extra={"spider": spider})
+        self._close_files()
         self.crawl = None
         stats = self.crawler.stats
-        summary = messages.at_end(self.config, lambda name: int(stats.get_value(f"dedup/{name}", 0)))
+        assert self._opened is not None
+        summary = messages.at_end(self._opened, lambda name: int(stats.get_value(f"dedup/{name}", 0)))
         logger.info(summary, extra={"spider": spider})
+
+    def _close_files(self) -> None:
+        """Close the log and the store. Closing either again does nothing."""
+        if self._opened is not None:
+            if self._opened.log is not None:
+                self._close_file(self._opened.log)
+            self._close_file(self._opened.store)
+
+    def _close_file(self, file: RecordLog | OpenStore) -> None:
+        try:
+            file.close()
+        except DedupError as error:
+            logger.error("dedup: %s", error, extra={"spider": self.crawler.spider})
 
 
 def extension_of(crawler: Crawler) -> DedupExtension:

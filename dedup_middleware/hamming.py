@@ -35,7 +35,8 @@ from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.codec import SIMHASH_BYTES, decode_number, decode_simhash, encode_number, encode_simhash
-from dedup_middleware.errors import StoreCorruptError, StoreVersionError
+from dedup_middleware.commandlines import scrapy_dedup
+from dedup_middleware.errors import StoreVersionError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -75,7 +76,8 @@ class HammingIndex:
         if layout is not None and layout != self._layout:
             raise StoreVersionError(
                 f"{store.uri} splits its paragraph fingerprints into {layout[0] if layout else 0} blocks, and distance "
-                f"{k} needs {count}: use the distance it was made with, or start anew: scrapy dedup reset"
+                f"{k} needs {count}: set DEDUP_SIMHASH_DISTANCE to what it was made with, or begin anew with "
+                f"`{scrapy_dedup('reset', store=store.uri)}`"
             )
         self._blocks = [_Block(i, count, radius=(k + 1 + i) // count - 1) for i in range(count)]
 
@@ -207,8 +209,5 @@ def _decode(value: bytes) -> tuple[list[int], bool]:
     """Return the bits of a list, and whether there are more."""
     more = len(value) % SIMHASH_BYTES == 1 and value.endswith(_MORE)
     if len(value) % SIMHASH_BYTES != more:
-        raise StoreCorruptError(
-            f"a list of paragraph fingerprints in the store is {len(value)} bytes long; "
-            "restore a backup or start anew: scrapy dedup reset"
-        )
+        raise UnreadableError(f"a list of paragraph fingerprints is {len(value)} bytes long")
     return [decode_simhash(value[i : i + SIMHASH_BYTES]) for i in range(0, len(value) - more, SIMHASH_BYTES)], more

@@ -8,21 +8,25 @@ batch. A crash therefore leaves nothing provisional behind.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from dedup_middleware import codec
 from dedup_middleware.batch import Batch
-from dedup_middleware.journal import Entry, Journal
-from dedup_middleware.model import Match, StoredPage
+from dedup_middleware.errors import UnreadableError
+from dedup_middleware.journal import Journal
+from dedup_middleware.model import Match, Scope, StoredPage
 from dedup_middleware.openclaims import OpenClaims
 from dedup_middleware.paragraphs import ParagraphIndex
+from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from dedup_middleware.model import Fingerprint, Page
+    from dedup_middleware.journal import Entry
+    from dedup_middleware.model import Delivery, Fingerprint, Page
     from dedup_middleware.protocols import Store
     from dedup_middleware.stores.opened import Medium, OpenStore
 
@@ -38,6 +42,8 @@ class Index:
     on pages of one host, a clause held by more than two of that host's.
     *text_limit*: characters of a page's text kept, for `explain` and the second opinion; 0 keeps none.
     *distance*: within how many bits a paragraph is near, where pages have SimHashes; ``None`` where they have none.
+    *scope*: whether what earlier crawls have delivered counts as delivered.
+    Every method that reads the store raises :class:`StoreCorruptError` for what it cannot read there.
     """
 
     def __init__(  # noqa: PLR0913 - what an index is made of, by name
@@ -49,6 +55,7 @@ class Index:
         common: int,
         text_limit: int,
         distance: int | None = None,
+        scope: Scope = Scope.STORE,
     ) -> None:
         self.store = store
         self.journal = journal
@@ -57,6 +64,8 @@ class Index:
         # One more than makes a clause common: the page that is judged may be a holder itself, and does not count then.
         self._most_holders = common + 2
         self._text_limit = text_limit
+        self._scope = scope
+        self._reading = partial(refusals.of_value, store.uri, UnreadableError)
         self._paragraphs = None if distance is None else ParagraphIndex(store, claims.paragraphs, distance)
 
     @property
@@ -85,19 +94,22 @@ class Index:
         if number < 0:
             return self._claims.pages.get(number)
         (value,) = self.store.get_many([codec.page_key(number)])
-        return None if value is None else codec.decode_page(number, value)
+        with self._reading():
+            return None if value is None else codec.decode_page(number, value)
 
     def pages(self) -> Iterator[StoredPage]:
         """Yield every stored page, owners and dropped duplicates, oldest first."""
-        for key, value in self.store.scan(*codec.PAGES):
-            yield codec.decode_page(codec.decode_number(key[1:]), value)
+        with self._reading():
+            for key, value in self.store.scan(*codec.PAGES):
+                yield codec.decode_page(codec.decode_number(key[1:]), value)
 
     def text(self, number: int) -> list[str]:
         """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One get."""
         if number < 0:
             return list(self._claims.texts.get(number, ()) if self._text_limit else ())
         (value,) = self.store.get_many([codec.text_key(number)])
-        return [] if value is None else codec.decode_text(value)
+        with self._reading():
+            return [] if value is None else codec.decode_text(value)
 
     def live_clauses(self, page: Page, own: list[StoredPage]) -> dict[bytes, tuple[int, ...]]:
         """Return the clauses of *page* that are not boilerplate, each with the numbers of other pages that hold it.
@@ -110,8 +122,11 @@ class Index:
         host = codec.host_mark(page.url)
         live = {}
         pending = self._claims.postings
-        for clause_hash, value in zip(hashes, self.store.get_many([codec.clause_key(h) for h in hashes]), strict=True):
-            holders = codec.decode_postings(value) if value else ()
+        values = self.store.get_many([codec.clause_key(h) for h in hashes])
+        with self._reading():
+            stored = [codec.decode_postings(value) if value else () for value in values]
+        for clause_hash, numbers in zip(hashes, stored, strict=True):
+            holders = numbers
             if clause_hash in pending:
                 holders += tuple(pending[clause_hash])
             elif not holders:
@@ -132,7 +147,9 @@ class Index:
         """Yield the other pages with paragraphs near those of *page*, those with most of them first."""
         if self._paragraphs is not None and page.fingerprint.simhashes:
             mine = self._numbers_of(page, own)
-            for number in self._paragraphs.near(page.fingerprint.simhashes):
+            with self._reading():
+                near = self._paragraphs.near(page.fingerprint.simhashes)
+            for number in near:
                 if number not in mine and (stored := self.page(number)) is not None:
                     yield stored
 
@@ -165,25 +182,72 @@ class Index:
         if self._paragraphs is not None:
             self._paragraphs.release(number, pending.simhashes)
 
-    def keep(self, page: Page, *, sealed: bool = False) -> StoredPage:
-        """Store *page* as an owner; what its identity held before is superseded in the same batch.
+    def keep(self, page: Page, *, sealed: bool = False, feeds: frozenset[str] = frozenset()) -> StoredPage:
+        """Store *page* as an owner that *feeds* have taken; what its identity held before is superseded.
 
-        It is unsealed, unless it is *sealed* now, or was before with the same text.
+        In one batch. It is unsealed, unless it is *sealed* now, or all it says was, by the same crawl and feeds.
         """
-        return self._write(page, sealed=sealed)
+        own = self.same(page.identities)
+        known = own[0] if own and own[0].says(page) else None
+        reached = self._reached(page, known, feeds)
+        batch = self._batch()
+        stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), feeds=reached)
+        batch.deletes += [codec.request_key(o.number) for o in own[:1] if o.owner is not None]
+        unsealed = None if sealed else self.journal.unsealed(stored, known)
+        if unsealed is not None:
+            batch.puts.append(self.journal.unsealed_pair(stored.number, unsealed))
+        self._write(batch, stored, page.paragraphs, own)
+        if unsealed is not None:
+            self.journal.note_unsealed(stored.number, unsealed)
+        return stored
 
-    def remember_duplicate(self, page: Page, match: Match, entry: Entry | None = None) -> StoredPage:
-        """Store that *page* was dropped in favour of ``match.owner``: no postings, so it can never own.
+    def _reached(self, page: Page, known: StoredPage | None, feeds: frozenset[str]) -> frozenset[str] | None:
+        """Return the feeds that have items of *page* now, that is, *feeds* and those that count of before."""
+        if known is None:
+            return feeds
+        # What another crawl has delivered and not sealed may still be lost.
+        before = known.delivery if known.run == page.run else self.journal.certain(known)
+        if before is None or (self._scope is Scope.CRAWL and before.run != page.run):
+            return feeds
+        return None if before.feeds is None else feeds | before.feeds
 
-        With *entry*, journal it where that owner is unsealed, and clear what the journal held of it where it is not.
+    def remember_duplicate(
+        self, page: Page, match: Match, entry: Entry | None = None, *, kept: bytes | None = None, journal: bool = False
+    ) -> None:
+        """Store that *page* repeats ``match.owner``: no postings, so it can never own.
+
+        *entry* is how to request it again, if it was dropped: in the *journal* until that owner is sealed, else cleared
+        from there. Its request as it is to be *kept* stays for as long as the page is stored.
         """
-        return self._write(page, match, entry)
+        own = self.same(page.identities)
+        batch = self._batch()
+        stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), match)
+        note: Callable[[], None] = lambda: None  # noqa: E731 - the others are partials
+        if entry is not None:
+            key = codec.request_key(stored.number)
+            if kept is None:
+                batch.deletes.append(key)
+            else:
+                batch.puts.append((key, entry._replace(request=kept, crawl="").encode()))
+            if journal:
+                batch.puts.append(self.journal.entry_pair(entry))
+                note = partial(self.journal.note_entry, entry, match.owner.number)
+            elif entry.key in self.journal.left_over:
+                batch.deletes.append(codec.journal_key(entry.key))
+                note = partial(self.journal.forget, [entry.key])
+        self._write(batch, stored, page.paragraphs, own)
+        note()
 
-    def seal(self, numbers: Collection[int], visited: Collection[bytes] = ()) -> None:
-        """Note that what these owners, and these pages that an unclean end left, have given is safe. Synced."""
-        if deletes := self.journal.seal(numbers, visited):
-            self.store.write([], deletes, sync=True)
-            self.journal.sealed(numbers, visited)
+    def take_back(self, number: int, before: Delivery | None) -> None:
+        """Let an owner be what it was *before* it was delivered; ``None``: void it. One batch."""
+        page = self.page(number)
+        if before is None or page is None:
+            self.void([number])
+            return
+        stored = replace(page, delivery=before)
+        self.store.write([(codec.page_key(number), codec.encode_page(stored))], [codec.unsealed_key(number)])
+        self.journal.note_taken_back(number)
+        self._claims.touch(page.hashes.union(page.identities))
 
     def void(self, numbers: Iterable[int]) -> None:
         """Remove these pages, in a batch each: what they own is nobody's."""
@@ -192,83 +256,39 @@ class Index:
             batch.deletes.append(codec.unsealed_key(number))
             page = self.page(number)
             if page is not None:
-                batch.replace([page], number, None)
+                with self._reading():
+                    batch.replace([page], number, None)
                 batch.remove_identities(page.identities)
                 batch.remove_page(page)
             batch.write()
-            self.journal.void(number)
+            self.journal.note_taken_back(number)
             if page is not None:
                 self._claims.touch(page.hashes.union(page.identities))
-
-    def dropped_request(self, number: int) -> Entry | None:
-        """Return the request of a page that was dropped; ``None`` if it is not kept. One get."""
-        (value,) = self.store.get_many([codec.request_key(number)])
-        return None if value is None else Entry(*codec.decode_entry(value))
-
-    def request_again(self, entries: Iterable[Entry]) -> None:
-        """Let the next crawl of their spiders request these pages, as after an unclean end. One synced batch."""
-        self.store.write(map(self.journal.drop, entries), sync=True)
-
-    def recover(self) -> None:
-        """Void the owners that an unclean end left unsealed; what was dropped for them is then in the journal's `left`.
-
-        The first crawl of a process to open a store does; 0.5 ms an owner.
-        """
-        self.void(self.journal.recover(self.store))
 
     # --- writing
 
     def _batch(self) -> Batch:
         return Batch(self.store, self._paragraphs, self._most_holders)
 
-    def _write(
-        self, page: Page, match: Match | None = None, entry: Entry | None = None, *, sealed: bool = False
-    ) -> StoredPage:
-        own = self.same(page.identities)
-        batch = self._batch()
-        number = own[0].number if own else batch.number_for(page.url)
-        stored = StoredPage.of(page, number, match)
-        batch.replace(own, number, stored if match is None else None)
-        batch.put_page(stored, codec.encode_text(page.paragraphs, self._text_limit) if self._text_limit else None)
+    def _write(self, batch: Batch, stored: StoredPage, paragraphs: tuple[str, ...], own: list[StoredPage]) -> None:
+        """Write *batch*, and with it *stored* and its text in the place of what was its *own*."""
+        with self._reading():
+            batch.replace(own, stored.number, stored if stored.owner is None else None)
+        batch.put_page(stored, codec.encode_text(paragraphs, self._text_limit) if self._text_limit else None)
         batch.remove_identities(i for known in own for i in known.identities if i not in stored.identities)
         for other in own[1:]:
             batch.remove_page(other)
-        note: Callable[[], None] = lambda: None  # noqa: E731 - the others are partials
-        if match is not None:
-            note = self._note_drop(number, match, entry, batch)
-        elif own and own[0].owner is not None:
-            batch.deletes.append(codec.request_key(number))
-        if match is None and not (sealed or _is_unchanged(stored, own)):
-            note = partial(self.journal.confirmed, number)
-            batch.puts.append(self.journal.confirm(number))
         batch.write()
-        note()
         owned = frozenset[bytes]().union(*(o.hashes for o in (stored, *own) if o.owner is None))
         self._claims.touch(owned.union(*(known.identities for known in (stored, *own))))
-        return stored
-
-    def _note_drop(self, number: int, match: Match, entry: Entry | None, batch: Batch) -> Callable[[], None]:
-        """Add to *batch* what the journal says of a dropped page; return what to call once that is written."""
-        if entry is None:
-            return lambda: None
-        batch.puts.append((codec.request_key(number), codec.encode_entry(*entry)))
-        if match.owner.number in self.journal.owners:
-            batch.puts.append(self.journal.drop(entry))
-            return partial(self.journal.dropped, entry.identity, match.owner.number)
-        if self.journal.has(entry.identity):
-            batch.deletes.append(codec.journal_key(entry.identity))
-        return partial(self.journal.forget, entry.identity)
-
-
-def _is_unchanged(page: StoredPage, own: list[StoredPage]) -> bool:
-    """Tell whether *page* was an owner with this text already: then it is as safe as it was."""
-    return bool(own) and own[0].owner is None and own[0].digest == page.digest
 
 
 _shared: WeakKeyDictionary[Medium, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
 
 
-def index_of(store: OpenStore, *, common: int, text_limit: int, distance: int | None = None) -> Index:
+def index_of(
+    store: OpenStore, *, common: int, text_limit: int, distance: int | None = None, scope: Scope = Scope.STORE
+) -> Index:
     """Return an index of *store*; those of one process that share the store share their open claims and its journal."""
     claims, journal = _shared.setdefault(store.medium, (OpenClaims(), Journal()))
-    return Index(store, claims, journal, common=common, text_limit=text_limit, distance=distance)
+    return Index(store, claims, journal, common=common, text_limit=text_limit, distance=distance, scope=scope)

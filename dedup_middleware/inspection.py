@@ -8,26 +8,26 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from w3lib.url import safe_url_string
-
-from dedup_middleware.addresses import host_of, without_secrets
+from dedup_middleware import codec
+from dedup_middleware.addresses import as_requested, host_of, is_under, without_secrets
 from dedup_middleware.comparison import compare
 from dedup_middleware.errors import RecordsError, StoreLockedError
 from dedup_middleware.evidence import marked_sentences
-from dedup_middleware.fingerprints import FINGERPRINTERS, ClauseFingerprinter
+from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index import Index, index_of
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.records import Record, read_records
-from dedup_middleware.stores import open_store, store_exists
+from dedup_middleware.opening import index_for_command
+from dedup_middleware.records import Record, log_exists, read_records
+from dedup_middleware.stores import store_exists
 from dedup_middleware.text import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.config import Config
+    from dedup_middleware.index import Index
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.stores import OpenStore
+    from dedup_middleware.restoring import Wanted
 
 _SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
 _LISTED = 10
@@ -35,14 +35,18 @@ _LISTED = 10
 
 def records(config: Config, *, follow: bool = False) -> Iterator[Record]:
     """Yield the records of the configured log, oldest first."""
+    if config.log is None and config.log_is_default:
+        raise RecordsError("no log is named; use --spider NAME, or -s DEDUP_LOG=PATH")
     if config.log is None:
         raise RecordsError("DEDUP_LOG is empty, so no records were kept; set it to a path, or leave it out")
     return read_records(config.log, follow=follow)
 
 
-def wanted(record: Record, *, host: str | None, min_score: float, everything: bool) -> bool:
+def is_wanted(record: Record, wanted: Wanted, config: Config, *, min_score: float, everything: bool) -> bool:
     """Tell whether *record* passes the filters of ``scrapy dedup log``."""
-    if host and record.host != host.lower() and not record.host.endswith("." + host.lower()):
+    if wanted.host and not is_under(record.host, [wanted.host]):
+        return False
+    if wanted.owner and record.owner_url != without_secrets(wanted.owner, redact=config.redact_query):
         return False
     if (record.score or 0.0) < min_score:
         return False
@@ -68,13 +72,15 @@ def stats(config: Config) -> dict[str, Any]:
     outcomes: Counter[str] = Counter()
     pairs: Counter[str] = Counter()
     dropped = 0
-    if config.log is not None and config.log.exists():
-        for record in records(config):
+    try:
+        for record in records(config) if config.log is not None and log_exists(config.log) else ():
             verdicts[record.verdict] += 1
             outcomes[record.outcome] += 1
             dropped += record.items_dropped
             if record.verdict == VerdictKind.DUPLICATE.value:
                 pairs[f"{record.host} repeats {_host(record.owner_url)}"] += 1
+    except RecordsError as error:
+        summary["note"] = str(error)
     return summary | {
         "verdicts": dict(verdicts.most_common()),
         "outcomes": dict(outcomes.most_common()),
@@ -86,26 +92,31 @@ def stats(config: Config) -> dict[str, Any]:
 def _store_sums(config: Config) -> dict[str, Any]:
     if not store_exists(config.store):
         return {"state": "absent"}
+    owners = duplicates = journalled = 0
     try:
-        store = _open(config)
-    except StoreLockedError:
-        return {"state": "in use by a running crawl"}
-    try:
-        owners = duplicates = 0
-        for page in _index(config, store).pages():
-            owners += page.owner is None
-            duplicates += page.owner is not None
-    finally:
-        store.close()
-    return {"state": "closed", "created": store.header.created, "owners": owners, "duplicates": duplicates}
+        with index_for_command(config, "stats") as (store, index):
+            journalled = sum(1 for _ in store.scan(*codec.JOURNAL))
+            for page in index.pages():
+                owners += page.owner is None
+                duplicates += page.owner is not None
+    except StoreLockedError as error:
+        return {"state": "in use by a running crawl", "holder": None if error.holder is None else str(error.holder)}
+    sums = {"owners": owners, "duplicates": duplicates, "journalled": journalled}
+    return {"state": "closed", "created": store.header.created, **sums}
 
 
 def stats_text(sums: dict[str, Any]) -> str:
     """Return what :func:`stats` found for a person."""
-    lines = [f"store       {sums['store']}", f"            {sums['state']}"]
+    holder = f": {sums['holder']}" if sums.get("holder") else ""
+    store = "none is named" if sums["store"] == "memory:" else sums["store"]
+    lines = [f"store       {store}", f"            {sums['state']}{holder}"]
     if "owners" in sums:
         lines.append(f"            created {sums['created']}, {sums['owners']} owners, {sums['duplicates']} duplicates")
-    lines.append(f"log         {sums['log']}")
+    if sums.get("journalled"):
+        lines.append(f"            {sums['journalled']} dropped pages to be requested again by the next crawl")
+    lines.append(f"log         {sums['log'] or 'none'}")
+    if "note" in sums:
+        lines.append(f"            {sums['note']}")
     for title, name in (("verdicts", "verdicts"), ("outcomes", "outcomes"), ("hosts", "hosts")):
         for position, (key, value) in enumerate(sums[name].items()):
             lines.append(f"{title if position == 0 else '':<11} {value:>7}  {key}")
@@ -115,7 +126,7 @@ def stats_text(sums: dict[str, Any]) -> str:
 
 def explain(config: Config, url: str) -> dict[str, Any]:
     """Return all that is known of *url*, from the store and from the log; :class:`RecordsError` if that is nothing."""
-    url = safe_url_string(url)
+    url = as_requested(url)
     shown = without_secrets(url, redact=config.redact_query)
     last = _last_record(config, shown)
     explanation: dict[str, Any] = {"url": shown, "record": None if last is None else last.as_dict()}
@@ -136,13 +147,9 @@ def explain(config: Config, url: str) -> dict[str, Any]:
 def _stored(config: Config, url: str) -> dict[str, Any] | None:
     if not store_exists(config.store):
         return None
-    store = _open(config)
-    try:
-        index = _index(config, store)
+    with index_for_command(config, "explain") as (store, index):
         page = index.find([url_identity(url)])
         return None if page is None else _page_details(index, page, ClauseFingerprinter(store.header.key))
-    finally:
-        store.close()
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: ClauseFingerprinter) -> dict[str, Any]:
@@ -153,15 +160,17 @@ def _page_details(index: Index, page: StoredPage, fingerprint: ClauseFingerprint
         held = owner.hashes
         nearly = compare(text, index.text(owner.number), says=lambda clause: fingerprint.hash(clause) in owner.hashes)
         held |= frozenset(map(fingerprint.hash, nearly.near))
+    is_gone = page.owner is not None and owner is None
     return {
         "kind": "owner" if page.owner is None else "duplicate",
         "since": page.time,
         "run": page.run,
         "clauses": len(page.hashes),
         "owner_url": owner.url if owner else None,
+        "owner_changed": owner is not None and not owner.is_owner_of(page),
         "score": page.score if page.owner is not None else None,
         "sentences": [
-            {"text": s.text, "share": None if s.share is None else round(s.share, 4)}
+            {"text": s.text, "share": None if s.share is None or is_gone else round(s.share, 4)}
             for s in marked_sentences(text, held, fingerprint.hash)
         ],
         "repeated_by": [p.url for p in index.pages() if p.owner == page.number] if page.owner is None else [],
@@ -185,8 +194,11 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
     sentences = stored["sentences"]
     if stored["kind"] == "duplicate":
         yield f"stored {stored['since']} as a duplicate: {stored['score']:.0%} of its text is in"
-        yield f"  {one_line(stored['owner_url'] or 'a page that is not stored any more')}"
-        yield "sentence by sentence ('=' repeated, '+' not, ' ' too short to tell):"
+        if stored["owner_url"] is None:
+            yield "  a page that is not stored any more, so that nothing tells which sentences it repeats:"
+        else:
+            yield f"  {one_line(stored['owner_url'])}" + ", which has changed since" * stored["owner_changed"]
+            yield "sentence by sentence ('=' repeated, '+' not, ' ' too short to tell):"
         for sentence in sentences:
             share = sentence["share"]
             yield f"  {' ' if share is None else '=' if share >= 0.5 else '+'} {one_line(sentence['text'])}"  # noqa: PLR2004
@@ -202,19 +214,11 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
 
 def _last_record(config: Config, url: str) -> Record | None:
     last = None
-    if config.log is not None and config.log.exists():
+    if config.log is not None and log_exists(config.log):
         for record in records(config):
             if record.url == url:
                 last = record
     return last
-
-
-def _open(config: Config) -> OpenStore:
-    return open_store(config.store, fingerprint_scheme=FINGERPRINTERS[config.fingerprint].scheme)
-
-
-def _index(config: Config, store: OpenStore) -> Index:
-    return index_of(store, common=config.common_clause, text_limit=config.text_limit)
 
 
 def _host(url: str | None) -> str:

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 from itemadapter import ItemAdapter
 
 from dedup_middleware.limits import UnjudgeableError
+from dedup_middleware.model import VerdictKind
 
 if TYPE_CHECKING:
     from dedup_middleware.model import Verdict
+    from dedup_middleware.protocols import Listener
 
 TAG_FIELD = "dedup"
 UNREADABLE = "unreadable item"
@@ -59,16 +61,29 @@ def _texts(item: Any, values: list[Any]) -> Iterator[str]:
             waiting.extend(reversed(value))
 
 
-def tag_item(item: Any, verdict: Verdict) -> bool:
-    """Put ``{owner_url, score, verdict}`` on *item* under ``dedup``; tell whether its type allows that."""
-    match = verdict.match
-    tag = {
-        "owner_url": match.owner.url if match else None,
-        "score": round(match.score, 4) if match else None,
-        "verdict": verdict.kind.value,
-    }
-    try:
-        ItemAdapter(item)[TAG_FIELD] = tag
-    except Exception:  # noqa: BLE001 - whatever a class of the project's own raises
-        return False
-    return True
+class Tagger:
+    """Puts verdicts on items, and tells a *listener* once of each class that takes none."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._untaggable: set[type] = set()
+
+    def tag(self, item: Any, verdict: Verdict) -> bool:
+        """Put ``{owner_url, score, verdict}`` on *item* under ``dedup``; tell whether its type allows that."""
+        match = verdict.match
+        tag = {
+            "owner_url": match.owner.url if match else None,
+            "score": round(match.score, 4) if match else None,
+            "verdict": verdict.kind.value,
+        }
+        try:
+            ItemAdapter(item)[TAG_FIELD] = tag
+        except Exception:  # noqa: BLE001 - whatever a class of the project's own raises
+            self._listener.count("items/tag_refused", 1)
+            if type(item) not in self._untaggable:
+                self._listener.tag_refused(type(item))
+            self._untaggable.add(type(item))
+            return False
+        if verdict.kind is VerdictKind.DUPLICATE:
+            self._listener.count("items/tagged", 1)
+        return True

@@ -1,11 +1,12 @@
 """What is in the store although no medium vouches for it yet, so that a crash costs nobody a story.
 
-Law of this file: it remembers and forgets, and says what to write; `index` writes it, in the batch of the page itself.
+Law of this file: it remembers and forgets, and says what to write; `index` and `sealing` write it.
 
 An owner is *unsealed* from the batch that confirms it until its items are known to be on their medium: a feed's buffer
-dies with the process. A page that is dropped in favour of an unsealed owner is *journalled*, with its request. Sealing
-an owner clears both. What an unclean end leaves is found when the store is opened again: its owners are void, and its
-journalled pages are requested once more.
+dies with the process. It is sealed for the crawl that sealed it: delivered again by another crawl, it is unsealed
+again, and what was certain before is kept beside it. A page whose drop rests on what is not certain is *journalled*,
+with its request. Sealing the delivery that it rests on clears both. What an unclean shutdown leaves is found when the
+store is opened again: its owners are what they were before, or void, and its journalled pages are requested once more.
 """
 
 from __future__ import annotations
@@ -16,13 +17,29 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedup_middleware import codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
+    from dedup_middleware.model import Delivery, StoredPage
     from dedup_middleware.protocols import Store
+
+    Rest = tuple[int, str]
+    """What a drop rests on: the number of an owner, and the crawl that delivers it."""
+
+
+class PackedRequest(NamedTuple):
+    """The request of a page that is dropped, as the glue packed it."""
+
+    whole: bytes
+    """To be requested again after a crash."""
+    kept: bytes | None
+    """Without secrets, for as long as the page is stored; ``None`` where nothing is left that leads to the page."""
+    purpose: bytes
+    """What is made of the page: that of two requests of one page for two callbacks differs."""
 
 
 class Entry(NamedTuple):
-    """A page that was dropped in favour of an unsealed owner."""
+    """A page that was dropped, and how to get it once more."""
 
     identity: bytes
     """16 bytes: that of its request."""
@@ -30,82 +47,140 @@ class Entry(NamedTuple):
     """Whose callback its request names."""
     request: bytes
     """The request, as the glue packed it."""
+    crawl: str = ""
+    """The only crawl that may deliver it; "" for the next one, whichever it is."""
+    purpose: bytes = b""
+    """That of the request; in the key alone, so that an entry that was read does not have it."""
+
+    @property
+    def key(self) -> bytes:
+        """What tells it from other entries of the same page: 24 bytes."""
+        return codec.entry_key(self.identity, self.purpose, self.spider, self.crawl)
+
+    def encode(self) -> bytes:
+        """Return it as bytes."""
+        return codec.encode_entry(self.identity, self.spider, self.request, self.crawl)
+
+
+class Unsealed(NamedTuple):
+    """An owner whose items may not be on their media yet."""
+
+    run: str
+    """The crawl that delivers it."""
+    before: Delivery | None
+    """What was certain before that crawl delivered it; ``None`` if nothing was."""
 
 
 class Journal:
     """The unsealed owners and the journalled pages of one open store; those who share the store share it."""
 
     def __init__(self) -> None:
-        self.owners: set[int] = set()
-        self.left: dict[bytes, Entry] = {}
-        """By identity: pages that an unclean end left, whose second visit is not over yet."""
-        self._dropped: defaultdict[int, set[bytes]] = defaultdict(set)
-        self._owner_of: dict[bytes, int] = {}
+        self.owners: dict[int, Unsealed] = {}
+        self.left_over: dict[bytes, Entry] = {}
+        """By key: pages that an unclean shutdown left, whose second visit is not over yet."""
+        # The keys of entries by what they rest on, and the reverse.
+        self._dropped: defaultdict[Rest, set[bytes]] = defaultdict(set)
+        self._rests: dict[bytes, set[Rest]] = {}
         self._handed_out: set[bytes] = set()
         self._recovered = False
 
-    def recover(self, store: Store) -> list[int]:
-        """Read, once, what an unclean end left in *store*; return the owners that are void. O(what is left)."""
+    def recover(self, store: Store) -> list[tuple[int, Delivery | None]]:
+        """Read, once, what an unclean shutdown left in *store*; return its unsealed owners and what is certain of each.
+
+        O(what is left).
+        """
         if self._recovered:
             return []
         self._recovered = True
-        for _, value in store.scan(*codec.JOURNAL):
-            entry = Entry(*codec.decode_entry(value))
-            self.left[entry.identity] = entry
-        return [codec.decode_number(key[1:]) for key, _ in store.scan(*codec.UNSEALED)]
+        for key, value in store.scan(*codec.JOURNAL):
+            self.left_over[key[1:]] = Entry(*codec.decode_entry(value))
+        return [(codec.decode_number(k[1:]), codec.decode_certain(v)) for k, v in store.scan(*codec.UNSEALED)]
 
-    # --- what to write, and what has been written
+    # --- owners
 
-    def confirm(self, number: int) -> tuple[bytes, bytes]:
+    def certain(self, owner: StoredPage) -> Delivery | None:
+        """Return what of the delivery of *owner* no crash can take back; ``None`` if nothing is."""
+        unsealed = self.owners.get(owner.number)
+        return owner.delivery if unsealed is None else unsealed.before
+
+    def unsealed(self, stored: StoredPage, known: StoredPage | None) -> Unsealed | None:
+        """Return what *stored*, an owner that is confirmed, is from now on; ``None`` if all of it is certain.
+
+        *known* is what the store had of it, if that was an owner with the same text.
+        """
+        before = None if known is None else self.certain(known)
+        if before is not None and (before.run, before.feeds) == (stored.run, stored.delivery.feeds):
+            return None
+        return Unsealed(stored.run, before)
+
+    @staticmethod
+    def unsealed_pair(number: int, unsealed: Unsealed) -> tuple[bytes, bytes]:
         """Return the pair that says of an owner that it is unsealed."""
-        return codec.unsealed_key(number), b""
+        return codec.unsealed_key(number), codec.encode_certain(unsealed.before)
 
-    def confirmed(self, number: int) -> None:
-        """Note that the owner *number* is in the store."""
-        self.owners.add(number)
+    def note_unsealed(self, number: int, unsealed: Unsealed) -> None:
+        """Note that the pair of :meth:`unsealed_pair` is written."""
+        self.owners[number] = unsealed
 
-    def drop(self, entry: Entry) -> tuple[bytes, bytes]:
+    def unsealed_by(self, run: str, numbers: Iterable[int]) -> list[int]:
+        """Return those of *numbers* that are unsealed, and by the crawl *run*: no other may seal them."""
+        return [n for n in numbers if (unsealed := self.owners.get(n)) is not None and unsealed.run == run]
+
+    def sealing_deletes(self, run: str, numbers: Collection[int], visited: Iterable[bytes]) -> list[bytes]:
+        """Return the keys to delete once what *run* gave of the owners *numbers*, and entries *visited*, is safe."""
+        keys = self._cleared({(number, run) for number in numbers}, visited)
+        return [*map(codec.unsealed_key, self.unsealed_by(run, numbers)), *map(codec.journal_key, keys)]
+
+    def note_sealed(self, run: str, numbers: Iterable[int], visited: Iterable[bytes]) -> None:
+        """Note that the keys of :meth:`sealing_deletes` are gone."""
+        sealed = {(number, run) for number in numbers}
+        self.forget(self._cleared(sealed, visited))
+        for rest in sealed:
+            if (unsealed := self.owners.get(rest[0])) is not None and unsealed.run == run:
+                del self.owners[rest[0]]
+            for key in self._dropped.pop(rest, ()):
+                self._rests[key].discard(rest)
+
+    def _cleared(self, sealed: AbstractSet[Rest], visited: Iterable[bytes]) -> set[bytes]:
+        """Return the keys of entries that nothing needs any more: what they rest on is sealed, or they are visited."""
+        # A page that was visited may have been dropped once more since.
+        keys = {key for key in visited if key in self.left_over}
+        resting = {key for rest in sealed for key in self._dropped.get(rest, ())}
+        return keys | {key for key in resting if self._rests[key] <= sealed}
+
+    def note_taken_back(self, number: int) -> None:
+        """Note that *number* is not unsealed any more. What was dropped for it stays journalled."""
+        self.owners.pop(number, None)
+
+    # --- dropped pages
+
+    @staticmethod
+    def entry_pair(entry: Entry) -> tuple[bytes, bytes]:
         """Return the pair that journals a page."""
-        return codec.journal_key(entry.identity), codec.encode_entry(*entry)
+        return codec.journal_key(entry.key), entry.encode()
 
-    def dropped(self, identity: bytes, owner: int) -> None:
-        """Note that a page is journalled, in favour of the unsealed *owner*."""
-        self.forget(identity)
-        self._dropped[owner].add(identity)
-        self._owner_of[identity] = owner
+    def note_entry(self, entry: Entry, owner: int) -> None:
+        """Note that the pair of :meth:`entry_pair` is written, of a page that is dropped in favour of *owner*."""
+        self.left_over.pop(entry.key, None)
+        unsealed = self.owners.get(owner)
+        # If the owner is not unsealed, nothing in this crawl clears the entry, and the next one requests it in vain.
+        rest = owner, "" if unsealed is None else unsealed.run
+        self._dropped[rest].add(entry.key)
+        self._rests.setdefault(entry.key, set()).add(rest)
 
-    def seal(self, numbers: Iterable[int], visited: Iterable[bytes]) -> list[bytes]:
-        """Return the keys to delete, now that what the owners *numbers* and the pages *visited* gave is safe."""
-        numbers = [number for number in numbers if number in self.owners]
-        identities = set(visited).union(*(self._dropped.get(number, ()) for number in numbers))
-        return [*map(codec.unsealed_key, numbers), *map(codec.journal_key, identities)]
+    def hand_out(self, spider: str, run: str, met: Collection[bytes]) -> Iterator[tuple[bytes, Entry]]:
+        """Yield, by key, what an unclean shutdown left of *spider* and the crawl *run* may deliver; not those *met*.
 
-    def sealed(self, numbers: Iterable[int], visited: Iterable[bytes]) -> None:
-        """Note that the keys of :meth:`seal` are gone."""
-        for identity in visited:
-            self.forget(identity)
-        for number in numbers:
-            self.void(number)
+        Each entry once, whichever crawl of the process asks.
+        """
+        for key, entry in list(self.left_over.items()):
+            if entry.spider == spider and entry.crawl in ("", run) and not (key in met or key in self._handed_out):
+                self._handed_out.add(key)
+                yield key, entry
 
-    def void(self, number: int) -> None:
-        """Note that *number* is an unsealed owner no more. What was dropped in its favour is up to the store's keys."""
-        self.owners.discard(number)
-        for identity in self._dropped.pop(number, ()):
-            del self._owner_of[identity]
-
-    def hand_out(self, spider: str) -> Iterator[Entry]:
-        """Yield the pages of *spider* that an unclean end left, each to one caller only."""
-        for identity, entry in list(self.left.items()):
-            if entry.spider == spider and identity not in self._handed_out:
-                self._handed_out.add(identity)
-                yield entry
-
-    def has(self, identity: bytes) -> bool:
-        """Tell whether a page is journalled, by this crawl or an earlier one."""
-        return identity in self.left or identity in self._owner_of
-
-    def forget(self, identity: bytes) -> None:
-        """Note that a page is journalled no more."""
-        self.left.pop(identity, None)
-        if (owner := self._owner_of.pop(identity, None)) is not None:
-            self._dropped[owner].discard(identity)
+    def forget(self, keys: Iterable[bytes]) -> None:
+        """Note that these entries are gone."""
+        for key in keys:
+            self.left_over.pop(key, None)
+            for rest in self._rests.pop(key, ()):
+                self._dropped[rest].discard(key)

@@ -10,6 +10,8 @@ import math
 import sys
 import time
 
+TOO_LARGE = "too large"
+NOT_PARSED = "not parsed"
 TRUNCATED = "truncated"
 TOO_MANY_ELEMENTS = "too many elements"
 TOO_MANY_CLAUSES = "too many clauses"
@@ -25,9 +27,9 @@ class UnjudgeableError(Exception):
 
 
 class Budget:
-    """What is left for one page, from now on: elements, clauses, and time."""
+    """What is left for one page, from now on: elements, clauses, and time; time passes until :meth:`pause`."""
 
-    __slots__ = ("_deadline", "clauses", "elements")
+    __slots__ = ("_deadline", "_left", "clauses", "elements")
 
     def __init__(
         self, *, elements: int = sys.maxsize, clauses: float = math.inf, milliseconds: float = math.inf
@@ -35,7 +37,16 @@ class Budget:
         """Allow so much, and by default anything. Time is this thread's on the CPU: waiting costs a page nothing."""
         self.elements = elements
         self.clauses = clauses
-        self._deadline = time.thread_time() + milliseconds / 1000
+        self._left = milliseconds / 1000
+        self._deadline = time.thread_time() + self._left
+
+    def pause(self) -> None:
+        """Let time stand still: what the thread does from now on is not for the page."""
+        self._left = self._deadline - time.thread_time()
+
+    def resume(self) -> None:
+        """Let time pass again, from where it stood."""
+        self._deadline = time.thread_time() + self._left
 
     def check_clauses(self, count: int) -> None:
         """Raise `UnjudgeableError` if *count* is more than the clauses that a page may have."""

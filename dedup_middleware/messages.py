@@ -8,31 +8,82 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.addresses import without_secrets
+from dedup_middleware.commandlines import scrapy_dedup
+from dedup_middleware.items import TAG_FIELD
 from dedup_middleware.model import Action, Scope
+from dedup_middleware.stores import resolved_uri
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from dedup_middleware.config import Config
-    from dedup_middleware.stores import OpenStore
+    from dedup_middleware.opening import Opened
 
 
-def at_start(config: Config, store: OpenStore, overwritten: Iterable[str]) -> Iterator[str]:
+def at_start(opened: Opened, overwritten: Iterable[str]) -> Iterator[str]:
     """Yield the lines of a crawl that begins; *overwritten* names its feeds that will be."""
-    if config.store_is_default and not config.store.startswith("leveldb:"):
-        yield "plyvel cannot be had here, so the store is SQLite"
+    config, store = opened.config, opened.store
+    if config.store_is_default and config.store.startswith("sqlite:"):
+        yield "plyvel is not available here, so the default store is SQLite"
     age = "new" if store.created else "kept from earlier crawls"
-    yield f"action {config.action.value}, store {config.store} ({age})"
+    if store.migrated_from is not None:
+        age += f", migrated from schema {store.migrated_from}"
+    yield f"action {config.action.value}, store {config.store} ({age}), log {config.log or 'none'}"
     feeds = ", ".join(without_secrets(uri, redact=False) for uri in overwritten)
     if feeds and not store.created and config.scope is Scope.STORE and config.action is Action.DROP:
+        remedy = "DEDUP_SCOPE=crawl"
+        # What a crash has left is in the store alone.
+        if not opened.index.journal.left_over:
+            remedy += f" or `{scrapy_dedup('reset', store=resolved_uri(config.store))}`"
         yield (
             f"{feeds} will be overwritten, but the store is kept: stories that earlier crawls delivered under "
-            "other URLs will not be in it; DEDUP_SCOPE=crawl or `scrapy dedup reset` changes that"
+            f"other URLs will not be in it; {remedy} changes that"
         )
 
 
-def at_end(config: Config, stat: Callable[[str], int]) -> str:
+def warnings_at_start(opened: Opened) -> Iterator[str]:
+    """Yield what a person should know of a crawl that begins otherwise than was asked for."""
+    config = opened.config
+    if opened.trouble:
+        records = f"its records are in {config.log}" if config.log else "no records are kept"
+        yield (
+            f"{opened.trouble}. This crawl observes, to its own end: it delivers every page, drops nothing and judges "
+            f"in a memory of its own, which is gone when it ends; {records}"
+        )
+        return
+    missing = []
+    if config.store_is_default and config.store == "memory:":
+        missing.append(("the store is in memory, and nothing is remembered after this crawl", "DEDUP_STORE"))
+    if config.log_is_default and config.log is None:
+        missing.append(("no records are kept", "DEDUP_LOG"))
+    if missing:
+        consequences, settings = zip(*missing, strict=True)
+        tried = " or ".join(map(str, config.place.roots)) or "any folder of this user"
+        yield f"cannot write to {tried}: {'; '.join(consequences)}; set {' and '.join(settings)}"
+
+
+def tag_refused(kind: type) -> str:
+    """Return what is said when items of class *kind* take no tag."""
+    return (
+        f"items of class {kind.__module__}.{kind.__qualname__} cannot be tagged and are delivered without a tag: "
+        f"declare a field {TAG_FIELD!r} in it (scrapy.Field() in an Item, a default of None elsewhere), not frozen"
+    )
+
+
+def one_owner(config: Config, host: str, owner: str, repeats: int, pages: int) -> str:
+    """Return what is said when *repeats* of the *pages* of *host* repeat the one page *owner*."""
+    said = f"{repeats} of {pages} pages of {host} repeat {owner}. If they should not, stop the crawl"
+    if config.log is not None:
+        said += f": `{log_command(config, '--host', host, '--owner', owner)}` shows them"
+    if config.action is Action.DROP and config.store != "memory:" and not config.redact_query:
+        restore = scrapy_dedup("restore", "--host", host, "--owner", owner, store=resolved_uri(config.store))
+        said += f"; `{restore}` lets the next crawl deliver them"
+    return said
+
+
+def at_end(opened: Opened, stat: Callable[[str], int]) -> str:
     """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat."""
+    config = opened.config
     lines = [
         ("pages looked at", stat("pages")),
         ("items delivered", stat("items/delivered")),
@@ -42,11 +93,34 @@ def at_end(config: Config, stat: Callable[[str], int]) -> str:
     ]
     sometimes = (
         ("items/tagged", "duplicates tagged"),
-        ("items/would_drop", "duplicates that would drop"),
+        ("items/tag_refused", "items that cannot be tagged"),
+        ("items/would_drop", "duplicates not dropped"),
         ("journal/requested_again", "dropped pages requested again"),
     )
     lines += [(label, stat(name)) for name, label in sometimes if stat(name)]
     text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)
+    if opened.trouble:
+        text += f"\n  it only observed, and dropped nothing: {opened.trouble}"
     if config.log is not None:
-        text += f"\n  every verdict, with evidence:   {config.log}\n  to read it:                     scrapy dedup log"
+        what = "verdicts until the failure:  " if stat("failures") else "every verdict, with evidence:"
+        text += f"\n  {what}   {config.log}\n  to read it:                     {log_command(config)}"
     return f"dedup summary{text}"
+
+
+def no_store(config: Config) -> str:
+    """Return what a command says that needs a store and has none."""
+    if config.store == "memory:":
+        return "no store is named; use -s DEDUP_STORE=URI, or --spider NAME"
+    return f"there is no store at {resolved_uri(config.store)}; crawl first, or name another: -s DEDUP_STORE=URI"
+
+
+def log_command(config: Config, *words: str) -> str:
+    """Return ``scrapy dedup log WORDS`` so that it reads the log of this crawl.
+
+    By its spider where that leads there: in the project, if no setting names another.
+    """
+    project = config.place.project
+    if config.log_is_default and config.log is not None and project is not None and project in config.log.parents:
+        return scrapy_dedup("log", *words, spider=config.spider)
+    store = None if config.store == "memory:" else resolved_uri(config.store)
+    return scrapy_dedup("log", *words, store=store, log=None if config.log is None else config.log.absolute())

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from enum import Enum
+from functools import reduce
+from operator import xor
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,6 +39,13 @@ class Scope(str, Enum):
     STORE = "store"
 
 
+class StoreBusy(str, Enum):
+    """What a crawl does whose store another process has open."""
+
+    OBSERVE = "observe"
+    REFUSE = "refuse"
+
+
 class VerdictKind(str, Enum):
     """What was decided about a page."""
 
@@ -62,6 +71,8 @@ class Fingerprint:
     """16 bytes that change whenever a clause does."""
     simhashes: frozenset[int] = frozenset()
     """128 bits of each telling paragraph, where the fingerprint has them."""
+    portions: tuple[int, ...] = field(default=(0,), compare=False)
+    """How many clauses came before each portion that the text was read in: where in a long text a clause is."""
 
     @property
     def weight(self) -> int:
@@ -108,6 +119,22 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Delivery:
+    """Who has got what an owner gave."""
+
+    run: str
+    """The crawl that delivered it last."""
+    time: str
+    """When it was fetched: ISO 8601, UTC, to the second."""
+    feeds: frozenset[str] | None
+    """The kinds of the feeds that have taken an item of it; ``None`` where nobody knows, in stores of before."""
+
+    def has_reached(self, feeds: AbstractSet[str]) -> bool:
+        """Tell whether all of these *feeds* have taken an item of it, as far as is known."""
+        return self.feeds is None or feeds <= self.feeds
+
+
+@dataclass(frozen=True, slots=True)
 class StoredPage:
     """What the store knows of a page: an owner of its text, or a duplicate that was dropped."""
 
@@ -118,19 +145,22 @@ class StoredPage:
     digest: bytes
     hashes: frozenset[bytes]
     skeletons: frozenset[bytes]
-    run: str
-    time: str
+    delivery: Delivery
     source: bytes = b""
     around: Surroundings | None = None
     simhashes: frozenset[int] = frozenset()
     owner: int | None = None
     """The number of the page that this one repeats; ``None`` for an owner."""
     owner_digest: bytes = b""
+    """The :attr:`content` of that page when this one was dropped; from schema 2, its digest alone."""
     score: float = 0.0
 
     @classmethod
-    def of(cls, page: Page, number: int, match: Match | None = None) -> StoredPage:
+    def of(
+        cls, page: Page, number: int, match: Match | None = None, feeds: frozenset[str] | None = frozenset()
+    ) -> StoredPage:
         """Return *page* as it is stored now under *number*: as an owner, or as what *match* says that it repeats."""
+        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         return cls(
             number=number,
             url=page.url,
@@ -138,15 +168,41 @@ class StoredPage:
             digest=page.fingerprint.digest,
             hashes=frozenset(page.fingerprint.weights),
             skeletons=frozenset(page.fingerprint.skeletons.values()),
-            run=page.run,
-            time=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+            delivery=Delivery(page.run, now, feeds),
             source=page.source,
             around=page.around,
             simhashes=page.fingerprint.simhashes,
             owner=match.owner.number if match else None,
-            owner_digest=match.owner.digest if match else b"",
+            owner_digest=match.owner.content if match else b"",
             score=round(match.score, 4) if match else 0.0,
         )
+
+    @property
+    def run(self) -> str:
+        """The crawl that delivered it last, or dropped it."""
+        return self.delivery.run
+
+    @property
+    def time(self) -> str:
+        """When it was fetched last."""
+        return self.delivery.time
+
+    @property
+    def content(self) -> bytes:
+        """24 bytes that change whenever what it owns does: its digest, and its clause hashes in any order."""
+        return self.digest + reduce(xor, (int.from_bytes(h, "big") for h in self.hashes), 0).to_bytes(8, "big")
+
+    def is_owner_of(self, duplicate: StoredPage) -> bool:
+        """Tell whether this is an owner, and still what it was when *duplicate* was dropped in favour of it."""
+        return self.owner is None and self.content.startswith(duplicate.owner_digest)
+
+    def says(self, page: Page) -> bool:
+        """Tell whether this is an owner that says all that *page*, with the same text, does.
+
+        One that owned only what its items said then may own less than its text.
+        """
+        unchanged = self.owner is None and self.digest == page.fingerprint.digest
+        return unchanged and self.hashes >= page.fingerprint.weights.keys()
 
     @property
     def pending(self) -> bool:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.downloadermiddlewares import TOO_LARGE
-from dedup_middleware.extension import extension_of, item_claim
+from scrapy.exceptions import DropItem
+
+from dedup_middleware.case import Case
+from dedup_middleware.extension import extension_of
 from dedup_middleware.identity import item_identity
 from dedup_middleware.items import item_texts
-from dedup_middleware.limits import UnjudgeableError
+from dedup_middleware.itemsignals import item_claim, item_type
+from dedup_middleware.limits import TOO_LARGE, UnjudgeableError
 from dedup_middleware.logformatter import duplicate_item
 from dedup_middleware.model import Action
-from dedup_middleware.requests import pack
 from dedup_middleware.waiting import OwnerWait
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
-    from dedup_middleware.case import Case
     from dedup_middleware.crawl import Crawl
     from dedup_middleware.extension import DedupExtension
     from dedup_middleware.model import Page
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 class DedupItemPipeline:
     """Judge the text of the item fields named in ``DEDUP_ITEM_FIELDS``, as if the item were a page.
 
-    Only items of responses that had no text to judge are judged here: JSON, XML, feeds. Items of one request are never
-    compared with one another, and an item that comes again from its own request, unchanged, is the same one.
+    Only items of responses that cannot be judged are judged here: JSON, XML, feeds, pages with too little text. Items
+    of one request are never compared with one another, and an item that comes again from its own request, unchanged, is
+    the same one.
     """
 
     def __init__(self, extension: DedupExtension) -> None:
@@ -40,33 +42,48 @@ class DedupItemPipeline:
         return cls(extension_of(crawler))
 
     async def process_item(self, item: Any) -> Any:
+        # Here come all items: those of errbacks and of start() too.
         item_claim.set(None)
+        item_type.set(type(item))
         crawl = self._extension.crawl
         entry = self._extension.item_sources.pop(id(item), None)
         if crawl is None or entry is None:
             return item
-        _, page_case, source, request = entry
-        case = self._examine(crawl, item, page_case, source)
+        _, page_case, source = entry
+        case = None
+        try:
+            case = self._examine(crawl, item, page_case, source)
+            await self._judge(crawl, item, case)
+        except DropItem:
+            raise
+        except Exception as error:  # noqa: BLE001 - a defect of ours must not take the item
+            self._extension.defect(error, page_case.url, case)
+        return item
+
+    async def _judge(self, crawl: Crawl, item: Any, case: Case) -> None:
+        """Deliver the item, or raise DropItem."""
         crawl.enter(case)
         await self._wait.settle(case)
-        if case.is_duplicate and case.action is Action.DROP:
-            case.request = pack(request, self._extension.spider)
-            if crawl.safety.may_drop(case):
-                self._drop(crawl, case)
-        return self._deliver(crawl, case, item)
+        crawl.deliver_if_feed_lacks_it(case, item)
+        if case.is_duplicate and case.action is Action.DROP and crawl.may_drop(case, item):
+            self._drop(crawl, case)
+        self._deliver(crawl, case, item)
 
     def _examine(self, crawl: Crawl, item: Any, page_case: Case, source: bytes) -> Case:
-        left: frozenset[bytes] = frozenset()
+        leftover: frozenset[bytes] = frozenset()
         try:
             texts = item_texts(item, self._extension.config.item_fields)
             identity = item_identity(source, texts)
-            left = crawl.safety.left([identity])
+            leftover = crawl.safety.leftover([identity], page_case.request and page_case.request.purpose)
             page = self._page(crawl, page_case.url, identity, texts, source)
         except UnjudgeableError as error:
-            case = crawl.unjudged(page_case.url, error.reason, page_case.action, page_case.threshold)
+            case = Case.unjudged(page_case.url, error.reason, page_case.action, page_case.threshold)
         else:
             case = crawl.examine(page, page_case.action, page_case.threshold)
-        case.left = left
+        case.request = page_case.request
+        case.leftover = leftover
+        # Without a claim of the item's own, its fate is known of the page alone.
+        page_case.leftover |= leftover
         return case
 
     def _page(self, crawl: Crawl, url: str, identity: bytes, texts: list[str], source: bytes) -> Page:
@@ -83,7 +100,7 @@ class DedupItemPipeline:
         raise exception
 
     @staticmethod
-    def _deliver(crawl: Crawl, case: Case, item: Any) -> Any:
+    def _deliver(crawl: Crawl, case: Case, item: Any) -> None:
         crawl.deliver(case, item)
         if case.claim is not None:
             case.claim.callback_finished()
@@ -92,4 +109,3 @@ class DedupItemPipeline:
             case.items_would_drop = 1
             crawl.count_would_drop(1)
         crawl.finish(case)
-        return item

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from dedup_middleware.errors import DedupError
+
 
 @runtime_checkable
 class Store(Protocol):
@@ -37,3 +39,19 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release the store; scans under way end with a ``StoreError``. A second call does nothing."""
+
+
+class Listener(Protocol):
+    """Who hears what happens in a crawl, and tells a person."""
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """Add to the stat ``dedup/NAME``."""
+
+    def failed(self, error: DedupError) -> None:
+        """Note that the store, the log or a feed has failed: from now on nothing is dropped. Once a crawl."""
+
+    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
+        """Note that *repeats* of the *pages* of *host*, most of them, repeat the page *owner*. Once a host."""
+
+    def tag_refused(self, kind: type) -> None:
+        """Note that items of this class take no tag. Once a class."""

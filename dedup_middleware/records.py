@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware import permissions
 from dedup_middleware.addresses import host_of
-from dedup_middleware.errors import RecordsError
+from dedup_middleware.errors import PATH_ERRORS, RecordsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 #: Evidence in a record: enough to see at a glance why; `scrapy dedup explain` shows every sentence.
 EVIDENCE_SENTENCES = 5
 EVIDENCE_CHARACTERS = 200
+#: Bytes of a file that tell what it is: some thirty records.
+_BEGINNING = 32_768
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +72,16 @@ class RecordLog:
         """Open *path* for appending, with its folders; :class:`RecordsError` if that cannot be done."""
         self.path = path
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            permissions.make_folder(path.parent)
+            permissions.make_file(path)
+            if path.is_file() and not _is_ours(path):
+                raise _foreign(path)
             torn = _ends_torn(path)
             self._file = path.open("a", encoding="ascii", newline="\n")
             if torn:
                 self._file.write("\n")
         except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
-            raise RecordsError(
-                f"DEDUP_LOG = {str(path)!r} cannot be written ({getattr(error, 'strerror', error)}); "
-                "give another path or make its folder writable"
-            ) from error
+            raise _unwritable(path, error) from error
 
     def append(self, record: Record) -> None:
         """Write one line; :class:`RecordsError` if the medium fails."""
@@ -95,6 +99,23 @@ class RecordLog:
             self._file.close()
         except OSError as error:
             raise RecordsError(f"DEDUP_LOG {self.path} could not be closed ({error.strerror})") from error
+
+
+def _unwritable(path: Path, error: OSError | ValueError) -> RecordsError:
+    misnamed = not isinstance(error, OSError) or error.errno in PATH_ERRORS
+    remedy = "give another path" if misnamed else "give another path, or make it and its folder writable"
+    detail = getattr(error, "strerror", None) or error
+    refusal = RecordsError(f"DEDUP_LOG = {str(path)!r} cannot be written ({detail}); {remedy}")
+    refusal.misnamed = misnamed
+    return refusal
+
+
+def log_exists(path: Path) -> bool:
+    """Return whether there is a log at *path*; :class:`RecordsError` where that may not be looked at."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise RecordsError(f"the log {path} cannot be read ({error.strerror}); ask its owner") from error
 
 
 def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] | None = None) -> Iterator[Record]:
@@ -134,6 +155,31 @@ def remove_log(path: Path) -> bool:
     except OSError as error:
         raise RecordsError(f"the log {path} cannot be removed ({error.strerror})") from error
     return True
+
+
+def observer_log(path: Path) -> Path:
+    """Return where this process writes its records when another one writes to the log *path*."""
+    return path.with_name(f"{path.stem}.{os.getpid()}{path.suffix}")
+
+
+def observer_logs_beside(path: Path) -> list[Path]:
+    """Return the logs that observers have written beside the log *path*."""
+    name = re.compile(rf"{re.escape(path.stem)}\.\d+{re.escape(path.suffix)}")
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    return sorted(file for file in beside if name.fullmatch(file.name) and file.is_file() and _is_ours(file))
+
+
+def _is_ours(path: Path) -> bool:
+    """Tell whether the file *path* is a log of records, as far as its beginning tells; one that is empty or torn is."""
+    with path.open("rb") as file:
+        whole_lines = file.read(_BEGINNING).split(b"\n")[:-1]
+    return not whole_lines or any(_parse(line.decode("ascii", "replace")) is not None for line in whole_lines)
+
+
+def _foreign(path: Path) -> RecordsError:
+    refusal = RecordsError(f"DEDUP_LOG = {str(path)!r} holds something else than records; give another path")
+    refusal.misnamed = True
+    return refusal
 
 
 def _ends_torn(path: Path) -> bool:

@@ -1,52 +1,47 @@
-"""What a request is: bytes, so that it can be made once more, and what makes its page itself. ★ Scrapy glue.
-
-Packed as Scrapy's own job queues do it, with pickle: what a JOBDIR can hold, the journal can. Like a JOBDIR, a store is
-therefore to be trusted as much as the spider's code: who can write to it can run code.
-"""
+"""What a request is: bytes, so that it can be made once more, and what makes its page itself. ★ Scrapy glue."""
 
 from __future__ import annotations
 
-import pickle
-import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy.utils.request import request_from_dict
 
 from dedup_middleware.identity import request_identity, url_identity
+from dedup_middleware.journal import PackedRequest
+from dedup_middleware.packing import bare, or_none, packed, purpose, unpacked
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-#: A larger request is not packed: what is kept for each dropped page should not outweigh the page.
-MOST_BYTES = 100_000
-#: The key in a request's meta under which stands where it began.
-BEGAN = "dedup_began"
+    from dedup_middleware.origins import Origins
 
 
-def pack(request: Request, spider: Spider) -> bytes | None:
-    """Return *request* as bytes; ``None`` if that cannot be done: a callback that is no method of *spider*, say."""
-    try:
-        return _packed(request.to_dict(spider=spider))
-    except Exception:  # noqa: BLE001 - anything may be in meta, and raise anything when it is pickled
+@or_none
+def pack(request: Request, spider: Spider, origins: Origins, *, redact_query: bool) -> PackedRequest | None:
+    """Return *request*, as it was at its origin, as bytes; ``None`` if that cannot be done.
+
+    Its callback may be no method of *spider*, say, or its meta hold what cannot be pickled.
+    """
+    fields = origins.first(request).to_dict(spider=spider)
+    whole = packed(fields)
+    if whole is None:
         return None
+    to_keep = bare(fields, redact_query=redact_query)
+    kept = whole if to_keep == fields else None if to_keep is None else packed(to_keep)
+    return PackedRequest(whole, kept, purpose(fields))
 
 
-def unpack(packed: bytes, spider: Spider) -> Request | None:
-    """Return the request that :func:`pack` made *packed* of; ``None`` if the spider has changed too much for that."""
-    try:
-        return request_from_dict(_unpacked(packed), spider=spider)
-    except Exception:  # noqa: BLE001 - whatever a class of the project's own raises
-        return None
+@or_none
+def purpose_of(request: Request, spider: Spider) -> bytes | None:
+    """Return what *request* was made for, as that of :func:`pack`; ``None`` where that cannot be told."""
+    return purpose(request.to_dict(spider=spider))
 
 
-def undropped(packed: bytes) -> bytes | None:
-    """Return the packed request of a page that is not to be judged again; ``None`` if its parts cannot be had here."""
-    try:
-        fields = _unpacked(packed)
-        return _packed({**fields, "meta": {**(fields.get("meta") or {}), "dedup": False}})
-    except Exception:  # noqa: BLE001 - whatever a class of the project's own raises
-        return None
+@or_none
+def unpack(value: bytes, spider: Spider) -> Request | None:
+    """Return the request that :func:`pack` made *value* of; ``None`` if the spider has changed too much for that."""
+    return request_from_dict(unpacked(value), spider=spider)
 
 
 def identities_of(crawler: Crawler, request: Request, *urls: str) -> tuple[bytes, ...]:
@@ -56,37 +51,3 @@ def identities_of(crawler: Crawler, request: Request, *urls: str) -> tuple[bytes
     """
     own = request_identity(crawler.request_fingerprinter.fingerprint(request))
     return (own, *dict.fromkeys(map(url_identity, urls))) if request.method == "GET" else (own,)
-
-
-def note_beginning(request: Request) -> None:
-    """Note in its meta where *request*, which goes to the downloader, was first looked for; "" for what is no GET.
-
-    A redirect and a retry are requests of their own, and meta is all that they have of the first one. Spiders copy it
-    too, so the note names the request that it is of: a retry is at the same URL behind the same redirects, and a
-    redirect has that request as the last of those that it is behind. Keeping count of what is under way instead would
-    confuse what goes through one hop, or is requested twice, at the same time.
-    """
-    behind = request.meta.get("redirect_urls") or []
-    trail = [*behind, request.url]
-    noted, began = request.meta.get(BEGAN) or ([], "")
-    if request.method != "GET":
-        began = ""
-    elif not began or noted not in (trail, behind):
-        began = request.url
-    request.meta[BEGAN] = (trail, began)
-
-
-def beginning(request: Request) -> str:
-    """Return the URL at which the answer to *request* was first looked for."""
-    _, began = request.meta.get(BEGAN) or ([], "")
-    return began or request.url
-
-
-def _packed(fields: dict[str, Any]) -> bytes | None:
-    packed = zlib.compress(pickle.dumps(fields, protocol=4), 1)
-    return packed if len(packed) <= MOST_BYTES else None
-
-
-def _unpacked(packed: bytes) -> dict[str, Any]:
-    fields: dict[str, Any] = pickle.loads(zlib.decompress(packed))  # noqa: S301 - see above
-    return fields

@@ -8,18 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.addresses import host_of, is_under
-from dedup_middleware.errors import ConfigError
+from dedup_middleware import codec
+from dedup_middleware.addresses import as_in_urls, as_requested, host_of, is_under, without_secrets
+from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index import index_of
-from dedup_middleware.stores import open_store, store_exists
+from dedup_middleware.journal import Entry
+from dedup_middleware.messages import no_store
+from dedup_middleware.opening import index_for_command
+from dedup_middleware.packing import undropped
+from dedup_middleware.stores import refusals, store_exists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from dedup_middleware.config import Config
     from dedup_middleware.index import Index
-    from dedup_middleware.journal import Entry
     from dedup_middleware.model import StoredPage
 
 
@@ -33,49 +36,75 @@ class Wanted:
     owner: str | None = None
     """The URL of the page that it was dropped in favour of."""
 
+    @classmethod
+    def of(cls, url: str | None, host: str | None, owner: str | None) -> Wanted:
+        """Return what a person means, who writes addresses as a browser shows them; ConfigError for no host."""
+        read = None if host is None else as_in_urls(host)
+        if read == "":
+            raise ConfigError(f"--host {host} is not a host name; use for example --host example.org")
+        return cls(url and as_requested(url), read, owner and as_requested(owner))
 
-def restore(config: Config, scheme: str, wanted: Wanted, undropped: Callable[[bytes], bytes | None]) -> dict[str, Any]:
+
+def restore(config: Config, wanted: Wanted) -> dict[str, Any]:
     """Let the next crawl request the *wanted* pages and deliver what they give; return how many there are.
 
-    *undropped* makes a packed request one that is not judged. :class:`StoreError` if the store is in use or fails.
+    :class:`ConfigError` if there is no such owner; :class:`StoreError` if the store is in use or fails.
     """
     if not store_exists(config.store):
-        raise ConfigError(f"there is no store at {config.store}; crawl first, or name it: -s DEDUP_STORE=URI")
-    store = open_store(config.store, fingerprint_scheme=scheme)
-    try:
-        index = index_of(store, common=config.common_clause, text_limit=config.text_limit)
+        raise ConfigError(no_store(config))
+    with index_for_command(config, "restore") as (store, index):
         restored, lost = [], []
-        for page in _pages(index, wanted):
-            entry = _entry(index, page, undropped)
+        for page in _pages(index, wanted, config):
+            entry = _entry(index, page)
             if entry is None:
                 lost.append(page.url)
             else:
                 restored.append((page.url, entry))
-        index.request_again(entry for _, entry in restored)
-    finally:
-        store.close()
+        # As after an unclean shutdown.
+        store.write([index.journal.entry_pair(entry) for _, entry in restored], sync=True)
+    if wanted.url is not None and not restored and not lost:
+        raise ConfigError(f"{wanted.url} is not stored in {config.store} as a dropped page; see `scrapy dedup explain`")
     return {"store": config.store, "restored": [url for url, _ in restored], "without_request": lost}
 
 
-def _pages(index: Index, wanted: Wanted) -> Iterator[StoredPage]:
-    owner = None if wanted.owner is None else index.find([url_identity(wanted.owner)])
+def _pages(index: Index, wanted: Wanted, config: Config) -> Iterator[StoredPage]:
+    owners = None if wanted.owner is None else _owners(index, wanted.owner, config)
     for page in index.pages() if wanted.url is None else index.same([url_identity(wanted.url)]):
-        of_owner = wanted.owner is None or (owner is not None and page.owner == owner.number)
+        of_owner = owners is None or page.owner in owners
         if page.owner is not None and of_owner and (not wanted.host or is_under(host_of(page.url), [wanted.host])):
             yield page
 
 
-def _entry(index: Index, page: StoredPage, undropped: Callable[[bytes], bytes | None]) -> Entry | None:
-    entry = index.dropped_request(page.number)
-    request = None if entry is None else undropped(entry.request)
-    return None if entry is None or request is None else entry._replace(request=request)
+def _owners(index: Index, url: str, config: Config) -> set[int]:
+    """Return the numbers of the pages and items at *url*, which is as the store has it, or as it was."""
+    shown = without_secrets(url, redact=config.redact_query)
+    found = {page.number for page in index.pages() if page.owner is None and page.url == shown}
+    if not found:
+        raise ConfigError(f"no page at {shown} owns anything in {config.store}; `scrapy dedup log` names the owners")
+    return found
+
+
+def _entry(index: Index, page: StoredPage) -> Entry | None:
+    """Return the request of a page that was dropped, so that it is not judged again; ``None`` if it is not kept."""
+    (value,) = index.store.get_many([codec.request_key(page.number)])
+    if value is None:
+        return None
+    with refusals.of_value(index.store.uri, UnreadableError):
+        entry = Entry(*codec.decode_entry(value))
+    request = undropped(entry.request)
+    # A visit of the spider's own is not what was asked for.
+    return None if request is None else entry._replace(request=request, purpose=b"to be restored")
 
 
 def restored_text(report: dict[str, Any]) -> str:
     """Return what :func:`restore` did for a person."""
-    lines = [f"{len(report['restored'])} dropped pages will be requested by the next crawl, and delivered"]
+    pages = len(report["restored"])
+    lines = [f"{pages} dropped page{'s' * (pages != 1)} will be requested by the next crawl, and delivered"]
     lines += [f"    {url}" for url in report["restored"][:20]]
     if lost := report["without_request"]:
-        lines.append(f"{len(lost)} cannot be: their requests were not kept, or need the project they are of")
+        lines.append(
+            f"{len(lost)} cannot be restored: they were delivered (tag, dry-run), or their requests were not kept, or "
+            "can only be read inside their project"
+        )
         lines += [f"    {url}" for url in lost[:20]]
     return "\n".join(lines)

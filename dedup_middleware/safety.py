@@ -6,22 +6,22 @@ Law of this file: nothing is dropped before the store knows of it, nor after any
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from functools import partial
 from typing import TYPE_CHECKING
 
+from dedup_middleware.codec import entry_key, identity_of
 from dedup_middleware.journal import Entry
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.sealing import Sealing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
     from contextlib import AbstractContextManager
 
     from dedup_middleware.case import Case
     from dedup_middleware.claims import Claim
-    from dedup_middleware.index import Index
     from dedup_middleware.journal import Journal
+    from dedup_middleware.sealing import Sealing
 
 NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"
 
@@ -31,75 +31,92 @@ class Safety:
 
     def __init__(
         self,
-        index: Index,
+        sealing: Sealing,
         spider: str,
         *,
+        crawl: str,
         flush: Callable[[], set[Hashable]] | None,
-        interval: int,
         guard: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """Seal after *interval* confirmed pages.
+        """Seal by *sealing*.
 
-        *flush* brings what was delivered onto its media, and returns those that will have it later; without it, what
-        has left the pipelines is safe. *guard* notes what fails inside it.
+        *crawl* is the only one that may deliver, after a crash, what was dropped; "" if any may. *flush* brings what
+        was delivered onto its media, and returns those that will have it later; without it, what has left the
+        pipelines is safe. *guard* notes what fails inside it.
         """
         self.failed = False
         """Whether something has failed: from then on nothing is dropped, and nothing sealed."""
-        self._index = index
+        self._index = sealing.index
         self._spider = spider
+        self._crawl = crawl
         self._flush = flush
         self._guard = guard
-        self._sealing = Sealing(index, interval)
-        # What an unclean end left, by the identities of the pages that are requested again for it; and what of that the
-        # crawl has been to.
-        self._left: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        self._sealing = sealing
+        # Entries that an unclean shutdown left, which the crawl has met: all; those whose callback has asked for their
+        # page once more; those whose page has been seen to its end without an owner; those whose items failed.
+        self._met: set[bytes] = set()
+        self._asked_again: set[bytes] = set()
         self._visited_by_end: set[bytes] = set()
-        self._failed_again: set[bytes] = set()
+        self._failed: set[bytes] = set()
 
     @property
     def journal(self) -> Journal:
-        """The pages that are dropped and not yet safe, and those that an unclean end left."""
+        """The pages that are dropped and not yet safe, and those that an unclean shutdown left."""
         return self._index.journal
 
-    def requested_again(self, left: bytes, identities: Iterable[bytes]) -> None:
-        """Note that what an unclean end *left*, a page or an item of one, is looked for at these *identities*."""
-        for identity in identities:
-            self._left[identity].add(left)
+    def to_request_again(self) -> Iterator[tuple[bytes, Entry]]:
+        """Yield, by key, what an unclean shutdown left of this crawl's spider, and the crawl has not met by itself."""
+        return self.journal.hand_out(self._spider, self._sealing.run, self._met)
 
-    def left(self, identities: Collection[bytes]) -> frozenset[bytes]:
-        """Return what an unclean end left of the page, or is the item, with these *identities*."""
-        if not self.journal.left:
+    def leftover(self, identities: Iterable[bytes], purpose: bytes | None) -> frozenset[bytes]:
+        """Return the keys of what an unclean shutdown left of a page, or an item, that was requested for *purpose*."""
+        left_over = self.journal.left_over
+        if not left_over or purpose is None:
             return frozenset()
-        return frozenset(identities).union(*(self._left.get(i, ()) for i in identities)) & self.journal.left.keys()
+        keys = {entry_key(i, purpose, self._spider, crawl) for i in identities for crawl in ("", self._sealing.run)}
+        return frozenset(keys & left_over.keys())
 
-    def may_drop(self, case: Case) -> bool:
-        """Write down that the page is dropped, before it is; tell whether it may be.
+    def may_drop(self, case: Case, feeds: AbstractSet[str]) -> bool:
+        """Write down that an item of the page, which *feeds* would take, is dropped before it is; tell if it may be.
 
-        Where the owner's items are not safe yet, the page must be there to be requested again after a crash.
+        Where a crash could still take the owner's items, the page must be there to be requested again after it.
         """
-        if not case.written_down and case.verdict.match is not None and case.page is not None:
-            if case.request is not None:
-                self._write_down(case, Entry(case.page.identities[0], self._spider, case.request))
-            elif case.verdict.match.owner.number not in self.journal.owners:
-                self._write_down(case, None)
-            else:
-                case.verdict = dataclasses.replace(case.verdict, kind=VerdictKind.RELATED, reason=NOT_JOURNALLED)
+        match, page, request = case.verdict.match, case.page, case.request
+        if match is None or page is None:
+            return False
+        needs_journal = not self._sealing.is_certain(match.owner, feeds)
+        if needs_journal and request is None:
+            case.verdict = dataclasses.replace(case.verdict, kind=VerdictKind.RELATED, reason=NOT_JOURNALLED)
+            return False
+        if not case.written_down or (needs_journal and case.journalled_for != match.owner.number):
+            entry = None
+            if request is not None:
+                entry = Entry(page.identities[0], self._spider, request.whole, self._crawl, request.purpose)
+            kept = None if request is None else request.kept
+            self._write_down(case, entry, kept=kept, journal=needs_journal)
         return case.written_down and not self.failed
 
     def finished(self, case: Case) -> None:
         """Note that the output of *case* has been seen to its end."""
-        if case.is_duplicate and case.items_dropped + case.items_delivered:
-            self._write_down(case, None)
-        if not case.entered:
-            return  # its callback has raised: to be requested once more
+        if case.is_duplicate and case.has_items and not case.written_down:
+            self._write_down(case)
+        self._met |= case.leftover
+        if case.asks_again:
+            self._asked_again |= case.leftover
+        if not case.entered or (not case.has_items and self._asked_again & case.leftover):
+            return  # its callback has raised, or has not got the page that it wants: to be requested once more
         # Its items may still be in the pipelines, and a round that began now would not have them. A claim tells when
         # they have left, and how; without one, and for items that the page does not have any more, only the crawl's end
         # does. What was dropped again is written down again, under the identity that the page has now.
-        for identity in case.left:
-            if case.claim is not None and case.page is not None and identity in case.page.identities:
-                case.claim.when_settled(partial(self._visited, identity, case.claim))
+        for key in case.leftover:
+            if case.claim is not None and case.page is not None and identity_of(key) in case.page.identities:
+                case.claim.when_settled(partial(self._visited, key, case.claim))
             else:
-                self._visited_by_end.add(identity)
+                self._visited_by_end.add(key)
+
+    def item_failed(self, case: Case) -> None:
+        """Note that an item of the page is lost on its way: what an unclean shutdown left of it stays journalled."""
+        self._failed |= case.leftover
 
     def confirmed(self, number: int) -> None:
         """Note that the items of the owner *number* have left the pipelines."""
@@ -112,28 +129,28 @@ class Safety:
             with self._guard():
                 self._sealing.stored(medium)
 
-    def gone(self, identities: Collection[bytes]) -> None:
-        """Note that there is nothing at a page's address any more: it owns nothing, and need not be requested."""
+    def gone(self, identities: Collection[bytes], leftover: Iterable[bytes]) -> None:
+        """Note that there is nothing at a page's address any more: it owns nothing, and need not be requested again."""
         with self._guard():
             owners = [page.number for page in self._index.same(identities) if page.owner is None]
             self._index.void(owners)
-            for identity in self.left(identities):
-                self._sealing.visited(identity)
+            for key in leftover:
+                self._sealing.visited(key)
 
     def end(self, *, store_failed: bool) -> None:
         """Seal what has been delivered; void it after a failure."""
         if not self.failed:
-            for identity in (self._visited_by_end - self._failed_again) & self.journal.left.keys():
-                self._sealing.visited(identity)
+            for key in self._visited_by_end - self._failed:
+                self._sealing.visited(key)
             self._sealing.begin_round(set())
         elif not store_failed:
             self._sealing.give_up()
 
-    def _visited(self, identity: bytes, claim: Claim) -> None:
+    def _visited(self, key: bytes, claim: Claim) -> None:
         if claim.failed:
-            self._failed_again.add(identity)
+            self._failed.add(key)
         else:
-            self._sealing.visited(identity)
+            self._sealing.visited(key)
             self._seal_if_due()
 
     def _seal_if_due(self) -> None:
@@ -141,8 +158,12 @@ class Safety:
             with self._guard():
                 self._sealing.begin_round(set() if self._flush is None else self._flush())
 
-    def _write_down(self, case: Case, entry: Entry | None) -> None:
-        if not case.written_down and case.page is not None and case.verdict.match is not None:
+    def _write_down(
+        self, case: Case, entry: Entry | None = None, *, kept: bytes | None = None, journal: bool = False
+    ) -> None:
+        if case.page is not None and case.verdict.match is not None:
             with self._guard():
-                self._index.remember_duplicate(case.page, case.verdict.match, entry)
+                self._index.remember_duplicate(case.page, case.verdict.match, entry, kept=kept, journal=journal)
                 case.written_down = True
+                if journal:
+                    case.journalled_for = case.verdict.match.owner.number

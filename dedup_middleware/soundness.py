@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import codec
-from dedup_middleware.errors import StoreCorruptError
+from dedup_middleware.errors import UnreadableError
 from dedup_middleware.fingerprints.clauses import HASH_BYTES
 from dedup_middleware.stores.repair import repair_store
 
@@ -91,7 +91,7 @@ class Sieve:
             self._keeps_texts = True
             try:
                 codec.decode_text(value)
-            except StoreCorruptError:
+            except UnreadableError:
                 continue
             self._texts.add(codec.decode_number(key[1:]))
 
@@ -99,7 +99,7 @@ class Sieve:
         for key, value in self._scan(*codec.PAGES):
             try:
                 page = codec.decode_page(codec.decode_number(key[1:]), value)
-            except StoreCorruptError:
+            except UnreadableError:
                 self.left_out["pages"] += 1
                 continue
             if page.owner is None and self._keeps_texts and page.number not in self._texts:
@@ -129,7 +129,7 @@ class Sieve:
     def _postings(self, clause_hash: bytes, value: bytes) -> bytes | None:
         try:
             numbers = codec.decode_postings(value)
-        except StoreCorruptError:
+        except UnreadableError:
             return self._kept("postings", value, sound=False)
         kept = tuple(n for n in numbers if (page := self._page(n)) is not None and page.holds(clause_hash))
         self.left_out["postings"] += len(numbers) - len(kept)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.utils.log import logformatter_adapter
 
-from dedup_middleware.downloadermiddlewares import SWITCHED_OFF
 from dedup_middleware.extension import extension_of
 from dedup_middleware.identity import request_identity
 from dedup_middleware.logformatter import duplicate_item
-from dedup_middleware.model import Action, VerdictKind
-from dedup_middleware.requests import pack
+from dedup_middleware.model import Action
+from dedup_middleware.requests import purpose_of
 from dedup_middleware.waiting import OwnerWait
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -78,22 +78,34 @@ class DedupCallbackMiddleware:
 
     def process_spider_input(self, response: Response) -> None:
         crawl, case = self._extension.crawl, self._extension.cases.get(response)
-        if crawl is not None and case is not None:
+        if crawl is None or case is None:
+            return
+        try:
             crawl.enter(case)
-            if case.is_duplicate and case.action is Action.DROP and response.request is not None:
+            its_items = self._extension.config.item_fields and case.is_undecided
+            if (case.is_duplicate or its_items) and case.action is Action.DROP and response.request is not None:
                 # Now, for the callback may change what is in its arguments.
-                case.request = pack(response.request, self._extension.spider)
+                case.request = self._extension.packed(response.request)
+            if crawl.safety.journal.left_over and case.page is not None and response.request is not None:
+                purpose = purpose_of(response.request, self._extension.spider)
+                case.leftover |= crawl.safety.leftover(case.page.identities, purpose)
+        except Exception as error:  # noqa: BLE001 - else the errback would get the page, and not the callback
+            self._extension.defect(error, response, case)
+            del self._extension.cases[response]
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
         """Void the page's claim, whether or not another middleware recovers."""
         crawl, case = self._extension.crawl, self._extension.cases.get(response)
         if crawl is None or case is None or not case.entered:
             return
-        case.entered = False
-        if case.claim is not None:
-            case.claim.callback_failed()
-        if not case.has_output:
-            crawl.finish(case)
+        try:
+            case.entered = False
+            if case.claim is not None:
+                case.claim.callback_failed()
+            if not case.has_output:
+                crawl.finish(case)
+        except Exception as error:  # noqa: BLE001 - else it would be what the spider's exception is taken for
+            self._extension.defect(error, response)
 
 
 class _PageOutput:
@@ -117,82 +129,110 @@ class _PageOutput:
         self._held: list[Any] = []
         self._delivered: list[Any] = []
         self._ended = False
+        self._is_sound = True
         case.has_output = True
 
     async def take(self, output: Any) -> list[Any]:
         """Return what goes on now that the callback has given *output*."""
         if isinstance(output, Request):
-            self._follow_last(output)
+            with self._harmless():
+                self._follow_last(output)
+                self._case.asks_again |= output.url in (self._response.url, getattr(self._response.request, "url", ""))
             return [output]
         if output is None:
             return []
-        self._items += 1
-        if self._items == 1:
-            await self._wait.settle(self._case)
-            if self._case.is_duplicate:
-                self._first_is_of_page = not self._crawl.item_says_something_else(self._case, output)
-            if self._drops and self._first_is_of_page and self._crawl.safety.may_drop(self._case):
-                self._held = [output]
+        with self._harmless():
+            if await self._hold_if_first(output):
                 return []
         items, self._held = [*self._held, output], []
-        return [item for item in items if await self._keep(item)]
+        return [item for item in items if not await self._drop_or_deliver(item)]
+
+    async def _hold_if_first(self, item: Any) -> bool:
+        """Tell whether *item* is the first one, and is held back until it is known whether others follow."""
+        case, crawl = self._case, self._crawl
+        self._items += 1
+        if self._items == 1:
+            await self._wait.settle(case)
+        crawl.deliver_if_feed_lacks_it(case, item)
+        if self._items > 1:
+            return False
+        if case.is_duplicate:
+            self._first_is_of_page = not crawl.items.says_something_else(case, item)
+        if self._drops and self._first_is_of_page and crawl.may_drop(case, item):
+            self._held = [item]
+        return bool(self._held)
+
+    async def _drop_or_deliver(self, item: Any) -> bool:
+        """Drop *item* where it repeats the owner itself, one of several on a duplicate page; else deliver it."""
+        case, crawl = self._case, self._crawl
+        with self._harmless():
+            repeats = case.is_duplicate and crawl.items.is_duplicate(case, item)
+            if repeats and self._drops and crawl.may_drop(case, item):
+                await self._drop(item)
+                return True
+            self._would_drop += repeats and case.action is Action.DRY_RUN
+            self._deliver(item)
+        return False
 
     async def end(self) -> list[Any]:
         """Return what goes on now that the callback has finished."""
         self._ended = True
         held, self._held = self._held, []
-        return [item for item in held if not await self._dropped_or_delivered(item)]
+        return [item for item in held if not await self._drop_or_deliver_held(item)]
 
-    async def _dropped_or_delivered(self, item: Any) -> bool:
+    async def _drop_or_deliver_held(self, item: Any) -> bool:
         """Drop the held *item* and return True, or deliver it and return False if the store has failed meanwhile."""
-        if self._drops:
-            await self._drop(item)
-            return True
-        self._deliver(item)
+        with self._harmless():
+            if self._drops:
+                await self._drop(item)
+                return True
+            self._deliver(item)
         return False
 
     async def close(self) -> None:
         """Settle the page, whether its output ended, raised or was abandoned."""
         for item in self._held:
-            await self._drop(item)
-        if self._case.claim is not None:
-            if self._ended:
+            with self._harmless():
+                await self._drop(item)
+        case, crawl = self._case, self._crawl
+        with self._harmless():
+            if not self._ended:
+                crawl.safety.item_failed(case)
+            if case.claim is not None and not self._ended:
+                case.claim.callback_failed()
+            elif case.claim is not None:
                 if self._items > 1:
-                    self._crawl.narrow(self._case, self._delivered)
-                self._case.claim.callback_finished()
-            else:
-                self._case.claim.callback_failed()
-        if self._case.is_duplicate and self._case.action is Action.DRY_RUN:
-            self._case.items_would_drop = int(self._first_is_of_page) if self._items == 1 else self._would_drop
-            self._crawl.count_would_drop(self._case.items_would_drop)
-        self._crawl.finish(self._case)
+                    crawl.narrow(case, self._delivered)
+                case.claim.callback_finished()
+            if case.is_duplicate and case.action is Action.DRY_RUN:
+                case.items_would_drop = int(self._first_is_of_page) if self._items == 1 else self._would_drop
+                crawl.count_would_drop(case.items_would_drop)
+            crawl.finish(case)
+
+    @contextmanager
+    def _harmless(self) -> Iterator[None]:
+        """Let no defect of ours take an item, or the rest of what the callback gives: after one, all of it goes on."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            self._is_sound = False
+            self._extension.defect(error, self._response, self._case)
 
     @property
     def _drops(self) -> bool:
-        return self._case.is_duplicate and self._case.action is Action.DROP and not self._crawl.failed
+        case = self._case
+        return case.is_duplicate and case.action is Action.DROP and self._is_sound and not self._crawl.failed
 
     def _follow_last(self, request: Request) -> None:
         if self._case.is_duplicate and self._case.action is not Action.DRY_RUN:
             request.priority -= self._extension.config.outlink_penalty
             self._extension.count("outlinks_last")
 
-    async def _keep(self, item: Any) -> bool:
-        """Deliver *item*, or drop it where it is one of several on a duplicate page and repeats the owner itself."""
-        case, crawl = self._case, self._crawl
-        if self._drops and crawl.item_is_duplicate(case, item) and crawl.safety.may_drop(case):
-            await self._drop(item)
-            return False
-        if self._case.is_duplicate and self._case.action is Action.DRY_RUN:
-            self._would_drop += self._crawl.item_is_duplicate(self._case, item)
-        self._deliver(item)
-        return True
-
     def _deliver(self, item: Any) -> None:
         case, extension = self._case, self._extension
-        unjudged = case.verdict.kind is VerdictKind.UNJUDGED and case.verdict.reason != SWITCHED_OFF
-        if unjudged and extension.config.item_fields and self._response.request is not None:
+        if extension.config.item_fields and case.is_undecided and self._response.request is not None:
             fingerprint = extension.crawler.request_fingerprinter.fingerprint(self._response.request)
-            extension.item_sources[id(item)] = (item, case, request_identity(fingerprint), self._response.request)
+            extension.item_sources[id(item)] = (item, case, request_identity(fingerprint))
             case.items_delivered += 1
         else:
             self._crawl.deliver(case, item)

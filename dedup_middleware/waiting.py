@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 _DEFAULT_WAITERS = 16
 
 
+async def sleep(seconds: float) -> None:
+    """Let the event loop turn for so long, whichever it is."""
+    over: Deferred[None] = Deferred()
+    call_later(seconds, lambda: over.callback(None))
+    await maybe_deferred_to_future(over)
+
+
 class OwnerWait:
     """Let duplicates wait until the page they repeat is safe or lost.
 

@@ -110,11 +110,13 @@ def order(  # noqa: PLR0913 - what an order says, by name
     reactor: str | None = None,
     runs: list[dict[str, Any]] | None = None,
     afresh: bool = False,
+    env: dict[str, str] | None = None,
     **args: Any,
 ) -> list[str]:
     """Write the order of a crawl into *folder* and return the command that carries it out.
 
-    *afresh* removes what earlier crawls in the folder gave, but not their store, cache or JOBDIR.
+    *env* is added to its environment. *afresh* removes what earlier crawls in the folder gave, but not their store,
+    cache or JOBDIR.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if afresh:
@@ -134,6 +136,7 @@ def order(  # noqa: PLR0913 - what an order says, by name
                 "out": str(folder),
                 "settings": base | (settings or {}),
                 "reactor": reactor or REACTOR,
+                "env": env or {},
                 "runs": runs or [{"spider": spider, "args": args}],
             }
         ),
@@ -167,7 +170,11 @@ def run_scrapy(folder: Path, *arguments: str, timeout: float = 60) -> subprocess
 
 def environment() -> dict[str, str]:
     """Return the environment of a stranger's process: it finds these files and the package."""
-    return os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)])}
+    # No test may write to the data of whoever runs it: a file is in the way.
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)]),
+        "XDG_DATA_HOME": "/dev/null/data",
+    }
 
 
 _nurseries: Nurseries | None = None
@@ -188,16 +195,31 @@ def forked_crawls() -> Iterator[None]:
     _nurseries = None
 
 
+@contextmanager
+def heeding_ctrl_c() -> Iterator[None]:
+    """Let what is started meanwhile end by Ctrl-C, though a script began the suite with ``&``: then it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Running:
     """A crawl under way; use it as a context manager, so that no process outlives its test."""
 
     def __init__(self, folder: Path, command: list[str]) -> None:
         self.folder = folder
-        self._process: subprocess.Popen[str] | Forked = (
-            subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True)
-            if _nurseries is None
-            else _nurseries.start(folder, command)
-        )
+        with heeding_ctrl_c():
+            self._process: subprocess.Popen[str] | Forked = (
+                subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True)
+                if _nurseries is None
+                else _nurseries.start(folder, command)
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
 
     def interrupt(self) -> None:
         """Do what Ctrl-C does, once."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING
 
 from prose import story, zh_story
 from scrapy.http import HtmlResponse
 
 from dedup_middleware.detector import with_surroundings
-from dedup_middleware.downloadermiddlewares import NO_CHARSET, NO_CHARSETS, NOT_PARSED
+from dedup_middleware.downloadermiddlewares import NO_CHARSET, NO_CHARSETS
 from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.extraction.facts import numbers_of, title_of
 from dedup_middleware.identity import url_identity
-from dedup_middleware.limits import UNLIMITED, UnjudgeableError
+from dedup_middleware.limits import NOT_PARSED, UNLIMITED, UnjudgeableError
 from dedup_middleware.model import Page, Verdict, VerdictKind
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from dedup_middleware.limits import Budget
 
 STORY = "".join(f"<p>{paragraph}</p>" for paragraph in story(1))
+# Another one each time.
+_NEW = count(1000)
+HALF = " ".join(story(1)[:3])
 ZH_STORY = "".join(f"<p>{paragraph}</p>" for paragraph in zh_story(1))
 
 
@@ -66,6 +70,11 @@ def text(part: str, full: int, before: str = "", after: str = "") -> Hostile:
 def markup(part: str, full: int, before: str = "", after: str = STORY) -> Hostile:
     """Return the page that has the markup *part* again and again, and a story after it."""
     return Hostile(lambda n: f"<body>{before}{part * n}{after}", full)
+
+
+def told(part: str, full: int, form: str = "<p>{} {}</p>") -> Hostile:
+    """Return the page that says *part* again and again, and then a story, all in one paragraph of this *form*."""
+    return Hostile(lambda n: form.format(part * n, " ".join(story(1))), full)
 
 
 def nested(opening: str, closing: str = "", full: int = 100_000) -> Hostile:
@@ -181,6 +190,16 @@ HOSTILE: dict[str, Hostile] = {
     "names in two parts": markup("<p class='aB-cD'>a, ", 500_000),
     "Traditional Chinese": text("體臺灣們，", 600_000),
     "title in capitals": text("A Title Here ", 700_000),
+    # A known story behind very much that says nothing: its evidence is at the end.
+    "a story behind tiny sentences": told("a; ", 3_200_000),
+    "a story behind tinier sentences": told("a;", 4_900_000),
+    "a story behind tiny Chinese sentences": told("好。", 1_600_000),
+    "a story behind lines": told("ab\n", 3_200_000, "<pre>{} {}</pre>"),
+    "a story behind sentences of some words": told("he said so, I go. ", 550_000),
+    "a story behind paragraphs": told("<p>a; b; c.", 900_000),
+    "half a story behind tiny sentences": Hostile(
+        lambda n: f"<p>{'a; ' * n}{HALF} {' '.join(story(next(_NEW))[:2])}</p>", 3_200_000
+    ),
     # Strange documents.
     "nothing": Hostile(lambda _: "", 1),
     "white space": Hostile(lambda n: " \n" * n, 5_000_000),
@@ -236,4 +255,10 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
         return Verdict(VerdictKind.UNJUDGED, reason=error.reason)
     page = Page(response.url, (url_identity(response.url),), fingerprint, tuple(paragraphs), library.crawl.run)
     page = with_surroundings(page, title_of(root), lambda: numbers_of(root))
-    return library.leave(library.enter(page)).verdict
+    case = library.enter(page, budget)
+    crawl = library.crawl
+    crawl.items.says_something_else(case, {"title": title_of(root), "text": "\n".join(paragraphs)})
+    crawl.items.is_duplicate(case, {"text": paragraphs})
+    library.leave(case)
+    case.record(spider="spider", run=crawl.run, evidence=crawl.evidence(case))
+    return case.verdict

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedup_middleware.codec import PAGES, decode_entry, decode_number, decode_page, decode_postings, decode_simhash
+from dedup_middleware.codec import (
+    PAGES,
+    decode_entry,
+    decode_number,
+    decode_page,
+    decode_postings,
+    decode_simhash,
+    identity_of,
+)
 from dedup_middleware.crawl import Crawl
 from dedup_middleware.detector import Detector
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import request_identity, url_identity
-from dedup_middleware.index import index_of
+from dedup_middleware.index import Index, index_of
+from dedup_middleware.journal import Journal
+from dedup_middleware.limits import UNLIMITED, Budget
 from dedup_middleware.model import Action, Page, Scope
+from dedup_middleware.openclaims import OpenClaims
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
@@ -56,9 +68,10 @@ class Library:
         fingerprint: ClauseFingerprinter = fingerprint,
         distance: int | None = None,
         preferred_hosts: Collection[str] = (),
+        room: int = sys.maxsize,
     ) -> None:
         self.fingerprint = fingerprint
-        self.store = open_store("memory:", fingerprint_scheme=fingerprint.scheme)
+        self.store = open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         self.index = index_of(self.store, common=COMMON, text_limit=text_limit, distance=distance)
         self.detector = Detector(self.index, fingerprint.hash, threshold, scope, preferred_hosts=preferred_hosts)
         self.stats: Counter[str] = Counter()
@@ -73,9 +86,26 @@ class Library:
             detector=self.detector,
             fingerprint=self.fingerprint,
             log=log,
-            count=lambda name, amount: self.stats.update({name: amount}),
-            on_failure=self.failures.append,
+            listener=self,
         )
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """See Listener; so are the next three."""
+        self.stats[name] += amount
+
+    def failed(self, error: DedupError) -> None:
+        self.failures.append(error)
+
+    def one_owner(self, *_: object) -> None:
+        pass
+
+    def tag_refused(self, kind: type) -> None:
+        pass
+
+    def crash(self) -> None:
+        """Forget what was in memory only, as a process does that is killed and begun again."""
+        self.index = Index(self.store, OpenClaims(), Journal(), common=COMMON, text_limit=20_000)
+        self.detector = replace(self.detector, index=self.index)
 
     def page(self, name: str, clauses: Iterable[int | str], *, request: str | None = None) -> Page:
         """Return a page of the present crawl."""
@@ -85,9 +115,9 @@ class Library:
     def judge(self, name: str, clauses: Iterable[int | str]) -> Verdict:
         return self.detector.judge(self.page(name, clauses))
 
-    def enter(self, page: Page) -> Case:
+    def enter(self, page: Page, budget: Budget = UNLIMITED) -> Case:
         """Let *page* enter the spider: if it is new, its claim is open afterwards."""
-        case = self.crawl.examine(page, Action.DROP, self.detector.threshold)
+        case = self.crawl.examine(page, Action.DROP, self.detector.threshold, budget)
         self.crawl.enter(case)
         return case
 
@@ -138,7 +168,7 @@ class Library:
             elif kind in (b"u", b"r"):
                 assert decode_number(rest) in (owners if kind == b"u" else pages.keys() - owners.keys())
             elif kind == b"j":
-                assert decode_entry(value)[0] == rest
+                assert decode_entry(value)[0] == identity_of(rest)
             elif key.startswith(b"hn"):
                 assert decode_simhash(key[2:18]) in owners[decode_number(key[18:])].simhashes
             elif kind == b"h":

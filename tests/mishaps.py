@@ -1,7 +1,8 @@
 """An extension for a stranger's project: something happens the Nth time that certain calls are made.
 
 ``MISHAP = {"at": ["module:Class.method", …], "nth": 1, "moment": "before" | "after", "kind": "exit" | "fail"}``.
-``exit`` ends the process as a crash would, with no clean-up; ``fail`` raises what a store raises when its medium fails.
+``exit`` ends the process as a crash would, with no clean-up; ``fail`` raises what a store raises when its medium fails,
+``bug`` what nobody expects. With ``every`` instead of ``nth``, it happens each time.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import functools
 import importlib
 import itertools
 import os
-from pathlib import Path
 
 from dedup_middleware.stores import refusals
 
@@ -22,7 +22,7 @@ EDGES = {
     "claim": "dedup_middleware.index:Index.hold",
     "confirm": "dedup_middleware.index:Index.keep",
     "flush": "dedup_middleware.feeds:_flushed",
-    "seal": "dedup_middleware.index:Index.seal",
+    "seal": "dedup_middleware.sealing:Sealing._seal",
     "journal": "dedup_middleware.index:Index.remember_duplicate",
 }
 STORE_CALLS = [f"dedup_middleware.stores.opened:OpenStore.{name}" for name in ("get_many", "scan", "write")]
@@ -37,10 +37,12 @@ class Mishap:
         calls = itertools.count(1)
 
         def happen():
-            if next(calls) == wanted["nth"]:
+            if wanted.get("every") or next(calls) == wanted["nth"]:
                 if wanted["kind"] == "exit":
                     os._exit(EXIT_STATUS)
-                raise refusals.failed(Path("store"), "use", "a mishap")
+                if wanted["kind"] == "bug":
+                    raise ZeroDivisionError
+                raise refusals.failed("leveldb:store", "use", "a mishap")
 
         for place in wanted["at"]:
             module_name, _, path = place.partition(":")

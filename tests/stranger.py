@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import pathlib
 import resource
 import sys
@@ -19,6 +20,8 @@ from scrapy.utils.misc import load_object
 
 order = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf8"))
 out = pathlib.Path(order["out"])
+os.environ |= order["env"]
+sys.path += order["env"].get("PYTHONPATH", "").split(os.pathsep)
 
 
 def append(name: str, value: object) -> None:

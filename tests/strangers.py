@@ -10,6 +10,7 @@ import functools
 import gc
 import logging
 import pathlib
+import threading
 import time
 from typing import Any
 from urllib.parse import urlsplit
@@ -124,6 +125,9 @@ class Steps(scrapy.Spider):
     def parse_links_with_meta(self, response):
         yield from response.follow_all(css="a.next", callback=self.parse, meta=response.meta)
 
+    def parse_bulk(self, response):
+        yield {"url": response.url, "text": "the council of old men, and so on; " * 250_000}
+
     def parse_nothing_but_number(self, response):
         return {"number": 7}
 
@@ -149,6 +153,27 @@ class Steps(scrapy.Spider):
         yield DetachedItem(response.url, text="".join(response.css("p::text").getall()))
         yield {"url": response.url, "second": True}
 
+    def parse_both_kinds(self, response):
+        yield self.item(response, "dict")
+        yield self.item(response, "dataclass")
+
+    def parse_then_forget(self, response, kind):
+        """Use up what came with the request, before the items are in the pipelines."""
+        items = [*self.parse_api(response, kind)]
+        response.meta.clear()
+        response.cb_kwargs.clear()
+        yield from items
+
+    def parse_or_wait(self, response):
+        """Ask once more for a page that says so, as Scrapy's documentation has it."""
+        if "slow down" in response.text:
+            yield get_retry_request(response.request, spider=self, reason="slow down", max_retry_times=1)
+        else:
+            yield self.item(response)
+
+    def parse_other(self, response, **fields):
+        yield self.item(response, other=True, **fields)
+
     def parse_unwritable(self, response):
         yield UnwritableItem(url=response.url, title=response.css("title::text").get())
 
@@ -167,6 +192,17 @@ class Steps(scrapy.Spider):
     def retry_once(self, response):
         retry = get_retry_request(response.request, spider=self, reason="once more")
         yield self.item(response) if response.meta.get("retry_times") else retry
+
+    def parse_meta(self, response):
+        yield {"url": response.url, "meta": [*response.meta]}
+
+    def give_up_meta(self, failure):
+        yield {"url": failure.request.url, "meta": [*failure.request.meta]}
+
+    async def parse_inline(self, response, url):
+        """Ask for one more page without leaving the callback."""
+        answer = await self.crawler.engine.download_async(scrapy.Request(url))
+        yield {"url": answer.url, "meta": [*answer.meta]}
 
     def give_up(self, failure):
         yield {"url": failure.request.url, "gave_up": True}
@@ -319,6 +355,28 @@ class OnlyTheFirst:
         return item["url"].endswith("/a")
 
 
+class ByEnding:
+    """A feed's filter that goes by an option of its own: items of pages whose URL has this ending."""
+
+    def __init__(self, feed_options):
+        self.ending = feed_options["ending"]
+
+    def accepts(self, item):
+        return item["url"].endswith(self.ending)
+
+
+class OfNames:
+    """A feed's filter that knows classes by their names."""
+
+    item_classes = ("TagDataItem",)
+
+    def __init__(self, feed_options):
+        pass
+
+    def accepts(self, item):
+        return type(item).__name__ in self.item_classes
+
+
 # --- items of every type that itemadapter knows, with and without a field for the tag
 
 
@@ -444,6 +502,24 @@ UNTAGGABLE = {
 ITEM_TYPES = TAGGABLE | UNTAGGABLE
 
 
+class RaisingMiddleware:
+    """A spider middleware that raises at what comes behind the first item of a page whose URL ends in /b."""
+
+    async def process_spider_output(self, response, result):
+        async for output in result:
+            if response.url.endswith("/b"):
+                raise Mishap
+            yield output
+
+
+class StepsWithoutOther(Steps):
+    """The spider after somebody has removed a callback."""
+
+    @property
+    def parse_other(self):
+        raise AttributeError
+
+
 class Everything(Steps):
     """Every way of writing a callback, and all that may be around it."""
 
@@ -497,7 +573,60 @@ class Everything(Steps):
         yield {"url": "from errback", "status": failure.value.response.status}
 
 
-class Misnamed(Steps):
-    """Its name is no text, which nobody expects."""
+class Archive:
+    """A downloader middleware that answers from ARCHIVE, URL -> page, and asks nobody."""
 
-    name = 5
+    def __init__(self, pages):
+        self.pages = pages
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler.settings.getdict("ARCHIVE"))
+
+    def process_request(self, request):
+        return scrapy.http.HtmlResponse(request.url, body=self.pages[request.url], encoding="utf8", request=request)
+
+
+class SomeBecomeStories:
+    """A pipeline that makes other items of some: of those whose path ends in /b."""
+
+    def process_item(self, item):
+        return TagDataItem(item["url"], item["title"]) if item["url"].endswith("/b") else item
+
+
+class AllBecomeStories:
+    """A pipeline that makes items of one class of all."""
+
+    def process_item(self, item):
+        fields = ItemAdapter(item)
+        return DataItem(fields["url"], fields["title"])
+
+
+class FeedReader:
+    """An extension that reads FEED_TO_READ, a named pipe, to its end and puts what came into another file."""
+
+    def __init__(self, path):
+        self.path = path
+        threading.Thread(target=self.read, daemon=True).start()
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(pathlib.Path(crawler.settings["FEED_TO_READ"]))
+
+    def read(self):
+        told = self.path.read_bytes()
+        self.path.with_suffix(".read").write_bytes(told)
+
+
+class BatchMover:
+    """An extension that takes every batch away as soon as it is there."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        mover = cls()
+        crawler.signals.connect(mover.take, signals.feed_slot_closed)
+        return mover
+
+    def take(self, slot):
+        path = pathlib.Path(slot.storage.path)
+        path.rename(path.with_suffix(".taken"))

@@ -176,4 +176,7 @@ def test_four_hundred_twins_in_flight_end_well(site, crawl, end):
     assert {r["owner_url"] for r in outcome.records} == {owner}
     assert outcome.stats["dedup/items/dropped"] == len(outcome.dropped) == 398
     assert "dedup/waits/given_up" not in outcome.stats
-    assert len(outcome.problems) == 1
+    (error, *warnings) = outcome.problems
+    assert "Error processing" in error
+    assert all(f"repeat {owner}" in warning for warning in warnings)
+    assert len(warnings) == outcome.stats["dedup/hosts_with_one_owner"] == 3

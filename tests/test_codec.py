@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware import codec
-from dedup_middleware.errors import StoreCorruptError, StoreError
-from dedup_middleware.model import StoredPage
+from dedup_middleware.errors import UnreadableError
+from dedup_middleware.model import Delivery, StoredPage
 
 NUMBERS = st.integers(1, 2**56 - 1)
 HASHES = st.frozensets(st.binary(min_size=8, max_size=8), max_size=9)
+DELIVERIES = st.builds(Delivery, st.text(), st.text(), st.none() | st.frozensets(st.text(), max_size=3))
 PAGES = st.builds(
     StoredPage,
     number=NUMBERS,
@@ -23,8 +24,7 @@ PAGES = st.builds(
     digest=st.binary(min_size=16, max_size=16),
     hashes=HASHES,
     skeletons=st.frozensets(st.binary(min_size=4, max_size=4), max_size=9),
-    run=st.text(),
-    time=st.text(),
+    delivery=DELIVERIES,
     source=st.just(b"") | st.binary(min_size=16, max_size=16),
 )
 DUPLICATES = st.builds(
@@ -39,6 +39,19 @@ DUPLICATES = st.builds(
 @given(PAGES | DUPLICATES)
 def test_a_page_comes_back_as_it_was(page: StoredPage) -> None:
     assert codec.decode_page(page.number, codec.encode_page(page)) == page
+
+
+@given(st.none() | DELIVERIES)
+def test_what_was_certain_comes_back_as_it_was(before: Delivery | None) -> None:
+    assert codec.decode_certain(codec.encode_certain(before)) == before
+
+
+@pytest.mark.parametrize(
+    "value", [b"garbage", b"5", b"[]", b"{}", b'{"run": "r"}', b'{"run": "r", "time": "t", "feeds": 5}']
+)
+def test_garbage_is_nothing_certain(value: bytes) -> None:
+    with pytest.raises(UnreadableError):
+        codec.decode_certain(value)
 
 
 @given(st.lists(NUMBERS, max_size=9).map(tuple))
@@ -80,7 +93,7 @@ def test_the_largest_number_and_no_larger_one_fits() -> None:
 
 @given(st.binary())
 def test_garbage_is_no_page(value: bytes) -> None:
-    with pytest.raises(StoreCorruptError, match=r"page 7 in the store cannot be read .*scrapy dedup reset"):
+    with pytest.raises(UnreadableError, match="page 7 cannot be read"):
         codec.decode_page(7, value)
 
 
@@ -104,7 +117,7 @@ HEAD = {"url": "u", "identities": [], "digest": "00", "run": "r", "time": "t", "
 def test_a_head_that_we_never_wrote_is_no_page(change: dict[str, object]) -> None:
     body = b"\n" + b"h" * 8 + b"s" * 4
     assert codec.decode_page(1, json.dumps(HEAD).encode() + body).hashes == {b"h" * 8}
-    with pytest.raises(StoreCorruptError):
+    with pytest.raises(UnreadableError):
         codec.decode_page(1, json.dumps(HEAD | change).encode() + body)
 
 
@@ -114,17 +127,17 @@ def test_a_page_that_was_cut_is_no_page(page: StoredPage, data: st.DataObject) -
     cut = data.draw(st.integers(1, len(whole)))
     # Whole skeletons, for they are not counted, cannot be missed.
     if len(page.skeletons) * 4 < cut or cut % 4:
-        with pytest.raises(StoreCorruptError):
+        with pytest.raises(UnreadableError):
             codec.decode_page(page.number, whole[:-cut])
 
 
 @pytest.mark.parametrize("value", [b"", b"garbage", codec.encode_text(("a text",), 99)[:-3]])
 def test_garbage_is_no_text(value: bytes) -> None:
-    with pytest.raises(StoreError):
+    with pytest.raises(UnreadableError):
         codec.decode_text(value)
 
 
 @pytest.mark.parametrize("value", [b"1234", b"123456", b"1234567890123"])
 def test_garbage_is_no_posting_list(value: bytes) -> None:
-    with pytest.raises(StoreError):
+    with pytest.raises(UnreadableError):
         codec.decode_postings(value)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -16,20 +17,24 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
-from crawling import Outcome, order, run_order, store_uri
+from crawling import Outcome, heeding_ctrl_c, order, run_order, store_uri
 from local_site import Site
 from prose import article, blog, story
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.index import index_of
 from dedup_middleware.records import Record, RecordLog
 from dedup_middleware.stores import default_backend, open_store, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("SCRAPY_")} | {"PYTHONIOENCODING": "utf8"}
+ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith("SCRAPY_")} | {
+    "PYTHONIOENCODING": "utf8",
+    "XDG_DATA_HOME": "/dev/null/data",
+}
 
 
 def command(*arguments: str) -> list[str]:
@@ -166,6 +171,22 @@ class TestLog:
     def test_json_with_all_is_the_log_itself(self, crawled: Crawled) -> None:
         assert crawled.run_here("log", "--all", "--json").json == crawled.outcome.records
 
+    def test_filters_by_owner_and_by_host_as_a_browser_shows_them(self, tmp_path: Path) -> None:
+        write_log(
+            tmp_path / "log",
+            record("http://xn--bcher-kva.example/1", owner_url="http://o/%E5%85%B6"),
+            record("http://a.example/2", owner_url="http://o/%E5%85%B6"),
+            record("http://a.example/3", owner_url="http://o/"),
+        )
+        here = ("--json", "-s", "DEDUP_LOG=log")
+        said = run_here("log", "--owner", "http://o/其", *here, folder=tmp_path)
+        assert [r["url"][-1] for r in said.json] == ["1", "2"]
+        said = run_here("log", "--host", "Bücher.EXAMPLE", *here, folder=tmp_path)
+        assert [r["url"][-1] for r in said.json] == ["1"]
+        run_here("log", "--host", "http://a.example/", *here, folder=tmp_path).refused(
+            "--host http://a.example/", "not a host name"
+        )
+
     def test_filters_by_host_and_score(self, tmp_path: Path) -> None:
         write_log(
             tmp_path / "log",
@@ -208,14 +229,15 @@ class TestLog:
     def test_follow_shows_records_as_a_crawl_writes_them_until_it_is_interrupted(self, tmp_path: Path) -> None:
         path = tmp_path / "log"
         write_log(path, record("http://a/1"))
-        follower = subprocess.Popen(
-            command("log", "--follow", "--json", "-s", "DEDUP_LOG=log"),
-            cwd=tmp_path,
-            env=ENVIRONMENT,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with heeding_ctrl_c():
+            follower = subprocess.Popen(
+                command("log", "--follow", "--json", "-s", "DEDUP_LOG=log"),
+                cwd=tmp_path,
+                env=ENVIRONMENT,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
         with follower:
             assert follower.stdout is not None
             assert follower.stderr is not None
@@ -314,6 +336,18 @@ class TestExplain:
         (explained,) = crawled.run_here("explain", shown, "--json").json
         assert (explained["url"], explained["stored"]["kind"]) == (crawled.other, "owner")
 
+    def test_of_a_page_whose_owner_is_gone_nothing_is_marked(self, own: Crawled) -> None:
+        uri = store_uri(own.outcome.folder)
+        with contextlib.closing(open_store(uri, fingerprint_scheme=None)) as store:
+            index = index_of(store, common=3, text_limit=20_000)
+            index.void(page.number for page in list(index.pages()) if page.url == own.first)
+        (explained,) = own.run_here("explain", own.repost, "--json").json
+        assert explained["stored"]["owner_url"] is None
+        assert {sentence["share"] for sentence in explained["stored"]["sentences"]} == {None}
+        said = own.run_here("explain", own.repost)
+        assert "a page that is not stored any more, so that nothing tells which sentences it repeats" in said.out
+        assert not [line for line in said.out.splitlines() if line.startswith(("  = ", "  + "))]
+
     def test_an_unknown_page_is_one_line(self, crawled: Crawled) -> None:
         crawled.run_here("explain", "http://nowhere/").refused("nothing is known of http://nowhere/", "records.jsonl")
 
@@ -341,25 +375,45 @@ class TestExplain:
 class TestReset:
     def test_it_forgets_every_page_and_with_log_the_records_too(self, own: Crawled) -> None:
         folder = own.outcome.folder
-        said = own.run_here("reset")
+        said = own.run_here("reset", "--yes")
         assert (said.exit_status, said.err) == (0, "")
         assert said.out == f"removed the store {store_uri(folder)}\n"
         assert not store_exists(store_uri(folder))
         assert (folder / "records.jsonl").exists()
-        (again,) = own.run_here("reset", "--log", "--json").json
+        (again,) = own.run_here("reset", "--log", "--json", "--yes").json
         assert (again["removed"], again["log_removed"]) == (False, True)
         assert not (folder / "records.jsonl").exists()
         assert (folder / "items.jsonl").exists()
 
+    def test_it_says_what_it_will_remove_and_asks(self, own: Crawled) -> None:
+        folder = own.outcome.folder
+        what = (f"the store {store_uri(folder)}", f"the log {folder / 'records.jsonl'}")
+        own.run("reset", "--log").refused(*what, "There is no terminal to ask at", "--yes")
+        for answer, removed in (("n", False), ("", False), ("yes", True)):
+            said = at_a_terminal("reset", "--log", *own.here, folder=folder, answer=answer)
+            assert all(word in said for word in (*what, "Go on? [y/N]"))
+            assert ("nothing was removed" in said) is not removed
+            assert store_exists(store_uri(folder)) is not removed
+            assert (folder / "records.jsonl").exists() is not removed
+
+    def test_with_the_log_go_those_of_observers_and_nothing_else(self, own: Crawled) -> None:
+        folder = own.outcome.folder
+        write_log(folder / "records.123.jsonl", record("http://a/"))
+        (folder / "records.2024.jsonl").write_text('{"a": "stranger\'s"}\n')
+        (folder / "records.old.jsonl").touch()
+        said = own.run_here("reset", "--log", "--yes")
+        assert f"removed the log {folder / 'records.123.jsonl'}" in said.out
+        assert sorted(path.name for path in folder.glob("records*")) == ["records.2024.jsonl", "records.old.jsonl"]
+
     def test_a_log_that_is_a_folder_is_one_line(self, tmp_path: Path) -> None:
         (tmp_path / "folder").mkdir()
         here = ("-s", "DEDUP_STORE=sqlite:none", "-s", "DEDUP_LOG=folder")
-        run_here("reset", "--log", *here, folder=tmp_path).refused("the log folder cannot be removed")
+        run_here("reset", "--log", "--yes", *here, folder=tmp_path).refused("the log folder cannot be removed")
         assert (tmp_path / "folder").is_dir()
 
     def test_it_leaves_a_store_in_use(self, own: Crawled) -> None:
         with running_crawl(own):
-            own.run("reset", "--log").refused("in use by another crawl", "wait")
+            own.run("reset", "--log", "--yes").refused("in use by another crawl", "wait")
         assert store_exists(store_uri(own.outcome.folder))
         assert (own.outcome.folder / "records.jsonl").exists()
 
@@ -397,6 +451,17 @@ class TestRepair:
             own.run("repair").refused("in use by another crawl")
         run_here("repair", "-s", "DEDUP_STORE=sqlite:none", "-s", "DEDUP_LOG=", folder=tmp_path).refused("no store at")
 
+    def test_a_store_that_has_lost_its_marker_is_damaged_and_can_be_repaired(self, own: Crawled) -> None:
+        store = own.outcome.folder / "store"
+        if not store.is_dir():
+            pytest.skip("the marker of SQLite is in its file")
+        (store / "DEDUP").write_bytes(b"")
+        said = own.run_here("stats")
+        said.refused("damaged", "scrapy dedup repair")
+        (report,) = own.run_here(*remedy(said.err, "repair"), "--json").json
+        assert report["kept"] == {"owners": 2, "duplicates": 1}
+        assert own.run_here(*remedy(said.err, "reset"), "--yes").out.startswith("removed the store")
+
     def test_beyond_repair_is_one_line(self, own: Crawled) -> None:
         store = own.outcome.folder / "store"
         if store.is_dir():
@@ -405,6 +470,75 @@ class TestRepair:
             store.write_bytes(b"")
         own.run_here("repair").refused("beyond repair", "scrapy dedup reset")
         assert not [entry for entry in own.outcome.folder.iterdir() if "repaired" in entry.name]
+
+
+def at_a_terminal(*arguments: str, folder: Path, answer: str) -> str:
+    """Return what the command prints at a terminal where a person gives *answer*."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "w") as person:
+        process = subprocess.Popen(
+            command(*arguments),
+            cwd=folder,
+            env=ENVIRONMENT,
+            stdin=theirs,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        person.write(answer + "\n")
+        person.flush()
+        said, _ = process.communicate(timeout=60)
+    os.close(theirs)
+    return said
+
+
+def remedy(said: str, name: str) -> list[str]:
+    """Return the arguments of the command ``scrapy dedup NAME`` that a message prints, as a shell reads them."""
+    (found,) = [part for part in said.split("`") if part.startswith(f"scrapy dedup {name}")]
+    return shlex.split(found)[2:]
+
+
+class TestRemedies:
+    """A command that a message prints can be run as it stands, anywhere, and touches what the message is about."""
+
+    @pytest.fixture
+    def named(self, own: Crawled, project: Path) -> tuple[str, Path]:
+        """Return the URI of a store with an awkward name, damaged, and the folder of a project with one of its own."""
+        keep(project / ".scrapy" / "dedup" / "plain", "http://plain/")
+        folder = project / "it's; a $(store)"
+        shutil.copytree(own.outcome.folder, folder)
+        uri = store_uri(folder)
+        store = folder / "store"
+        (store / "watermark" if store.is_dir() else folder / "store.watermark").write_bytes(b"garbage\n")
+        return uri, project
+
+    def test_of_a_damaged_store(self, named: tuple[str, Path]) -> None:
+        uri, project = named
+        said = run("stats", "-s", f"DEDUP_STORE={uri}", folder=project)
+        assert "damaged" in said.err
+        (report,) = run(*remedy(said.err, "repair"), "--json", folder=project).json
+        assert (report["store"], report["kept"]) == (uri, {"owners": 2, "duplicates": 1})
+        done = run(*remedy(said.err, "reset"), "--yes", folder=project)
+        assert done.out == f"removed the store {uri}\n"
+        assert not store_exists(uri)
+        assert [r["url"] for r in run("log", "--json", "--spider", "plain", folder=project).json] == ["http://plain/"]
+
+    def test_of_a_store_with_other_fingerprints(self, own: Crawled, tmp_path: Path) -> None:
+        settings = {"DEDUP_FINGERPRINT": "clauses+simhash", "DEDUP_STORE": store_uri(own.outcome.folder)}
+        outcome = run_order(tmp_path / "c", order(tmp_path / "c", "strangers.Articles", settings=settings))
+        (line,) = outcome.problems
+        assert outcome.exit_status == 1
+        done = run(*remedy(line, "reset"), "--yes", folder=tmp_path)
+        assert done.out == f"removed the store {settings['DEDUP_STORE']}\n"
+
+    def test_of_a_text_that_is_damaged(self, own: Crawled) -> None:
+        uri = store_uri(own.outcome.folder)
+        with contextlib.closing(open_store(uri, fingerprint_scheme=None)) as store:
+            store.write([(key, b"garbage") for key, _ in store.scan(b"t", b"u")])
+        said = own.run_here("explain", own.repost)
+        said.refused("a text cannot be read", uri)
+        assert remedy(said.err, "reset") == ["reset", "-s", f"DEDUP_STORE={uri}"]
 
 
 def damage(own: Crawled) -> dict[Path, bytes]:
@@ -465,10 +599,10 @@ class TestWhoseStore:
     def test_of_several_spiders_one_must_be_named(self, tmp_path: Path) -> None:
         for name in ("one", "a%2Fb"):
             keep(tmp_path / ".scrapy" / "dedup" / name, f"http://{name}/")
-        run_here("log", folder=tmp_path).refused("several spiders", "a/b, one", "--spider NAME")
+        run_here("log", folder=tmp_path).refused("several spiders", "a/b, one", "--spider a/b")
         said = run_here("log", "--json", "--spider", "a/b", folder=tmp_path)
         assert [r["url"] for r in said.json] == ["http://a%2Fb/"]
-        run_here("log", "--spider", "../one", folder=tmp_path).refused("there is no log at", "..%2Fone")
+        run_here("log", "--spider", "../one", folder=tmp_path).refused("there is no spider")
 
     def test_in_a_project_its_settings_count(self, project: Path, own: Crawled) -> None:
         say(project, f"DEDUP_STORE = '{store_uri(own.outcome.folder)}'\nDEDUP_LOG = 'all.log'")
@@ -493,8 +627,58 @@ class TestWhoseStore:
         said = run("log", "--json", "--spider", "picky", folder=project)
         assert [r["url"] for r in said.json] == ["http://picky/"]
 
+    def test_the_settings_of_a_spider_count_though_it_is_not_named(self, project: Path) -> None:
+        write_log(project / "picky.log", record("http://picky/"))
+        assert [r["url"] for r in run("log", "--json", folder=project).json] == ["http://picky/"]
+        keep(project / ".scrapy" / "dedup" / "plain", "http://plain/")
+        run("log", folder=project).refused("several spiders", "picky, plain", "--spider picky")
+
+    def test_spiders_that_cannot_be_loaded_are_no_reason_to_show_nothing(self, project: Path) -> None:
+        keep(project / ".scrapy" / "dedup" / "plain", "http://plain/")
+        (project / "shop" / "spiders.py").write_text("1 / 0\n")
+        said = run("log", "--json", folder=project)
+        assert [r["url"] for r in said.json] == ["http://plain/"]
+        (line,) = said.err.splitlines()
+        assert line.startswith("dedup: cannot load the project's spiders (ZeroDivisionError")
+
+    def test_the_line_that_the_summary_prints_works(self, project: Path) -> None:
+        """In a project with two spiders, and for one that keeps its log elsewhere."""
+        say(project, "ADDONS = {'dedup_middleware.Addon': 500}\nTELNETCONSOLE_ENABLED = False")
+        for spider in ("plain", "picky"):
+            done = subprocess.run(
+                [sys.executable, "-m", "scrapy", "crawl", spider],
+                cwd=project,
+                env=ENVIRONMENT,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=True,
+            )
+            (line,) = [line for line in done.stderr.splitlines() if "to read it:" in line]
+            words = shlex.split(line.partition("to read it:")[2])
+            assert words[:3] == ["scrapy", "dedup", "log"]
+            said = run(*words[2:], "--all", folder=project)
+            assert (said.exit_status, said.err) == (0, "")
+
+    def test_what_only_looks_takes_the_fingerprints_from_the_store(self, own: Crawled) -> None:
+        simhash = ("-s", "DEDUP_FINGERPRINT=clauses+simhash")
+        (sums,) = own.run_here("stats", "--json", *simhash).json
+        assert (sums["owners"], sums["duplicates"]) == (2, 1)
+        assert own.run_here("explain", own.repost, *simhash).exit_status == 0
+
+    def test_after_a_reset_there_is_no_store(self, tmp_path: Path) -> None:
+        keep(tmp_path / ".scrapy" / "dedup" / "only", "http://only/")
+        run_here("reset", "--log", "--yes", folder=tmp_path)
+        run_here("stats", folder=tmp_path).refused("no spider has a store")
+        keep(tmp_path / ".scrapy" / "dedup" / "other", "http://other/")
+        assert [r["url"] for r in run_here("log", "--json", folder=tmp_path).json] == ["http://other/"]
+
 
 class TestMistakes:
+    def test_what_nobody_expected_is_one_line(self, own: Crawled, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("dedup_middleware.inspection.stats", lambda _: 1 / 0)
+        own.run_here("stats").refused("ZeroDivisionError", "test_commands.py", "please report it")
+
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
@@ -510,6 +694,38 @@ class TestMistakes:
         done = run_here(*arguments, folder=tmp_path)
         assert done.exit_status == 2
         assert said in done.err + done.out
+
+    @pytest.mark.parametrize("arguments", [["explain"], ["restore"], ["restore", "--owner"], ["log", "--owner"]])
+    @pytest.mark.parametrize("url", ["http://[bad", "\udcff"])
+    def test_what_is_no_url_is_one_line(self, own: Crawled, arguments: list[str], url: str) -> None:
+        own.run_here(*arguments, url).refused("is not a URL")
+
+    def test_a_spider_that_is_none_is_one_line(self, project: Path) -> None:
+        run("stats", "--spider", "nope", folder=project).refused("there is no spider 'nope'")
+
+    def test_a_bad_setting_hides_no_store(self, project: Path) -> None:
+        keep(project / ".scrapy" / "dedup" / "plain")
+        say(project, "DEDUP_THRESHOLD = 80")
+        run("stats", folder=project).refused("DEDUP_THRESHOLD = 80 is out of range")
+
+    def test_what_needs_a_store_says_that_none_is_named(self, tmp_path: Path) -> None:
+        write_log(tmp_path / "log", record("http://a/"))
+        for name in (["restore", "--all"], ["repair"]):
+            run_here(*name, "-s", "DEDUP_LOG=log", folder=tmp_path).refused("no store is named", "-s DEDUP_STORE=URI")
+
+    def test_a_page_that_was_not_dropped_cannot_be_restored(self, own: Crawled) -> None:
+        own.run_here("restore", own.first).refused(own.first, "is not stored", "as a dropped page")
+        own.run_here("restore", "--owner", "http://nowhere/").refused("no page at http://nowhere/ owns anything")
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+    @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may look at everything")
+    def test_what_belongs_to_somebody_else_is_one_line(self, own: Crawled) -> None:
+        folder = own.outcome.folder
+        folder.chmod(0o000)
+        try:
+            run_here("stats", *own.here, folder=folder.parent).refused("Permission denied")
+        finally:
+            folder.chmod(0o700)
 
     def test_a_bad_setting_is_one_line(self, tmp_path: Path) -> None:
         run_here("stats", "-s", "DEDUP_STORE=redis://:pw@db", folder=tmp_path).refused("redis://…@db", "leveldb:PATH")

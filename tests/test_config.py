@@ -7,22 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scrapy.settings import Settings
 
-from dedup_middleware.config import (
-    DEFAULTS,
-    Config,
-    PageOptions,
-    data_folder,
-    default_store,
-    known_spiders,
-    unknown_settings,
-)
+from dedup_middleware.config import DEFAULTS, Config, PageOptions, unknown_settings
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.model import Action, FingerprintKind, Scope
-from dedup_middleware.stores import parse_uri
+from dedup_middleware.model import Action, FingerprintKind, Scope, StoreBusy
 
 
 def config(**values: Any) -> Config:
@@ -34,8 +23,10 @@ class TestDefaults:
         made = config()
         assert (made.enabled, made.action, made.threshold, made.scope) == (True, Action.DROP, 0.8, Scope.STORE)
         assert made.store_is_default
-        assert made.store == default_store("spider")
-        assert made.log == data_folder("spider") / "log.jsonl"
+        folder = made.place.folder("spider")
+        assert folder is not None
+        assert made.store.partition(":")[2].startswith(f"{folder / 'store'}")
+        assert made.log == folder / "log.jsonl"
         assert made.jobdir is None
 
     def test_none_is_no_value(self) -> None:
@@ -56,6 +47,7 @@ class TestGoodValues:
             ("DEDUP_ENABLED", "false", "enabled", False),
             ("DEDUP_ENABLED", "True", "enabled", True),
             ("DEDUP_STORE", "sqlite:a b.db", "store", "sqlite:a b.db"),
+            ("DEDUP_STORE_BUSY", "refuse", "store_busy", StoreBusy.REFUSE),
             ("DEDUP_LOG", "x/log", "log", Path("x/log")),
             ("DEDUP_LOG", Path("x/log"), "log", Path("x/log")),
             ("DEDUP_LOG", "", "log", None),
@@ -79,6 +71,7 @@ class TestGoodValues:
             ("DEDUP_TEXT_LIMIT", 0, "text_limit", 0),
             ("DEDUP_WAIT", "0.5", "wait", 0.5),
             ("DEDUP_LEASE", "1.5", "lease", timedelta(days=1.5)),
+            ("DEDUP_LEASE", "None", "lease", None),
             ("DEDUP_PREFERRED_HOSTS", "News.example,b", "preferred_hosts", ("news.example", "b")),
             ("DEDUP_PREFERRED_HOSTS", "bücher.example", "preferred_hosts", ("xn--bcher-kva.example",)),
             ("DEDUP_PREFERRED_HOSTS", ["a.example.", "127.0.0.1", "[::1]"], "preferred_hosts", ADDRESSES),
@@ -106,6 +99,7 @@ BAD = {
         "sqlite:a\0b",
         "leveldb:\ud800",
     ],
+    "DEDUP_STORE_BUSY": ["wait", "", 1],
     "DEDUP_LOG": [5, True, ["a"], b"log", "a\0b", "\ud800"],
     "DEDUP_ACTION": ["delete", "", 1, ["drop"]],
     "DEDUP_THRESHOLD": ["0.5", 0.3, 1.1, -1, "high", "nan", "inf", True, [0.8], 10**400],
@@ -201,9 +195,22 @@ class TestBadValues:
     def test_a_log_beside_the_store_is_not(self, store: str, log: str) -> None:
         assert config(DEDUP_STORE=store, DEDUP_LOG=log).store == store
 
+    def test_a_log_that_is_a_feed_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "out.jsonl"
+        for uri in (str(path), path, f"file://{path}"):
+            with pytest.raises(ConfigError, match="is a feed too; give it a path of its own"):
+                config(DEDUP_LOG=str(path), FEEDS={uri: {"format": "jsonlines"}})
+
     def test_a_misspelt_setting_is_told_with_the_nearest_one(self) -> None:
         lines = unknown_settings(Settings({"DEDUP_TRESHOLD": 1, "DEDUP_STORE": "memory:", "OTHER": 1}))
         assert lines == ["DEDUP_TRESHOLD is no setting of dedup-middleware; did you mean DEDUP_THRESHOLD?"]
+
+
+class Unspeakable:
+    """What says nothing of itself but an error."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError
 
 
 class TestMeta:
@@ -215,6 +222,24 @@ class TestMeta:
     def test_a_dict_changes_what_it_names(self) -> None:
         assert PageOptions.from_meta({"action": "dry-run"}, config()) == PageOptions(Action.DRY_RUN, 0.8)
         assert PageOptions.from_meta({"threshold": "0.95"}, config()) == PageOptions(Action.DROP, 0.95)
+
+    @pytest.mark.parametrize(
+        "huge",
+        [
+            "x" * 10**6,
+            ["x" * 10**6] * 100,
+            {"action": "x" * 10**6},
+            {"threshold": [{"x" * 1000: "y" * 1000}] * 1000},
+            {"theme": {"text": "\n" * 10**6}},
+            10**5000,
+            Unspeakable(),
+        ],
+        ids=["text", "list", "action", "threshold", "dict", "number", "object"],
+    )
+    def test_a_long_value_is_cut(self, huge: object) -> None:
+        with pytest.raises(ConfigError) as raised:
+            PageOptions.from_meta(huge, config())
+        assert len(str(raised.value)) < 700
 
     @pytest.mark.parametrize(
         "value",
@@ -234,34 +259,3 @@ class TestMeta:
         with pytest.raises(ConfigError, match=r'^meta\["dedup"\].*; use ') as raised:
             PageOptions.from_meta(value, config())
         assert len(str(raised.value).splitlines()) == 1
-
-
-class TestDataFolder:
-    @pytest.fixture(autouse=True)
-    def _elsewhere(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("scrapy.utils.project.inside_project", lambda: False)
-
-    @pytest.mark.parametrize(
-        "name", ["../x", "..", ".", "...", "a/b", "/etc", "a\\b", "", "~", "C:\\x", "a\nb", "新闻", "%2E%2E"]
-    )
-    def test_no_spider_name_leads_out_of_it_or_into_anothers(self, name: str) -> None:
-        root = data_folder("spider").parent
-        folder = data_folder(name)
-        assert folder.parent == root
-        assert folder.resolve().parent == root.resolve()
-        scheme, path = parse_uri(default_store(name))
-        assert scheme in ("leveldb", "sqlite")
-        assert Path(path).parent == folder
-        assert Config.from_settings(Settings(), name).log == folder / "log.jsonl"
-
-    @given(st.text(), st.text())
-    def test_different_names_have_different_folders(self, one: str, other: str) -> None:
-        assert (data_folder(one) == data_folder(other)) == (one == other)
-
-    def test_spiders_are_known_by_their_folders(self) -> None:
-        assert known_spiders() == []
-        for name in ("b/c", "..", "新闻"):
-            data_folder(name).mkdir(parents=True)
-        (data_folder("x").parent / "a file").touch()
-        assert known_spiders() == ["..", "b/c", "新闻"]

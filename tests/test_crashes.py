@@ -7,11 +7,13 @@ import random
 
 import pytest
 from benchmarks.crashes import StorySite, run_mishap, settings_of, witness
-from crawling import Running, order, run_order
+from crawling import Running, order, run_order, run_scrapy
 from local_site import Answer, wait_until
 from mishaps import EDGES, EXIT_STATUS, STORE_CALLS
 from prose import article, blog, story
 from test_claims_in_crawls import FATES, pair
+
+from dedup_middleware.packing import purpose
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 HOLDING = {**FATES, **FEED, "HOLD_UNTIL": {"never": 1}, "CONCURRENT_REQUESTS": 1}
@@ -55,6 +57,40 @@ def test_what_was_dropped_for_a_page_that_a_crash_took_is_requested_again(site, 
     assert "dedup/journal/requested_again" not in third.stats
     assert fed(third) == [b]
     assert third.record(a)["owner_url"] == b
+
+
+@pytest.mark.parametrize("settings", [{}, {"JOBDIR": "job"}], ids=["afresh", "jobdir"])
+def test_what_an_earlier_crawl_has_stored_this_one_has_not(site, tmp_path, settings):
+    """Where only pages of this crawl may drop others, an owner is sealed for the crawl that sealed it."""
+    a, b = pair(site, 1)
+    earlier = again(tmp_path, [{"url": a}], FEEDS={"earlier.jsonl": FEED["FEEDS"]["feed.jsonl"]})
+    assert fed(earlier, "earlier.jsonl") == [a]
+    scope = {"DEDUP_SCOPE": "crawl", **settings}
+    crashed = killed(tmp_path, site, [{"url": a}, {"url": b}], **scope)
+    assert [i["url"] for i in crashed.dropped] == [b]
+    assert fed(crashed) == []
+    assert fed(again(tmp_path, [], **scope)) == [b]
+
+
+def test_what_an_earlier_crawl_has_stored_a_crash_of_this_one_does_not_take(site, tmp_path):
+    a, b = pair(site, 1)
+    again(tmp_path, [{"url": a}])
+    killed(tmp_path, site, [{"url": a}, {"url": b}])
+    outcome = again(tmp_path, [{"url": b}])
+    assert fed(outcome) == [a]
+    assert "dedup/journal/requested_again" not in outcome.stats
+
+
+def test_what_only_this_crawl_has_given_to_a_feed_a_crash_takes_from_it(site, tmp_path):
+    """The owner was stored by an earlier crawl, which had no feed that takes such items."""
+    a, b = pair(site, 1)
+    stories = {"stories.jsonl": {"format": "jsonlines", "item_classes": ["strangers.DataItem"]}}
+    steps = [{"url": url, "cb_kwargs": {"kind": "dataclass"}} for url in (a, b)]
+    again(tmp_path, steps[:1])
+    crashed = killed(tmp_path, site, steps, FEEDS={**FEED["FEEDS"], **stories})
+    assert [i["url"] for i in crashed.dropped] == [b]
+    outcome = again(tmp_path, [], FEEDS=stories)
+    assert fed(outcome, "stories.jsonl") == [b]
 
 
 def test_a_page_that_was_sealed_before_the_crash_still_owns_its_story(site, tmp_path):
@@ -277,3 +313,185 @@ def test_a_feed_that_will_be_overwritten_is_named_without_its_password(site, cra
     (line,) = [line for line in outcome.log.splitlines() if "will be overwritten" in line]
     assert "late://works" in line
     assert "secret" not in line
+
+
+# --- whose a page in the journal is
+
+
+def test_two_callbacks_on_one_page_are_both_requested_again(site, tmp_path):
+    a, b = pair(site, 1)
+    steps = [{"url": a}, {"url": b}, {"url": b, "callback": "parse_other"}]
+    assert [i["url"] for i in killed(tmp_path, site, steps, JOBDIR="job").dropped] == [b, b]
+    outcome = again(tmp_path, [], JOBDIR="job")
+    assert sorted(item.get("other", False) for item in outcome.lines("feed.jsonl")) == [False, True]
+    assert "dedup/journal/requested_again" not in again(tmp_path, [], JOBDIR="job").stats
+
+
+def test_another_crawl_does_not_deliver_what_a_crawl_for_itself_is_to_deliver(site, tmp_path):
+    """Where only pages of this crawl may drop others, its own feed is to have the story."""
+    a, b = pair(site, 1)
+    scope = {"DEDUP_SCOPE": "crawl"}
+    assert [i["url"] for i in killed(tmp_path, site, [{"url": a}, {"url": b}], JOBDIR="one", **scope).dropped] == [b]
+    other = again(tmp_path, [{"url": b}], JOBDIR="other", FEEDS={"other.jsonl": {"format": "jsonlines"}}, **scope)
+    assert fed(other, "other.jsonl") == [b]
+    assert "dedup/journal/requested_again" not in other.stats
+    assert fed(again(tmp_path, [], JOBDIR="one", **scope)) == [b]
+    assert "dedup/journal/requested_again" not in again(tmp_path, [], JOBDIR="one", **scope).stats
+
+
+def test_items_of_one_page_are_requested_again_together(site, tmp_path):
+    told = json.dumps([{"title": str(number), "text": " ".join(story(number))} for number in (1, 2, 3)])
+    answer = Answer(told, headers={"Content-Type": "application/json"})
+    a, b = (site.add(f"/api/{name}", answer, host=host) for host, name in enumerate("ab"))
+    steps = [{"url": url, "callback": "parse_then_forget", "cb_kwargs": {"kind": "dict"}} for url in (a, b)]
+    fields = {"DEDUP_ITEM_FIELDS": ["text"], "DEDUP_SEAL_INTERVAL": 1000}
+    assert len(killed(tmp_path, site, steps, **fields).dropped) == 3
+    outcome = again(tmp_path, [], **fields)
+    assert outcome.stats["dedup/journal/requested_again"] == 1
+    # What fitted into no buffer was on its medium before.
+    assert [item["title"] for item in outcome.lines("feed.jsonl")][-3:] == ["1", "2", "3"]
+    assert "dedup/journal/requested_again" not in again(tmp_path, [], **fields).stats
+
+
+def test_a_page_that_cannot_be_judged_and_fails_when_it_is_requested_again_stays_journalled(site, tmp_path):
+    a, _ = pair(site, 1)
+    short = Answer(article("short", ["Gone."]))
+    b = site.add("/b-shrinks", Answer(blog("b", story(1))), short, host=1)
+    steps = [{"url": a}, {"url": b, "cb_kwargs": {"fate": "fail"}}]
+    assert [i["url"] for i in killed(tmp_path, site, steps).dropped] == [b]
+    assert again(tmp_path, [], **FATES).verdicts[b] == ("unjudged", "delivered")
+    third = again(tmp_path, [])
+    assert third.stats["dedup/journal/requested_again"] == 1
+    assert fed(third)[-1:] == [b]
+
+
+@pytest.mark.parametrize("scopes", [("crawl", "store"), ("store", "crawl")])
+def test_a_crawl_that_is_taken_up_under_another_scope_is_the_same_one(site, tmp_path, scopes):
+    a, b = pair(site, 1)
+    before, after = scopes
+    assert len(killed(tmp_path, site, [{"url": a}, {"url": b}], JOBDIR="job", DEDUP_SCOPE=before).dropped) == 1
+    assert fed(again(tmp_path, [], JOBDIR="job", DEDUP_SCOPE=after)) == [b]
+
+
+def test_of_two_callbacks_the_one_that_fails_stays_journalled(site, tmp_path):
+    a, b = pair(site, 1)
+    steps = [{"url": a}, {"url": b}, {"url": b, "callback": "parse_other", "cb_kwargs": {"fate": "fail"}}]
+    assert len(killed(tmp_path, site, steps).dropped) == 2
+    assert again(tmp_path, [], **FATES).stats["dedup/journal/requested_again"] == 2
+    third = again(tmp_path, [])
+    assert third.stats["dedup/journal/requested_again"] == 1
+    assert third.lines("feed.jsonl")[-1]["other"] is True
+
+
+def test_a_visit_for_its_links_only_does_not_deliver_a_page(site, tmp_path):
+    a, b = pair(site, 1)
+    assert len(killed(tmp_path, site, [{"url": a}, {"url": b, "cb_kwargs": {"fate": "fail"}}]).dropped) == 1
+    assert fed(again(tmp_path, [{"url": b, "callback": "parse_links"}], **FATES)) == []
+    assert fed(again(tmp_path, [{"url": b, "callback": "parse_links"}])) == [b]
+
+
+def test_a_page_that_asks_for_patience_stays_journalled(site, tmp_path):
+    a, _ = pair(site, 1)
+    wait = Answer(article("Too many requests", ["Please slow down."]))
+    told = Answer(blog("b", story(1)))
+    b = site.add("/b", told, wait, wait, told, host=1)
+    assert len(killed(tmp_path, site, [{"url": a}, {"url": b, "callback": "parse_or_wait"}]).dropped) == 1
+    second = again(tmp_path, [])
+    assert (second.stats["dedup/journal/requested_again"], fed(second)) == (1, [])
+    assert fed(again(tmp_path, [])) == [b]
+
+
+# --- the spider comes first
+
+
+def test_what_the_spider_asks_for_itself_is_not_asked_for_in_its_place(site, tmp_path):
+    """With what it needs today: a token, other arguments. Scrapy asks for a page only once."""
+    a, b = pair(site, 1)
+    step = {"url": b, "headers": {"X-Token": "yesterday"}, "dont_filter": False}
+    assert len(killed(tmp_path, site, [{"url": a}, step]).dropped) == 1
+    today = {**step, "headers": {"X-Token": "today"}}
+    outcome = again(tmp_path, [today])
+    assert fed(outcome) == [b]
+    assert site.asked_with("X-Token", "/1/b") == ["yesterday", "today"]
+    assert "dedup/journal/requested_again" not in outcome.stats
+    assert "dedup/journal/requested_again" not in again(tmp_path, []).stats
+
+
+def test_what_a_crash_left_is_asked_for_when_the_spider_has_nothing_else_to_do(site, tmp_path):
+    """It may have to log in first."""
+    a, b = pair(site, 1)
+    assert len(killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped) == 1
+    others = [site.add(f"/other/{n}", article("Other", story(10 + n))) for n in range(3)]
+    (tmp_path / "held").unlink()
+    steps = [{"url": url, "priority": -1} for url in others]
+    outcome = run_order(tmp_path, order(tmp_path, "strangers.Steps", steps=steps, together=True, settings=FEED))
+    assert fed(outcome)[-1] == b
+
+
+@pytest.mark.parametrize(
+    ("name", "headers"), [("Cookie", {}), ("Authorization", {"Authorization": "Basic Zm9vOmJhcg=="})]
+)
+def test_a_redirected_page_is_asked_for_again_with_what_its_redirect_took(site, tmp_path, name, headers):
+    a = site.add("/a", article("a", story(1)))
+    end = site.add("/end", blog("b", story(1)), host=1)
+    b = site.add("/b", Answer("", status=301, headers={"Location": end}))
+    cookies = {} if headers else {"consent": "yes"}
+    step = {"url": b, "headers": headers, "cookies": cookies}
+    assert len(killed(tmp_path, site, [{"url": a}, step], JOBDIR="job").dropped) == 1
+    assert fed(again(tmp_path, [], JOBDIR="job")) == [end]
+    first, second = site.asked_with(name, "/b")
+    assert first == second
+    assert first is not None
+
+
+def test_what_is_restored_is_delivered_though_it_is_in_the_journal_too(site, tmp_path):
+    pairs = [pair(site, number) for number in range(4)]
+    assert len(killed(tmp_path, site, [{"url": url} for urls in pairs for url in urls]).dropped) == 4
+    assert "4 dropped pages to be requested again" in run_scrapy(tmp_path, "dedup", "stats").stdout
+    assert run_scrapy(tmp_path, "dedup", "restore", "--all").returncode == 0
+    outcome = again(tmp_path, [{"url": a} for a, _ in pairs])
+    assert {b for _, b in pairs} <= set(fed(outcome))
+
+
+def test_what_cannot_be_asked_for_any_more_is_told(site, tmp_path):
+    a, b = pair(site, 1)
+    command = {"steps": [{"url": a}, {"url": b, "callback": "parse_other"}]}
+    assert len(killed(tmp_path, site, **command).dropped) == 1
+    (tmp_path / "held").unlink()
+    outcome = run_order(tmp_path, order(tmp_path, "strangers.StepsWithoutOther", settings=FEED))
+    assert outcome.stats["dedup/journal/unreadable"] == 1
+    assert [p for p in outcome.problems if "1 dropped pages cannot be requested again" in p]
+    assert fed(again(tmp_path, [])) == [b]
+
+
+def test_after_a_crash_nobody_is_told_to_remove_the_journal(site, tmp_path):
+    a, b = pair(site, 1)
+    feed = {"FEEDS": {"new.jsonl": {"format": "jsonlines", "overwrite": True}}}
+    assert len(killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped) == 1
+    again(tmp_path, [], **feed)
+    lines = [line for line in again(tmp_path, [], **feed).log.splitlines() if "will be overwritten" in line]
+    assert ["scrapy dedup reset" in line for line in lines] == [False, True]
+
+
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_page_whose_output_a_middleware_cuts_off_stays_journalled(site, tmp_path, restored):
+    a, b = pair(site, 1)
+    if restored:
+        again(tmp_path, [{"url": a}, {"url": b}])
+        assert run_scrapy(tmp_path, "dedup", "restore", "--all").returncode == 0
+    else:
+        assert len(killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped) == 1
+    cut = again(tmp_path, [], SPIDER_MIDDLEWARES={"strangers.RaisingMiddleware": 500})
+    assert cut.stats["dedup/journal/requested_again"] == 1
+    assert fed(again(tmp_path, []))[-1] == b
+
+
+def test_the_purpose_of_a_request_is_the_same_in_every_process():
+    """Whatever the order and identity of what it holds, and however it was made this time."""
+    text = str(b"ab", "ascii")  # another object
+    one = {"callback": "parse", "cb_kwargs": {"x": text, "y": {"s", "t"}}, "meta": {"own": "ab", "retry_times": 1}}
+    two = {"callback": "parse", "cb_kwargs": {"y": {"t", "s"}, "x": "ab"}, "meta": {"proxy": "http://p", "own": text}}
+    assert purpose(one) == purpose(two) != purpose({**one, "callback": "other"})
+    assert purpose(one) == b"['parse',{'x':'ab','y':('s','t')},{'own':'ab'}]"
+    values = (1, "1", b"1", 1.5, None, True, [1], {1}, {1: 1})
+    assert len({purpose({**one, "cb_kwargs": {"x": value}}) for value in values}) == len(values)

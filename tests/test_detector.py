@@ -19,6 +19,7 @@ from dedup_middleware.detector import (
     cover,
     has_other_numbers,
 )
+from dedup_middleware.errors import StoreError
 from dedup_middleware.identity import item_identity
 from dedup_middleware.index import COMMON_ON_HOST
 from dedup_middleware.model import Action, Page, Scope, VerdictKind
@@ -479,6 +480,18 @@ class TestPages:
         assert library.stats["failures"] == 1
         assert not library.crawl._claims._open
 
+    def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self) -> None:
+        library = Library(room=20_000)
+        number = 0
+        while not library.failures:
+            assert library.visit(f"p{number}", range(20 * number, 20 * number + 20)).items_delivered == 1
+            number += 1
+        assert 3 < number < 20
+        assert "DEDUP_STORE" in str(library.failures[0])
+        assert library.visit("copy", range(20)).items_delivered == 1
+        with pytest.raises(StoreError):
+            library.contents()
+
     def test_a_store_that_fails_under_a_claim_fails_the_crawl_once_and_raises_nowhere(self) -> None:
         library = Library()
         cases = [library.enter(library.page(f"p{number}", range(10 * number, 10 * number + 10))) for number in range(3)]
@@ -488,6 +501,18 @@ class TestPages:
         assert [case.items_delivered for case in cases] == [1, 1, 1]
         assert len(library.failures) == 1
         assert library.stats["claims/void"] == 3
+
+    def test_an_owner_that_gives_less_than_before_drops_no_known_copy(self) -> None:
+        """Its text is what it was; its items do not say it any more."""
+        library = Library()
+        text = [*story(1), *story(2)]
+        library.visit("a", text)
+        assert library.visit("copy", text).is_duplicate
+        again = library.enter(library.page("a", text))
+        library.crawl.narrow(again, [{"title": story(2)[0]}, {"title": story(2)[1]}])
+        library.leave(again, items=2)
+        assert library.judge("copy", text).kind is NEW
+        library.check()
 
     def test_a_page_of_several_items_owns_only_what_these_say(self) -> None:
         library = Library()
@@ -518,15 +543,15 @@ class TestPages:
         library = Library()
         library.visit("first", story(1))
         case = library.enter(library.page("copy", story(1)))
-        assert library.crawl.item_says_something_else(case, item) is expected
+        assert library.crawl.items.says_something_else(case, item) is expected
 
     def test_each_item_of_many_is_judged_by_its_own_text(self) -> None:
         library = Library()
         library.visit("first", story(1))
         case = library.crawl.examine(library.page("list", [*story(1)]), Action.DROP, 0.8)
-        assert library.crawl.item_is_duplicate(case, {"text": story(1)[:3]})
-        assert not library.crawl.item_is_duplicate(case, {"text": story(2)})
-        assert not library.crawl.item_is_duplicate(case, {"text": []})
+        assert library.crawl.items.is_duplicate(case, {"text": story(1)[:3]})
+        assert not library.crawl.items.is_duplicate(case, {"text": story(2)})
+        assert not library.crawl.items.is_duplicate(case, {"text": []})
 
 
 def test_cover_and_numbers_of_a_text_without_telling_clauses() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from library import fingerprint
+from library import fingerprint, page_of
 from prose import story, zh_story
 
 from dedup_middleware.evidence import Sentence, marked_sentences, repeated_sentences
+from dedup_middleware.limits import UNLIMITED
 from dedup_middleware.text import clauses, sentences
 
 PARAGRAPHS = st.lists(st.sampled_from([*story(1), *zh_story(1), "短。", "He said. Go!", ""]) | st.text(), max_size=8)
@@ -19,7 +20,7 @@ def held_by(paragraphs: list[str]) -> set[bytes]:
 
 def test_a_repeated_text_is_repeated_sentence_by_sentence() -> None:
     for text in (story(1), zh_story(1)):
-        repeated = list(repeated_sentences(text, held_by(text), fingerprint.hash))
+        repeated = list(repeated_sentences(page_of("p", text), held_by(text), fingerprint.hash, UNLIMITED))
         assert repeated == [sentence for paragraph in text for sentence in sentences(paragraph)]
 
 
@@ -51,4 +52,5 @@ def test_the_shares_of_the_sentences_add_up_to_the_cover_of_the_text(page: list[
     assert any(sentence.share is not None for sentence in marked) == bool(telling)
     said = {fingerprint.hash(c) for sentence in marked if sentence.share for c, _ in clauses(sentence.text)}
     assert covered <= said
-    assert [s.text for s in marked if s.repeated] == list(repeated_sentences(page, held, fingerprint.hash))
+    repeated = repeated_sentences(page_of("p", page), held, fingerprint.hash, UNLIMITED)
+    assert [s.text for s in marked if s.repeated] == list(repeated)

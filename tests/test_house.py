@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from pathlib import Path
 
 import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 from dedup_middleware.config import DEFAULTS
 
@@ -15,13 +21,18 @@ PACKAGE = ROOT / "dedup_middleware"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 GLUE = {
     "addon",
+    "commandconfig",
     "commands",
     "config",
     "downloadermiddlewares",
     "extension",
     "feeds",
+    "itemsignals",
     "logformatter",
+    "origins",
     "pipelines",
+    "places",
+    "recovery",
     "requests",
     "spidermiddlewares",
     "waiting",
@@ -102,6 +113,18 @@ def test_every_setting_is_in_the_tables(page: str) -> None:
     }
     assert set(DEFAULTS) <= in_tables
     assert set(re.findall(r"\bDEDUP_[A-Z_]*[A-Z]\b", text)) <= set(DEFAULTS), "a setting that does not exist"
+
+
+def test_the_oldest_releases_that_we_promise_are_those_that_we_test() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))
+    names = [re.match(r"([a-zA-Z0-9_-]+)>=([0-9.]+)", line) for line in project["project"]["dependencies"]]
+    pins = dict(line.split("==") for line in project["tool"]["tox"]["env"]["min"]["deps"] if "==" in line)
+    assert all(found and release(pins[found[1]]) == release(found[2]) for found in names), pins
+
+
+def release(version: str) -> list[int]:
+    numbers = [int(number) for number in version.split(".")]
+    return numbers + [0] * (3 - len(numbers))
 
 
 def test_what_a_document_says_of_a_default_is_so() -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from library import COMMON, Library, fingerprint, page_of
 
-from dedup_middleware.codec import clause_key, decode_postings
+from dedup_middleware.codec import clause_key, decode_postings, journal_key
 from dedup_middleware.detector import Detector
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import index_of
-from dedup_middleware.model import Page, VerdictKind
+from dedup_middleware.journal import Entry
+from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
+from dedup_middleware.sealing import Sealing, recover
 from dedup_middleware.stores import open_store
 
 # Few addresses and few clauses, so that pages meet, change, redirect to one another and repeat one another.
@@ -233,3 +236,160 @@ class TestStaleness:
             if library.index.changed_since(version, page):
                 version, verdict = library.index.version, detector.judge(page)
             assert detector.judge(page) == verdict
+
+
+class TestSealing:
+    """What of a delivery a crash can take back."""
+
+    @staticmethod
+    def sealing(library: Library, run: str, scope: Scope = Scope.STORE) -> Sealing:
+        return Sealing(library.index, run, scope, interval=1)
+
+    @staticmethod
+    def seal(sealing: Sealing, page: StoredPage) -> None:
+        sealing.confirmed(page.number)
+        sealing.begin_round(set())
+
+    def test_a_new_owner_is_certain_once_its_own_crawl_has_sealed_it(self) -> None:
+        library = Library()
+        one, other = self.sealing(library, "run"), self.sealing(library, "other")
+        owner = library.index.keep(library.page("a", range(9)), feeds=frozenset({"f"}))
+        self.seal(other, owner)
+        assert not one.is_certain(owner, set())
+        self.seal(one, owner)
+        assert one.is_certain(owner, {"f"})
+        assert other.is_certain(owner, set())
+        assert not self.sealing(library, "other", Scope.CRAWL).is_certain(owner, set())
+        assert not one.is_certain(owner, {"f", "g"})
+        library.check()
+
+    @pytest.mark.parametrize("ends", ["crash", "failure"])
+    def test_an_owner_that_is_delivered_again_is_as_certain_as_before(self, ends: str) -> None:
+        library = Library()
+        first = library.index.keep(library.page("a", range(9)), sealed=True, feeds=frozenset({"f"}))
+        library.begin("second")
+        seals = self.sealing(library, "second")
+        again = library.index.keep(library.page("a", range(9)), feeds=frozenset({"g"}))
+        assert again.delivery.feeds == {"f", "g"}
+        assert (seals.is_certain(again, {"f"}), seals.is_certain(again, {"g"})) == (True, False)
+        if ends == "failure":
+            seals.confirmed(again.number)
+            seals.give_up()
+        else:
+            library.crash()
+            recover(library.index)
+        assert library.index.page(again.number) == first
+        assert library.judge("copy", range(9)).kind is VerdictKind.DUPLICATE
+        library.check()
+
+    def test_of_another_text_nothing_was_certain(self) -> None:
+        library = Library()
+        library.index.keep(library.page("a", range(9)), sealed=True)
+        library.begin("second")
+        again = library.index.keep(library.page("a", range(20, 29)))
+        assert not self.sealing(library, "second").is_certain(again, set())
+        library.crash()
+        recover(library.index)
+        assert library.index.page(again.number) is None
+        library.check()
+
+    def test_of_a_page_that_gave_its_headlines_only_the_story_was_not_certain(self) -> None:
+        """Its text is the same, and what it owned of it was less."""
+        library = Library()
+        page = library.page("a", range(9))
+        library.index.keep(page.saying(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1]), sealed=True)
+        library.begin("second")
+        again = library.index.keep(library.page("a", range(9)))
+        assert not self.sealing(library, "second").is_certain(again, set())
+        library.crash()
+        recover(library.index)
+        assert library.judge("copy", range(9)).kind is VerdictKind.NEW
+        library.check()
+
+    def test_of_a_page_that_now_gives_less_everything_was_certain(self) -> None:
+        library = Library()
+        page = library.page("a", range(9))
+        library.index.keep(page, sealed=True)
+        less = library.index.keep(page.saying(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1]))
+        assert self.sealing(library, "run").is_certain(less, set())
+
+    def test_the_same_again_in_the_same_crawl_changes_nothing(self) -> None:
+        library = Library()
+        owner = library.index.keep(library.page("a", range(9)), feeds=frozenset({"f"}))
+        seals = self.sealing(library, "run")
+        self.seal(seals, owner)
+        again = library.index.keep(library.page("a", range(9)), feeds=frozenset({"f"}))
+        assert seals.is_certain(again, {"f"})
+
+    def test_a_delivery_that_is_not_stored_yet_is_not_sealed_by_an_earlier_round(self) -> None:
+        """The first is on its medium, the second waits for a feed that is stored at its end."""
+        library = Library()
+        sealing = seals = self.sealing(library, "run")
+        owner = library.index.keep(library.page("a", range(9)), feeds=frozenset({"f"}))
+        sealing.confirmed(owner.number)
+        sealing.begin_round({"slow"})
+        again = library.index.keep(library.page("a", range(9)), feeds=frozenset({"g"}))
+        sealing.confirmed(again.number)
+        sealing.begin_round({"slower"})
+        sealing.stored("slow")
+        assert not seals.is_certain(again, set())
+        sealing.stored("slower")
+        assert seals.is_certain(again, {"f", "g"})
+
+    def test_one_crawl_does_not_seal_what_another_has_delivered(self) -> None:
+        """Two crawlers of a process deliver one page to different feeds; the second one's feed is stored first."""
+        library = Library()
+        first, second = self.sealing(library, "first"), self.sealing(library, "second")
+        library.begin("first")
+        owner = library.index.keep(library.page("a", range(9)), feeds=frozenset({"f"}))
+        entry = Entry(b"i" * 16, "spider", b"request")
+        copy = library.page("b", range(9))
+        match = next(library.index.matches(copy.fingerprint, dict.fromkeys(owner.hashes, (owner.number,))))
+        library.index.remember_duplicate(copy, match, entry, journal=True)
+        library.begin("second")
+        again = library.index.keep(library.page("a", range(9)), feeds=frozenset({"g"}))
+        self.seal(second, again)
+        assert (second.is_certain(again, {"g"}), second.is_certain(again, {"f"})) == (True, False)
+        assert journal_key(entry.key) in library.contents()
+        self.seal(first, owner)
+        assert journal_key(entry.key) not in library.contents()
+
+    def test_what_rests_on_two_owners_is_journalled_until_both_are_sealed(self) -> None:
+        """Its items were dropped for one and the other."""
+        library = Library()
+        sealing = self.sealing(library, "run")
+        owners = [library.index.keep(library.page(name, range(n, n + 9))) for n, name in ((0, "a"), (20, "b"))]
+        entry = Entry(b"i" * 16, "spider", b"request")
+        for owner in owners:
+            self.drop_for(library, owner, entry)
+        for owner, is_there in zip(owners, (True, False), strict=True):
+            self.seal(sealing, owner)
+            assert (journal_key(entry.key) in library.contents()) == is_there
+
+    def test_a_drop_that_is_certain_clears_no_other_of_the_same_crawl(self) -> None:
+        library = Library()
+        certain = library.index.keep(library.page("a", range(9)), sealed=True)
+        uncertain = library.index.keep(library.page("b", range(20, 29)))
+        entry = Entry(b"i" * 16, "spider", b"request")
+        self.drop_for(library, uncertain, entry)
+        self.drop_for(library, certain, entry, journal=False)
+        assert journal_key(entry.key) in library.contents()
+
+    def test_a_page_that_was_visited_and_then_dropped_again_stays_journalled(self) -> None:
+        """A feed that is stored at its end may seal the visit only now."""
+        library = Library()
+        entry = Entry(b"i" * 16, "spider", b"request")
+        self.drop_for(library, library.index.keep(library.page("a", range(9))), entry)
+        library.crash()
+        recover(library.index)
+        sealing = self.sealing(library, "run")
+        sealing.visited(entry.key)
+        sealing.begin_round({"slow"})
+        self.drop_for(library, library.index.keep(library.page("b", range(20, 29))), entry)
+        sealing.stored("slow")
+        assert journal_key(entry.key) in library.contents()
+
+    @staticmethod
+    def drop_for(library: Library, owner: StoredPage, entry: Entry, *, journal: bool = True) -> None:
+        copy = library.page("copy", range(9))
+        library.index.remember_duplicate(copy, Match(owner, 1.0, owner.hashes), entry, journal=journal)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
-from crawling import REACTOR, Running, order, run_order, store_uri
+from crawling import REACTOR, Running, heeding_ctrl_c, order, run_order
 from local_site import Answer, wait_until
 from prose import article, blog, story, zh_story
 
@@ -124,6 +127,19 @@ def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
     assert len({r["run"] for r in outcome.records}) == 1
 
 
+def test_ctrl_c_is_heeded_though_the_suite_was_begun_with_an_ampersand():
+    """A script that begins a process so lets it ignore Ctrl-C, and so do all that are begun by that."""
+    show = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with heeding_ctrl_c():
+            said = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True).stdout
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert said == "True\n"
+
+
 def test_memory_and_jobdir_do_not_go_together(site, crawl):
     url = site.add("/a", article("A", story(1)))
     outcome = crawl("strangers.Articles", urls=url, settings={"JOBDIR": "job", "DEDUP_STORE": "memory:"})
@@ -184,28 +200,3 @@ def test_crawlers_of_one_process_share_a_store(site, tmp_path):
     assert outcome.stats["dedup/items/dropped_for_earlier_crawls"] == 2
     assert outcome.problems == []
     assert outcome.exit_status == 0
-
-
-def test_a_second_process_on_the_store_ends_at_once_and_harms_nobody(site, tmp_path, crawl):
-    urls, dropped = a_small_paper(site)
-    held = site.add("/held", Answer(article("Held", story(20)), hold=(release := threading.Event())))
-    steps = [{"url": url} for url in (*urls[:3], held, *urls[3:])]
-    first_folder = tmp_path / "first"
-    with Running(first_folder, order(first_folder, "strangers.Steps", steps=steps)) as running:
-        wait_until(lambda: "/held" in site.paths())
-        requests = len(site.requests)
-        settings = {"DEDUP_STORE": store_uri(first_folder)}
-        second = crawl("strangers.Articles", urls=urls[0], settings=settings)
-        assert len(site.requests) == requests
-        release.set()
-        first = running.wait()
-    (line,) = second.problems
-    assert "ERROR: dedup: " in line
-    assert str(first_folder / "store") in line
-    assert second.exit_status == 1
-    assert "Traceback" not in second.log + second.stderr
-    assert second.items == []
-    assert first.delivered == [url for url in (*urls[:3], held, *urls[3:]) if url not in dropped]
-    assert [i["url"] for i in first.dropped] == dropped
-    assert first.problems == []
-    assert first.exit_status == 0

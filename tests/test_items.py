@@ -41,11 +41,25 @@ def test_tag_puts_the_verdict_on_every_item_whose_type_allows(site, crawl):
     assert all(not items[copies[kind]].get("dedup") for kind in UNTAGGABLE)
     # Tagged duplicates never own: to the last they repeat the first, and not one another.
     assert {r["owner_url"] for r in outcome.records} == {first}
-    assert {r["outcome"] for r in outcome.records} == {"tagged"}
+    assert {r["url"]: r["outcome"] for r in outcome.records} == {
+        url: "tagged" if kind in TAGGABLE else "delivered" for kind, url in copies.items()
+    }
     assert outcome.stats["dedup/items/tagged"] == len(TAGGABLE)
     assert outcome.stats["dedup/items/tag_refused"] == len(UNTAGGABLE)
     assert outcome.dropped == []
-    assert outcome.problems == []
+    assert len(outcome.problems) == len(UNTAGGABLE)
+
+
+def test_items_that_take_no_tag_are_told_of_once_with_the_remedy_and_counted(site, crawl):
+    urls = [site.add(f"/{n}", article("Copy", story(1))) for n in range(3)]
+    steps = [{"url": url, "cb_kwargs": {"kind": "item without"}} for url in urls]
+    outcome = crawl("strangers.Steps", steps=steps, settings=TAG)
+    assert outcome.delivered == urls
+    (warning,) = outcome.problems
+    assert "items of class strangers.Item cannot be tagged" in warning
+    assert "declare a field 'dedup' in it (scrapy.Field() in an Item" in warning
+    summary = outcome.log.partition("dedup summary")[2]
+    assert "items that cannot be tagged          3" in summary
 
 
 def test_a_tagged_duplicate_owns_nothing_after_its_owner_has_changed(site, crawl):
@@ -328,7 +342,7 @@ def test_items_that_cannot_be_read_are_delivered(site, crawl, settings):
     steps = [{"url": a}, *({"url": url, "callback": "parse_detached"} for url in (b, c))]
     outcome = crawl("strangers.Steps", steps=steps, settings=settings | {"ITEM_PIPELINES": {}})
     assert outcome.stats["item_scraped_count"] == 5
-    assert outcome.problems == []
+    assert [problem for problem in outcome.problems if "cannot be tagged" not in problem] == []
 
 
 def test_such_items_of_an_api_too(site, crawl):

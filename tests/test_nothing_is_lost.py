@@ -143,7 +143,7 @@ def test_an_item_that_its_feed_cannot_write_owns_nothing(site, crawl, options):
 def test_several_feeds_change_no_verdict(site, crawl):
     """Neither one that does not accept every item nor one that begins anew while the crawl runs."""
     pairs = [pair(site, number) for number in range(5)]
-    # The filter accepts no copy and no item of the last page, which owns its story all the same.
+    # The filter accepts no copy and no item of the last page.
     last = [site.add(f"/last/{name}", article(name, story(9))) for name in ("x", "y")]
     steps = [{"url": url} for urls in (*pairs, last) for url in urls]
     feeds = {
@@ -153,11 +153,12 @@ def test_several_feeds_change_no_verdict(site, crawl):
     }
     outcome = crawl("strangers.Steps", steps=steps, settings={"FEEDS": feeds})
     owners = {b: a for a, b in [*pairs, last]}
-    assert outcome.delivered == [*owners.values()]
-    assert [i["url"] for i in outcome.dropped] == [*owners]
+    # It was asked about the last page's item and said no. It must not be asked about the copy's, and could say yes.
+    assert outcome.delivered == [*owners.values(), last[1]]
+    assert [i["url"] for i in outcome.dropped] == [b for _, b in pairs]
     assert {r["url"]: r["owner_url"] for r in outcome.records} == owners
     assert outcome.lines("all.jsonl") == outcome.items
-    assert outcome.lines("first.jsonl") == outcome.items[:-1]
+    assert outcome.lines("first.jsonl") == outcome.items[:-2]
     assert [outcome.lines(f"batch{n}.jsonl") for n in (1, 2, 3)] == [outcome.items[n : n + 2] for n in (0, 2, 4)]
     assert outcome.problems == []
 
@@ -251,14 +252,70 @@ def test_a_log_that_cannot_be_ends_the_crawl_with_one_line(site, crawl):
     assert "Traceback" not in outcome.log + outcome.stderr
 
 
-def test_what_nobody_expected_at_the_start_ends_the_crawl_too(site, crawl):
-    """Else it would run on without the plugin and look as if all were well."""
-    url = site.add("/a", article("A", story(1)))
-    own = {"DEDUP_STORE": None, "DEDUP_LOG": None}
-    outcome = crawl("strangers.Misnamed", steps=[{"url": url}], settings=own)
-    assert outcome.exit_status == 1
-    assert site.requests == []
-    assert any("dedup: it cannot start" in p and "DEDUP_ENABLED=False" in p for p in outcome.problems)
+def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
+    a, b = pair(site, 1)
+    mishap = {"at": ["dedup_middleware.extension:Detector"], "nth": 1, "kind": "bug"}
+    settings = {"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": mishap}
+    outcome = crawl("strangers.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
+    assert outcome.exit_status == 0
+    assert outcome.delivered == [a, b]
+    (line,) = outcome.problems
+    assert "dedup: the plugin failed to start; the crawl goes on without it" in line
+    assert outcome.stats["dedup/failures"] == 1
+
+
+DEFECTS = [
+    "extension:DedupExtension.packed",
+    "crawl:Crawl.enter",
+    "crawl:Crawl.finish",
+    "crawl:Crawl.deliver_if_feed_lacks_it",
+    "crawl:Crawl.may_drop",
+    "crawl:Crawl.evidence",
+    "crawl:Crawl.deliver",
+    "origins:Origins.note",
+    "origins:Origins.take",
+    "claims:Claim.callback_finished",
+    "extension:DedupExtension.count",
+    "feeds:Feeds.wanting",
+    "index:Index.remember_duplicate",
+    "waiting:OwnerWait.settle",
+    "itemjudge:ItemJudge.is_duplicate",
+    "itemjudge:ItemJudge.says_something_else",
+    "detector:Detector.judge",
+    "downloadermiddlewares:identities_of",
+    "safety:Safety.finished",
+    "records:RecordLog.append",
+]
+
+
+@pytest.mark.parametrize("place", DEFECTS)
+def test_a_defect_of_ours_takes_no_item(site, crawl, place):
+    """Wherever it is, and each time: every item is either delivered or dropped, and one of each story is delivered."""
+    items = {"parse": 1, "parse_parts": 2}
+    text = {callback: [story(n), story(n + 10)] for n, callback in enumerate(items)}
+    pages = {site.add(f"/{callback}", several(callback, text[callback])): callback for callback in items}
+    copies = {site.add(f"/{callback}/copy", several("copy", text[callback]), host=1): callback for callback in items}
+    steps = [{"url": url, "callback": callback} for url, callback in (pages | copies).items()]
+    mishap = {"at": [f"dedup_middleware.{place}"], "every": True, "kind": "bug"}
+    settings = {"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": mishap}
+    outcome = crawl("strangers.Steps", steps=steps, settings=settings)
+    assert outcome.exit_status == 0
+    assert [url for url in outcome.delivered if url in pages] == [u for u, c in pages.items() for _ in range(items[c])]
+    given = outcome.delivered + [item["url"] for item in outcome.dropped]
+    assert sorted(given) == sorted(url for url, c in (pages | copies).items() for _ in range(items[c]))
+    assert "please report it" in outcome.log
+
+
+def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl):
+    """What was not read any more may be in any of its items."""
+    told = several("Parts", [story(1), story(2)])
+    page, copy, last = (site.add(f"/{n}", told, host=n) for n in range(3))
+    steps = [{"url": url, "callback": "parse_parts"} for url in (page, copy, last)]
+    mishap = {"at": ["dedup_middleware.itemjudge:ItemJudge.is_duplicate"], "nth": 1, "kind": "bug"}
+    outcome = crawl("strangers.Steps", steps=steps, settings={"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": mishap})
+    assert outcome.delivered == [page, page, copy, copy]
+    assert [item["url"] for item in outcome.dropped] == [last, last]
+    assert outcome.stats["dedup/defects"] == 1
 
 
 def test_a_formatter_that_raises_costs_no_item_its_signal(site, crawl):

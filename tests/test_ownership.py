@@ -6,12 +6,14 @@ import json
 import threading
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from urllib.parse import unquote
 
 from crawling import run_scrapy
 from library import Library
 from local_site import Answer, wait_until
 from prose import article, blog, story
 from test_claims_in_crawls import pair
+from test_crashes import again, fed, killed
 
 from dedup_middleware.codec import encode_page, page_key
 from dedup_middleware.detector import Detector
@@ -114,7 +116,9 @@ def test_an_owner_older_than_the_lease_drops_nothing():
     detector = Detector(library.index, library.fingerprint.hash, 0.8, lease=timedelta(days=2))
     for age, expected in ((1, VerdictKind.DUPLICATE), (3, VerdictKind.NEW)):
         time = (datetime.now(timezone.utc) - timedelta(days=age)).isoformat()
-        library.store.write([(page_key(owner.number), encode_page(replace(owner, time=time)))])
+        library.store.write(
+            [(page_key(owner.number), encode_page(replace(owner, delivery=replace(owner.delivery, time=time))))]
+        )
         assert detector.judge(copy).kind is expected
 
 
@@ -150,7 +154,7 @@ def test_what_was_dropped_can_be_had_after_all(site, crawl):
     said = run_scrapy(first.folder, "dedup", "restore", "--host", "127.0.0.2")
     assert (said.returncode, said.stderr) == (0, "")
     assert said.stdout.splitlines() == [
-        "1 dropped pages will be requested by the next crawl, and delivered",
+        "1 dropped page will be requested by the next crawl, and delivered",
         f"    {b}",
     ]
     second = crawl("strangers.Steps", steps=[], settings=feed, folder="one", afresh=True)
@@ -162,8 +166,57 @@ def test_what_was_dropped_can_be_had_after_all(site, crawl):
     assert sorted(json.loads(said.stdout)["restored"]) == [b, c]
 
 
+def test_what_is_restored_may_be_named_as_a_browser_shows_it(site, crawl):
+    a = site.add("/%E5%85%B6", article("a", story(1)))
+    b = site.add("/%E4%BB%96", blog("b", story(1)), host=1)
+    outcome = crawl("strangers.Steps", steps=[{"url": a}, {"url": b}])
+    assert [i["url"] for i in outcome.dropped] == [b]
+    for wanted in (["--owner", unquote(a)], [unquote(b)], ["--host", "127.0.0.2."]):
+        said = run_scrapy(outcome.folder, "dedup", "restore", *wanted, "--json")
+        assert json.loads(said.stdout)["restored"] == [b]
+    said = run_scrapy(outcome.folder, "dedup", "restore", "--host", "no host")
+    assert (said.returncode, len(said.stderr.splitlines())) == (1, 1)
+
+
 def test_restore_wants_to_know_which_pages(site, crawl):
     outcome = crawl("strangers.Steps", steps=[{"url": site.add("/a", article("a", story(1)))}])
     said = run_scrapy(outcome.folder, "dedup", "restore")
     assert (said.returncode, said.stdout) == (1, "")
     assert said.stderr == "dedup: say which pages: a URL, --host H, --owner URL, or --all\n"
+
+
+# --- what a spider sees of us
+
+
+def test_nothing_of_ours_is_in_the_meta_that_a_spider_sees(site, crawl):
+    """Spiders copy it: into items, into requests."""
+    plain = site.add("/plain", article("plain", story(1)))
+    redirected = site.add("/redirected", *redirect(site.add("/end", article("end", story(2)))))
+    missing = site.url("/missing")
+    steps = [{"url": url, "callback": "parse_meta", "errback": "give_up_meta"} for url in (plain, redirected, missing)]
+    steps.append({"url": plain, "callback": "parse_inline", "cb_kwargs": {"url": redirected}})
+    outcome = crawl("strangers.Steps", steps=steps)
+    assert len(outcome.items) == 4
+    assert [item for item in outcome.items if any("dedup" in key for key in item["meta"])] == []
+    assert outcome.problems == []
+
+
+def test_a_page_that_is_requested_again_after_a_crash_is_itself_where_it_began(site, tmp_path):
+    ends = [site.add(f"/b/session/{n}", article("b", story(1))) for n in range(3)]
+    a = site.add("/a", article("a", story(1)))
+    b = site.add("/b", *redirect(*ends))
+    assert [i["url"] for i in killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped] == [ends[0]]
+    assert fed(again(tmp_path, [])) == [ends[1]]
+    outcome = again(tmp_path, [{"url": b}])
+    assert outcome.verdicts[ends[2]] == ("same", "delivered")
+
+
+def test_after_a_crash_a_page_is_looked_for_where_it_began(site, tmp_path):
+    """The session that its redirect led into may be over."""
+    a = site.add("/a", article("a", story(1)))
+    over = site.add("/b/session/0", Answer(article("b", story(1))), Answer("over", status=403))
+    b = site.add("/b", *redirect(over, site.add("/b/session/1", article("b", story(1)))))
+    assert [i["url"] for i in killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped] == [over]
+    outcome = again(tmp_path, [])
+    assert [url.rpartition("/b")[2] for url in fed(outcome)] == ["/session/1"]
+    assert "dedup/journal/requested_again" not in again(tmp_path, []).stats

@@ -180,3 +180,20 @@ def test_a_full_disk_is_a_records_error() -> None:
         log.append(record(0))
     with pytest.raises(RecordsError, match="could not be closed"):
         log.close()
+
+
+@pytest.mark.parametrize("content", ["hello\n", '{"url": "an item"}\n', "\n\n", "a\nb\nc"])
+def test_a_file_that_holds_something_else_is_no_log(tmp_path, content):
+    path = tmp_path / "file"
+    path.write_text(content)
+    with pytest.raises(RecordsError, match="holds something else than records") as refused:
+        RecordLog(path)
+    assert refused.value.misnamed
+    assert path.read_text() == content
+
+
+@pytest.mark.parametrize("content", ["", '{"time": "torn'])
+def test_a_file_that_was_just_begun_is_one(tmp_path, content):
+    path = tmp_path / "file"
+    path.write_text(content)
+    RecordLog(path).close()

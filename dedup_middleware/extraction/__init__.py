@@ -15,7 +15,7 @@ from lxml import etree
 from dedup_middleware.extraction.blocks import read_page
 from dedup_middleware.extraction.choice import choose
 from dedup_middleware.extraction.plain import plain_elements
-from dedup_middleware.limits import TRUNCATED, UNLIMITED, UnjudgeableError
+from dedup_middleware.limits import NOT_PARSED, TRUNCATED, UNLIMITED, UnjudgeableError
 
 if TYPE_CHECKING:
     from dedup_middleware.limits import Budget
@@ -66,11 +66,14 @@ def paragraphs_of(root: etree._Element, budget: Budget = UNLIMITED) -> list[str]
 
 
 def check_complete(root: etree._Element) -> None:
-    """Raise :class:`UnjudgeableError` if the parser has dropped a part of the page under *root*. 5 to 10 µs.
+    """Raise :class:`UnjudgeableError` if *root* is no tree, or its parser has dropped a part of the page. 5 to 10 µs.
 
-    libxml2 stops without a sound where elements nest deeper than its limit: 256, or 2048 for huge trees. What followed
-    is missing, and two pages with one beginning would be the same. It says so in its log alone, as the last thing.
+    Before parsel 1.12, a page whose text is JSON is none, whatever its headers say. libxml2 stops without a sound where
+    elements nest deeper than its limit: 256, or 2048 for huge trees. What followed is missing, and two pages with one
+    beginning would be the same. It says so in its log alone, as the last thing.
     """
+    if not etree.iselement(root):
+        raise UnjudgeableError(NOT_PARSED)
     parser = root.getroottree().parser
     last = None if parser is None else parser.error_log.last_error
     if last is not None and last.level == etree.ErrorLevels.FATAL:

@@ -59,8 +59,10 @@ class ClauseFingerprinter:
         """
         weights: dict[bytes, int] = {}
         skeletons: dict[bytes, bytes] = {}
+        starts: list[int] = []
         hash_ = self.hash
         for portion in portions(paragraphs):
+            starts.append(len(weights))
             for clause, weight in clauses(portion):
                 h = hash_(clause)
                 if h in weights:
@@ -72,4 +74,4 @@ class ClauseFingerprinter:
             budget.check_time()
         # Sorted, so that reordered paragraphs are the same page; keyed, for it decides what is "unchanged".
         digest = blake2b(b"".join(sorted(weights)), digest_size=16, key=self._key).digest()
-        return Fingerprint(weights, skeletons, digest)
+        return Fingerprint(weights, skeletons, digest, portions=tuple(starts))

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.stores import disk
+from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.layout import Header
 from dedup_middleware.stores.opened import Medium, OpenStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["OpenStore", "default_backend", "destroy_store", "open_store", "parse_uri", "store_exists"]
+    from dedup_middleware.stores.disk import Migrations
+
+__all__ = ["OpenStore", "default_backend", "destroy_store", "open_store", "parse_uri", "resolved_uri", "store_exists"]
 
 _MEMORY = "memory"
 _ALLOWED = "leveldb:PATH, sqlite:PATH or memory:"
@@ -79,24 +83,41 @@ def backend_of(scheme: str) -> disk.Backend:
         raise ConfigError(message) from error
 
 
-def open_store(uri: str, *, fingerprint_scheme: str) -> OpenStore:
+def open_store(
+    uri: str,
+    *,
+    fingerprint_scheme: str | None,
+    holder: Holder | None = None,
+    migrations: Migrations | None = None,
+    room: int = sys.maxsize,
+) -> OpenStore:
     """Open the store at *uri*, or create it where nothing is; what is damaged or not ours is never written to.
 
-    *fingerprint_scheme* names how fingerprints are made; a store made with another is refused. Openers in one process
-    that name the same path share it, ``memory:`` is a new store each time. Raises ``ConfigError`` for the URI,
-    ``StoreLockedError``, ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError`` for what the system refuses.
+    *fingerprint_scheme* names how fingerprints are made; a store made with another is refused. ``None`` takes a store
+    made with any, and creates none. *holder* is what others are told who find the store in use. *migrations* say what
+    to do with a store of an older schema; without them it is refused. *room* is how many bytes a store in memory may
+    take. Openers in one process that name the same path share it, ``memory:`` is a new store each time. Raises
+    ``ConfigError`` for the URI, ``StoreLockedError``, ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError``
+    for what the system refuses.
     A LevelDB takes up to a second to open (it replays its last 32 MB) and up to 200 MB of memory.
     """
     scheme, path = parse_uri(uri)
     if scheme != _MEMORY:
-        return disk.open_shared(backend_of(scheme), disk.resolved(path), fingerprint_scheme)
+        backend, holder = backend_of(scheme), holder or Holder.this_process("a program")
+        return disk.open_shared(backend, disk.resolved(path), fingerprint_scheme, holder, migrations or {})
     from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - as the others
 
     undo = ExitStack()
-    store = MemoryStore()
+    store = MemoryStore(room)
     undo.callback(store.close)
-    medium = Medium(store, Header.new(fingerprint_scheme), undo)
+    medium = Medium(store, Header.new(fingerprint_scheme or ""), undo)
     return OpenStore(medium, created=True, leave=medium.close)
+
+
+def resolved_uri(uri: str) -> str:
+    """Return *uri* with an absolute path: it names the same store in any folder."""
+    scheme, path = parse_uri(uri)
+    return uri if scheme == _MEMORY else f"{scheme}:{disk.resolved(path)}"
 
 
 def default_backend() -> str:

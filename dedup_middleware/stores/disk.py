@@ -7,29 +7,42 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from filelock import FileLock, Timeout
 
+from dedup_middleware import permissions
 from dedup_middleware.protocols import Store
 from dedup_middleware.stores import refusals
+from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
 from dedup_middleware.stores.opened import Medium, OpenStore
 from dedup_middleware.stores.watermark import Watermark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    Migrations = Mapping[int, Callable[[Store], None] | None]
+    """By schema: what migrates a store from it to the next one, and does no harm when it is done twice.
+
+    ``None`` where whoever opens the store can read it as it is, and leaves it so.
+    """
+
+HOLDER_SUFFIX = ".holder"
+_NO_SCHEME = "none"
 
 
-class Place(Enum):
+class Found(Enum):
     """What is at a path."""
 
-    FREE = "nothing, or an empty folder or file"
+    NOTHING = "nothing, or an empty folder or file"
     OURS = "a store of ours, whole or damaged"
     FOREIGN = "something that does not bear our marker"
+    BEREFT = "a damaged store of ours: its marker is lost, its watermark is there"
 
 
 class DiskStore(Store, Protocol):
@@ -42,7 +55,10 @@ class DiskStore(Store, Protocol):
 class Backend(Protocol):
     """What the module of a store on disk offers. Paths are ``resolved``; every ``OSError`` may pass."""
 
-    def look(self, path: Path) -> Place:
+    SCHEME: str
+    """What its URIs begin with."""
+
+    def look(self, path: Path) -> Found:
         """Return what is at *path*; never writes."""
 
     def lock_path(self, path: Path) -> Path:
@@ -59,6 +75,9 @@ class Backend(Protocol):
 
         What is there is read and given to *check* before anything is changed: when it raises, all is as it was.
         """
+
+    def files(self, path: Path) -> list[Path]:
+        """Return what is ours, folders and files."""
 
     def remove(self, path: Path) -> None:
         """Remove what is ours, and nothing else."""
@@ -88,18 +107,25 @@ def resolved(path: str) -> Path:
     return Path(os.path.realpath(path))
 
 
-def open_shared(backend: Backend, path: Path, fingerprint_scheme: str) -> OpenStore:
+def uri_of(backend: Backend, path: Path) -> str:
+    """Return the URI of the store at *path*."""
+    return f"{backend.SCHEME}:{path}"
+
+
+def open_shared(
+    backend: Backend, path: Path, fingerprint_scheme: str | None, holder: Holder, migrations: Migrations
+) -> OpenStore:
     """Open or create the store at *path*, or join those of this process that have it open."""
-    name = backend.lock_path(path)
-    with _GUARD, refusals.of_os(path, "open"):
-        medium, created = _MEDIA.get(name), False
+    name, uri = backend.lock_path(path), uri_of(backend, path)
+    with _GUARD, refusals.of_os(uri, "open"):
+        medium, age = _MEDIA.get(name), _Age()
         if medium is None:
-            medium, created = _open_medium(backend, path, fingerprint_scheme)
+            medium, age = _open_medium(backend, path, fingerprint_scheme, holder, migrations)
             _MEDIA[name] = medium
         else:
-            _check(medium.header, fingerprint_scheme, path)
+            _check_scheme(medium.header, fingerprint_scheme, uri)
         medium.openers += 1
-    return OpenStore(medium, created=created, leave=lambda: _leave(name))
+    return OpenStore(medium, created=age.created, migrated_from=age.schema, leave=lambda: _leave(name))
 
 
 def _leave(name: Path) -> None:
@@ -111,96 +137,151 @@ def _leave(name: Path) -> None:
             medium.close()
 
 
-def _open_medium(backend: Backend, path: Path, fingerprint_scheme: str) -> tuple[Medium, bool]:
+class _Age(NamedTuple):
+    """What a store was before it was opened."""
+
+    created: bool = False
+    """Whether it was nothing."""
+    schema: int | None = None
+    """The older schema that it was migrated from, if it was."""
+
+
+def _open_medium(
+    backend: Backend, path: Path, fingerprint_scheme: str | None, holder: Holder, migrations: Migrations
+) -> tuple[Medium, _Age]:
+    uri = uri_of(backend, path)
     # Before the lock: a stranger's folder must not even get a lock file.
-    if backend.look(path) is Place.FOREIGN:
-        raise refusals.foreign(path)
-    backend.lock_path(path).parent.mkdir(parents=True, exist_ok=True)
+    found = _look(backend, path)
+    if found is Found.FOREIGN:
+        raise refusals.foreign(uri)
+    if found is Found.BEREFT:
+        raise refusals.corrupt(uri, "what tells whose it is has been lost")
+    if found is Found.NOTHING and fingerprint_scheme is None:
+        raise refusals.absent(uri)
+    permissions.make_folder(backend.lock_path(path).parent)
+
+    def check(store: Store) -> None:
+        header = read_header(store)
+        if header.schema > SCHEMA_VERSION or any(n not in migrations for n in _schemas_from(header)):
+            raise refusals.other_schema(uri, header.schema, SCHEMA_VERSION)
+        _check_scheme(header, fingerprint_scheme, uri)
+
     with ExitStack() as undo:
-        undo.enter_context(locked(backend, path))
-        store, created = backend.connect(
-            path,
-            (HEADER_KEY, Header.new(fingerprint_scheme).encode()),
-            lambda store: _check(read_header(store, path), fingerprint_scheme, path),
-        )
+        undo.enter_context(locked(backend, path, holder))
+        seed = (HEADER_KEY, Header.new(fingerprint_scheme or _NO_SCHEME).encode())
+        store, created = backend.connect(path, seed, check)
         undo.callback(store.close)
-        header = read_header(store, path)
-        _check(header, fingerprint_scheme, path)
-        return Medium(store, header, undo.pop_all()), created
+        if created and fingerprint_scheme is None:
+            # What was there is a creation that was killed, with nothing in it.
+            store.close()
+            backend.remove(path)
+            raise refusals.absent(uri)
+        check(store)
+        header = read_header(store)
+        steps = [step for n in _schemas_from(header) if (step := migrations[n]) is not None]
+        if not steps:
+            return Medium(store, header, undo.pop_all()), _Age(created)
+        permissions.tighten(backend.files(path))
+        for migrate in steps:
+            migrate(store)
+        # Last: a store whose migration was interrupted is still an older one.
+        migrated = replace(header, schema=SCHEMA_VERSION)
+        store.write([(HEADER_KEY, migrated.encode())], sync=True)
+        return Medium(store, migrated, undo.pop_all()), _Age(created, header.schema)
+
+
+def _schemas_from(header: Header) -> range:
+    """Return the schemas that a store with *header* has to be migrated from, one after the other."""
+    return range(header.schema, SCHEMA_VERSION)
 
 
 @contextmanager
-def locked(backend: Backend, path: Path) -> Iterator[None]:
-    """Hold the lock of the store at *path*; ``StoreLockedError`` at once if somebody else does."""
+def locked(backend: Backend, path: Path, holder: Holder) -> Iterator[None]:
+    """Hold the lock of the store at *path*, and say that it is *holder* who does.
+
+    ``StoreLockedError`` at once if somebody else holds it.
+    """
+    said = backend.lock_path(path).with_name(backend.lock_path(path).name + HOLDER_SUFFIX)
     # thread_local=False: the last close may come from another thread than the opening.
-    lock = FileLock(backend.lock_path(path), timeout=0, thread_local=False)
+    lock = FileLock(backend.lock_path(path), timeout=0, mode=permissions.FILE_MODE, thread_local=False)
     try:
         lock.acquire()
     except Timeout:
-        raise refusals.locked(path) from None
-    except NotImplementedError as error:
-        raise refusals.failed(path, "lock", str(error)) from error
+        raise refusals.locked(uri_of(backend, path), Holder.written(said)) from None
+    except NotImplementedError as error:  # older versions of filelock, where the system has no flock
+        raise refusals.failed(uri_of(backend, path), "lock", str(error)) from error
+    holder.write(said)
     try:
         yield
     finally:
+        with suppress(OSError):
+            said.unlink()
         lock.release()
 
 
 @contextmanager
-def exclusively(backend: Backend, path: Path) -> Iterator[None]:
+def exclusively(backend: Backend, path: Path, holder: Holder) -> Iterator[None]:
     """Hold the lock of the store at *path*, which may have lost its marker; nobody in this process has it open."""
+    uri = uri_of(backend, path)
     with _GUARD:
         if backend.lock_path(path) in _MEDIA:
-            raise refusals.locked(path)
-        with refusals.of_os(path, "read"):
-            place = backend.look(path)
-        if place is Place.FREE:
-            raise refusals.absent(path)
-        if place is Place.FOREIGN:
-            try:
-                Watermark.there(backend.watermark_path(path))
-            except (ValueError, OSError):
-                raise refusals.foreign(path) from None
-        with locked(backend, path):
+            raise refusals.locked(uri)
+        with ExitStack() as stack:
+            with refusals.of_os(uri, "open"):
+                found = _look(backend, path)
+                if found is Found.NOTHING:
+                    raise refusals.absent(uri)
+                if found is Found.FOREIGN:
+                    raise refusals.foreign(uri)
+                stack.enter_context(locked(backend, path, holder))
             yield
 
 
-def read_header(store: Store, path: Path) -> Header:
-    """Return the header of *store*, which lies at *path*; ``StoreCorruptError`` if it has none."""
+def read_header(store: Store) -> Header:
+    """Return the header of *store*; ``StoreCorruptError`` if it has none."""
     (value,) = store.get_many([HEADER_KEY])
     if value is None:
-        raise refusals.corrupt(path, "it has no header")
+        raise refusals.corrupt(store.uri, "it has no header")
     try:
         return Header.decode(value)
     except ValueError as error:
-        raise refusals.corrupt(path, f"its header cannot be read: {error}") from error
+        raise refusals.corrupt(store.uri, f"its header cannot be read: {error}") from error
 
 
-def _check(header: Header, fingerprint_scheme: str, path: Path) -> None:
-    if header.schema != SCHEMA_VERSION:
-        raise refusals.other_schema(path, header.schema, SCHEMA_VERSION)
-    if header.scheme != fingerprint_scheme:
-        raise refusals.other_scheme(path, header.scheme, fingerprint_scheme)
+def _check_scheme(header: Header, fingerprint_scheme: str | None, uri: str) -> None:
+    if fingerprint_scheme is not None and header.scheme != fingerprint_scheme:
+        raise refusals.other_scheme(uri, header.scheme, fingerprint_scheme)
+
+
+def _look(backend: Backend, path: Path) -> Found:
+    """Return what is at *path*; a store whose marker is lost is known by its watermark. Never writes."""
+    found = backend.look(path)
+    if found is Found.FOREIGN:
+        with suppress(ValueError, OSError):
+            Watermark.there(backend.watermark_path(path))
+            return Found.BEREFT
+    return found
 
 
 def exists(backend: Backend, path: Path) -> bool:
     """Return whether *path* holds a store of ours, whole or damaged; takes no lock."""
     # What this process has open is not looked at: closing any handle of a file drops the process's POSIX locks on it,
     # those of SQLite too (sqlite.org/howtocorrupt.html, 2.2).
-    with _GUARD, refusals.of_os(path, "read"):
-        return backend.lock_path(path) in _MEDIA or backend.look(path) is Place.OURS
+    with _GUARD, refusals.of_os(uri_of(backend, path), "read"):
+        return backend.lock_path(path) in _MEDIA or _look(backend, path) in (Found.OURS, Found.BEREFT)
 
 
 def destroy(backend: Backend, path: Path) -> bool:
     """Remove the store at *path*; return whether there was one."""
-    with _GUARD, refusals.of_os(path, "remove"):
+    uri = uri_of(backend, path)
+    with _GUARD, refusals.of_os(uri, "remove"):
         if backend.lock_path(path) in _MEDIA:
-            raise refusals.locked(path)
-        place = backend.look(path)
-        if place is Place.FOREIGN:
-            raise refusals.foreign(path)
-        if place is Place.FREE:
+            raise refusals.locked(uri)
+        found = _look(backend, path)
+        if found is Found.FOREIGN:
+            raise refusals.foreign(uri)
+        if found is Found.NOTHING:
             return False
-        with locked(backend, path):
+        with locked(backend, path, Holder.this_process("scrapy dedup reset", brief=True)):
             backend.remove(path)
     return True

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import plyvel
 
+from dedup_middleware import permissions
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import leveldb_files, marker, refusals
-from dedup_middleware.stores.disk import Place
+from dedup_middleware.stores.disk import HOLDER_SUFFIX, Found
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY, decode_watermark, encode_watermark
 from dedup_middleware.stores.watermark import DRAFT_SUFFIX, Watermark
 
@@ -35,6 +36,7 @@ WRITE_BUFFER_BYTES = 32 * 2**20
 # Up to this size, 110 000 pages or 1.4 s, all is read when the store is opened; beyond, rot is noticed when it is read.
 VERIFIED_BYTES = 256 * 2**20
 
+SCHEME = "leveldb"
 _OWN_KEYS = (HEADER_KEY, ID_KEY, WATERMARK_KEY)
 _LOCK = "lock"
 DB = "db"
@@ -52,14 +54,15 @@ class LevelDBStore:
 
     def __init__(self, path: Path, mark: Watermark, *, folder: str = DB, create: bool = False) -> None:
         """Open the LevelDB ``path/folder``; without *create* it must be there. Synced batches raise *mark*."""
-        self.uri = f"leveldb:{path}"
+        self.uri = _uri(path)
         self._path = path
+        self._folder = path / folder
         self._mark = mark
         self._unsynced = False
         self._write_failed = False
         with self._refusing("open"):
             self._db = plyvel.DB(
-                os.fsencode(path / folder),
+                os.fsencode(self._folder),
                 create_if_missing=create,
                 paranoid_checks=True,
                 bloom_filter_bits=BLOOM_BITS,
@@ -113,7 +116,7 @@ class LevelDBStore:
 
     def _raise_mark(self, number: int) -> None:
         try:
-            with refusals.of_os(self._path, "write"):
+            with refusals.of_os(self.uri, "write"):
                 self._mark.raise_to(number)
         except StoreError:
             self._write_failed = True
@@ -126,6 +129,9 @@ class LevelDBStore:
             with suppress(StoreError):
                 self.write([], sync=True)
         self._db.close()
+        if self._folder.name == DB:
+            # LevelDB makes its files for everybody. Those of a trial are links to these.
+            permissions.tighten_within(self._folder)
 
     def verify(self) -> None:
         """Read everything; ``StoreCorruptError`` if a block is rotten. About 190 MB/s."""
@@ -138,7 +144,7 @@ class LevelDBStore:
         if self._db.closed:
             raise refusals.closed(self.uri)
         if self._write_failed:
-            raise refusals.failed(self._path, "use", "an earlier write failed; open it again")
+            raise refusals.failed(self.uri, "use", "an earlier write failed; open it again")
         return self._db
 
     @contextmanager
@@ -147,33 +153,37 @@ class LevelDBStore:
             yield
         except plyvel.Error as error:
             self._write_failed |= action == "write"
-            raise _refusal(self._path, action, error) from error
+            raise _refusal(self.uri, action, error) from error
 
 
-def _refusal(path: Path, action: str, error: plyvel.Error) -> StoreError:
+def _refusal(uri: str, action: str, error: plyvel.Error) -> StoreError:
     detail = error.args[0].decode(errors="replace") if error.args else type(error).__name__
     detail = detail.replace(f"/{_TRIAL}/", f"/{DB}/")
     if isinstance(error, plyvel.CorruptionError):
-        return refusals.corrupt(path, detail)
+        return refusals.corrupt(uri, detail)
     # Our own lock was free, so this is a program that opened db/ by itself.
     if detail.startswith("IO error: lock "):
-        return refusals.locked(path)
-    return refusals.failed(path, action, detail)
+        return refusals.locked(uri)
+    return refusals.failed(uri, action, detail)
 
 
-def look(path: Path) -> Place:
+def _uri(path: Path) -> str:
+    return f"{SCHEME}:{path}"
+
+
+def look(path: Path) -> Found:
     """Return what is at *path*, by our marker; never writes."""
     try:
         names = {entry.name for entry in path.iterdir()}
     except FileNotFoundError:
-        return Place.FREE
+        return Found.NOTHING
     except NotADirectoryError:
         # Either the path is a file, or one of its parents is: then there is nothing here, and creating it will fail.
-        return Place.FOREIGN if path.exists() else Place.FREE
+        return Found.FOREIGN if path.exists() else Found.NOTHING
     # What is left by a creation that did not come as far as the marker, and by remove().
-    if names <= {_LOCK, marker.DRAFT}:
-        return Place.FREE
-    return Place.OURS if marker.is_ours(path) else Place.FOREIGN
+    if names <= {_LOCK, _LOCK + HOLDER_SUFFIX, _LOCK + HOLDER_SUFFIX + DRAFT_SUFFIX, marker.DRAFT}:
+        return Found.NOTHING
+    return Found.OURS if marker.is_ours(path) else Found.FOREIGN
 
 
 def lock_path(path: Path) -> Path:
@@ -204,10 +214,10 @@ def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None
     """
     mark = Watermark.fresh(watermark_path(path))
     if marker.is_ours(path):
-        with refusals.of_value(path):
+        with refusals.of_value(_uri(path)):
             said = marker.read(path)
         if said.layout != marker.LAYOUT:
-            raise refusals.other_schema(path, said.layout, marker.LAYOUT)
+            raise refusals.other_schema(_uri(path), said.layout, marker.LAYOUT)
         mark = Watermark(watermark_path(path), said.store_id)
         if said.finished:
             _try_out(path, mark, check)
@@ -217,6 +227,7 @@ def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None
 
 def _create(path: Path, mark: Watermark, seed: tuple[bytes, bytes]) -> LevelDBStore:
     marker.write(path, store_id=mark.store_id, finished=False)
+    permissions.make_folder(path / DB)
     store = LevelDBStore(path, mark, create=True)
     try:
         # A header that is there already may have hashed something: when the power fails, the marker's last change
@@ -224,7 +235,7 @@ def _create(path: Path, mark: Watermark, seed: tuple[bytes, bytes]) -> LevelDBSt
         if store.get_many([seed[0]]) == [None]:
             store.write([seed, *mark.pairs()])
         store.write([], sync=True)
-        mark.check(store, path)
+        mark.check(store)
         marker.write(path, store_id=mark.store_id, finished=True)
     except BaseException:
         store.close()
@@ -237,7 +248,7 @@ def _try_out(path: Path, mark: Watermark, check: Callable[[Store], None]) -> Non
 
     The clone's files are links to the same ones. LevelDB never changes a file that it finds, it only removes its name.
     """
-    with refusals.of_value(path):
+    with refusals.of_value(_uri(path)):
         leveldb_files.check(path / DB)
     trial = path / _TRIAL
     with suppress(FileNotFoundError):
@@ -245,7 +256,7 @@ def _try_out(path: Path, mark: Watermark, check: Callable[[Store], None]) -> Non
     try:
         size = _clone(path / DB, trial)
         with closing(LevelDBStore(path, mark, folder=_TRIAL)) as store:
-            mark.check(store, path)
+            mark.check(store)
             check(store)
             if size <= VERIFIED_BYTES:
                 store.verify()
@@ -255,7 +266,7 @@ def _try_out(path: Path, mark: Watermark, check: Callable[[Store], None]) -> Non
 
 def _clone(folder: Path, clone: Path) -> int:
     """Link the files of *folder* into the new folder *clone*; return the size of the tables in bytes."""
-    clone.mkdir()
+    permissions.make_folder(clone)
     size = 0
     for file in folder.iterdir():
         # LevelDB's lock and diary: with the lock linked, closing the clone would unlock the database.
@@ -269,6 +280,11 @@ def _clone(folder: Path, clone: Path) -> int:
         if file.suffix in {".ldb", ".sst"}:
             size += file.stat().st_size
     return size
+
+
+def files(path: Path) -> list[Path]:
+    """Return what is ours, folders and files."""
+    return [path, *(path / name for name in (_LOCK, marker.NAME, _WATERMARK, DB)), *(path / DB).iterdir()]
 
 
 def remove(path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import plyvel
 
+from dedup_middleware import permissions
 from dedup_middleware.stores import leveldb, leveldb_files, refusals
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
     A scan, and no gets: LevelDB's repair puts all tables on one level, where a get takes the table with the highest
     number for the newest, which after compactions it need not be. A scan goes by the age of each pair.
     """
-    scratch.mkdir()
+    permissions.make_folder(scratch)
     sizes = leveldb_files.table_sizes(path / leveldb.DB)
     for file in files(path):
         # A table of another size is another store's, or has lost the index at its end.
@@ -51,7 +52,7 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
         plyvel.repair_db(os.fsencode(scratch), paranoid_checks=True)
         db = plyvel.DB(os.fsencode(scratch), create_if_missing=False, paranoid_checks=True)
     except plyvel.Error as error:
-        raise refusals.beyond_repair(path, str(error)) from error
+        raise refusals.beyond_repair(f"{leveldb.SCHEME}:{path}", str(error)) from error
     with closing(db):
 
         def scan(start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -59,7 +60,7 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
                 with db.iterator(start=start, stop=stop, verify_checksums=True, fill_cache=False) as pairs:
                     yield from pairs
             except plyvel.Error as error:
-                raise refusals.beyond_repair(path, str(error)) from error
+                raise refusals.beyond_repair(f"{leveldb.SCHEME}:{path}", str(error)) from error
 
         yield scan
 

@@ -9,6 +9,7 @@ import json
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedup_middleware import permissions
 from dedup_middleware.stores.layout import ID_BYTES
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def read(folder: Path) -> Marker:
 def write(folder: Path, *, store_id: bytes, finished: bool) -> None:
     """Put the marker on the medium; the file has the old one or the new one at any time."""
     draft = folder / DRAFT
+    permissions.make_file(draft)
     with draft.open("w", encoding="ascii") as file:
         json.dump({"kind": _KIND, "layout": LAYOUT, "finished": finished, "id": store_id.hex()}, file)
         file.flush()

@@ -65,11 +65,15 @@ class OpenStore:
     child every call is a ``StoreError``; the parent's store is not touched.
     """
 
-    def __init__(self, medium: Medium, *, created: bool, leave: Callable[[], None]) -> None:
+    def __init__(
+        self, medium: Medium, *, created: bool, leave: Callable[[], None], migrated_from: int | None = None
+    ) -> None:
         """Join *medium*; *leave* is called once, on close."""
         self.uri = medium.store.uri
         self.header = medium.header
         self.created = created
+        self.migrated_from = migrated_from
+        """The older schema that the store had before it was opened; ``None`` if it had today's."""
         self.medium = medium
         """What its openers share; whatever else they must share may hang on it."""
         self._leave: Callable[[], None] | None = leave

@@ -1,6 +1,7 @@
 """The sentences with which a store refuses: what, where, remedy, on one line.
 
-Law of this file: texts only. Each function returns an error for the caller to raise.
+Law of this file: texts only. Each function returns an error for the caller to raise. A store is named by its URI, so
+that a remedy can name the very same one.
 """
 
 from __future__ import annotations
@@ -8,11 +9,13 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
+from dedup_middleware.commandlines import scrapy_dedup
+from dedup_middleware.errors import PATH_ERRORS, StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from dedup_middleware.stores.holder import Holder
 
 _ANOTHER_PATH = "set DEDUP_STORE to another path"
 
@@ -21,85 +24,105 @@ def _one_line(text: str) -> str:
     return " ".join(text.splitlines())
 
 
-def foreign(path: Path) -> StoreCorruptError:
-    """Refuse *path*: it holds something without our marker."""
+def _begin_anew(uri: str) -> str:
+    return f"begin anew with `{scrapy_dedup('reset', store=uri)}`"
+
+
+def foreign(uri: str) -> StoreCorruptError:
+    """Refuse *uri*: it holds something without our marker."""
     return StoreCorruptError(
-        _one_line(f"{path} is not a store of dedup-middleware and was left untouched: {_ANOTHER_PATH}, or move it away")
+        _one_line(f"{uri} is not a store of dedup-middleware and was left untouched: {_ANOTHER_PATH}, or move it away")
     )
 
 
-def corrupt(path: Path, detail: str) -> StoreCorruptError:
-    """Refuse *path*: it bears our marker and cannot be read."""
+def corrupt(uri: str, detail: str) -> StoreCorruptError:
+    """Refuse *uri*: it bears our marker and cannot be read."""
     return StoreCorruptError(
         _one_line(
-            f"the store {path} is damaged ({detail}) and was left as it is: "
-            f"put back a copy, make a repaired one with `scrapy dedup repair`, {_ANOTHER_PATH}, "
-            "or begin anew with `scrapy dedup reset`"
+            f"the store {uri} is damaged ({detail}) and was left as it is: "
+            f"put back a copy, make a repaired one with `{scrapy_dedup('repair', store=uri)}`, {_ANOTHER_PATH}, "
+            f"or {_begin_anew(uri)}"
         )
     )
 
 
-def beyond_repair(path: Path, detail: str) -> StoreCorruptError:
-    """Give up on a repaired copy of *path*."""
+def beyond_repair(uri: str, detail: str) -> StoreCorruptError:
+    """Give up on a repaired copy of *uri*."""
     return StoreCorruptError(
         _one_line(
-            f"the store {path} is damaged beyond repair ({detail}) and was left as it is: put back a copy, "
-            "or begin anew with `scrapy dedup reset`"
+            f"the store {uri} is damaged beyond repair ({detail}) and was left as it is: put back a copy, "
+            f"or {_begin_anew(uri)}"
         )
     )
 
 
-def no_room(path: Path, needed: int, free: int) -> StoreError:
-    """Refuse to copy *path* where the disk has *free* bytes of the *needed* ones."""
+def no_room(uri: str, needed: int, free: int) -> StoreError:
+    """Refuse to copy *uri* where the disk has *free* bytes of the *needed* ones."""
     return StoreError(
         _one_line(
-            f"the store {path} cannot be repaired: its copy needs {needed / 2**20:.0f} MB beside it, "
+            f"the store {uri} cannot be repaired: its copy needs {needed / 2**20:.0f} MB beside it, "
             f"and {free / 2**20:.0f} MB are free: make room"
         )
     )
 
 
-def absent(path: Path) -> StoreError:
-    """Refuse because there is nothing at *path*."""
-    return StoreError(_one_line(f"there is no store at {path}: crawl first, or name another one in DEDUP_STORE"))
+def absent(uri: str) -> StoreError:
+    """Refuse because there is nothing at *uri*."""
+    return StoreError(_one_line(f"there is no store at {uri}: crawl first, or name another one in DEDUP_STORE"))
 
 
-def locked(path: Path) -> StoreLockedError:
-    """Refuse *path*: somebody else holds it."""
+def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
+    """Refuse *uri*: somebody else holds it, *holder* if that is known."""
+    who = "" if holder is None else f", {holder}"
     return StoreLockedError(
-        _one_line(f"the store {path} is in use by another crawl or program: wait until it ends, or {_ANOTHER_PATH}")
+        _one_line(
+            f"the store {uri} is in use by another crawl or program{who}: wait until it ends, or {_ANOTHER_PATH}"
+        ),
+        holder,
     )
 
 
-def other_schema(path: Path, found: int, known: int) -> StoreVersionError:
-    """Refuse *path*: a later or an earlier version of this plugin wrote it."""
+def other_schema(uri: str, found: int, known: int) -> StoreVersionError:
+    """Refuse *uri*: a later version of this plugin wrote it, or one too early."""
     age, remedy = ("newer", "upgrade dedup-middleware") if found > known else ("older", "use the version that made it")
     return StoreVersionError(
         _one_line(
-            f"the store {path} has schema {found}, {age} than schema {known} of this version: "
+            f"the store {uri} has schema {found}, {age} than schema {known} of this version: "
             f"{remedy}, or {_ANOTHER_PATH}"
         )
     )
 
 
-def other_scheme(path: Path, found: str, wanted: str) -> StoreVersionError:
-    """Refuse *path*: its fingerprints do not compare with ours."""
+def other_scheme(uri: str, found: str, wanted: str) -> StoreVersionError:
+    """Refuse *uri*: its fingerprints do not compare with ours."""
     return StoreVersionError(
         _one_line(
-            f"the store {path} holds fingerprints of scheme {found!r}, this crawl makes {wanted!r}: "
-            f"{_ANOTHER_PATH}, or begin anew with `scrapy dedup reset`"
+            f"the store {uri} holds fingerprints of scheme {found!r}, this crawl makes {wanted!r}: "
+            f"{_ANOTHER_PATH}, or {_begin_anew(uri)}"
         )
     )
 
 
-def failed(path: Path, action: str, detail: str) -> StoreError:
-    """Refuse because the medium under *path* failed to *action* (a verb: open, read, write)."""
+def failed(uri: str, action: str, detail: str) -> StoreError:
+    """Refuse because the medium under *uri* failed to *action* (a verb: open, read, write)."""
     return StoreError(
         _one_line(
-            f"cannot {action} the store {path} ({detail}): check the disk's space and the folder's permissions, "
+            f"cannot {action} the store {uri} ({detail}): check the disk's space and the folder's permissions, "
             f"or {_ANOTHER_PATH}"
         )
     )
+
+
+def no_path(uri: str, detail: str) -> StoreError:
+    """Refuse *uri*: no store can ever be there, whatever becomes of the disk."""
+    error = StoreError(_one_line(f"no store can be at {uri} ({detail}): {_ANOTHER_PATH}"))
+    error.misnamed = True
+    return error
+
+
+def full(uri: str, room: int) -> StoreError:
+    """Refuse because the store *uri*, which is in memory, has had more than *room* bytes to hold."""
+    return StoreError(f"the store {uri} has grown beyond {room / 2**20:.0f} MB: name one on a disk in DEDUP_STORE")
 
 
 def closed(uri: str) -> StoreError:
@@ -118,18 +141,20 @@ def inherited(uri: str) -> StoreError:
 
 
 @contextmanager
-def of_os(path: Path, action: str) -> Iterator[None]:
-    """Turn every ``OSError`` of the block into :func:`failed`."""
+def of_os(uri: str, action: str) -> Iterator[None]:
+    """Turn every ``OSError`` of the block into :func:`failed`, or :func:`no_path` where no opening can ever succeed."""
     try:
         yield
     except OSError as error:
-        raise failed(path, action, error.strerror or str(error)) from error
+        detail = error.strerror or str(error)
+        misnamed = action == "open" and error.errno in PATH_ERRORS
+        raise (no_path(uri, detail) if misnamed else failed(uri, action, detail)) from error
 
 
 @contextmanager
-def of_value(path: Path) -> Iterator[None]:
-    """Turn every ``ValueError`` of the block, whose text says what is damaged, into :func:`corrupt`."""
+def of_value(uri: str, kind: type[ValueError] = ValueError) -> Iterator[None]:
+    """Turn every ``ValueError`` of this *kind* in the block, whose text says what is damaged, into :func:`corrupt`."""
     try:
         yield
-    except ValueError as error:
-        raise corrupt(path, str(error)) from error
+    except kind as error:
+        raise corrupt(uri, str(error)) from error

@@ -10,16 +10,18 @@ import shutil
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from itertools import chain, count, islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from dedup_middleware import permissions
 from dedup_middleware.stores import backend_of, disk, parse_uri, refusals
+from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, OWN_KEYS_END, WATERMARK_KEY, Header, decode_watermark
 from dedup_middleware.stores.watermark import Watermark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from dedup_middleware.protocols import Store
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 _ROOM = 3
 _BATCH = 1000
 _END = b"\xff" * 64
+_HOLDER = "scrapy dedup repair"
 
 
 class Salvage(Protocol):
@@ -75,15 +78,19 @@ def repair_store(uri: str, *, sound: Callable[[Scan], Iterable[tuple[bytes, byte
     """
     scheme, named = parse_uri(uri)
     if scheme == "memory":
-        raise refusals.absent(Path(uri))
+        raise refusals.absent(uri)
     path, backend, salvage = disk.resolved(named), backend_of(scheme), _salvage(scheme)
-    with disk.exclusively(backend, path), refusals.of_os(path, "repair"), ExitStack() as undo:
+    with (
+        disk.exclusively(backend, path, Holder.this_process(_HOLDER)),
+        refusals.of_os(uri, "repair"),
+        ExitStack() as undo,
+    ):
         target = _free_name(path)
-        _check_room(path, salvage.files(path))
+        _check_room(uri, path, salvage.files(path))
         scratch = target.with_name(target.name + ".scratch")
         undo.callback(shutil.rmtree, scratch, ignore_errors=True)
         scan = undo.enter_context(salvage.salvaged(path, scratch))
-        header, missing = _own(scan, path, backend)
+        header, missing = _own(scan, path, backend, uri)
         failed = undo.enter_context(ExitStack())
         failed.callback(_discard, backend, target)
         read = sum(1 for _ in scan(OWN_KEYS_END, _END))
@@ -93,17 +100,17 @@ def repair_store(uri: str, *, sound: Callable[[Scan], Iterable[tuple[bytes, byte
         return Repaired(f"{scheme}:{target}", read, written, missing)
 
 
-def _own(scan: Scan, path: Path, backend: disk.Backend) -> tuple[Header, int | None]:
+def _own(scan: Scan, path: Path, backend: disk.Backend, uri: str) -> tuple[Header, int | None]:
     """Return the header, and how many synced batches are missing."""
     own = dict(scan(b"", OWN_KEYS_END))
     try:
         header = Header.decode(own.get(HEADER_KEY, b""))
     except ValueError:
         # Fingerprints are hashed with a key in the header: no page could ever be compared with what is stored.
-        raise refusals.beyond_repair(path, "its header is lost, and with it the key of its fingerprints") from None
+        raise refusals.beyond_repair(uri, "its header is lost, and with it the key of its fingerprints") from None
     store_id, ids = own.get(ID_KEY, b""), backend.known_ids(path)
     if ids and store_id not in ids:
-        raise refusals.beyond_repair(path, "its database is that of another store")
+        raise refusals.beyond_repair(uri, "its database is that of another store")
     with suppress(ValueError):
         mark, reached = Watermark.there(backend.watermark_path(path))
         if mark.store_id != store_id:
@@ -118,16 +125,16 @@ def _free_name(path: Path) -> Path:
     return next(path.with_name(n) for n in names if n not in taken and not any(t.startswith(f"{n}.") for t in taken))
 
 
-def _check_room(path: Path, files: list[Path]) -> None:
+def _check_room(uri: str, path: Path, files: list[Path]) -> None:
     needed = _ROOM * sum(file.stat().st_size for file in files)
     free = shutil.disk_usage(path.parent).free
     if free < needed:
-        raise refusals.no_room(path, needed, free)
+        raise refusals.no_room(uri, needed, free)
 
 
 def _fill(backend: disk.Backend, target: Path, header: Header, pairs: Iterable[tuple[bytes, bytes]]) -> None:
-    backend.lock_path(target).parent.mkdir(exist_ok=True)
-    with disk.locked(backend, target):
+    permissions.make_folder(backend.lock_path(target).parent)
+    with disk.locked(backend, target, Holder.this_process(_HOLDER)):
         store, _ = backend.connect(target, (HEADER_KEY, header.encode()), lambda _: None)
         with closing(store):
             rest = iter(pairs)
@@ -138,15 +145,15 @@ def _fill(backend: disk.Backend, target: Path, header: Header, pairs: Iterable[t
 
 def _verify(backend: disk.Backend, target: Path) -> int:
     """Open the copy as a crawl does and read all of it, whatever its size; return the number of its pairs."""
-
-    def check(store: Store) -> None:
-        disk.read_header(store, target)
-
-    with disk.locked(backend, target):
-        store, _ = backend.connect(target, (HEADER_KEY, b""), check)
+    with disk.locked(backend, target, Holder.this_process(_HOLDER)):
+        store, _ = backend.connect(target, (HEADER_KEY, b""), _check)
         with closing(store):
             store.verify()
             return sum(1 for _ in store.scan(OWN_KEYS_END, _END))
+
+
+def _check(store: Store) -> None:
+    disk.read_header(store)
 
 
 def _discard(backend: disk.Backend, target: Path) -> None:

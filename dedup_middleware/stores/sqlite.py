@@ -10,8 +10,9 @@ import stat
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
+from dedup_middleware import permissions
 from dedup_middleware.stores import refusals
-from dedup_middleware.stores.disk import Place
+from dedup_middleware.stores.disk import Found
 from dedup_middleware.stores.sqlite_store import APPLICATION_ID, SQLiteStore
 from dedup_middleware.stores.watermark import DRAFT_SUFFIX, Watermark
 
@@ -29,10 +30,11 @@ _FILE_HEADER_BYTES = 100
 # Up to this size, 40 000 pages or 1.6 s, all is read when the store is opened; beyond, rot is noticed when it is read.
 VERIFIED_BYTES = 256 * 2**20
 
+SCHEME = "sqlite"
 _WATERMARK = ".watermark"
 
 
-def look(path: Path) -> Place:
+def look(path: Path) -> Found:
     """Return what is at *path*, by the application id; never writes, and never lets SQLite touch a stranger's file."""
     try:
         status = path.stat()
@@ -41,25 +43,25 @@ def look(path: Path) -> Place:
     if status is None or (stat.S_ISREG(status.st_mode) and status.st_size == 0):
         return _without_database(path)
     if not stat.S_ISREG(status.st_mode):
-        return Place.FOREIGN
+        return Found.FOREIGN
     with path.open("rb") as file:
         start = file.read(_FILE_HEADER_BYTES)
     application_id = int.from_bytes(start[_APPLICATION_ID_OFFSET : _APPLICATION_ID_OFFSET + 4], "big")
-    return Place.OURS if start.startswith(_MAGIC) and application_id == APPLICATION_ID else Place.FOREIGN
+    return Found.OURS if start.startswith(_MAGIC) and application_id == APPLICATION_ID else Found.FOREIGN
 
 
-def _without_database(path: Path) -> Place:
+def _without_database(path: Path) -> Found:
     # SQLite deletes the WAL of an empty file, and with it the batches that are nowhere else.
     if _beside(path, "-wal").exists():
-        return Place.FOREIGN
+        return Found.FOREIGN
     if not watermark_path(path).exists():
-        return Place.FREE
+        return Found.NOTHING
     try:
         _, number = Watermark.there(watermark_path(path))
     except ValueError:
-        return Place.FOREIGN
+        return Found.FOREIGN
     # 0: a creation was killed, or nothing was ever written.
-    return Place.OURS if number else Place.FREE
+    return Found.OURS if number else Found.NOTHING
 
 
 def lock_path(path: Path) -> Path:
@@ -81,11 +83,11 @@ def known_ids(path: Path) -> set[bytes]:
 
 def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[SQLiteStore, bool]:
     """Open the store at *path*, or create it with the pair *seed* in it; return it and whether it was created."""
-    if look(path) is Place.OURS:
-        with refusals.of_value(path):
+    if look(path) is Found.OURS:
+        with refusals.of_value(f"{SCHEME}:{path}"):
             mark, _ = Watermark.there(watermark_path(path))
         if not path.exists() or not path.stat().st_size:
-            raise refusals.corrupt(path, "its database is missing")
+            raise refusals.corrupt(f"{SCHEME}:{path}", "its database is missing")
         # A creation was killed, and the journal leads back to before it.
         if not _beside(path, "-journal").exists():
             _try_out(path, mark, check)
@@ -93,6 +95,7 @@ def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None
         mark = Watermark.fresh(watermark_path(path))
         mark.raise_to(0)
     # SQLite opens a file that it may only read without a word; this fails now and not at the first page.
+    permissions.make_file(path)
     path.open("ab").close()
     store = SQLiteStore(path, mark)
     try:
@@ -110,13 +113,19 @@ def _try_out(path: Path, mark: Watermark, check: Callable[[Store], None]) -> Non
     made = [file for file in (_beside(path, "-shm"), _beside(path, "-wal")) if not file.exists()]
     try:
         with closing(SQLiteStore(path, mark, read_only=True)) as store:
-            mark.check(store, path)
+            mark.check(store)
             check(store)
             if path.stat().st_size <= VERIFIED_BYTES:
                 store.verify()
     finally:
         for file in made:
             file.unlink(missing_ok=True)
+
+
+def files(path: Path) -> list[Path]:
+    """Return what is ours."""
+    beside = (_beside(path, suffix) for suffix in ("", "-wal", "-shm", ".lock", _WATERMARK))
+    return [file for file in beside if file.exists()]
 
 
 def remove(path: Path) -> None:

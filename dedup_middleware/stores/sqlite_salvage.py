@@ -10,8 +10,10 @@ import sqlite3
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
+from dedup_middleware import permissions
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.layout import ID_KEY
+from dedup_middleware.stores.sqlite import SCHEME
 from dedup_middleware.stores.sqlite_store import is_whole, salt_of
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ def files(path: Path) -> list[Path]:
 @contextmanager
 def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Iterator[tuple[bytes, bytes]]]]:
     """Copy the database to the new folder *scratch* and hand out a scan of the rows of the copy that are whole."""
-    scratch.mkdir()
+    permissions.make_folder(scratch)
     for file in files(path):
         shutil.copyfile(file, scratch / file.name)
     with (
@@ -41,7 +43,7 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
         try:
             ((store_id,),) = db.execute("SELECT value FROM pairs WHERE key = ?", (ID_KEY,)).fetchall() or [(b"",)]
         except sqlite3.DatabaseError as error:
-            raise refusals.beyond_repair(path, str(error)) from error
+            raise refusals.beyond_repair(f"{SCHEME}:{path}", str(error)) from error
 
         # Of any other type, it is damaged, and no row will be whole.
         salt = salt_of(store_id if isinstance(store_id, bytes) else b"")

@@ -72,7 +72,7 @@ class SQLiteStore:
             (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
             db.execute("PRAGMA synchronous = NORMAL")
         if mode != "wal":
-            raise refusals.failed(self._path, "open", f"its file system allows journal mode {mode!r} only, not WAL")
+            raise refusals.failed(self.uri, "open", f"its file system allows journal mode {mode!r} only, not WAL")
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """See Store; about 7 µs a key when the file is warm."""
@@ -124,7 +124,7 @@ class SQLiteStore:
                 db.execute(_PUT, self._row((WATERMARK_KEY, encode_watermark(number))))
         self._unsynced = not sync
         if sync:
-            with refusals.of_os(self._path, "write"):
+            with refusals.of_os(self.uri, "write"):
                 self._mark.raise_to(number)
 
     def close(self) -> None:
@@ -146,7 +146,7 @@ class SQLiteStore:
         with self._refusing("read"):
             ((said,),) = db.execute("PRAGMA quick_check(1)")
             if said != "ok":
-                raise refusals.corrupt(self._path, said)
+                raise refusals.corrupt(self.uri, said)
             for _ in self._in_order(db.execute(_ALL)):
                 pass
 
@@ -156,7 +156,7 @@ class SQLiteStore:
         for row in rows:
             key, value = self._pair(row)
             if key <= before:
-                raise refusals.corrupt(self._path, f"key {key!r:.40} is not in its place")
+                raise refusals.corrupt(self.uri, f"key {key!r:.40} is not in its place")
             before = key
             yield key, value
 
@@ -166,7 +166,7 @@ class SQLiteStore:
     def _pair(self, row: tuple[bytes, bytes, int]) -> tuple[bytes, bytes]:
         key, value, checksum = row
         if not is_whole(row, self._salt):
-            raise refusals.corrupt(self._path, f"the checksum of key {key!r:.40} is not {checksum}")
+            raise refusals.corrupt(self.uri, f"the checksum of key {key!r:.40} is not {checksum}")
         return key, value
 
     def _connection(self) -> sqlite3.Connection:
@@ -191,7 +191,7 @@ class SQLiteStore:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            refusal = _refusal(self._path, action, error)
+            refusal = _refusal(self.uri, action, error)
             if refusal is None:
                 raise
             raise refusal from error
@@ -212,15 +212,15 @@ def is_whole(row: tuple[object, object, object], salt: int) -> bool:
     return isinstance(key, bytes) and isinstance(value, bytes) and _checksum(key, value, salt) == checksum
 
 
-def _refusal(path: Path, action: str, error: sqlite3.DatabaseError) -> StoreError | None:
+def _refusal(uri: str, action: str, error: sqlite3.DatabaseError) -> StoreError | None:
     detail = str(error)
     # The module raises the base class itself for SQLITE_CORRUPT and SQLITE_NOTADB; error codes need Python 3.11.
     if type(error) is sqlite3.DatabaseError or "no such table" in detail:
-        return refusals.corrupt(path, detail)
+        return refusals.corrupt(uri, detail)
     if not isinstance(error, sqlite3.OperationalError):
         return None
     # Our own lock was free, so this is a program that opened the file by itself.
-    return refusals.locked(path) if "locked" in detail else refusals.failed(path, action, detail)
+    return refusals.locked(uri) if "locked" in detail else refusals.failed(uri, action, detail)
 
 
 @contextmanager

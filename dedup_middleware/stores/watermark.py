@@ -13,6 +13,7 @@ import secrets
 import zlib
 from typing import TYPE_CHECKING
 
+from dedup_middleware import permissions
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.layout import ID_BYTES, ID_KEY, WATERMARK_KEY, decode_watermark, encode_watermark
 
@@ -56,6 +57,7 @@ class Watermark:
     def raise_to(self, number: int) -> None:
         """Put *number* on the medium; the file has the old number or the new one at any time. Two syncs at most."""
         draft = self.path.with_name(self.path.name + DRAFT_SUFFIX)
+        permissions.make_file(draft, like=self.path)
         with draft.open("wb") as file:
             file.write(self._line(number))
             file.flush()
@@ -66,20 +68,20 @@ class Watermark:
         """Return the pairs that bind a new database to this file."""
         return [(ID_KEY, self.store_id), (WATERMARK_KEY, encode_watermark(0))]
 
-    def check(self, store: Store, path: Path) -> None:
-        """Refuse *store*, which lies at *path*, if it is not the one of this file, or has lost synced batches."""
+    def check(self, store: Store) -> None:
+        """Refuse *store* if it is not the one of this file, or has lost synced batches."""
         found, number = store.get_many([ID_KEY, WATERMARK_KEY])
         try:
             mark, reached = Watermark.there(self.path)
             held = decode_watermark(number or b"")
         except ValueError as error:
-            raise refusals.corrupt(path, str(error)) from None
+            raise refusals.corrupt(store.uri, str(error)) from None
         if found != self.store_id:
-            raise refusals.corrupt(path, "its database is that of another store")
+            raise refusals.corrupt(store.uri, "its database is that of another store")
         if mark.store_id != self.store_id:
-            raise refusals.corrupt(path, f"its {self.path.name} is that of another store")
+            raise refusals.corrupt(store.uri, f"its {self.path.name} is that of another store")
         if held < reached:
-            raise refusals.corrupt(path, f"its newest {reached - held} synced batches are missing")
+            raise refusals.corrupt(store.uri, f"its newest {reached - held} synced batches are missing")
 
     def _line(self, number: int) -> bytes:
         line = f"{self.store_id.hex()} {number} ".encode("ascii")

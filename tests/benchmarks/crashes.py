@@ -1,11 +1,13 @@
 """Kill crawls at random moments, let them go on, and ask a witness of its own what was lost.
 
-Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 10] [--seed 1] [--interval 100]
+Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 10] [--seed 1] [--interval 100] [--kept]
        python tests/benchmarks/crashes.py --edges 20 | --store-calls 500 | --full-disks 5
 A chain is one store, one feed and one site: the crawl is killed (SIGKILL) *chain* times, at moments drawn from the
 whole length of a crawl, begun again each time, and at last let run to its end. Chains take turns: with and without
 JOBDIR, twins far apart and side by side, a feed in a local file and one in batches that are stored when they are
-complete, as on S3. The witness knows the site's map of stories, the feed and the records, and nothing else.
+complete, as on S3. The witness knows the site's map of stories, the feed and the records, and nothing else. With
+``--kept``, an earlier crawl has filled the store and a feed of its own, and only pages of the same crawl drop others
+(``DEDUP_SCOPE=crawl``).
 
 Printed, for each kind of chain: kills; stores that did not open; stories of which a page was dropped and none is in
 the feed; pages dropped in favour of themselves; and distinct pages of one story that were delivered beyond the first,
@@ -129,6 +131,15 @@ def settings_of(*, jobdir: bool, interval: int) -> dict[str, Any]:
         "DEDUP_SEAL_INTERVAL": interval,
     }
     return settings | ({"JOBDIR": "job"} if jobdir else {})
+
+
+def fill(folder: Path, told: StorySite) -> None:
+    """Let an earlier crawl fill the store in *folder*, with a feed and a log of its own."""
+    elsewhere = {"FEEDS": {"earlier.jsonl": {"format": "jsonlines"}}, "DEDUP_LOG": "earlier-records.jsonl"}
+    urls = ",".join(told.urls)
+    run_order(folder, order(folder, "strangers.Articles", urls=urls, settings={"LOG_LEVEL": "INFO", **elsewhere}))
+    for name in ("items.jsonl", "dropped.jsonl", "stats.jsonl", "log.txt"):
+        (folder / name).unlink()
 
 
 def run_chain(folder: Path, told: StorySite, moments: list[float], settings: dict[str, Any]) -> tuple[Outcome, int]:
@@ -255,6 +266,7 @@ def main() -> None:
     parser.add_argument("--chain", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--interval", type=int, default=100)
+    parser.add_argument("--kept", action="store_true")
     parser.add_argument("--edges", type=int, default=0)
     parser.add_argument("--store-calls", type=int, default=0)
     parser.add_argument("--full-disks", type=int, default=0)
@@ -282,6 +294,9 @@ def main() -> None:
             length = options.pages * 0.006 + 1
             moments = [chance.uniform(0.5, length / (2 if jobdir else 1)) for _ in range(options.chain)]
             settings = settings_of(jobdir=jobdir, interval=options.interval) | (IN_BATCHES if in_batches else {})
+            if options.kept:
+                fill(Path(scratch), told)
+                settings["DEDUP_SCOPE"] = "crawl"
             outcome, refused = run_chain(Path(scratch), told, moments, settings)
             seen = witness(told.stories, outcome)
             sums[name].update(

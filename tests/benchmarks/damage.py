@@ -31,7 +31,7 @@ from dedup_middleware.errors import StoreError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import index_of
 from dedup_middleware.model import Page
-from dedup_middleware.stores import leveldb, open_store, sqlite
+from dedup_middleware.stores import disk, leveldb, open_store, sqlite
 from dedup_middleware.stores.layout import OWN_KEYS_END
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ class Filled:
         return found
 
     def files(self) -> Pairs:
-        """Return every file and its bytes, but for LevelDB's diary and lock, and SQLite's index of its WAL."""
+        """Return every file and its bytes; not the holder, LevelDB's diary and lock, and SQLite's index of its WAL."""
         return {
             str(file.relative_to(self.folder)).encode(): file.read_bytes()
             for file in sorted(self.folder.rglob("*"))
             if file.is_file()
             and not (file.parent.name == "db" and file.name.startswith("LO"))
-            and not file.name.endswith("-shm")
+            and not file.name.endswith(("-shm", disk.HOLDER_SUFFIX))
         }
 
 

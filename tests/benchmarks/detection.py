@@ -111,8 +111,7 @@ class Product:
             detector=Detector(kept, fingerprint.hash, threshold),
             fingerprint=fingerprint,
             log=None,
-            count=lambda _name, _amount: None,
-            on_failure=_stop,
+            listener=Silence(),
         )
 
     def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
@@ -133,8 +132,21 @@ class Product:
         return case.is_duplicate
 
 
-def _stop(error: DedupError) -> NoReturn:
-    raise error
+class Silence:
+    """A Listener to whom nothing matters but failures."""
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """Count nothing."""
+
+    def failed(self, error: DedupError) -> NoReturn:
+        """Raise *error*."""
+        raise error
+
+    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
+        """Say nothing."""
+
+    def tag_refused(self, kind: type) -> None:
+        """Say nothing."""
 
 
 # --- variants of the product
@@ -143,8 +155,8 @@ def _stop(error: DedupError) -> NoReturn:
 class UndirectedIndex(Index):
     """Scores by Jaccard, shared by united live weight, as sketches of sets do: the whole story is not in the brief."""
 
-    def keep(self, page: Page, *, sealed: bool = False) -> StoredPage:
-        stored = super().keep(page, sealed=sealed)
+    def keep(self, page: Page, *, sealed: bool = False, feeds: frozenset[str] = frozenset()) -> StoredPage:
+        stored = super().keep(page, sealed=sealed, feeds=feeds)
         self._kept[stored.number] = page
         return stored
 

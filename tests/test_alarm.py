@@ -1,0 +1,81 @@
+"""A host of which most pages repeat one page is told of at once."""
+
+from __future__ import annotations
+
+import shlex
+
+from crawling import run_scrapy
+from hypothesis import given
+from hypothesis import strategies as st
+from prose import article, blog, story
+
+from dedup_middleware.alarm import FEWEST_PAGES, OneOwnerAlarm
+
+NOTICE = story(1)
+
+
+def shop(site, number):
+    """Serve pages that take the shop's notice for their text, and return their URLs."""
+    return [site.add(f"/shirt/{n}", blog("Shirt", NOTICE)) for n in range(number)]
+
+
+def test_one_page_that_drops_most_of_a_host_is_told_of_while_the_crawl_runs(site, crawl):
+    other = [site.add(f"/other/{n}", article("Other", story(50 + n))) for n in range(5)]
+    urls = [*other, *shop(site, 25)]
+    outcome = crawl("strangers.Steps", steps=[{"url": url} for url in urls])
+    assert len(outcome.dropped) == 24
+    (warning,) = outcome.problems
+    # At the twentieth page of the host, fourteen of which repeat the fifteenth.
+    assert f"14 of 20 pages of 127.0.0.1 repeat {urls[5]}" in warning
+    assert outcome.stats["dedup/hosts_with_one_owner"] == 1
+    lines = outcome.log.splitlines()
+    assert sum("Dropped:" in line for line in lines[: lines.index(warning)]) == 14
+
+    _, shows, _, restores, _ = warning.split("`")
+    said = run_scrapy(outcome.folder, *shlex.split(shows)[1:], "--json")
+    assert len(said.stdout.splitlines()) == 24
+    said = run_scrapy(outcome.folder, *shlex.split(restores)[1:])
+    assert said.stdout.startswith("24 dropped pages will be requested by the next crawl")
+
+
+def test_what_a_dry_run_would_drop_counts_too(site, crawl):
+    urls = shop(site, 30)
+    outcome = crawl("strangers.Steps", steps=[{"url": u} for u in urls], settings={"DEDUP_ACTION": "dry-run"})
+    (warning,) = outcome.problems
+    assert "19 of 20 pages" in warning
+
+
+def test_a_mirror_is_none(site, crawl):
+    """All of its pages are dropped, each for another one."""
+    pairs = [
+        (site.add(f"/{n}", article("A", story(n))), site.add(f"/{n}", blog("B", story(n)), host=1)) for n in range(22)
+    ]
+    steps = [{"url": url} for pair in pairs for url in pair]
+    outcome = crawl("strangers.Steps", steps=steps)
+    assert len(outcome.dropped) == 22
+    assert outcome.problems == []
+
+
+@given(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=80))
+def test_it_is_never_wrong_and_misses_no_owner_that_most_pages_repeat_from_the_first(owners):
+    alarm, seen = OneOwnerAlarm(), []
+    told = None
+    for owner in owners:
+        seen.append(owner)
+        if (numbers := alarm.note_page("host", owner)) is not None:
+            assert told is None
+            told = owner
+            repeats, pages = numbers
+            assert pages == len(seen) >= FEWEST_PAGES
+            assert 2 * repeats > pages
+            assert repeats <= seen.count(owner)
+    always = all(2 * seen[: n + 1].count("a") > n + 1 for n in range(len(seen)))
+    if always and len(seen) >= FEWEST_PAGES:
+        assert told == "a"
+
+
+def test_hosts_that_were_not_seen_for_long_are_forgotten():
+    alarm = OneOwnerAlarm()
+    for n in range(30_000):
+        alarm.note_page(f"host{n}", None)
+    assert len(alarm._hosts) <= 10_000

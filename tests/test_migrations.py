@@ -1,0 +1,133 @@
+"""Stores that earlier versions have written are taken on: what they know, what they owe, and what they should not keep.
+
+``stores/earlier/schema2-*.tar.xz`` were written by the version before schema 3, with a feed: a crawl of the pages a,
+its copy b and c, that came to its end; then one of d and its copy e that was killed before d was sealed. The requests
+of b and e had credentials.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from crawling import order, run_order
+from prose import article, blog, story
+
+from dedup_middleware import codec
+from dedup_middleware.errors import StoreVersionError
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.index import index_of
+from dedup_middleware.migrations import MIGRATIONS
+from dedup_middleware.packing import unpacked
+from dedup_middleware.sealing import recover
+from dedup_middleware.stores import open_store, resolved_uri
+from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
+
+if TYPE_CHECKING:
+    from dedup_middleware.stores import OpenStore
+
+EARLIER = Path(__file__).parent / "stores" / "earlier"
+OLD = "http://old.example"
+PAGES = {
+    f"{OLD}/a": article("a", story(1)),
+    f"{OLD}/b?token=s3cret": blog("b", story(1)),
+    f"{OLD}/c": article("c", story(2)),
+    f"{OLD}/d": article("d", story(3)),
+    f"{OLD}/e": blog("e", story(3)),
+    "http://new.example/c": blog("c", story(2)),
+}
+
+
+@pytest.fixture(params=["leveldb", "sqlite"])
+def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URI of a store of schema 2."""
+    if request.param == "leveldb":
+        pytest.importorskip("plyvel")
+    shutil.unpack_archive(EARLIER / f"schema2-{request.param}.tar.xz", tmp_path, filter="data")
+    return f"{request.param}:{tmp_path / 'store'}"
+
+
+def opened(uri: str) -> contextlib.closing[OpenStore]:
+    return contextlib.closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme, migrations=MIGRATIONS))
+
+
+def test_it_is_the_store_that_it_was(earlier: str) -> None:
+    with opened(earlier) as store:
+        assert (store.created, store.migrated_from) == (False, 2)
+        assert store.header.schema == SCHEMA_VERSION
+        index = index_of(store, common=3, text_limit=20_000)
+        recover(index)
+        pages = {page.url.removeprefix(OLD): page for page in index.pages()}
+        assert {url: page.owner is None for url, page in pages.items()} == {
+            "/a": True,
+            "/b?token=s3cret": False,
+            "/c": True,
+            "/e": False,
+        }
+        assert pages["/b?token=s3cret"].owner == pages["/a"].number
+        assert pages["/a"].delivery.feeds is None
+        assert index.text(pages["/a"].number) == story(1)
+        assert [entry.identity for entry in index.journal.left_over.values()] == [pages["/e"].identities[0]]
+    with opened(earlier) as store:
+        assert store.migrated_from is None
+
+
+def test_kept_requests_lose_their_credentials_and_those_to_be_made_again_do_not(earlier: str) -> None:
+    with opened(earlier) as store:
+        kept = [codec.decode_entry(value)[2] for _, value in store.scan(*codec.REQUESTS)]
+        owed = [codec.decode_entry(value)[2] for _, value in store.scan(*codec.JOURNAL)]
+    assert (len(kept), len(owed)) == (2, 1)
+    assert all(b"Authorization" not in unpacked(request)["headers"] for request in kept)
+    assert all("cookies" in unpacked(request) and not unpacked(request)["cookies"] for request in kept)
+    assert all(b"Authorization" in unpacked(request)["headers"] for request in owed)
+
+
+def test_a_crawl_takes_it_on_and_pays_what_the_killed_one_owed(earlier: str, tmp_path: Path) -> None:
+    folder = tmp_path / "crawl"
+    settings = {
+        "DOWNLOADER_MIDDLEWARES": {"strangers.Archive": 900},
+        "ARCHIVE": PAGES,
+        "COOKIES_ENABLED": False,
+        "DEDUP_STORE": earlier,
+        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+    }
+    steps = [{"url": "http://new.example/c"}]
+    outcome = run_order(folder, order(folder, "strangers.Steps", steps=steps, settings=settings))
+    assert (outcome.exit_status, outcome.problems) == (0, [])
+    assert [item["url"] for item in outcome.lines("feed.jsonl")] == [f"{OLD}/e"]
+    assert [item["url"] for item in outcome.dropped] == ["http://new.example/c"]
+    assert outcome.record("http://new.example/c")["owner_url"] == f"{OLD}/c"
+    assert "migrated from schema 2" in outcome.log
+    with opened(earlier) as store:
+        assert store.migrated_from is None
+
+
+def test_an_upgrade_that_is_interrupted_is_done_again(earlier: str) -> None:
+    def interrupted(store: OpenStore) -> None:
+        MIGRATIONS[2](store)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        open_store(earlier, fingerprint_scheme=ClauseFingerprinter.scheme, migrations={2: interrupted})
+    with opened(earlier) as store:
+        assert store.migrated_from == 2
+
+
+def test_one_that_is_too_old_or_newer_is_refused_untouched(earlier: str) -> None:
+    with opened(earlier) as store:
+        header = Header.decode(store.get_many([HEADER_KEY])[0] or b"")
+        store.write([(HEADER_KEY, Header(SCHEMA_VERSION + 1, header.scheme, header.key, header.created).encode())])
+    with pytest.raises(StoreVersionError, match=r"newer than schema .* upgrade dedup-middleware"):
+        open_store(earlier, fingerprint_scheme=ClauseFingerprinter.scheme, migrations=MIGRATIONS)
+
+
+def test_it_becomes_as_private_as_a_new_one(earlier: str) -> None:
+    path = Path(resolved_uri(earlier).partition(":")[2])
+    with opened(earlier):
+        pass
+    files = [path, *path.rglob("*")] if path.is_dir() else list(path.parent.glob("store*"))
+    assert files
+    assert {file.stat().st_mode & 0o077 for file in files} == {0}

@@ -1,0 +1,196 @@
+"""Beside a second process, and with a store that cannot be used, a crawl observes: it costs nobody an item."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from typing import NamedTuple
+
+import pytest
+from crawling import Outcome, Running, order, store_uri
+from local_site import Answer, wait_until
+from prose import article, blog, story
+
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.index import index_of
+from dedup_middleware.stores import open_store
+from dedup_middleware.stores.holder import Holder
+
+
+@pytest.fixture
+def paper(site):
+    """Return the URLs of two stories and their copies, and what of them is dropped."""
+    a, b = (site.add(f"/{n}", article(n, story(n))) for n in "ab")
+    copies = [site.add(f"/{n}-copy", blog(n, story(n)), host=1) for n in "ab"]
+    return [a, b, *copies], copies
+
+
+class Held(NamedTuple):
+    """A crawl that is held up; its outcome, once it has ended, is the only one in *outcomes*."""
+
+    pid: int
+    outcomes: list[Outcome]
+
+
+@contextlib.contextmanager
+def held(site, folder, urls):
+    """Run a crawl of *urls* in *folder*, hold it after the first two while the block runs, and let it end."""
+    release = threading.Event()
+    hold = site.add("/held", Answer(article("Held", story(20)), hold=release))
+    steps = [{"url": url} for url in (*urls[:2], hold, *urls[2:])]
+    with Running(folder, order(folder, "strangers.Steps", steps=steps)) as running:
+        wait_until(lambda: "/held" in site.paths())
+        yield (crawl := Held(running.pid, []))
+        release.set()
+        crawl.outcomes.append(running.wait())
+
+
+def test_a_second_process_delivers_everything_and_the_first_drops_what_it_would_alone(site, tmp_path, crawl, paper):
+    urls, copies = paper
+    first_folder = tmp_path / "first"
+    shared = {"DEDUP_STORE": store_uri(first_folder), "DEDUP_LOG": str(first_folder / "records.jsonl")}
+    with held(site, first_folder, urls) as (pid, firsts):
+        second = crawl("strangers.OneByOne", urls=",".join(urls), settings=shared)
+    (first,) = firsts
+
+    assert second.exit_status == 0
+    assert second.delivered == urls
+    assert second.dropped == []
+    (warning,) = second.problems
+    assert "WARNING: dedup: the store" in warning
+    assert shared["DEDUP_STORE"] in warning
+    assert f"process {pid} (spider steps, since " in warning
+    assert "set DEDUP_STORE to another path" in warning
+    summary = second.log.partition("dedup summary")[2]
+    assert f"it only observed, and dropped nothing: the store {shared['DEDUP_STORE']} is in use by" in summary
+    assert f"process {pid}" in summary
+    assert (second.stats["dedup/observer"], second.stats["dedup/items/would_drop"]) == (1, 2)
+    assert "dedup/items/dropped" not in second.stats
+
+    (log,) = first_folder.glob("records.*.jsonl")
+    assert str(log) in warning
+    said = [json.loads(line) for line in log.read_text().splitlines()]
+    assert {r["url"]: r["outcome"] for r in said} == dict.fromkeys(copies, "would-drop")
+
+    assert (first.exit_status, first.problems) == (0, [])
+    assert [i["url"] for i in first.dropped] == copies
+    assert {r["url"]: r["outcome"] for r in first.records} == dict.fromkeys(copies, "dropped")
+    assert "dedup/observer" not in first.stats
+    with contextlib.closing(open_store(shared["DEDUP_STORE"], fingerprint_scheme=None)) as store:
+        runs = {page.run for page in index_of(store, common=3, text_limit=0).pages()}
+    assert runs == {first.records[0]["run"]}
+
+
+def test_it_observes_until_it_ends_though_the_first_has_ended(site, tmp_path, paper):
+    urls, _ = paper
+    folders = [tmp_path / name for name in ("first", "second")]
+    shared = {"DEDUP_STORE": store_uri(folders[0])}
+    release = threading.Event()
+    hold = site.add("/later", Answer(article("Later", story(30)), hold=release))
+    steps = [{"url": url} for url in (urls[0], hold, *urls[1:])]
+    with contextlib.ExitStack() as later:
+        with held(site, folders[0], urls):
+            command = order(folders[1], "strangers.Steps", steps=steps, settings=shared)
+            second = later.enter_context(Running(folders[1], command))
+            wait_until(lambda: "/later" in site.paths())
+        release.set()
+        outcome = second.wait()
+    assert outcome.delivered == [step["url"] for step in steps]
+    assert outcome.dropped == []
+
+
+def test_tags_are_put_on_all_the_same(site, tmp_path, crawl, paper):
+    """Whoever reads a feed of tagged items counts on the field."""
+    urls, copies = paper
+    settings = {"DEDUP_STORE": store_uri(tmp_path / "first"), "DEDUP_ACTION": "tag"}
+    with held(site, tmp_path / "first", urls):
+        outcome = crawl("strangers.OneByOne", urls=",".join(urls), settings=settings)
+    assert {i["url"]: i["dedup"]["verdict"] for i in outcome.items} == dict.fromkeys(urls[:2], "new") | dict.fromkeys(
+        copies, "duplicate"
+    )
+
+
+def test_a_request_of_its_own_drops_nothing_either(site, tmp_path, crawl, paper):
+    urls, _ = paper
+    steps = [{"url": url, "meta": {"dedup": {"action": "drop", "threshold": 0.6}}} for url in urls]
+    with held(site, tmp_path / "first", urls):
+        outcome = crawl("strangers.Steps", steps=steps, settings={"DEDUP_STORE": store_uri(tmp_path / "first")})
+    assert outcome.delivered == urls
+
+
+def test_it_can_be_refused(site, tmp_path, crawl, paper):
+    urls, _ = paper
+    with held(site, tmp_path / "first", urls):
+        requests = len(site.requests)
+        settings = {"DEDUP_STORE": store_uri(tmp_path / "first"), "DEDUP_STORE_BUSY": "refuse"}
+        outcome = crawl("strangers.Articles", urls=urls[0], settings=settings)
+        assert len(site.requests) == requests
+    assert outcome.exit_status == 1
+    (line,) = outcome.problems
+    assert "ERROR: dedup: the store" in line
+    assert "Traceback" not in outcome.log + outcome.stderr
+
+
+def test_four_processes_of_one_spider_lose_nothing(tmp_path, paper):
+    """As crawls are run with a process a site, or as several jobs: who comes first drops, the others observe."""
+    urls, copies = paper
+    together = {"DEDUP_STORE": store_uri(tmp_path / "all"), "DEDUP_LOG": str(tmp_path / "all" / "records.jsonl")}
+    with contextlib.ExitStack() as running:
+        crawls = [
+            running.enter_context(
+                Running(folder, order(folder, "strangers.OneByOne", urls=",".join(urls), settings=together))
+            )
+            for folder in (tmp_path / str(n) for n in range(4))
+        ]
+        outcomes = [each.wait() for each in crawls]
+    assert [outcome.exit_status for outcome in outcomes] == [0] * 4
+    assert all(set(outcome.delivered) >= set(urls[:2]) for outcome in outcomes)
+    for outcome in outcomes:
+        dropped = [i["url"] for i in outcome.dropped]
+        assert dropped == ([] if "dedup/observer" in outcome.stats else copies)
+        assert set(outcome.delivered) | set(dropped) == set(urls)
+
+
+@pytest.mark.parametrize("busy", ["observe", "refuse"])
+def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper, busy):
+    """Or it would observe to its end, or not begin, because somebody looked at the sums while it began."""
+    urls, copies = paper
+    folder = tmp_path / "crawl"
+    settings = {"DEDUP_STORE_BUSY": busy}
+    command = order(folder, "strangers.OneByOne", urls=",".join(urls), settings=settings)
+    holder = Holder.this_process("scrapy dedup stats", brief=True)
+    store = open_store(store_uri(folder), fingerprint_scheme=ClauseFingerprinter.scheme, holder=holder)
+    with contextlib.closing(store), Running(folder, command) as running:
+        log = folder / "log.txt"
+        wait_until(lambda: log.exists() and "Spider opened" in log.read_text(encoding="utf8"))
+        assert site.requests == []
+        store.close()
+        outcome = running.wait()
+    assert [i["url"] for i in outcome.dropped] == copies
+    assert outcome.problems == []
+
+
+@pytest.mark.parametrize("place", ["dedup_middleware.opening:open_store", "dedup_middleware.opening:RecordLog"])
+def test_a_store_or_a_log_that_the_system_refuses_costs_no_item(crawl, paper, place):
+    urls, _ = paper
+    mishap = {"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": {"at": [place], "nth": 1, "kind": "fail"}}
+    outcome = crawl("strangers.OneByOne", urls=",".join(urls), settings=mishap)
+    assert outcome.exit_status == 0
+    assert outcome.delivered == urls
+    (warning,) = outcome.problems
+    assert "a mishap" in warning
+    assert "This crawl observes, to its own end" in warning
+    assert outcome.stats["dedup/observer"] == 1
+
+
+@pytest.mark.parametrize("setting", ["DEDUP_STORE", "DEDUP_LOG"])
+def test_a_path_where_nothing_can_ever_be_is_a_bad_setting(site, crawl, paper, setting):
+    urls, _ = paper
+    value = "sqlite:/dev/null/store" if setting == "DEDUP_STORE" else "/dev/null/log"
+    outcome = crawl("strangers.Articles", urls=urls[0], settings={setting: value})
+    assert outcome.exit_status == 1
+    assert site.requests == []
+    (line,) = outcome.problems
+    assert setting in line
+    assert "/dev/null/" in line

@@ -1,0 +1,294 @@
+"""There is always a place for the store and the log, and the commands find the same one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawling import environment, order, run_order
+from hypothesis import given
+from hypothesis import strategies as st
+from prose import article, blog, story
+from scrapy.settings import Settings
+
+from dedup_middleware.config import Config
+from dedup_middleware.places import Place, as_file_name
+from dedup_middleware.stores import store_exists
+
+if TYPE_CHECKING:
+    from crawling import Outcome
+    from local_site import Site
+
+#: A file is in the way of whatever is to be made there, for root too.
+NOWHERE = "/dev/null/nowhere"
+DEFAULT = {"DEDUP_STORE": None, "DEDUP_LOG": None}
+
+
+@pytest.fixture
+def working(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a working folder outside of any project; the user's data is in ``data`` beside it."""
+    folder = tmp_path / "working"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.delenv("SCRAPY_SETTINGS_MODULE", raising=False)
+    return folder
+
+
+def root(**settings: Any) -> Path | None:
+    """Return the folder in which spiders have theirs."""
+    folder = Place.of(Settings(settings)).folder("spider")
+    return folder and folder.parent
+
+
+class TestChoice:
+    def test_a_project_has_it_in_its_data_folder(self, working: Path) -> None:
+        (working / "scrapy.cfg").write_text("[settings]\ndefault = none\n")
+        below = working / "deep" / "down"
+        below.mkdir(parents=True)
+        os.chdir(below)
+        assert root() == root(BOT_NAME="shop") == root(JOBDIR="job") == working / ".scrapy" / "dedup"
+        assert Place.of(Settings()).project == working / ".scrapy" / "dedup"
+
+    def test_elsewhere_it_is_in_the_users_data_by_the_bots_name(self, working: Path) -> None:
+        assert root(BOT_NAME="my shop/2") == working.parent / "data" / "dedup-middleware" / "my%20shop%2F2"
+
+    def test_with_scrapys_own_name_by_that_of_the_working_folder(self, working: Path) -> None:
+        own = root()
+        assert own is not None
+        assert own.parent == working.parent / "data" / "dedup-middleware"
+        assert own.name.startswith("working-")
+        namesake = working / "working"
+        namesake.mkdir()
+        os.chdir(namesake)
+        other = root()
+        assert other is not None
+        assert other.name.startswith("working-")
+        assert other != own
+
+    def test_with_a_jobdir_it_is_inside(self, working: Path) -> None:
+        assert root(JOBDIR="job", BOT_NAME="shop") == working / "job" / "dedup"
+        assert root(JOBDIR=working / "job") == working / "job" / "dedup"
+
+    def test_what_an_earlier_version_left_in_the_working_folder_is_found(self, working: Path) -> None:
+        (working / ".scrapy" / "dedup").mkdir(parents=True)
+        assert root(BOT_NAME="shop", JOBDIR="job") == working / ".scrapy" / "dedup"
+
+    def test_what_cannot_be_written_to_is_passed_over(self, working: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (working / "scrapy.cfg").write_text("[settings]\ndefault = none\n")
+        (working / ".scrapy").touch()
+        assert root(JOBDIR="job") == working / "job" / "dedup"
+        assert root(BOT_NAME="shop") == working.parent / "data" / "dedup-middleware" / "shop"
+        monkeypatch.setenv("XDG_DATA_HOME", NOWHERE)
+        place = Place.of(Settings())
+        assert place.folder("spider") is None
+        assert [str(folder).startswith(NOWHERE) for folder in place.roots] == [False, True]
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+    def test_what_is_there_is_found_though_it_cannot_be_written_to(self, working: Path) -> None:
+        """A crawl then says that it cannot, instead of beginning anew elsewhere; and whoever may read it can."""
+        self.found_read_only(working)
+
+    def test_the_same_where_that_is_only_said(self, working: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("dedup_middleware.places.os.access", lambda *_: False)
+        self.found_read_only(working)
+
+    def found_read_only(self, working: Path) -> None:
+        (working / "scrapy.cfg").write_text("[settings]\ndefault = none\n")
+        folder = working / ".scrapy" / "dedup" / "spider"
+        (folder / "store").mkdir(parents=True)
+        folder.chmod(0o500)
+        try:
+            assert Place.of(Settings({"BOT_NAME": "shop"})).folder("spider") == folder
+        finally:
+            folder.chmod(0o700)
+
+    def test_where_nobody_knows_the_users_home_no_folder_is_made_for_it(
+        self, working: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("XDG_DATA_HOME")
+        monkeypatch.setattr("os.path.expanduser", lambda path: path)
+        assert root() is None
+        monkeypatch.setattr("platformdirs.user_data_path", lambda *_, **__: Path("~/.local/share"))
+        assert root() is None
+        assert list(working.iterdir()) == []
+
+    def test_a_working_folder_that_is_gone_is_no_trouble(self, working: Path) -> None:
+        working.rmdir()
+        assert root() is None
+        assert root(BOT_NAME="shop") == working.parent / "data" / "dedup-middleware" / "shop"
+
+    def test_nothing_is_made_by_asking(self, working: Path) -> None:
+        root(BOT_NAME="shop", JOBDIR="job")
+        assert list(working.parent.iterdir()) == [working]
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        "name",
+        ["../x", "..", ".", "...", "a/b", "/etc", "a\\b", "", "~", "C:\\x", "a\nb", "新闻" * 99, "%2E", "\ud800"],
+    )
+    def test_no_spiders_name_leads_out_of_the_place_or_into_anothers(self, working: Path, name: str) -> None:
+        config = Config.from_settings(Settings({"BOT_NAME": "shop"}), name)
+        place = working.parent / "data" / "dedup-middleware" / "shop"
+        folder = config.place.folder(name)
+        assert folder is not None
+        assert folder.parent == place
+        assert folder.resolve().parent == place.resolve()
+        folder.mkdir(parents=True)
+        assert config.log == folder / "log.jsonl"
+        assert Path(config.store.partition(":")[2]).parent == folder
+
+    @given(st.text() | st.text(min_size=100), st.text())
+    def test_different_names_have_different_folders(self, one: str, other: str) -> None:
+        assert (as_file_name(one) == as_file_name(other)) == (one == other)
+        assert len(as_file_name(one)) < 200
+
+    @pytest.mark.usefixtures("working")
+    def test_spiders_are_known_by_their_folders(self) -> None:
+        place = Place.of(Settings({"BOT_NAME": "shop"}))
+        assert place.known_spiders() == set()
+        for name in ("b/c", "..", "新闻", "新闻" * 20):
+            folder = place.folder(name)
+            assert folder is not None
+            folder.mkdir(parents=True)
+        (folder.parent / "a file").touch()
+        assert place.known_spiders() == {"..", "b/c", "新闻"}
+
+
+# --- crawls, where crawls really run
+
+
+def crawled(
+    folder: Path, site: Site, *, env: dict[str, str] | None = None, observes: bool = False, **settings: Any
+) -> Outcome:
+    """Crawl a story and its copy in *folder*, with no store and no log named; one that *observes* drops nothing."""
+    a = site.add("/a", article("a", story(1)))
+    b = site.add("/b", blog("b", story(1)), host=1)
+    command = order(
+        folder,
+        "strangers.Steps",
+        steps=[{"url": a}, {"url": b}],
+        settings={**DEFAULT, **settings},
+        env=env,
+        afresh=True,
+    )
+    outcome = run_order(folder, command)
+    assert outcome.exit_status == 0
+    assert outcome.delivered == ([a, b] if observes else [a])
+    assert [item["url"] for item in outcome.dropped] == ([] if observes else [b])
+    return outcome
+
+
+def dedup(folder: Path, *arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run ``scrapy dedup`` in *folder*."""
+    return subprocess.run(
+        [sys.executable, "-m", "scrapy", "dedup", *arguments],
+        cwd=folder,
+        env=environment() | env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def place_said(outcome: Outcome) -> str:
+    (line,) = [line for line in outcome.log.splitlines() if "dedup: action drop, store" in line]
+    return line
+
+
+def test_a_crawl_with_a_settings_module_and_no_scrapy_cfg_has_its_place(site: Site, tmp_path: Path) -> None:
+    """As in scrapyd's jobs and in containers: Scrapy calls that a project, and gives it no data folder."""
+    data = tmp_path / "data"
+    (tmp_path / "crawl").mkdir()
+    (tmp_path / "crawl" / "shop_settings.py").write_text("BOT_NAME = 'shop'\n")
+    env = {"XDG_DATA_HOME": str(data), "SCRAPY_SETTINGS_MODULE": "shop_settings", "PYTHONPATH": f"{tmp_path / 'crawl'}"}
+    outcome = crawled(tmp_path / "crawl", site, env=env, BOT_NAME="shop")
+    assert outcome.problems == []
+    folder = data / "dedup-middleware" / "shop" / "steps"
+    assert f"{folder / 'store'}" in place_said(outcome)
+    assert f"log {folder / 'log.jsonl'}" in place_said(outcome)
+    said = dedup(tmp_path / "crawl", "stats", env=env)
+    assert (said.returncode, said.stderr) == (0, "")
+    assert "1 owners, 1 duplicates" in said.stdout
+    again = crawled(tmp_path / "crawl", site, env=env, BOT_NAME="shop")
+    assert "kept from earlier crawls" in place_said(again)
+
+
+def test_a_crawl_outside_of_any_project_remembers_in_the_users_data(site: Site, tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    outcome = crawled(tmp_path / "crawl", site, env=env)
+    assert outcome.problems == []
+    assert not (tmp_path / "crawl" / ".scrapy").exists()
+    (folder,) = (tmp_path / "data" / "dedup-middleware").iterdir()
+    assert str(folder) in place_said(outcome)
+    (command,) = [
+        line.partition("to read it:")[2].split() for line in outcome.log.splitlines() if "to read it:" in line
+    ]
+    said = dedup(tmp_path, *command[2:], env=env)
+    assert "/b" in said.stdout, said
+
+
+def test_with_a_jobdir_the_store_is_inside_of_it(site: Site, tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": NOWHERE}
+    crawled(tmp_path / "crawl", site, env=env, JOBDIR="job")
+    folder = tmp_path / "crawl" / "job" / "dedup" / "steps"
+    assert (folder / "log.jsonl").exists()
+    said = dedup(tmp_path / "crawl", "stats", "-s", "JOBDIR=job", env=env)
+    assert "1 owners, 1 duplicates" in said.stdout, said
+
+
+def test_where_nothing_can_be_written_to_the_store_is_in_memory_and_it_is_said_once(site: Site, tmp_path: Path) -> None:
+    env = {"XDG_DATA_HOME": NOWHERE}
+    outcome = crawled(tmp_path / "crawl", site, env=env)
+    (line,) = outcome.problems
+    assert "WARNING" in line
+    assert NOWHERE in line
+    assert "the store is in memory" in line
+    assert "no records are kept" in line
+    assert "set DEDUP_STORE and DEDUP_LOG" in line
+    assert "Traceback" not in outcome.log + outcome.stderr
+    said = dedup(tmp_path / "crawl", "stats", env=env)
+    assert said.returncode == 1
+    assert said.stdout == ""
+    assert said.stderr.startswith("dedup: no spider has a store in /dev/null/nowhere/")
+    assert len(said.stderr.splitlines()) == 1
+
+
+def test_a_place_that_only_seems_to_be_writable_is_none(site: Site, tmp_path: Path) -> None:
+    if os.geteuid() or not Path("/proc").is_dir():
+        pytest.skip("for root, /proc is a folder to write to, and is not")
+    outcome = crawled(tmp_path / "crawl", site, env={"XDG_DATA_HOME": "/proc/nowhere"})
+    (line,) = outcome.problems
+    assert "the store is in memory" in line
+
+
+@pytest.mark.parametrize("jobdir", [{}, {"JOBDIR": "job"}], ids=["afresh", "jobdir"])
+def test_where_a_later_process_goes_on_nothing_is_dropped_that_memory_alone_knows_of(
+    site: Site, tmp_path: Path, jobdir: dict[str, str]
+) -> None:
+    """The place leads to a disk that is not there."""
+    folder = tmp_path / "crawl"
+    place = folder / "job" if jobdir else tmp_path / "data" / "dedup-middleware"
+    place.mkdir(parents=True)
+    for name in ("dedup", "shop"):
+        (place / name).symlink_to(NOWHERE)
+    env = {"XDG_DATA_HOME": str(tmp_path / "data")}
+    outcome = crawled(folder, site, env=env, observes=bool(jobdir), BOT_NAME="shop", **jobdir)
+    (line,) = outcome.problems
+    assert ("This crawl observes" in line) == bool(jobdir)
+    assert ("the store is in memory" in line) != bool(jobdir)
+
+
+def test_a_store_that_is_named_needs_no_place_and_the_missing_log_is_said(site: Site, tmp_path: Path) -> None:
+    uri = f"sqlite:{tmp_path / 'my.store'}"
+    outcome = crawled(tmp_path / "crawl", site, env={"XDG_DATA_HOME": NOWHERE}, DEDUP_STORE=uri)
+    assert store_exists(uri)
+    (line,) = outcome.problems
+    assert "no records are kept; set DEDUP_LOG" in line
+    assert "memory" not in line

@@ -1,0 +1,175 @@
+"""The real scrapyd: an egg with the add-on, deployed, and two jobs of one spider at the same time."""
+
+from __future__ import annotations
+
+import io
+import json
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+import zipfile
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawling import environment
+from local_site import Answer, wait_until
+from prose import article, blog, story
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytest.importorskip("scrapyd")
+
+SPIDER = """
+import scrapy
+
+class Pages(scrapy.Spider):
+    name = "pages"
+
+    async def start(self):
+        first, *rest = self.urls.split(",")
+        yield scrapy.Request(first, cb_kwargs={"rest": rest})
+
+    def parse(self, response, rest):
+        yield {"url": response.url, "title": response.css("title::text").get()}
+        if rest:
+            yield scrapy.Request(rest[0], cb_kwargs={"rest": rest[1:]})
+"""
+SETTINGS = """
+BOT_NAME = "shop"
+SPIDER_MODULES = ["shop.spiders"]
+ADDONS = {"dedup_middleware.Addon": 500}
+TELNETCONSOLE_ENABLED = False
+"""
+CONFIGURATION = """
+[scrapyd]
+bind_address = 127.0.0.1
+http_port = {port}
+poll_interval = 0.1
+max_proc = 2
+items_dir = items
+logs_dir = logs
+eggs_dir = eggs
+dbs_dir = dbs
+"""
+
+
+def egg() -> bytes:
+    """Return a project as ``scrapyd-deploy`` sends it."""
+    files = {
+        "shop/__init__.py": "",
+        "shop/settings.py": SETTINGS,
+        "shop/spiders.py": SPIDER,
+        "EGG-INFO/PKG-INFO": "Metadata-Version: 1.0\nName: shop\nVersion: 1\n",
+        "EGG-INFO/entry_points.txt": "[scrapy]\nsettings = shop.settings\n",
+    }
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+class Daemon:
+    """A scrapyd that listens at *port*."""
+
+    def __init__(self, port: int) -> None:
+        self._root = f"http://127.0.0.1:{port}/"
+
+    def ask(self, service: str, **fields: str) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self._root}{service}.json?{urllib.parse.urlencode(fields)}", timeout=30) as said:
+            return json.load(said)
+
+    def post(self, service: str, **fields: str | bytes) -> dict[str, Any]:
+        parts = b"".join(
+            b'--part\r\nContent-Disposition: form-data; name="%b"%b\r\n\r\n%b\r\n'
+            % (name.encode(), b'; filename="egg"' if isinstance(value, bytes) else b"", _bytes(value))
+            for name, value in fields.items()
+        )
+        headers = {"Content-Type": "multipart/form-data; boundary=part"}
+        request = urllib.request.Request(f"{self._root}{service}.json", parts + b"--part--\r\n", headers)
+        with urllib.request.urlopen(request, timeout=60) as said:
+            answer = json.load(said)
+        assert answer["status"] == "ok", answer
+        return answer
+
+    def is_up(self) -> bool:
+        try:
+            return self.ask("daemonstatus")["status"] == "ok"
+        except (urllib.error.URLError, ConnectionError):
+            return False
+
+    def finished(self) -> list[str]:
+        return [job["id"] for job in self.ask("listjobs", project="shop")["finished"]]
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else value.encode()
+
+
+@contextmanager
+def scrapyd(folder: Path) -> Iterator[Daemon]:
+    """Run scrapyd in *folder*, where no ``scrapy.cfg`` is, nor above it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (folder / "scrapyd.conf").write_text(CONFIGURATION.format(port=port))
+    log = (folder / "daemon.log").open("wb")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "scrapyd"],
+        cwd=folder,
+        env=environment() | {"XDG_DATA_HOME": str(folder / "data")},
+        stdout=log,
+        stderr=log,
+    )
+    try:
+        daemon = Daemon(port)
+        wait_until(lambda: process.poll() is not None or daemon.is_up(), 30)
+        assert process.poll() is None, (folder / "daemon.log").read_text()
+        yield daemon
+    finally:
+        process.terminate()
+        process.wait(30)
+        log.close()
+
+
+def test_two_jobs_of_one_spider_at_a_time(site, tmp_path):
+    a, b = (site.add(f"/{name}", article(name, story(number))) for number, name in enumerate("ab"))
+    release = threading.Event()
+    held = site.add("/held", Answer(article("held", story(9)), hold=release))
+    copies = [site.add(f"/{name}/copy", blog(name, story(number)), host=1) for number, name in enumerate("ab")]
+    urls = [a, b, held, *copies]
+    with scrapyd(tmp_path) as daemon:
+        daemon.post("addversion", project="shop", version="1", egg=egg())
+        jobs = []
+        for number in (1, 2):
+            jobs.append(daemon.post("schedule", project="shop", spider="pages", urls=",".join(urls))["jobid"])
+            wait_until(lambda number=number: site.paths().count("/held") == number, 60)
+        release.set()
+        wait_until(lambda: sorted(daemon.finished()) == sorted(jobs), 60)
+    first, second = (
+        [
+            json.loads(line)["url"]
+            for line in (tmp_path / "items" / "shop" / "pages" / f"{job}.jl").read_text().splitlines()
+        ]
+        for job in jobs
+    )
+    assert first == [a, b, held]
+    assert second == urls
+    logs = [(tmp_path / "logs" / "shop" / "pages" / f"{job}.log").read_text() for job in jobs]
+    store = tmp_path / "data" / "dedup-middleware" / "shop" / "pages"
+    for log in logs:
+        assert "'finish_reason': 'finished'" in log
+        assert "Traceback" not in log
+    assert f"store leveldb:{store / 'store'}" in logs[0] or f"store sqlite:{store / 'store.sqlite'}" in logs[0]
+    assert "'dedup/items/dropped': 2" in logs[0]
+    assert "This crawl observes" in logs[1]
+    assert "'dedup/observer': 1" in logs[1]
+    assert (store / "log.jsonl").exists()
+    assert len(list(store.glob("log.*.jsonl"))) == 1
