@@ -45,6 +45,8 @@ from prose import article, blog, story, zh_story
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Seconds for one crawl to its end, on a busy machine.
+PATIENCE = 600
 CONCURRENCY = 16
 BUCKET = "bucket"
 BATCH = 50
@@ -136,8 +138,9 @@ def settings_of(*, jobdir: bool, interval: int) -> dict[str, Any]:
 def fill(folder: Path, told: StorySite) -> None:
     """Let an earlier crawl fill the store in *folder*, with a feed and a log of its own."""
     elsewhere = {"FEEDS": {"earlier.jsonl": {"format": "jsonlines"}}, "DEDUP_LOG": "earlier-records.jsonl"}
-    urls = ",".join(told.urls)
-    run_order(folder, order(folder, "strangers.Articles", urls=urls, settings={"LOG_LEVEL": "INFO", **elsewhere}))
+    settings = {"LOG_LEVEL": "INFO", **elsewhere}
+    command = order(folder, "strangers.Articles", urls=",".join(told.urls), settings=settings)
+    run_order(folder, command, timeout=PATIENCE)
     for name in ("items.jsonl", "dropped.jsonl", "stats.jsonl", "log.txt"):
         (folder / name).unlink()
 
@@ -150,7 +153,7 @@ def run_chain(folder: Path, told: StorySite, moments: list[float], settings: dic
             time.sleep(moment)
             running.kill()
     with Running(folder, command) as running:
-        outcome = running.wait(timeout=600)
+        outcome = running.wait(PATIENCE)
     refused = sum("dedup: the store" in line for line in outcome.problems)
     return outcome, refused
 
