@@ -31,9 +31,9 @@ _OPTIONS = re.compile(
     r"(batch_item_count|encoding|fields|format|indent|item_export_kwargs|item_filter|overwrite|postprocessing"
     r"|store_empty|uri_params|(gzip|bz2|lzma)_.*)\Z"
 )
-# Another one in each process.
+# Where an object lies in memory, which is elsewhere in each process.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-# Windows knows no named pipes among files, and syncs only what may be written.
+# Windows has no named pipes among its files, and syncs only what is open for writing.
 _TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY | os.O_NONBLOCK
 
 

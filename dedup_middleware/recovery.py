@@ -1,7 +1,7 @@
 """Requests once more what a crash may have taken, or what `restore` asks for. ★ Scrapy glue.
 
-When the spider has nothing else to do: until then it may come by a page itself, with what it needs for it today (a
-login, a token, other arguments), and a request of ours would keep it from that, for Scrapy asks for a page only once.
+It waits until the spider has nothing else to do. Before that, the spider may request a page itself, with what it needs
+today (a login, a token, other arguments), and whatever came first would be the only request that Scrapy lets through.
 """
 
 from __future__ import annotations
