@@ -1,15 +1,28 @@
-"""A host of which most pages repeat one and the same page: furniture taken for text, or a circle of sessions.
+"""What a person wants to know at once, and not from the summary.
 
-Either way a person wants to know at once, and not from the summary. Law of this file: it counts, and keeps little.
+A host of which most pages repeat one and the same page: furniture taken for text, or a circle of sessions. And a field
+by which nearly every duplicate is kept: a counter, or the time of the day.
+
+Law of this file: it counts, and keeps little.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dedup_middleware.addresses import host_of
+from dedup_middleware.itemwitness import ITEM_VALUE, field_of
+
+if TYPE_CHECKING:
+    from dedup_middleware.case import Case
+    from dedup_middleware.protocols import Listener
 
 #: Fewer pages of a host tell nothing.
 FEWEST_PAGES = 20
+#: A field that keeps so many of the pages that repeat another says nothing of them.
+NEARLY_ALL = 0.9
 _MOST_HOSTS = 10_000
 
 
@@ -55,3 +68,47 @@ class OneOwnerAlarm:
             return None
         seen.told = True
         return seen.repeats, seen.pages
+
+
+class FieldAlarm:
+    """Counts the pages whose items were heard, and by which field each was kept."""
+
+    def __init__(self) -> None:
+        self._heard = 0
+        self._kept: Counter[str] = Counter()
+        self._told: set[str] = set()
+
+    def note_page(self, fields: frozenset[str]) -> tuple[str, int, int] | None:
+        """Note a page that was kept by *fields* of its item alone, or by none and dropped; O(fields).
+
+        Return (field, pages that it kept, pages) the first time that the former are nearly all of the latter.
+        """
+        self._heard += 1
+        self._kept.update(fields)
+        for name in fields - self._told:
+            if self._heard >= FEWEST_PAGES and self._kept[name] >= NEARLY_ALL * self._heard:
+                self._told.add(name)
+                return name, self._kept[name], self._heard
+        return None
+
+
+class Alarms:
+    """Tells a *listener* once of what it should know."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._owners = OneOwnerAlarm()
+        self._fields = FieldAlarm()
+
+    def finished(self, case: Case) -> None:
+        """Note *case*, whose output has been seen to its end."""
+        match, host = case.verdict.match, host_of(case.url)
+        owner = match.owner.url if match is not None and case.takes_effect else None
+        if host and (numbers := self._owners.note_page(host, owner)) is not None and owner is not None:
+            self._listener.count("hosts_with_one_owner", 1)
+            self._listener.one_owner(host, owner, *numbers)
+        kept = case.verdict.reason == ITEM_VALUE
+        if kept or case.takes_effect:
+            told = self._fields.note_page(frozenset(map(field_of, case.verdict.own if kept else ())))
+            if told is not None:
+                self._listener.field_that_keeps(*told)

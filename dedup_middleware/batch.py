@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedup_middleware import codec
+from dedup_middleware import codec, pagecodec
+from dedup_middleware.lookup import equals_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from dedup_middleware.model import StoredPage
     from dedup_middleware.paragraphs import ParagraphIndex
@@ -20,13 +21,23 @@ if TYPE_CHECKING:
 class Batch:
     """Puts and deletes for one page; :meth:`write` makes them all at once, or none."""
 
-    def __init__(self, store: Store, paragraphs: ParagraphIndex | None, most_holders: int) -> None:
-        """Collect for *store*; no posting list grows beyond *most_holders*."""
+    def __init__(
+        self,
+        store: Store,
+        paragraphs: ParagraphIndex | None,
+        most_holders: int,
+        counts: Callable[[int], bool] | None = None,
+    ) -> None:
+        """Collect for *store*; no posting list grows beyond *most_holders*.
+
+        In a full one, those of which *counts* says that they may drop nothing any more make room.
+        """
         self.puts: list[tuple[bytes, bytes]] = []
         self.deletes: list[bytes] = []
         self._store = store
         self._paragraphs = paragraphs
         self._most_holders = most_holders
+        self._counts = counts
 
     def write(self, *, sync: bool = False) -> None:
         """Apply what was collected; :class:`StoreError` if the medium fails."""
@@ -39,12 +50,17 @@ class Batch:
         self.puts.append((codec.NEXT_PLACE_KEY, codec.encode_number(place + 1)))
         return codec.page_number(place, url)
 
-    def replace(self, owners: Iterable[StoredPage], number: int, new: StoredPage | None) -> None:
-        """Let *new*, under *number*, hold its clauses and paragraphs instead of *owners*; ``None``: let nobody."""
+    def replace(
+        self,
+        owners: Iterable[StoredPage],
+        number: int,
+        new: StoredPage | None,
+        borrowed: frozenset[bytes] = frozenset(),
+    ) -> None:
+        """Let *new*, under *number*, hold its text, but for the *borrowed*, instead of *owners*; ``None``: nobody."""
         before = [owner for owner in owners if owner.owner is None]
         mine = frozenset(owner.number for owner in before) | {number}
-        held = frozenset[bytes]().union(*(owner.hashes for owner in before))
-        self._postings(number, mine, held, frozenset() if new is None else new.hashes)
+        self._postings(number, mine, listed(before), listed([] if new is None else [new]), borrowed)
         if self._paragraphs is not None:
             bits_before = {(bits, owner.number) for owner in before for bits in owner.simhashes}
             bits_now = set() if new is None else {(bits, number) for bits in new.simhashes}
@@ -52,34 +68,47 @@ class Batch:
             self.puts += puts
             self.deletes += deletes
 
-    def put_page(self, page: StoredPage, text: bytes | None) -> None:
-        """Store *page* under its number and its identities, with its packed *text* if that is kept."""
-        self.puts.append((codec.page_key(page.number), codec.encode_page(page)))
+    def put_page(self, page: StoredPage, text: bytes | None, said: bytes | None = None) -> None:
+        """Store *page* under its number and its identities, and, packed, its *text* and what its items *said*."""
+        self.puts.append((codec.page_key(page.number), pagecodec.encode_page(page)))
         self.puts += [(codec.identity_key(i), codec.encode_number(page.number)) for i in page.identities]
         if text is not None:
             self.puts.append((codec.text_key(page.number), text))
+        if said is not None:
+            self.puts.append((codec.said_key(page.number), said))
 
     def remove_page(self, page: StoredPage) -> None:
-        """Remove *page* itself and its text, and that it is unsealed."""
-        keys = (codec.page_key, codec.text_key, codec.unsealed_key, codec.request_key)
+        """Remove *page* itself and its texts, and that it is unsealed."""
+        keys = (codec.page_key, codec.text_key, codec.said_key, codec.unsealed_key, codec.request_key)
         self.deletes += [key(page.number) for key in keys]
 
     def remove_identities(self, identities: Iterable[bytes]) -> None:
         """Let these *identities* lead nowhere."""
         self.deletes += map(codec.identity_key, identities)
 
-    def _postings(self, number: int, mine: frozenset[int], before: frozenset[bytes], now: frozenset[bytes]) -> None:
+    def _postings(
+        self,
+        number: int,
+        mine: frozenset[int],
+        before: frozenset[bytes],
+        now: frozenset[bytes],
+        borrowed: frozenset[bytes],
+    ) -> None:
         alone = codec.encode_postings((number,))
-        hashes = list(before | now)
-        keys = [codec.clause_key(h) for h in hashes]
-        for clause_hash, key, value in zip(hashes, keys, self._store.get_many(keys), strict=True):
+        others = frozenset(map(codec.clause_key, borrowed))
+        keys = list(before | now)
+        for key, value in zip(keys, self._store.get_many(keys), strict=True):
             if value is None:
-                if clause_hash in now:
+                if key in now:
                     self.puts.append((key, alone))
                 continue
             holders = frozenset(codec.decode_postings(value))
             kept = holders - mine
-            if clause_hash in now and len(kept) < self._most_holders:
+            # What it said before it goes on holding as it did: as one of the holders, or not.
+            holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
+            if holds and len(kept) >= self._most_holders and self._counts is not None:
+                kept = frozenset(filter(self._counts, kept))
+            if holds and len(kept) < self._most_holders:
                 kept |= {number}
             if kept == holders:
                 continue
@@ -87,3 +116,10 @@ class Batch:
                 self.puts.append((key, codec.encode_postings(tuple(sorted(kept)))))
             else:
                 self.deletes.append(key)
+
+
+def listed(pages: Iterable[StoredPage]) -> frozenset[bytes]:
+    """Return the keys of the posting lists that lead to *pages*."""
+    keys = {codec.clause_key(h) for page in pages for h in page.hashes}
+    equals = {equals_key(page.letters, page.around) for page in pages}
+    return frozenset(keys | {key for key in equals if key is not None})

@@ -10,8 +10,8 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from dedup_middleware.limits import Budget
-from dedup_middleware.model import Action, Page, Verdict, VerdictKind
-from dedup_middleware.records import EVIDENCE_CHARACTERS, Record
+from dedup_middleware.model import Action, Objection, Page, Verdict, VerdictKind, Witness
+from dedup_middleware.records import DIFFERENCE_CHARACTERS, DIFFERENCES, EVIDENCE_CHARACTERS, Record
 from dedup_middleware.text import one_line
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ class Case:
     """The request of a page that may be dropped; ``None`` where it cannot be packed."""
     leftover: frozenset[bytes] = frozenset()
     """The keys under which an unclean shutdown left the page, or items of it, in the journal."""
+    objection: Objection | None = None
+    """What the item that was heard last says against withholding it, if anything."""
+    agreed: bool = False
+    """Whether an item with text has said no more than its owner's."""
     asks_again: bool = False
     """Whether its callback has requested the same page again; if it gave no item either, the page was not the one it
     wanted."""
@@ -101,7 +105,9 @@ class Case:
 
     def record(self, *, spider: str, run: str, evidence: list[str]) -> Record:
         """Return what the log says of it."""
-        match = self.verdict.match
+        match, witness = self.verdict.match, self.verdict.witness
+        if self.is_duplicate and self.agreed:
+            witness = Witness.BOTH
         return Record(
             time=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
             spider=spider,
@@ -113,6 +119,8 @@ class Case:
             owner_run=match.owner.run if match else None,
             score=round(match.score, 4) if match else None,
             reason=self.verdict.reason,
+            witness=None if witness is None else witness.value,
+            difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self.verdict.own[:DIFFERENCES]],
             evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in evidence],
             items_dropped=self.items_dropped,
             items_delivered=self.items_delivered,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedup_middleware.index import Index
+    from dedup_middleware.itemwitness import Statement
     from dedup_middleware.model import Page, StoredPage
 
 
@@ -38,6 +39,8 @@ class Claim:
         self.page = page
         self.stored = stored
         self.state = ClaimState.PENDING
+        self.statements: list[Statement] = []
+        """What its items say, those that could be read."""
         self.kept: StoredPage | None = None
         """The page as it is stored, once the claim is confirmed."""
         self.failed = False

@@ -1,12 +1,14 @@
 """Pages and posting lists <-> keys and values of a store.
 
 Law of this file: pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSION``. What decodes
-raises :class:`UnreadableError`. Values of schema 2 are read too: they know of no feeds.
+raises :class:`UnreadableError`.
 
     c<clause hash, 8>  -> page numbers, 7 bytes each, oldest first: who holds the clause
     i<identity, 16>    -> page number, 7 bytes: which stored page this request is
-    p<page number, 7>  -> the page: a JSON head, a newline, clause hashes (8 bytes each), skeleton hashes (4 each)
+    p<page number, 7>  -> the page, see `pagecodec`
+    e<letters and title, 8> -> page numbers, likewise: whose whole text this is, under this title
     t<page number, 7>  -> its text, zlib: for `explain` and the second opinion; apart, so that lookups never read it
+    s<page number, 7>  -> the text of its items, likewise, where that is not its own
     n                  -> the next page's place in line, as a number
     u<page number, 7>  -> an owner whose items may not be on their medium yet: JSON, what was certain before; or nothing
     j<identity, 16><for what and whom, 8>
@@ -20,15 +22,11 @@ itself how many of its pages are on one host, and numbers still sort by age.
 
 from __future__ import annotations
 
-import json
 import zlib
-from typing import Any
 
 import xxhash
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES, HASH_BYTES
-from dedup_middleware.model import Delivery, StoredPage, Surroundings
 
 # Five bytes count a million million pages. Two of the host are enough: of hosts that share them, a clause may count as
 # boilerplate too soon, and then a page is delivered twice.
@@ -66,6 +64,11 @@ def clause_key(clause_hash: bytes) -> bytes:
     return b"c" + clause_hash
 
 
+def equals_key(letters: bytes, title: str) -> bytes:
+    """Return the key that leads from the *letters* of a whole text and its *title* to the pages that have both."""
+    return b"e" + xxhash.xxh3_64_digest(letters + title.encode("utf8", "surrogatepass"))
+
+
 def identity_key(identity: bytes) -> bytes:
     """Return the key that leads from an identity to a page's number."""
     return b"i" + identity
@@ -79,6 +82,11 @@ def page_key(number: int) -> bytes:
 def text_key(number: int) -> bytes:
     """Return the key of a page's text."""
     return b"t" + encode_number(number)
+
+
+def said_key(number: int) -> bytes:
+    """Return the key of what the items of a page said."""
+    return b"s" + encode_number(number)
 
 
 def unsealed_key(number: int) -> bytes:
@@ -144,92 +152,6 @@ def decode_postings(value: bytes) -> tuple[int, ...]:
         raise UnreadableError(f"a posting list is {len(value)} bytes long")
     from_bytes = int.from_bytes
     return tuple([from_bytes(value[i : i + _NUMBER_BYTES], "big") for i in range(0, len(value), _NUMBER_BYTES)])
-
-
-def encode_page(page: StoredPage) -> bytes:
-    """Return *page* as bytes, without its number: about 700 bytes for a news page."""
-    head = {
-        "url": page.url,
-        "identities": [i.hex() for i in page.identities],
-        "digest": page.digest.hex(),
-        "clauses": len(page.hashes),
-    } | _delivery_fields(page.delivery)
-    if page.source:
-        head["source"] = page.source.hex()
-    if page.around is not None:
-        head["title"] = page.around.title.hex()
-        if page.around.numbers is not None:
-            head["numbers"] = b"".join(sorted(page.around.numbers)).hex()
-    if page.simhashes:
-        head["simhashes"] = b"".join(encode_simhash(bits) for bits in sorted(page.simhashes)).hex()
-    if page.owner is not None:
-        head |= {"owner": page.owner, "owner_digest": page.owner_digest.hex(), "score": page.score}
-    return b"".join([json.dumps(head).encode(), b"\n", *sorted(page.hashes), *sorted(page.skeletons)])
-
-
-def decode_page(number: int, value: bytes) -> StoredPage:
-    """Return the page that *value* encodes."""
-    try:
-        head_bytes, _, body = value.partition(b"\n")
-        head = json.loads(head_bytes)
-        end = head["clauses"] * HASH_BYTES
-        if not 0 <= end <= len(body) or (len(body) - end) % FAST_HASH_BYTES:
-            raise ValueError("it was cut")  # noqa: TRY301
-        return StoredPage(
-            number=number,
-            url=head["url"],
-            identities=tuple(bytes.fromhex(i) for i in head["identities"]),
-            digest=bytes.fromhex(head["digest"]),
-            hashes=frozenset(body[i : i + HASH_BYTES] for i in range(0, end, HASH_BYTES)),
-            skeletons=frozenset(body[i : i + FAST_HASH_BYTES] for i in range(end, len(body), FAST_HASH_BYTES)),
-            delivery=_delivery(head),
-            source=bytes.fromhex(head.get("source", "")),
-            around=_decode_surroundings(head),
-            simhashes=frozenset(map(decode_simhash, _pieces(head.get("simhashes", ""), SIMHASH_BYTES))),
-            owner=head.get("owner"),
-            owner_digest=bytes.fromhex(head.get("owner_digest", "")),
-            score=head.get("score", 0.0),
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise UnreadableError(f"page {number} cannot be read: {error}") from error
-
-
-def encode_certain(before: Delivery | None) -> bytes:
-    """Return what was certain of an owner before it was delivered once more; empty if nothing was."""
-    return b"" if before is None else json.dumps(_delivery_fields(before)).encode()
-
-
-def decode_certain(value: bytes) -> Delivery | None:
-    """Return what :func:`encode_certain` made *value* of."""
-    try:
-        return _delivery(json.loads(value)) if value else None
-    except (ValueError, KeyError, TypeError) as error:
-        raise UnreadableError(f"an owner that is not sealed cannot be read: {error}") from error
-
-
-def _delivery_fields(delivery: Delivery) -> dict[str, Any]:
-    fields: dict[str, Any] = {"run": delivery.run, "time": delivery.time}
-    return fields if delivery.feeds is None else fields | {"feeds": sorted(delivery.feeds)}
-
-
-def _delivery(fields: dict[str, Any]) -> Delivery:
-    run, time, feeds = fields["run"], fields["time"], fields.get("feeds")
-    return Delivery(run, time, None if feeds is None else frozenset(feeds))
-
-
-def _decode_surroundings(head: dict[str, Any]) -> Surroundings | None:
-    if "title" not in head:
-        return None
-    numbers = frozenset(_pieces(head["numbers"], FAST_HASH_BYTES)) if "numbers" in head else None
-    return Surroundings(bytes.fromhex(head["title"]), numbers)
-
-
-def _pieces(packed: str, size: int) -> list[bytes]:
-    """Return the pieces of *size* bytes that *packed* holds in hexadecimal."""
-    value = bytes.fromhex(packed)
-    if len(value) % size:
-        raise ValueError("its head was cut")
-    return [value[i : i + size] for i in range(0, len(value), size)]
 
 
 def encode_simhash(bits: int) -> bytes:

@@ -9,27 +9,33 @@ usual second opinion, estimates how many shingles two texts share: it takes the 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
-from dedup_middleware.text import clauses, folded, sentences, weight
+from dedup_middleware.text import MONTHS, clauses, folded, sentences, weight
+from dedup_middleware.words import (
+    LONG_WORD,
+    SAME_WORD,
+    differ_in_numbers,
+    is_unspaced,
+    likeness,
+    may_be_slip,
+    split_words,
+    words_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-# The owner's words, and the page's in their place.
-_Replacement = tuple[tuple[str, ...], tuple[str, ...]]
+    from dedup_middleware.words import Replacement
 
 #: A sentence of which at least this share is aligned with the other text is said there too, nearly.
-NEAR = 0.9
+NEAR = 0.85
 #: From this share on it is of the same make, and a name or a number that differs is another one.
 ALIKE = 0.7
-#: Words at least this much alike are one word, misspelt, misread or in another spelling.
-SAME_WORD = 0.7
 #: From this share on, the letters that different words have in common count as said.
 SOME_LETTERS = 0.5
 #: Where this many times as many ordinary words have slipped as names, the names have slipped too.
@@ -40,26 +46,10 @@ MOST_CHARACTERS = 100_000
 MOST_WORDS = 8_000
 # Words in a row that show where in the owner a sentence belongs.
 _ANCHOR = 3
-# Letters in two runs of words. Longer ones are other texts, and to align them takes quadratic time.
-_LONGEST_RUNS = 10_000
-# One letter makes another name of a shorter one, and is a slip in a longer one.
-_LONG_WORD = 5
+# What stands beside a number in a date: reposts are published on another day.
+_DATE_WORDS = frozenset([*"年月日号", *MONTHS.split("|")])
 # A sentence with a larger share of capitalised words is a headline, or shouted: they tell no names.
 _HEADLINE = 0.6
-
-# A character of a script without spaces between words, a run of digits, or a run of other letters with their marks.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
-_UNSPACED_WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]")
-_NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")
-_ASCII_WORD = re.compile(r"\d+|[^\W\d_]+")
-_WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]|\d+|(?:[^\W\d_{_UNSPACED}][{_MARKS}]*)+")
-# What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
-_VARIANTS = [
-    frozenset("的地得"),
-    *map(frozenset, zip("做他账像份唯那坐需复苏了", "作它帐象分惟哪座须覆甦瞭", strict=True)),
-    *map(frozenset, zip("卫着借台痹叙背具仿", "衞著藉枱痺敍揹俱彷", strict=True)),
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +65,9 @@ class Comparison:
     other_names: tuple[tuple[str, str], ...] = ()
     """Likewise for names. Either is a reason not to take the page for a duplicate, whatever the cover."""
 
+    reworded: tuple[str, ...] = ()
+    """The page's sentences that the owner says in other words, most of them the same."""
+
 
 @dataclass(slots=True)
 class _Sentence:
@@ -86,8 +79,8 @@ class _Sentence:
     """The clauses in it that the owner does not say in the same words, with their weights."""
     aligned: float = 0.0
     """The weight of the words that the owner says here too."""
-    replaced: list[_Replacement] = field(default_factory=list)
-    numbers: list[_Replacement] = field(default_factory=list)
+    replaced: list[Replacement] = field(default_factory=list)
+    numbers: list[Replacement] = field(default_factory=list)
     """Those that are other numbers."""
 
     def is_aligned(self, share: float) -> bool:
@@ -116,16 +109,16 @@ def compare(
         return Comparison(0.0)
     missing = {clause: w for clause, w in telling.items() if not says(clause)}
     ours, theirs = _where_they_differ(page, owner)
-    alike = _aligned(_with_missing(ours, missing), _words("\n".join(theirs)))
+    alike = _aligned(_with_missing(ours, missing), words_of("\n".join(theirs)))
     numbers = {pair for sentence in alike for pair in sentence.numbers}
     doubtful = _other_names(alike, page, owner)
-    names = {pair for pair in doubtful if not _may_be_slip(pair, sum(s.replaced.count(pair) for s in alike))}
+    names = {p for p in doubtful if not may_be_slip(p) or sum(s.replaced.count(p) for s in alike) > 1}
     nearly: dict[str, int] = {}
     for sentence in alike:
         if sentence.is_aligned(NEAR) and not sentence.numbers and doubtful.isdisjoint(sentence.replaced):
             nearly |= sentence.missing
     cover = 1 - (sum(missing.values()) - sum(nearly.values())) / total
-    return Comparison(cover, tuple(nearly), _as_text(numbers), _as_text(names))
+    return Comparison(cover, tuple(nearly), _as_text(numbers), _as_text(names), tuple(s.text for s in alike))
 
 
 def _where_they_differ(page: Sequence[str], owner: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -136,19 +129,11 @@ def _where_they_differ(page: Sequence[str], owner: Sequence[str]) -> tuple[list[
     return [s for s in ours if s not in same], [s for s in dict.fromkeys(theirs) if s not in same]
 
 
-def _words(text: str) -> list[str]:
-    return _split(folded(text))
-
-
-def _split(text: str) -> list[str]:
-    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
-
-
 def _with_missing(ours: Iterable[str], missing: dict[str, int]) -> list[_Sentence]:
     """Return the sentences *ours*, with each clause that is *missing* in the first one that says it."""
     left = dict(missing)
     return [
-        _Sentence(text, _words(text), {c: left.pop(c) for c, _ in clauses(text if left else "") if c in left})
+        _Sentence(text, words_of(text), {c: left.pop(c) for c, _ in clauses(text if left else "") if c in left})
         for text in ours
     ]
 
@@ -163,7 +148,7 @@ def _aligned(page: list[_Sentence], owner: list[str]) -> list[_Sentence]:
     owner = owner[:MOST_WORDS]
     here = there = 0
     for block in Indel.editops([word for _, word in words], owner).as_matching_blocks():
-        if block.size == 1 and _UNSPACED_WORD.match(owner[block.b]):
+        if block.size == 1 and is_unspaced(owner[block.b]):
             # Any two Chinese sentences have some characters in the same order.
             continue
         _replace(words[here : block.a], owner[there : block.b], owner[there - 1 : there], owner[block.b : block.b + 1])
@@ -200,49 +185,32 @@ def _replace(page: list[tuple[_Sentence, str]], owner: list[str], before: list[s
     here = tuple(word for other, word in page if other is sentence)
     # The owner may say more at this place, before or after.
     places = (owner, owner[: len(here)], owner[-len(here) :]) if len(owner) > len(here) else (owner,)
-    pair = there, _ = max(((tuple(place), here) for place in places), key=_likeness)
-    likeness = _likeness(pair)
-    if likeness >= SOME_LETTERS:
-        sentence.aligned += likeness * weight("".join(here))
-    if _differ_in_numbers(pair):
+    pair = there, _ = max(((tuple(place), here) for place in places), key=likeness)
+    alike = likeness(pair)
+    if alike >= SOME_LETTERS:
+        sentence.aligned += alike * weight("".join(here))
+    if differ_in_numbers(pair) and not _is_date(*before, *after):
         sentence.numbers.append(pair)
-    if len(there) == len(here) == 1 and _is_unspaced(pair):
+    if len(there) == len(here) == 1 and _are_characters(pair):
         # A character is no word: what it makes with its neighbours may be one.
         near = [((*before, *there), (*before, *here)), ((*there, *after), (*here, *after))]
-        sentence.replaced += [near_pair for near_pair in near if likeness < 1 and _is_unspaced(near_pair)]
+        sentence.replaced += [near_pair for near_pair in near if alike < 1 and _are_characters(near_pair)]
     else:
         sentence.replaced.append(pair)
 
 
-def _is_unspaced(pair: _Replacement) -> bool:
-    return all(_UNSPACED_WORD.match(word) for words in pair for word in words)
+def _is_date(*around: str) -> bool:
+    return any(word[:3] in _DATE_WORDS for word in around)
 
 
-def _likeness(pair: _Replacement) -> float:
-    """Return how much of two runs of words is the same, letter by letter, 0-1; 0 if their numbers differ."""
-    there, here = map("".join, pair)
-    if _numbers(there) != _numbers(here):
-        return 0.0
-    if len(there) + len(here) > _LONGEST_RUNS:
-        return float(there == here)
-    if any(variants.issuperset(there + here) for variants in _VARIANTS):
-        return 1.0
-    return Indel.normalized_similarity(there, here)
-
-
-def _numbers(text: str) -> str:
-    return "".join(_NUMERAL.findall(text))
-
-
-def _differ_in_numbers(pair: _Replacement) -> bool:
-    there, here = (_numbers("".join(words)) for words in pair)
-    return bool(there and here) and there != here
+def _are_characters(pair: Replacement) -> bool:
+    return all(is_unspaced(word) for words in pair for word in words)
 
 
 # --- names
 
 
-def _other_names(alike: list[_Sentence], page: Iterable[str], owner: Iterable[str]) -> frozenset[_Replacement]:
+def _other_names(alike: list[_Sentence], page: Iterable[str], owner: Iterable[str]) -> frozenset[Replacement]:
     """Return the replacements by which *page* tells of others than *owner*.
 
     What is replaced is gone from the page, and the owner does not know what stands there instead. Once is enough if
@@ -257,42 +225,35 @@ def _other_names(alike: list[_Sentence], page: Iterable[str], owner: Iterable[st
     twice = {pair for pair in times.keys() - names if times[pair] > 1 and _are_other_words(pair)}
     if not names and not twice:
         return frozenset()
-    here, there = (f" {' '.join(_words(chr(10).join(text)))} " for text in (page, owner))
+    here, there = (f" {' '.join(words_of(chr(10).join(text)))} " for text in (page, owner))
 
-    def is_gone(pair: _Replacement) -> bool:
+    def is_gone(pair: Replacement) -> bool:
         return f" {' '.join(pair[0])} " not in here and f" {' '.join(pair[1])} " not in there
 
     others = set(filter(is_gone, names))
-    near = {pair for pair in others if times[pair] == 1 and _likeness(pair) >= SOME_LETTERS}
-    if near and sum(_likeness(pair) >= SAME_WORD for pair in times.keys() - others) >= NOISE * len(near):
+    near = {pair for pair in others if times[pair] == 1 and likeness(pair) >= SOME_LETTERS}
+    if near and sum(likeness(pair) >= SAME_WORD for pair in times.keys() - others) >= NOISE * len(near):
         others -= near
     return frozenset(others.union(filter(is_gone, twice)))
 
 
-def _are_other_words(pair: _Replacement) -> bool:
+def _are_other_words(pair: Replacement) -> bool:
     """Tell whether the two are words, and different ones rather than two spellings of one."""
     shorter = min(len("".join(words)) for words in pair)
     has_case = any(word != word.upper() for words in pair for word in words)
-    return shorter > 1 and (_likeness(pair) < SAME_WORD or not (has_case or shorter >= _LONG_WORD))
-
-
-def _may_be_slip(pair: _Replacement, times: int) -> bool:
-    """Tell whether one of the two may be the other with a slip: a letter of a long name, or one too many, once."""
-    there, here = map("".join, pair)
-    is_long = min(len(there), len(here)) >= _LONG_WORD
-    return times == 1 and _likeness(pair) >= SAME_WORD and (is_long or len(there) != len(here))
+    return shorter > 1 and (likeness(pair) < SAME_WORD or not (has_case or shorter >= LONG_WORD))
 
 
 def _capitalised(texts: Iterable[str]) -> frozenset[str]:
     """Return the words, folded, that have a capital inside a sentence of *texts* that is no headline."""
     found: set[str] = set()
     for sentence in (sentence for text in texts for sentence in sentences(text)):
-        words = _split(sentence)
+        words = split_words(sentence)
         capitals = [word for word in words if word[0].isupper() and word[1:]]
         if capitals and len(capitals) < _HEADLINE * len(words):
             found.update(map(folded, capitals[words[0][0].isupper() :]))
     return frozenset(found)
 
 
-def _as_text(pairs: Iterable[_Replacement]) -> tuple[tuple[str, str], ...]:
+def _as_text(pairs: Iterable[Replacement]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((" ".join(there), " ".join(here)) for there, here in pairs))

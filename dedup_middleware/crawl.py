@@ -13,28 +13,31 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.addresses import host_of
-from dedup_middleware.alarm import OneOwnerAlarm
+from dedup_middleware.alarm import Alarms
 from dedup_middleware.case import Case
 from dedup_middleware.claims import Claims, ClaimState
+from dedup_middleware.detector import is_worth_owning
 from dedup_middleware.errors import DedupError, StoreError
 from dedup_middleware.evidence import repeated_sentences
-from dedup_middleware.itemjudge import ItemJudge
+from dedup_middleware.hearing import Hearing, Stance
 from dedup_middleware.items import Tagger
+from dedup_middleware.itemwitness import ItemWitness
 from dedup_middleware.limits import UNLIMITED, Budget
-from dedup_middleware.model import Action, Page, Scope, Verdict, VerdictKind
+from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
 from dedup_middleware.records import EVIDENCE_SENTENCES
 from dedup_middleware.safety import Safety
 from dedup_middleware.sealing import Sealing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Collection, Hashable, Iterator
 
     from dedup_middleware.claims import Claim
     from dedup_middleware.detector import Detector
     from dedup_middleware.fingerprints import ClauseFingerprinter
+    from dedup_middleware.model import Witness
     from dedup_middleware.protocols import Listener
     from dedup_middleware.records import RecordLog
+    from dedup_middleware.sayings import Surroundings
 
 STORE_FAILED = "the store failed"
 #: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
@@ -59,58 +62,53 @@ class Crawl:
         seal_interval: int = 1,
         feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
         most_characters: int = sys.maxsize,
+        item_fields: Collection[str] = (),
         observes: bool = False,
         continues: bool = False,
     ) -> None:
         """Judge with *detector* and tell *listener*.
 
         *flush* and *seal_interval* are for :class:`Safety`; *feeds_wanting* returns the kinds of the feeds that would
-        take an item; one with more than *most_characters* is not compared. A crawl that *observes* drops nothing; one
-        that *continues* is taken up by later processes, under the same name.
+        take an item; *most_characters* and *item_fields* are for :class:`ItemWitness`. A crawl that *observes* drops
+        nothing; one that *continues* is taken up by later processes, under the same name.
         """
         self.run = run
         self.log = log
         self.fingerprint = fingerprint
-        self.items = ItemJudge(fingerprint, most_characters)
+        self._hearing = Hearing(ItemWitness(fingerprint, most_characters, item_fields), detector)
         self._spider = spider
         self._detector = detector
         self._listener = listener
         self._count = listener.count
         self._claims = Claims(detector.index, self._claim_settled, self.fail, sealed=flush is None)
         self._store_failed = False
-        sealing = Sealing(detector.index, run, detector.scope, seal_interval)
-        for_crawl = run if continues and detector.scope is Scope.CRAWL else ""
+        sealing = Sealing(detector.index, run, detector.index.reach.scope, seal_interval)
+        for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
         self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
-        self._alarm = OneOwnerAlarm()
+        self._alarms = Alarms(listener)
         self._tagger = Tagger(listener)
         # Drops by the number of their owner, where the owner is another crawl's so far.
         self._drops_for_earlier: Counter[int] = Counter()
 
-    @property
-    def failed(self) -> bool:
-        """Whether something has failed: from then on nothing is dropped."""
-        return self.safety.failed
-
     # --- verdicts
 
-    def page(
+    def page(  # noqa: PLR0913 - what a page is made of
         self,
         url: str,
         identities: tuple[bytes, ...],
         paragraphs: list[str],
+        *,
         source: bytes = b"",
+        around: Surroundings | None = None,
         budget: Budget = UNLIMITED,
     ) -> Page:
         """Return the page, or the item of the request *source*, that has this text; within *budget*, or it raises."""
-        return Page(url, identities, self.fingerprint(paragraphs, budget), tuple(paragraphs), self.run, source)
+        return Page(url, identities, self.fingerprint(paragraphs, budget), tuple(paragraphs), self.run, source, around)
 
     def examine(self, page: Page, action: Action, threshold: float, budget: Budget | None = None) -> Case:
-        """Return the case of *page* with its provisional verdict; its items have what is left of its *budget*.
-
-        Claims nothing yet.
-        """
+        """Return the case of *page* with its provisional verdict; its items have what is left of its *budget*."""
         if self._observes and action is Action.DROP:
             action = Action.DRY_RUN
         case = Case(page.url, page, Verdict(VerdictKind.NEW), action, threshold, budget or Budget())
@@ -152,8 +150,7 @@ class Crawl:
         match = case.verdict.match
         feeds = self._feeds_wanting(item) if case.is_duplicate else frozenset()
         if case.is_duplicate and match and not match.owner.delivery.has_reached(feeds):
-            case.verdict = dataclasses.replace(case.verdict, kind=VerdictKind.RELATED, reason=NOT_REACHED)
-            self._claim(case)
+            self.keep(case, Objection(NOT_REACHED))
         return feeds
 
     def may_drop(self, case: Case, item: Any) -> bool:
@@ -164,10 +161,22 @@ class Crawl:
             self.deliver_undecided(case)
         return case.is_duplicate and self.safety.may_drop(case, feeds)
 
-    def narrow(self, case: Case, items: list[Any]) -> None:
-        """Let a page of several *items* own only what these say."""
+    def hear(self, case: Case, item: Any, shown: Callable[[], str]) -> Stance:
+        """Return what an *item* of a duplicate says; see `Hearing`. A store that fails is no reason to withhold it."""
+        with self._guarded():
+            return self._hearing.hear(case, item, shown)
+        return Stance.OBJECTS
+
+    def keep(self, case: Case, objection: Objection, witness: Witness | None = None) -> None:
+        """Let a duplicate be delivered, for the *objection* of a *witness* or of our own, and own what it says."""
+        if case.is_duplicate:
+            case.verdict = Verdict(VerdictKind.RELATED, case.verdict.match, objection.reason, witness, objection.own)
+            self._claim(case)
+
+    def settle_items(self, case: Case, *, several: bool) -> None:
+        """Let a page own what its items said, and if it has *several*, nothing else."""
         if case.claim is not None:
-            case.claim.page = self.items.narrowed(case, case.claim.page, items)
+            case.claim.page = self._hearing.settled(case.claim, several=several)
 
     def evidence(self, case: Case) -> list[str]:
         """Return the first repeated sentences of a case, as many as a record shows, in reading order."""
@@ -181,19 +190,14 @@ class Crawl:
 
     # --- ends
 
-    def deliver(self, case: Case, item: Any) -> None:
-        """Count *item* as delivered, and tag it where that is the action."""
+    def deliver(self, case: Case, item: Any, *, repeats: bool = False) -> None:
+        """Count *item* as delivered, and tag it where that is the action: it *repeats* the page's owner, or not."""
         case.items_delivered += 1
         if case.claim is not None:
             case.claim.item_yielded()
+            self._hearing.note(case.claim, case, item)
         if case.action is Action.TAG:
-            tagged = self._tagger.tag(item, case.verdict)
-            case.items_tagged += tagged and case.is_duplicate
-
-    def count_would_drop(self, items: int) -> None:
-        """Count *items* that a dry run delivers and `drop` would not."""
-        if items:
-            self._count("items/would_drop", items)
+            case.items_tagged += self._tagger.tag(item, case.verdict, repeats=repeats) and case.is_duplicate and repeats
 
     def count_drop(self, case: Case) -> None:
         """Count an item of *case* that is dropped now."""
@@ -211,10 +215,14 @@ class Crawl:
         kind = case.verdict.kind
         self._count("pages", 1)
         self._count(f"verdict/{kind.value}", 1)
+        if case.items_would_drop:
+            self._count("items/would_drop", case.items_would_drop)
         if kind is VerdictKind.UNJUDGED:
             self._count(f"unjudged/{case.verdict.reason.replace(' ', '_')}", 1)
+        if case.verdict.witness is not None and not case.is_duplicate:
+            self._count(f"kept/{case.verdict.witness.value}/{case.verdict.reason.replace(' ', '_')}", 1)
         self.safety.finished(case)
-        self._sound_alarm(case)
+        self._alarms.finished(case)
         if kind is not VerdictKind.NEW and self.log is not None:
             with self._guarded():
                 self.log.append(case.record(spider=self._spider, run=self.run, evidence=self.evidence(case)))
@@ -235,13 +243,6 @@ class Crawl:
 
     # --- inside
 
-    def _sound_alarm(self, case: Case) -> None:
-        match, host = case.verdict.match, host_of(case.url)
-        owner = match.owner.url if match is not None and case.takes_effect else None
-        if host and (numbers := self._alarm.note_page(host, owner)) is not None and owner is not None:
-            self._count("hosts_with_one_owner", 1)
-            self._listener.one_owner(host, owner, *numbers)
-
     def _judge_if_stale(self, case: Case) -> None:
         if case.page is not None and (
             self._store_failed or self._detector.index.changed_since(case.version, case.page)
@@ -260,13 +261,13 @@ class Crawl:
         case.verdict = Verdict(VerdictKind.UNJUDGED, reason=STORE_FAILED)
 
     def _claim(self, case: Case) -> None:
-        if case.page is None or case.is_duplicate or case.verdict.kind is VerdictKind.UNJUDGED:
+        if case.page is None or case.is_duplicate or not is_worth_owning(case.page, case.verdict):
             return
         if case.items_delivered:
             return  # what becomes of these would be taken for what becomes of the claim's own
         with self._guarded():
             own = self._detector.index.find(case.page.identities) if case.verdict.kind is VerdictKind.SAME else None
-            case.claim = self._claims.open(case.page, own)
+            case.claim = self._claims.open(case.page.beside(case.verdict.match, case.threshold), own)
 
     def _claim_settled(self, claim: Claim) -> None:
         self._count(f"claims/{claim.state.value}", 1)
@@ -284,7 +285,7 @@ class Crawl:
     def fail(self, error: DedupError) -> None:
         """Stop dropping: from now on every page is delivered."""
         self._store_failed = self._store_failed or isinstance(error, StoreError)
-        if self.failed:
+        if self.safety.failed:
             return
         self.safety.failed = True
         self._count("failures", 1)

@@ -12,11 +12,10 @@ from scrapy.http.request import NO_CALLBACK
 from dedup_middleware.addresses import without_secrets
 from dedup_middleware.case import SWITCHED_OFF, Case
 from dedup_middleware.config import PageOptions
-from dedup_middleware.detector import with_surroundings
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extension import extension_of
-from dedup_middleware.extraction import check_complete, paragraphs_of
-from dedup_middleware.extraction.facts import numbers_of, title_of
+from dedup_middleware.extraction import check_complete, texts_of
+from dedup_middleware.extraction.facts import surroundings_of
 from dedup_middleware.limits import NOT_PARSED, TOO_LARGE, UnjudgeableError
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.recovery import take_leftover
@@ -148,6 +147,6 @@ class DedupDownloaderMiddleware:
             raise UnjudgeableError(NOT_PARSED) from error
         check_complete(root)
         budget.check_time()
-        paragraphs = paragraphs_of(root, budget)
-        page = crawl.page(url, identities, paragraphs, budget=budget)
-        return with_surroundings(page, title_of(root), lambda: numbers_of(root))
+        texts = texts_of(root, budget)
+        around = surroundings_of(root, texts)
+        return crawl.page(url, identities, texts.paragraphs, around=around, budget=budget)

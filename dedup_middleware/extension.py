@@ -138,8 +138,6 @@ class DedupExtension:
             opened.index,
             opened.fingerprint.hash,
             config.threshold,
-            config.scope,
-            lease=config.lease,
             preferred_hosts=config.preferred_hosts,
             feeds=self.feeds.kinds,
         )
@@ -155,14 +153,14 @@ class DedupExtension:
             seal_interval=config.seal_interval,
             feeds_wanting=self.feeds.wanting,
             most_characters=config.max_bytes,
+            item_fields=config.item_fields,
             observes=bool(opened.trouble),
             continues=config.jobdir is not None,
         )
 
     def _announce(self, opened: Opened) -> None:
-        extra = {"spider": self.spider}
         for line in messages.at_start(opened, self.feeds.overwritten):
-            logger.info("dedup: %s", line, extra=extra)
+            logger.info("dedup: %s", line, extra={"spider": self.spider})
         for line in messages.warnings_at_start(opened):
             self._warn(line)
         if opened.trouble:
@@ -190,15 +188,16 @@ class DedupExtension:
 
     def failed(self, error: DedupError) -> None:
         """See Listener."""
-        logger.error(
-            "dedup: %s; from now on every page is delivered and nothing is dropped",
-            error,
-            extra={"spider": self.crawler.spider},
-        )
+        line = "dedup: %s; from now on every page is delivered and nothing is dropped"
+        logger.error(line, error, extra={"spider": self.crawler.spider})
 
     def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
         """See Listener."""
         self._warn(messages.one_owner(self.config, host, owner, repeats, pages))
+
+    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
+        """See Listener."""
+        self._warn(messages.field_that_keeps(field, kept, pages))
 
     def tag_refused(self, kind: type) -> None:
         """See Listener."""
@@ -257,7 +256,6 @@ class DedupExtension:
     def _close(self) -> None:
         if self.crawl is None:
             return
-        spider = self.crawler.spider
         self._collector.end()
         self.crawl.close()
         self.cases.clear()
@@ -267,7 +265,7 @@ class DedupExtension:
         stats = self.crawler.stats
         assert self._opened is not None
         summary = messages.at_end(self._opened, lambda name: int(stats.get_value(f"dedup/{name}", 0)))
-        logger.info(summary, extra={"spider": spider})
+        logger.info(summary, extra={"spider": self.crawler.spider})
 
     def _close_files(self) -> None:
         """Close the log and the store. Closing either again does nothing."""

@@ -61,6 +61,7 @@ def record_text(record: Record) -> str:
         text += f"\n    repeats {one_line(record.owner_url)}"
     if record.reason:
         text += f"\n    because: {one_line(record.reason)}"
+    text += "".join(f"\n    its own: {one_line(own)}" for own in record.difference)
     return text + "".join(f"\n    | {one_line(sentence)}" for sentence in record.evidence[:2])
 
 
@@ -71,6 +72,7 @@ def stats(config: Config) -> dict[str, Any]:
     verdicts: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
     pairs: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
     dropped = 0
     try:
         for record in records(config) if config.log is not None and log_exists(config.log) else ():
@@ -79,11 +81,14 @@ def stats(config: Config) -> dict[str, Any]:
             dropped += record.items_dropped
             if record.verdict == VerdictKind.DUPLICATE.value:
                 pairs[f"{record.host} repeats {_host(record.owner_url)}"] += 1
+            elif record.witness:
+                kept[f"by the {record.witness}: {record.reason}"] += 1
     except RecordsError as error:
         summary["note"] = str(error)
     return summary | {
         "verdicts": dict(verdicts.most_common()),
         "outcomes": dict(outcomes.most_common()),
+        "kept": dict(kept.most_common()),
         "items_dropped": dropped,
         "hosts": dict(pairs.most_common(_LISTED)),
     }
@@ -117,7 +122,7 @@ def stats_text(sums: dict[str, Any]) -> str:
     lines.append(f"log         {sums['log'] or 'none'}")
     if "note" in sums:
         lines.append(f"            {sums['note']}")
-    for title, name in (("verdicts", "verdicts"), ("outcomes", "outcomes"), ("hosts", "hosts")):
+    for title, name in (("verdicts", "verdicts"), ("outcomes", "outcomes"), ("kept", "kept"), ("hosts", "hosts")):
         for position, (key, value) in enumerate(sums[name].items()):
             lines.append(f"{title if position == 0 else '':<11} {value:>7}  {key}")
     lines.append(f"items dropped {sums['items_dropped']:>5}")

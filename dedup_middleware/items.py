@@ -5,20 +5,33 @@ Law of this file: itemadapter is the only way to an item.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from itemadapter import ItemAdapter
 
+from dedup_middleware.extraction import parse, texts_of
 from dedup_middleware.limits import UnjudgeableError
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.text import weight
 
 if TYPE_CHECKING:
+    from dedup_middleware.limits import Budget
     from dedup_middleware.model import Verdict
     from dedup_middleware.protocols import Listener
 
 TAG_FIELD = "dedup"
 UNREADABLE = "unreadable item"
+#: Less than this, in letters, is a value rather than a text.
+SHORT = 150
+# Where a text that is markup shows it.
+_BEGINNING = 200
+_MARKUP = re.compile(r"<[a-zA-Z][^<>]*>")
+
+
+Value: TypeAlias = "str | int | float | Decimal"
 
 
 def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
@@ -26,19 +39,47 @@ def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
 
     `UnjudgeableError` if it cannot be read: an item's class is the project's, and what it looks up may be gone.
     """
+    return [value for _, value in item_values(item, fields) if isinstance(value, str)]
+
+
+def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[str, Value]]:
+    """Return the texts and numbers in *item*, each with its field, as :func:`item_texts` does."""
     try:
         if not ItemAdapter.is_item(item):
             return []
         adapter = ItemAdapter(item)
         names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
-        texts = [*_texts(item, [adapter[name] for name in names])]
+        values = [(name, v) for name in names if name != TAG_FIELD for v in _values(item, [adapter[name]])]
     except Exception as error:
         raise UnjudgeableError(UNREADABLE) from error
-    return [text for text in texts if not text.startswith(("http://", "https://"))]
+    return [(name, v) for name, v in values if not (isinstance(v, str) and v.startswith(("http://", "https://")))]
 
 
-def _texts(item: Any, values: list[Any]) -> Iterator[str]:
-    """Yield the texts in *values* of *item*, each thing's once, for things may refer to one another.
+def prose_in(texts: Iterable[str], budget: Budget) -> tuple[list[str], list[str]]:
+    """Return what *texts* of an item tell, as paragraphs, and those that are short: names, prices, labels.
+
+    Of markup it is the main text; where nothing is long, all of it tells. `UnjudgeableError` once the *budget* is
+    spent.
+    """
+    prose: list[str] = []
+    short: list[str] = []
+    for text in texts:
+        if _MARKUP.search(text[:_BEGINNING]):
+            prose += _paragraphs(text, budget)
+        elif len(text) >= SHORT or weight(text) >= SHORT:
+            prose += text.split("\n")
+        else:
+            short.append(text)
+    return prose or short, short
+
+
+def _paragraphs(markup: str, budget: Budget) -> list[str]:
+    found = texts_of(parse(markup), budget)
+    return found.paragraphs or found.around
+
+
+def _values(item: Any, values: list[Any]) -> Iterator[Value]:
+    """Yield the texts and numbers in *values* of *item*, each thing's once, for things may refer to one another.
 
     Without recursion, for they may nest deeper than the stack.
     """
@@ -47,8 +88,9 @@ def _texts(item: Any, values: list[Any]) -> Iterator[str]:
     waiting = values[::-1]
     while waiting:
         value = waiting.pop()
-        if isinstance(value, str):
-            yield value
+        if isinstance(value, (str, int, float, Decimal)):
+            if not isinstance(value, bool):
+                yield value
             continue
         if id(value) in seen:
             continue
@@ -68,13 +110,18 @@ class Tagger:
         self._listener = listener
         self._untaggable: set[type] = set()
 
-    def tag(self, item: Any, verdict: Verdict) -> bool:
-        """Put ``{owner_url, score, verdict}`` on *item* under ``dedup``; tell whether its type allows that."""
-        match = verdict.match
+    def tag(self, item: Any, verdict: Verdict, *, repeats: bool) -> bool:
+        """Put ``{owner_url, score, verdict}`` on *item* under ``dedup``; tell whether its type allows that.
+
+        An item of a duplicate that does not itself repeat the owner is related.
+        """
+        match, kind = verdict.match, verdict.kind
+        if kind is VerdictKind.DUPLICATE and not repeats:
+            kind = VerdictKind.RELATED
         tag = {
             "owner_url": match.owner.url if match else None,
             "score": round(match.score, 4) if match else None,
-            "verdict": verdict.kind.value,
+            "verdict": kind.value,
         }
         try:
             ItemAdapter(item)[TAG_FIELD] = tag
@@ -84,6 +131,6 @@ class Tagger:
                 self._listener.tag_refused(type(item))
             self._untaggable.add(type(item))
             return False
-        if verdict.kind is VerdictKind.DUPLICATE:
+        if kind is VerdictKind.DUPLICATE:
             self._listener.count("items/tagged", 1)
         return True

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware import codec
+from dedup_middleware import codec, pagecodec
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -94,7 +94,7 @@ class Journal:
         self._recovered = True
         for key, value in store.scan(*codec.JOURNAL):
             self.left_over[key[1:]] = Entry(*codec.decode_entry(value))
-        return [(codec.decode_number(k[1:]), codec.decode_certain(v)) for k, v in store.scan(*codec.UNSEALED)]
+        return [(codec.decode_number(k[1:]), pagecodec.decode_certain(v)) for k, v in store.scan(*codec.UNSEALED)]
 
     # --- owners
 
@@ -116,7 +116,7 @@ class Journal:
     @staticmethod
     def unsealed_pair(number: int, unsealed: Unsealed) -> tuple[bytes, bytes]:
         """Return the pair that says of an owner that it is unsealed."""
-        return codec.unsealed_key(number), codec.encode_certain(unsealed.before)
+        return codec.unsealed_key(number), pagecodec.encode_certain(unsealed.before)
 
     def note_unsealed(self, number: int, unsealed: Unsealed) -> None:
         """Note that the pair of :meth:`unsealed_pair` is written."""

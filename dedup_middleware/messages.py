@@ -81,6 +81,14 @@ def one_owner(config: Config, host: str, owner: str, repeats: int, pages: int) -
     return said
 
 
+def field_that_keeps(field: str, kept: int, pages: int) -> str:
+    """Return what is said when the *field* of items alone has *kept* nearly all *pages* that repeat another."""
+    return (
+        f"of {pages} pages that repeat another one of their host, {kept} were delivered only because their items have "
+        f"another {field!r}. If that says nothing of the page, name the fields that do in DEDUP_ITEM_FIELDS"
+    )
+
+
 def at_end(opened: Opened, stat: Callable[[str], int]) -> str:
     """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat."""
     config = opened.config

@@ -44,7 +44,15 @@ def _bare_requests(store: Store) -> Iterator[tuple[bytes, bytes | None]]:
             yield key, None if bare is None else codec.encode_entry(identity, spider, bare)
 
 
+def _from_3(store: Store) -> None:
+    """Change nothing: its pages are read as they are.
+
+    Their titles are not known, nor what their items said: on their own host they drop nothing, and nothing with text
+    anywhere, until they are delivered again.
+    """
+
+
 #: By schema: what migrates a store to the next one.
-MIGRATIONS: Mapping[int, Callable[[Store], None] | None] = {2: _from_2}
-#: For those who read: `codec` reads these schemas as they are.
-READABLE: Mapping[int, Callable[[Store], None] | None] = {2: None}
+MIGRATIONS: Mapping[int, Callable[[Store], None] | None] = {2: _from_2, 3: _from_3}
+#: For those who read: `pagecodec` reads these schemas as they are.
+READABLE: Mapping[int, Callable[[Store], None] | None] = {2: None, 3: None}

@@ -6,15 +6,17 @@ Law of this file: no I/O, no algorithm; every other room may import it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from enum import Enum
 from functools import reduce
 from operator import xor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
+
+    from dedup_middleware.sayings import Said, Surroundings
 
 
 class Action(str, Enum):
@@ -69,6 +71,8 @@ class Fingerprint:
     """Clause hash -> hash (4 bytes) of the clause without its digits, for clauses that have digits."""
     digest: bytes
     """16 bytes that change whenever a clause does."""
+    letters: bytes = b""
+    """8 bytes that change whenever a letter or a digit does, or their order; empty where nobody knows them."""
     simhashes: frozenset[int] = frozenset()
     """128 bits of each telling paragraph, where the fingerprint has them."""
     portions: tuple[int, ...] = field(default=(0,), compare=False)
@@ -78,16 +82,6 @@ class Fingerprint:
     def weight(self) -> int:
         """The weight of all clauses, in letters."""
         return sum(self.weights.values())
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What a page says beside its main text; asked about only where that text is little."""
-
-    title: bytes = b""
-    """Hash (4 bytes) of the title."""
-    numbers: frozenset[bytes] | None = None
-    """Hashes (4 bytes each) of the numbers in the visible text; ``None`` for a page with much text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +99,11 @@ class Page:
     """For an item, 16 bytes of the request it came from: items of one request are never compared."""
     around: Surroundings | None = None
     """``None`` for an item."""
+    said: Said | None = None
+    """What its items said, once they have been delivered."""
+    borrowed: frozenset[bytes] = frozenset()
+    """Clauses that lead to another page already: this one says them too, and is none of their holders. A look-alike is
+    kept for what it says itself; what many of them share must not become boilerplate for that."""
 
     def saying(self, hashes: AbstractSet[bytes], texts: Iterable[str]) -> Page:
         """Return the page as saying nothing but *texts*, whose clauses have *hashes*; it is the same page all the same.
@@ -114,8 +113,14 @@ class Page:
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
         skeletons = {h: s for h, s in self.fingerprint.skeletons.items() if h in hashes}
         # They are those of the whole page, which says more than it owns: none of them may lead to it.
-        said = replace(self.fingerprint, weights=weights, skeletons=skeletons, simhashes=frozenset())
+        said = replace(self.fingerprint, weights=weights, skeletons=skeletons, letters=b"", simhashes=frozenset())
         return replace(self, fingerprint=said, paragraphs=tuple(texts))
+
+    def beside(self, match: Match | None, threshold: float) -> Page:
+        """Return the page as one that is kept beside *match*, if that is a page with so much of its text."""
+        if match is None or match.score < threshold:
+            return self
+        return replace(self, borrowed=match.owner.hashes & self.fingerprint.weights.keys())
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +151,11 @@ class StoredPage:
     hashes: frozenset[bytes]
     skeletons: frozenset[bytes]
     delivery: Delivery
+    letters: bytes = b""
     source: bytes = b""
     around: Surroundings | None = None
+    said: Said | None = None
+    """``None`` where nobody knows: in stores of before, while its claim is open, and for a duplicate."""
     simhashes: frozenset[int] = frozenset()
     owner: int | None = None
     """The number of the page that this one repeats; ``None`` for an owner."""
@@ -169,8 +177,10 @@ class StoredPage:
             hashes=frozenset(page.fingerprint.weights),
             skeletons=frozenset(page.fingerprint.skeletons.values()),
             delivery=Delivery(page.run, now, feeds),
+            letters=page.fingerprint.letters,
             source=page.source,
-            around=page.around,
+            around=None if page.around is None else page.around.stored(),
+            said=page.said,
             simhashes=page.fingerprint.simhashes,
             owner=match.owner.number if match else None,
             owner_digest=match.owner.content if match else b"",
@@ -211,6 +221,26 @@ class StoredPage:
 
 
 @dataclass(frozen=True, slots=True)
+class Reach:
+    """Which owners may drop a page: those within it, and only they make a clause common."""
+
+    scope: Scope = Scope.STORE
+    lease: timedelta | None = None
+    """How long after it was fetched last an owner may drop a page; ``None`` for ever."""
+
+    @property
+    def is_all(self) -> bool:
+        """Whether every owner is within it."""
+        return self.scope is Scope.STORE and self.lease is None
+
+    def has(self, owner: StoredPage, run: str) -> bool:
+        """Tell whether *owner* may drop a page of the crawl *run*."""
+        if self.lease is not None and datetime.fromisoformat(owner.time) < datetime.now(timezone.utc) - self.lease:
+            return False
+        return self.scope is Scope.STORE or owner.run == run
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
     """The best stored page for a new one."""
 
@@ -221,6 +251,22 @@ class Match:
     """Hashes of the clauses that the owner already holds."""
 
 
+class Witness(str, Enum):
+    """Who spoke of a page whose text is another's."""
+
+    PAGE = "page"
+    ITEM = "item"
+    BOTH = "page and item"
+
+
+class Objection(NamedTuple):
+    """Why a page may be another one, although its text is its owner's."""
+
+    reason: str
+    own: tuple[str, ...] = ()
+    """What it says and its owner does not, where that can be shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What was decided about a page, and why."""
@@ -229,3 +275,7 @@ class Verdict:
     match: Match | None = None
     reason: str = ""
     """Why a page is unjudged, or why a match did not make it a duplicate; else empty."""
+    witness: Witness | None = None
+    """Who kept a page whose text is its match's; for a duplicate, who agreed."""
+    own: tuple[str, ...] = ()
+    """What the page, or its item, says and the match does not, by which it was kept."""

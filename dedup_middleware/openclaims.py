@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware import codec
+from dedup_middleware.lookup import equals_key
 from dedup_middleware.model import StoredPage
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class OpenClaims:
         self.pages: dict[int, StoredPage] = {}
         self.postings: defaultdict[bytes, list[int]] = defaultdict(list)
         self.identities: defaultdict[bytes, set[int]] = defaultdict(set)
+        self.equals: defaultdict[bytes, list[int]] = defaultdict(list)
         self.texts: dict[int, tuple[str, ...]] = {}
         self.version = 0
         self._recent: deque[frozenset[bytes]] = deque(maxlen=_REMEMBERED_CHANGES)
@@ -49,8 +51,10 @@ class OpenClaims:
         pending = StoredPage.of(page, -codec.page_number(self._last, page.url))
         self.pages[pending.number] = pending
         self.texts[pending.number] = page.paragraphs
-        for clause_hash in pending.hashes:
+        for clause_hash in pending.hashes - page.borrowed:
             self.postings[clause_hash].append(pending.number)
+        if (key := equals_key(pending.letters, pending.around)) is not None:
+            self.equals[key].append(pending.number)
         for identity in pending.identities:
             self.identities[identity].add(pending.number)
         self.touch(pending.hashes.union(pending.identities))
@@ -61,9 +65,9 @@ class OpenClaims:
         pending = self.pages.pop(number)
         del self.texts[number]
         for clause_hash in pending.hashes:
-            self.postings[clause_hash].remove(number)
-            if not self.postings[clause_hash]:
-                del self.postings[clause_hash]
+            _remove(self.postings, clause_hash, number)
+        if (key := equals_key(pending.letters, pending.around)) is not None:
+            _remove(self.equals, key, number)
         for identity in pending.identities:
             self.identities[identity].discard(number)
             if not self.identities[identity]:
@@ -84,3 +88,10 @@ class OpenClaims:
             return True
         recent = islice(reversed(self._recent), changes)
         return any(not t.isdisjoint(page.fingerprint.weights) or not t.isdisjoint(page.identities) for t in recent)
+
+
+def _remove(lists: dict[bytes, list[int]], key: bytes, number: int) -> None:
+    if number in lists.get(key, ()):
+        lists[key].remove(number)
+        if not lists[key]:
+            del lists[key]

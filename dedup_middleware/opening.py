@@ -25,7 +25,7 @@ from dedup_middleware.errors import (
 from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.index import Index, index_of
 from dedup_middleware.migrations import MIGRATIONS, READABLE
-from dedup_middleware.model import StoreBusy
+from dedup_middleware.model import Reach, StoreBusy
 from dedup_middleware.records import RecordLog, observer_log
 from dedup_middleware.sealing import recover
 from dedup_middleware.stores import open_store, store_exists
@@ -145,7 +145,7 @@ def _opened(config: Config) -> Opened:
             common=config.common_clause,
             text_limit=config.text_limit,
             distance=config.simhash_reach,
-            scope=config.scope,
+            reach=Reach(config.scope, config.lease),
         )
         recover(index)
         if store.migrated_from is not None and config.log is not None:

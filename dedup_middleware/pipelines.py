@@ -91,7 +91,7 @@ class DedupItemPipeline:
         config = self._extension.config
         if sum(map(len, texts)) > config.max_bytes:
             raise UnjudgeableError(TOO_LARGE)
-        return crawl.page(url, (identity,), texts, source, config.budget())
+        return crawl.page(url, (identity,), texts, source=source, budget=config.budget())
 
     def _drop(self, crawl: Crawl, case: Case) -> None:
         crawl.count_drop(case)
@@ -101,11 +101,10 @@ class DedupItemPipeline:
 
     @staticmethod
     def _deliver(crawl: Crawl, case: Case, item: Any) -> None:
-        crawl.deliver(case, item)
+        crawl.deliver(case, item, repeats=case.is_duplicate)
         if case.claim is not None:
             case.claim.callback_finished()
             item_claim.set(case.claim)
         if case.is_duplicate and case.action is Action.DRY_RUN:
             case.items_would_drop = 1
-            crawl.count_would_drop(1)
         crawl.finish(case)

@@ -53,5 +53,9 @@ class Listener(Protocol):
     def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
         """Note that *repeats* of the *pages* of *host*, most of them, repeat the page *owner*. Once a host."""
 
+    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
+        """Hear that *field* of items alone kept nearly all of the *pages* whose text is in the store."""
+        ...
+
     def tag_refused(self, kind: type) -> None:
         """Note that items of this class take no tag. Once a class."""

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: Evidence in a record: enough to see at a glance why; `scrapy dedup explain` shows every sentence.
 EVIDENCE_SENTENCES = 5
 EVIDENCE_CHARACTERS = 200
+DIFFERENCES = 5
+DIFFERENCE_CHARACTERS = 100
 #: Bytes of a file that tell what it is: some thirty records.
 _BEGINNING = 32_768
 
@@ -46,6 +48,10 @@ class Record:
     score: float | None = None
     """Share of the page's live text that the owner already holds, 0-1."""
     reason: str = ""
+    witness: str | None = None
+    """Who kept a page whose text its owner holds: ``page`` or ``item``; of a duplicate, who agreed."""
+    difference: list[str] = field(default_factory=list)
+    """What that witness says and the owner does not, at most five pieces."""
     evidence: list[str] = field(default_factory=list)
     """Repeated sentences, at most five, as this page wrote them."""
     items_dropped: int = 0
@@ -197,7 +203,7 @@ def _parse(line: str) -> Record | None:
         record = Record(**{k: v for k, v in fields.items() if k in Record.__slots__})
     except (ValueError, TypeError, AttributeError):
         return None
-    if not isinstance(record.evidence, list):
+    if not (isinstance(record.evidence, list) and isinstance(record.difference, list)):
         return None
     texts = (
         record.time,
@@ -208,12 +214,14 @@ def _parse(line: str) -> Record | None:
         record.spider,
         record.run,
         *record.evidence,
+        *record.difference,
     )
     counts = (record.items_dropped, record.items_delivered)
     is_ours = (
         all(isinstance(text, str) for text in texts)
         and isinstance(record.owner_url, (str, NoneType))
         and isinstance(record.owner_run, (str, NoneType))
+        and isinstance(record.witness, (str, NoneType))
         and isinstance(record.score, (float, int, NoneType))
         and all(isinstance(count, int) for count in counts)
     )

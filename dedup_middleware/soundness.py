@@ -10,9 +10,10 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import codec
+from dedup_middleware import codec, pagecodec
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.fingerprints.clauses import HASH_BYTES
+from dedup_middleware.lookup import equals_key
 from dedup_middleware.stores.repair import repair_store
 
 if TYPE_CHECKING:
@@ -39,10 +40,13 @@ class _Known:
     hashes: bytes
     identities: tuple[bytes, ...]
     simhashes: frozenset[int]
+    equals: bytes | None
+    """The key under which its whole text leads to it."""
 
     @classmethod
     def of(cls, page: StoredPage) -> _Known:
-        return cls(page.owner is None, b"".join(page.hashes), page.identities, page.simhashes)
+        equals = equals_key(page.letters, page.around)
+        return cls(page.owner is None, b"".join(page.hashes), page.identities, page.simhashes, equals)
 
     def holds(self, clause_hash: bytes) -> bool:
         at = self.hashes.find(clause_hash)
@@ -89,16 +93,13 @@ class Sieve:
     def _read_texts(self) -> None:
         for key, value in self._scan(*_TEXTS):
             self._keeps_texts = True
-            try:
-                codec.decode_text(value)
-            except UnreadableError:
-                continue
-            self._texts.add(codec.decode_number(key[1:]))
+            if _is_text(value):
+                self._texts.add(codec.decode_number(key[1:]))
 
     def _whole_pages(self) -> Iterator[StoredPage]:
         for key, value in self._scan(*codec.PAGES):
             try:
-                page = codec.decode_page(codec.decode_number(key[1:]), value)
+                page = pagecodec.decode_page(codec.decode_number(key[1:]), value)
             except UnreadableError:
                 self.left_out["pages"] += 1
                 continue
@@ -110,28 +111,29 @@ class Sieve:
     def _sifted(self, key: bytes, value: bytes) -> bytes | None:
         """Return *value* as it is to be kept under *key*; ``None`` if nothing of it is."""
         kind = key[:1]
-        if kind == b"c":
-            return self._postings(key[1:], value)
+        if kind in (b"c", b"e"):
+            is_clause = kind == b"c"
+            return self._postings(value, lambda p: p.holds(key[1:]) if is_clause else p.owner and p.equals == key)
         if kind in (b"p", b"u", b"r"):
             return value if codec.decode_number(key[1:]) in self._pages else None
         if kind == b"i":
             page = self._page(codec.decode_number(value))
             return self._kept("identities", value, sound=page is not None and key[1:] in page.identities)
-        if kind == b"t":
+        if kind in (b"t", b"s"):
             number = codec.decode_number(key[1:])
-            return self._kept("texts", value, sound=self._page(number) is not None and number in self._texts)
+            return self._kept("texts", value, sound=self._page(number) is not None and _is_text(value))
         if key.startswith(_HOLDER):
             page = self._page(codec.decode_number(key[_HOLDER_BYTES:]))
             bits = codec.decode_simhash(key[len(_HOLDER) : _HOLDER_BYTES])
             return self._kept("paragraph fingerprints", value, sound=page is not None and bits in page.simhashes)
         return value
 
-    def _postings(self, clause_hash: bytes, value: bytes) -> bytes | None:
+    def _postings(self, value: bytes, belongs: Callable[[_Known], bool]) -> bytes | None:
         try:
             numbers = codec.decode_postings(value)
         except UnreadableError:
             return self._kept("postings", value, sound=False)
-        kept = tuple(n for n in numbers if (page := self._page(n)) is not None and page.holds(clause_hash))
+        kept = tuple(n for n in numbers if (page := self._page(n)) is not None and belongs(page))
         self.left_out["postings"] += len(numbers) - len(kept)
         return codec.encode_postings(kept) if kept else None
 
@@ -144,6 +146,14 @@ class Sieve:
     def _kept(self, kind: str, value: bytes, *, sound: bool) -> bytes | None:
         self.left_out[kind] += not sound
         return value if sound else None
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        codec.decode_text(value)
+    except UnreadableError:
+        return False
+    return True
 
 
 def repair(uri: str) -> dict[str, Any]:

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import Request, signals
 from scrapy.utils.log import logformatter_adapter
 
 from dedup_middleware.extension import extension_of
+from dedup_middleware.extraction.facts import shown_text
+from dedup_middleware.hearing import Stance
 from dedup_middleware.identity import request_identity
 from dedup_middleware.logformatter import duplicate_item
-from dedup_middleware.model import Action
+from dedup_middleware.model import Action, Witness
 from dedup_middleware.requests import purpose_of
+from dedup_middleware.text import folded, without_separators
 from dedup_middleware.waiting import OwnerWait
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
+    from scrapy.http import Response, TextResponse
     from typing_extensions import Self
 
     from dedup_middleware.case import Case
@@ -56,8 +59,12 @@ class DedupSpiderMiddleware:
             async for output in result:
                 for passed in await page_output.take(output):
                     yield passed
+            for passed in await page_output.end(finished=True):
+                yield passed
+        except Exception:
             for passed in await page_output.end():
                 yield passed
+            raise
         finally:
             await page_output.close()
 
@@ -111,8 +118,9 @@ class DedupCallbackMiddleware:
 class _PageOutput:
     """What one page's callback gives, on its way out.
 
-    A page that gives one item is dropped as a whole; where there are more, each is judged by its own text against the
-    owner. So the first item of a duplicate is held back until a second one or the end tells which it is.
+    Of a duplicate, each item is heard: it is dropped if the owner's items have said what it says, and delivered if it
+    objects. Items without text wait until the end: they go with the page, unless one of its items was delivered. So
+    does an item that objects, if it is the first: alone, it makes another page of the page.
     """
 
     def __init__(
@@ -125,9 +133,9 @@ class _PageOutput:
         self._response = response
         self._items = 0
         self._would_drop = 0
-        self._first_is_of_page = True
-        self._held: list[Any] = []
-        self._delivered: list[Any] = []
+        self._waiting: list[Any] = []
+        self._objecting: list[Any] = []
+        self._any_delivered = False
         self._ended = False
         self._is_sound = True
         case.has_output = True
@@ -141,73 +149,87 @@ class _PageOutput:
             return [output]
         if output is None:
             return []
+        testimony = Stance.OBJECTS
         with self._harmless():
-            if await self._hold_if_first(output):
-                return []
-        items, self._held = [*self._held, output], []
-        return [item for item in items if not await self._drop_or_deliver(item)]
+            testimony = await self._hear(output)
+        if testimony is Stance.SILENT:
+            self._waiting.append(output)
+            return []
+        if testimony is Stance.REPEATS:
+            return await self._withhold(output)
+        if self._case.is_duplicate and self._items == 1:
+            self._objecting.append(output)
+            return []
+        return self._all_delivered(output)
 
-    async def _hold_if_first(self, item: Any) -> bool:
-        """Tell whether *item* is the first one, and is held back until it is known whether others follow."""
+    async def _hear(self, item: Any) -> Stance:
+        """Return what *item* says; of a page that is no duplicate, each objects."""
         case, crawl = self._case, self._crawl
         self._items += 1
         if self._items == 1:
             await self._wait.settle(case)
         crawl.deliver_if_feed_lacks_it(case, item)
-        if self._items > 1:
-            return False
-        if case.is_duplicate:
-            self._first_is_of_page = not crawl.items.says_something_else(case, item)
-        if self._drops and self._first_is_of_page and crawl.may_drop(case, item):
-            self._held = [item]
-        return bool(self._held)
+        if not case.is_duplicate:
+            return Stance.OBJECTS
+        testimony = crawl.hear(case, item, self._shown)
+        is_silent = testimony is Stance.SILENT
+        return Stance.OBJECTS if is_silent and (self._objecting or self._any_delivered) else testimony
 
-    async def _drop_or_deliver(self, item: Any) -> bool:
-        """Drop *item* where it repeats the owner itself, one of several on a duplicate page; else deliver it."""
-        case, crawl = self._case, self._crawl
+    async def _withhold(self, item: Any) -> list[Any]:
+        """Drop *item*, or let it go on marked where that is the action, or unmarked if something stands against it."""
+        case = self._case
         with self._harmless():
-            repeats = case.is_duplicate and crawl.items.is_duplicate(case, item)
-            if repeats and self._drops and crawl.may_drop(case, item):
+            if self._drops and self._crawl.may_drop(case, item):
                 await self._drop(item)
-                return True
-            self._would_drop += repeats and case.action is Action.DRY_RUN
-            self._deliver(item)
-        return False
+                return []
+            if case.is_duplicate and case.action is not Action.DROP:
+                self._would_drop += 1
+                self._deliver(item, repeats=True)
+                return [item]
+        return self._all_delivered(item)
 
-    async def end(self) -> list[Any]:
-        """Return what goes on now that the callback has finished."""
-        self._ended = True
-        held, self._held = self._held, []
-        return [item for item in held if not await self._drop_or_deliver_held(item)]
+    def _all_delivered(self, *items: Any) -> list[Any]:
+        """Return *items*, delivered, and before them those that have waited."""
+        released = [*self._objecting, *self._waiting, *items]
+        self._objecting, self._waiting = [], []
+        self._any_delivered = True
+        for item in released:
+            with self._harmless():
+                self._deliver(item)
+        return released
 
-    async def _drop_or_deliver_held(self, item: Any) -> bool:
-        """Drop the held *item* and return True, or deliver it and return False if the store has failed meanwhile."""
-        with self._harmless():
-            if self._drops:
-                await self._drop(item)
-                return True
-            self._deliver(item)
-        return False
+    async def end(self, *, finished: bool = False) -> list[Any]:
+        """Return what goes on now that the callback has finished, or failed."""
+        self._ended = finished
+        if self._objecting:
+            with self._harmless():
+                if self._case.objection is not None:
+                    self._crawl.keep(self._case, self._case.objection, Witness.ITEM)
+            return self._all_delivered()
+        waiting, self._waiting = self._waiting, []
+        return [passed for item in waiting for passed in await self._withhold(item)]
 
     async def close(self) -> None:
         """Settle the page, whether its output ended, raised or was abandoned."""
-        for item in self._held:
-            with self._harmless():
-                await self._drop(item)
         case, crawl = self._case, self._crawl
+        for item in self._waiting:
+            # The callback was abandoned: nothing can go on any more.
+            await self._withhold(item)
         with self._harmless():
             if not self._ended:
                 crawl.safety.item_failed(case)
             if case.claim is not None and not self._ended:
                 case.claim.callback_failed()
             elif case.claim is not None:
-                if self._items > 1:
-                    crawl.narrow(case, self._delivered)
+                crawl.settle_items(case, several=self._items > 1)
                 case.claim.callback_finished()
             if case.is_duplicate and case.action is Action.DRY_RUN:
-                case.items_would_drop = int(self._first_is_of_page) if self._items == 1 else self._would_drop
-                crawl.count_would_drop(case.items_would_drop)
+                case.items_would_drop = self._would_drop
             crawl.finish(case)
+
+    def _shown(self) -> str:
+        text = folded(" ".join(shown_text(cast("TextResponse", self._response).selector.root)))
+        return f"{text}\n{without_separators(text)}"
 
     @contextmanager
     def _harmless(self) -> Iterator[None]:
@@ -221,23 +243,21 @@ class _PageOutput:
     @property
     def _drops(self) -> bool:
         case = self._case
-        return case.is_duplicate and case.action is Action.DROP and self._is_sound and not self._crawl.failed
+        return case.is_duplicate and case.action is Action.DROP and self._is_sound and not self._crawl.safety.failed
 
     def _follow_last(self, request: Request) -> None:
         if self._case.is_duplicate and self._case.action is not Action.DRY_RUN:
             request.priority -= self._extension.config.outlink_penalty
             self._extension.count("outlinks_last")
 
-    def _deliver(self, item: Any) -> None:
+    def _deliver(self, item: Any, *, repeats: bool = False) -> None:
         case, extension = self._case, self._extension
         if extension.config.item_fields and case.is_undecided and self._response.request is not None:
             fingerprint = extension.crawler.request_fingerprinter.fingerprint(self._response.request)
             extension.item_sources[id(item)] = (item, case, request_identity(fingerprint))
             case.items_delivered += 1
         else:
-            self._crawl.deliver(case, item)
-            if case.claim is not None:
-                self._delivered.append(item)
+            self._crawl.deliver(case, item, repeats=repeats)
 
     async def _drop(self, item: Any) -> None:
         """Drop *item* as Scrapy does when a pipeline raises DropItem: its log line, its signal, its stats."""

@@ -53,10 +53,8 @@ _DECIMAL = re.compile(r"\.(?<=\d\.)(?<!\.\d\.)(?<!\.\d\d\.)(?<!\.\d{4}\.)(?=\d+(
 # "Temperature: 23 degrees", "收盘价：6830元".
 _NUMBER_MARK = re.compile(r"[.,](?<=\d.)(?=\d)")
 # But not between a label and a date: reposts are "Published: 5 May" on another day.
-_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-_DATE_FOLLOWS = (
-    rf" *(?:\d{{1,4}} ?[-/年月]|\d\d?\.\d\d?\.|\d\d?:\d\d|\d\d?(?:st|nd|rd|th)? (?:{_MONTHS})|(?:19|20)\d\d)"
-)
+MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_DATE_FOLLOWS = rf" *(?:\d{{1,4}} ?[-/年月]|\d\d?\.\d\d?\.|\d\d?:\d\d|\d\d?(?:st|nd|rd|th)? (?:{MONTHS})|(?:19|20)\d\d)"
 _LABEL_MARK = re.compile(rf":(?= *\d)(?!(?<!\d:){_DATE_FOLLOWS})")
 #: What a character of a dense script weighs, in letters: 50 Han characters tell about as much as 150 letters.
 DENSE_WEIGHT = 3
@@ -85,13 +83,15 @@ def folded(text: str) -> str:
 
 
 def clauses(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the telling clauses of *text*, reduced, with their weights, in reading order. O(len(text)).
+    """Yield the telling clauses of *text*, see :func:`telling`. O(len(text))."""
+    return telling(reduced(text))
+
+
+def telling(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the telling clauses of a :func:`reduced` *text*, with their weights, in reading order. O(len(text)).
 
     A labelled number that is too light to tell weighs nothing: it makes no duplicate, but may prevent one.
     """
-    text = folded(text).replace(DECIMAL_POINT, "")
-    text = _LABEL_MARK.sub("", _DIGIT_SEPARATOR.sub("", text))
-    text = _reduced(_NUMBER_MARK.sub("", _DECIMAL.sub(DECIMAL_POINT, text)))
     light = text if text.isascii() else DENSE.sub("", text)
     for clause, letters in zip(text.split("\n"), light.split("\n"), strict=True):
         clause_weight = len(letters) + DENSE_WEIGHT * (len(clause) - len(letters))
@@ -99,6 +99,18 @@ def clauses(text: str) -> Iterator[tuple[str, int]]:
             yield clause, clause_weight
         elif clause and _is_fact(clause):
             yield clause, 0
+
+
+def reduced(text: str) -> str:
+    """Return the letters, marks and digits of *text*, folded, with a line end at each clause break. O(len(text))."""
+    text = folded(text).replace(DECIMAL_POINT, "")
+    text = _LABEL_MARK.sub("", _DIGIT_SEPARATOR.sub("", text))
+    return _reduced(_NUMBER_MARK.sub("", _DECIMAL.sub(DECIMAL_POINT, text)))
+
+
+def without_separators(text: str) -> str:
+    """Return *text* with 1,600 as 1600. O(len(text))."""
+    return _DIGIT_SEPARATOR.sub("", text)
 
 
 def portions(paragraphs: Iterable[str]) -> Iterator[str]:
@@ -124,7 +136,7 @@ def portions(paragraphs: Iterable[str]) -> Iterator[str]:
 
 
 def _reduced(text: str) -> str:
-    """Return the letters, marks on them and digits of *text*, with line ends for what breaks it into clauses."""
+    """Return :func:`reduced` of a folded text whose numbers are settled."""
     if not text.isascii():
         for mark, plain in TYPOGRAPHIC:
             text = text.replace(mark, plain)
@@ -150,17 +162,21 @@ def sentences(paragraph: str) -> list[str]:
 
 
 def without_digits(clause: str) -> str | None:
-    """Return *clause* with every run of digits replaced by one mark; ``None`` if it has no digits."""
-    if clause.isalpha():
+    """Return *clause* with every run of digits replaced by one mark; ``None`` if it has none but those of dates."""
+    if clause.isalpha() or not _DIGITS.search(_DATES.sub("", clause)):
         return None
-    replaced, count = _DIGITS.subn("#", clause)
-    return replaced if count else None
+    return _DIGITS.sub("#", clause)
 
 
 _DATE = re.compile(r"\d[年月日]")
 _MONTH = re.compile(
     r"(?:(?:mon|tue|tues|wed|wednes|thu|thurs|fri|sat|satur|sun)(?:day)?)?"
-    rf"(?:{_MONTHS})"
+    rf"(?:{MONTHS})"
+)
+# Reposts are published on another day, and say so in the same words: "(新华社北京4月3日电)", "LONDON, May 5".
+_DATES = re.compile(
+    rf"(?<!\d)\d{{1,4}}[年月日号]|(?<!\d)\d{{1,2}}(?:st|nd|rd|th)?(?:{MONTHS})|"
+    rf"(?:{'|'.join(f'(?<={month})' for month in MONTHS.split('|'))})[a-z]*\d{{1,2}}(?!\d)"
 )
 _DIGITS = re.compile(rf"\d+(?:{DECIMAL_POINT}\d+)?")
 

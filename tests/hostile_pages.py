@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from prose import story, zh_story
 from scrapy.http import HtmlResponse
 
-from dedup_middleware.detector import with_surroundings
 from dedup_middleware.downloadermiddlewares import NO_CHARSET, NO_CHARSETS
-from dedup_middleware.extraction import check_complete, paragraphs_of
-from dedup_middleware.extraction.facts import numbers_of, title_of
+from dedup_middleware.extraction import check_complete, texts_of
+from dedup_middleware.extraction.facts import shown_text, surroundings_of
 from dedup_middleware.identity import url_identity
 from dedup_middleware.limits import NOT_PARSED, UNLIMITED, UnjudgeableError
-from dedup_middleware.model import Page, Verdict, VerdictKind
+from dedup_middleware.model import Verdict, VerdictKind
+from dedup_middleware.text import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -249,16 +249,16 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
         return Verdict(VerdictKind.UNJUDGED, reason=NOT_PARSED)
     try:
         check_complete(root)
-        paragraphs = paragraphs_of(root, budget)
-        fingerprint = library.fingerprint(paragraphs, budget)
+        texts = texts_of(root, budget)
+        around = surroundings_of(root, texts)
+        identities = (url_identity(response.url),)
+        page = library.crawl.page(response.url, identities, texts.paragraphs, around=around, budget=budget)
     except UnjudgeableError as error:
         return Verdict(VerdictKind.UNJUDGED, reason=error.reason)
-    page = Page(response.url, (url_identity(response.url),), fingerprint, tuple(paragraphs), library.crawl.run)
-    page = with_surroundings(page, title_of(root), lambda: numbers_of(root))
     case = library.enter(page, budget)
     crawl = library.crawl
-    crawl.items.says_something_else(case, {"title": title_of(root), "text": "\n".join(paragraphs)})
-    crawl.items.is_duplicate(case, {"text": paragraphs})
+    item = {"title": around.title, "text": "\n".join(texts.paragraphs), "html": response.text[:100_000]}
+    crawl.hear(case, item, lambda: folded(" ".join(shown_text(root))))
     library.leave(case)
     case.record(spider="spider", run=crawl.run, evidence=crawl.evidence(case))
     return case.verdict

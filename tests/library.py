@@ -8,11 +8,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dedup_middleware.batch import listed
 from dedup_middleware.codec import (
     PAGES,
     decode_entry,
     decode_number,
-    decode_page,
     decode_postings,
     decode_simhash,
     identity_of,
@@ -24,12 +24,14 @@ from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.index import Index, index_of
 from dedup_middleware.journal import Journal
 from dedup_middleware.limits import UNLIMITED, Budget
-from dedup_middleware.model import Action, Page, Scope
+from dedup_middleware.model import Action, Page, Reach, Scope
 from dedup_middleware.openclaims import OpenClaims
+from dedup_middleware.pagecodec import decode_page
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
+    from datetime import timedelta
 
     from dedup_middleware.case import Case
     from dedup_middleware.errors import DedupError
@@ -64,6 +66,7 @@ class Library:
         *,
         threshold: float = 0.8,
         scope: Scope = Scope.STORE,
+        lease: timedelta | None = None,
         text_limit: int = 20_000,
         fingerprint: ClauseFingerprinter = fingerprint,
         distance: int | None = None,
@@ -72,8 +75,9 @@ class Library:
     ) -> None:
         self.fingerprint = fingerprint
         self.store = open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
-        self.index = index_of(self.store, common=COMMON, text_limit=text_limit, distance=distance)
-        self.detector = Detector(self.index, fingerprint.hash, threshold, scope, preferred_hosts=preferred_hosts)
+        reach = Reach(scope, lease)
+        self.index = index_of(self.store, common=COMMON, text_limit=text_limit, distance=distance, reach=reach)
+        self.detector = Detector(self.index, fingerprint.hash, threshold, preferred_hosts=preferred_hosts)
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
         self.begin("run")
@@ -99,12 +103,17 @@ class Library:
     def one_owner(self, *_: object) -> None:
         pass
 
+    def field_that_keeps(self, *_: object) -> None:
+        pass
+
     def tag_refused(self, kind: type) -> None:
         pass
 
     def crash(self) -> None:
         """Forget what was in memory only, as a process does that is killed and begun again."""
-        self.index = Index(self.store, OpenClaims(), Journal(), common=COMMON, text_limit=20_000)
+        self.index = Index(
+            self.store, OpenClaims(), Journal(), common=COMMON, text_limit=20_000, reach=self.index.reach
+        )
         self.detector = replace(self.detector, index=self.index)
 
     def page(self, name: str, clauses: Iterable[int | str], *, request: str | None = None) -> Page:
@@ -121,23 +130,34 @@ class Library:
         self.crawl.enter(case)
         return case
 
-    def leave(self, case: Case, *, items: int = 1) -> Case:
-        """Let the output of the page flow to its end, its items into the pipelines and out, or into the drop."""
+    def leave(self, case: Case, *, items: int | Sequence[object] = 1) -> Case:
+        """Let the output of the page flow to its end, its items into the pipelines and out, or into the drop.
+
+        *items*: what they are, or how many without text.
+        """
         self.crawl.reconsider(case)
-        for _ in range(items):
+        given = [{}] * items if isinstance(items, int) else items
+        for item in given:
             if case.is_duplicate:
                 case.items_dropped += 1
             else:
-                case.items_delivered += 1
+                self.crawl.deliver(case, item)
                 if case.claim:
-                    case.claim.item_yielded()
                     case.claim.item_scraped()
         if case.claim:
+            self.crawl.settle_items(case, several=len(given) > 1 and not isinstance(items, int))
             case.claim.callback_finished()
         self.crawl.finish(case)
         return case
 
-    def visit(self, name: str, clauses: Iterable[int | str], *, request: str | None = None, items: int = 1) -> Case:
+    def visit(
+        self,
+        name: str,
+        clauses: Iterable[int | str],
+        *,
+        request: str | None = None,
+        items: int | Sequence[object] = 1,
+    ) -> Case:
         """Crawl a page from its response to the end of its output."""
         return self.leave(self.enter(self.page(name, clauses, request=request)), items=items)
 
@@ -157,13 +177,13 @@ class Library:
         owners = {number: page for number, page in pages.items() if page.owner is None}
         for key, value in pairs.items():
             kind, rest = key[:1], key[1:]
-            if kind == b"c":
+            if kind in (b"c", b"e"):
                 numbers = decode_postings(value)
                 assert 0 < len(numbers) == len(set(numbers))
-                assert all(rest in owners[number].hashes for number in numbers)
+                assert all(key in listed([owners[number]]) for number in numbers)
             elif kind == b"i":
                 assert rest in pages[decode_number(value)].identities
-            elif kind == b"t":
+            elif kind in (b"t", b"s"):
                 assert decode_number(rest) in pages
             elif kind in (b"u", b"r"):
                 assert decode_number(rest) in (owners if kind == b"u" else pages.keys() - owners.keys())

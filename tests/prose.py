@@ -18,6 +18,10 @@ _ZH_WHAT = (
 _ZH_WHY = "因为冬季风暴动摇了地基|在一场关于费用的长期争吵之后|好让孩子们安全步行上学|尽管没有任何人提出要求|而省里仍在权衡补贴方案|赶在秋季庙会正式开始之前"
 
 
+#: From so many characters on a text is a story, and not a notice.
+LONG = 200
+
+
 def story(number: int, paragraphs: int = 6) -> list[str]:
     """Return the paragraphs of English story *number*."""
     rng = random.Random(f"en{number}")
@@ -47,9 +51,17 @@ def zh_story(number: int, paragraphs: int = 6) -> list[str]:
     ]
 
 
-def article(title: str, paragraphs: list[str], links: tuple[str, ...] = ()) -> str:
-    """Return a page as a newspaper would serve it."""
-    menu = "".join(f'<li><a href="/section/{n}">{n}</a></li>' for n in ("Home", "World", "Sport"))
+def headline(name: str, paragraphs: list[str]) -> str:
+    """Return what a page with these *paragraphs* is called: by its beginning, or *name* where there is no story."""
+    text = " ".join(paragraphs)
+    end = 24 if text[:1] > "\u3000" else 60
+    return text[:end].rpartition(" ")[0] or text[:end] if len(text) > LONG else name
+
+
+def article(name: str, paragraphs: list[str], links: tuple[str, ...] = ()) -> str:
+    """Return a page as a newspaper would serve it, *name* in its menu, under the headline of its story."""
+    title = headline(name, paragraphs)
+    menu = "".join(f'<li><a href="/section/{n}">{n}</a></li>' for n in ("Home", "World", "Sport", name))
     body = "".join(f"<p>{p}</p>" for p in paragraphs)
     more = "".join(f'<li><a class="next" href="{link}">more</a></li>' for link in links)
     return (
@@ -59,13 +71,14 @@ def article(title: str, paragraphs: list[str], links: tuple[str, ...] = ()) -> s
     )
 
 
-def blog(title: str, paragraphs: list[str], links: tuple[str, ...] = ()) -> str:
+def blog(name: str, paragraphs: list[str], links: tuple[str, ...] = ()) -> str:
     """Return the same story as another site would serve it."""
+    title = headline(name, paragraphs)
     body = "<br><br>".join(paragraphs)
     more = " | ".join(f'<a class="next" href="{link}">read on</a>' for link in links)
     return (
-        f"<html><head><meta charset='utf-8'><title>{title} | A blog</title></head><body><div id='top'>"
-        f"<a href='/'>home</a> <a href='/about'>about</a></div><div class='wrap'><div class='post'><h2>{title}</h2>"
+        f"<html><head><meta charset='utf-8'><title>{title}</title></head><body><div id='top'>"
+        f"<a href='/'>home</a> <a href='/about'>{name}</a></div><div class='wrap'><div class='post'><h2>{title}</h2>"
         f"<div class='text'>{body}</div></div></div><div class='links'>{more}</div></body></html>"
     )
 
@@ -73,4 +86,4 @@ def blog(title: str, paragraphs: list[str], links: tuple[str, ...] = ()) -> str:
 def several(title: str, parts: list[list[str]]) -> str:
     """Return a page that tells several stories, each in a ``div.part``."""
     body = "".join(f"<div class='part'>{''.join(f'<p>{p}</p>' for p in part)}</div>" for part in parts)
-    return article(title, []).replace("</h1>", f"</h1>{body}")
+    return article(headline(title, parts[0]), []).replace("</h1>", f"</h1>{body}")

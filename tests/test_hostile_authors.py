@@ -111,12 +111,8 @@ class TestCollisions:
 # --- copies before the original
 
 COPY = "http://third.test/story"
-#: After these and the original, four pages hold each clause, so that no copy is judged: it is delivered too.
-BOILERPLATE = {
-    "by three, each with spam of its own",
-    "by four, so that it is boilerplate",
-    "three quarters of it by each of four, among spam",
-}
+
+
 #: These leave the original alone even where its host is not preferred.
 HARMLESS = {"by four, so that it is boilerplate"}
 
@@ -141,8 +137,9 @@ class TestStolenStories:
     def test_its_copies_are_dropped_in_its_favour(self, name: str, loot: Loot) -> None:
         library, _ = crawled(CASES[name](loot), loot.story, [PREFERRED])
         copy = library.visit(COPY, loot.story)
-        assert copy.is_duplicate == (name not in BOILERPLATE)
-        assert copy.verdict.match is None or copy.verdict.match.owner.url == VICTIM
+        assert copy.is_duplicate
+        assert copy.verdict.match is not None
+        assert copy.verdict.match.owner.url == VICTIM
 
     def test_no_thief_takes_it_back(self, name: str, loot: Loot) -> None:
         thefts = CASES[name](loot)
@@ -151,14 +148,13 @@ class TestStolenStories:
         for url, text in thefts:
             library.visit(url, text)
         victim = library.visit(VICTIM, loot.story)
-        assert (victim.verdict.kind, victim.items_delivered) == (SAME, 1) or name in BOILERPLATE
-        assert not victim.is_duplicate
+        assert (victim.verdict.kind, victim.items_delivered) == (SAME, 1)
         copy = library.visit(COPY, loot.story)
         assert copy.verdict.match is None or copy.verdict.match.owner.url == VICTIM
         library.check()
 
 
-@pytest.mark.parametrize("name", ["with a word in fifteen replaced", "with other commas"])
+@pytest.mark.parametrize("name", ["with a word in fifteen replaced", "with 2 % of its letters misread"])
 def test_some_thieves_are_found_by_the_second_opinion_only(name: str, loot: Loot) -> None:
     _, victim = crawled(CASES[name](loot), loot.story, [])
     assert victim.verdict.reason.startswith(NEARLY)

@@ -8,6 +8,7 @@ import encodings
 import gzip
 import pkgutil
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -121,7 +122,8 @@ def test_elements_are_counted_as_they_are_read() -> None:
 def test_clauses_are_counted_once_each() -> None:
     fingerprint, text = Library().fingerprint, [*story(1), *story(1)]
     count = len(fingerprint(text).weights)
-    assert fingerprint(text, Budget(clauses=count)) == fingerprint(story(1))
+    twice, once = fingerprint(text, Budget(clauses=count)), fingerprint(story(1))
+    assert replace(twice, letters=once.letters) == once
     with pytest.raises(UnjudgeableError, match=TOO_MANY_CLAUSES):
         fingerprint(text, Budget(clauses=count - 1))
 

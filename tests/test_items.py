@@ -75,7 +75,7 @@ def test_a_dry_run_delivers_all_and_records_what_drop_would(site, crawl):
     urls = [
         site.add("/first", article("First", story(1), links=("/from-first",))),
         site.add("/copy", article("Copy", story(1), links=("/from-copy",))),
-        site.add("/part", article("Part", story(1)[:4] + story(2, paragraphs=2))),
+        site.add("/part", article("Part", story(1)[:4] + story(2, paragraphs=2)), host=1),
         site.add("/short", article("Short", ["Too little to tell."])),
         *(site.add(f"/other{n}", article(f"Other {n}", zh_story(n))) for n in (1, 2)),
         site.add("/zh-copy", blog("Other copy", zh_story(1))),
@@ -120,7 +120,7 @@ def test_a_request_may_ask_for_something_else(site, crawl):
         "/nonsense-threshold": {"threshold": "high"},
         "/nonsense-key": {"thresold": 0.9},
     }
-    urls = {path: site.add(path, article("Copy", nine_of_ten)) for path in asked}
+    urls = {path: site.add(path, article("Copy", nine_of_ten), host=1) for path in asked}
     steps = [{"url": first}, *({"url": urls[path], "meta": {"dedup": value}} for path, value in asked.items())]
     outcome = crawl("strangers.Steps", steps=steps)
     verdicts = {path: outcome.verdicts[url] for path, url in urls.items()}

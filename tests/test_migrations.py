@@ -2,7 +2,8 @@
 
 ``stores/earlier/schema2-*.tar.xz`` were written by the version before schema 3, with a feed: a crawl of the pages a,
 its copy b and c, that came to its end; then one of d and its copy e that was killed before d was sealed. The requests
-of b and e had credentials.
+of b and e had credentials. ``schema3-*.tar.xz`` by the version before schema 4: a crawl of a, its copy b and c, whose
+items had the text.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def test_an_upgrade_that_is_interrupted_is_done_again(earlier: str) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        open_store(earlier, fingerprint_scheme=ClauseFingerprinter.scheme, migrations={2: interrupted})
+        open_store(earlier, fingerprint_scheme=ClauseFingerprinter.scheme, migrations={**MIGRATIONS, 2: interrupted})
     with opened(earlier) as store:
         assert store.migrated_from == 2
 
@@ -131,3 +132,41 @@ def test_it_becomes_as_private_as_a_new_one(earlier: str) -> None:
     files = [path, *path.rglob("*")] if path.is_dir() else list(path.parent.glob("store*"))
     assert files
     assert {file.stat().st_mode & 0o077 for file in files} == {0}
+
+
+@pytest.fixture(params=["leveldb", "sqlite"])
+def third(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URI of a store of schema 3."""
+    if request.param == "leveldb":
+        pytest.importorskip("plyvel")
+    shutil.unpack_archive(EARLIER / f"schema3-{request.param}.tar.xz", tmp_path, filter="data")
+    return f"{request.param}:{tmp_path / 'store'}"
+
+
+def test_owners_whose_titles_and_items_are_not_known_drop_little_until_they_are_delivered_again(
+    third: str, tmp_path: Path
+) -> None:
+    with opened(third) as store:
+        assert (store.migrated_from, store.header.schema) == (3, SCHEMA_VERSION)
+        pages = {page.url.removeprefix(OLD): page for page in index_of(store, common=3, text_limit=20_000).pages()}
+        assert {url: page.owner is None for url, page in pages.items()} == {"/a": True, "/b": False, "/c": True}
+        assert (pages["/a"].around, pages["/a"].said) == (None, None)
+    a = f"{OLD}/a"
+    # On its own host; with text; without.
+    copies = [f"{OLD}/copy", "http://new.example/text", "http://new.example/bare"]
+    settings = {
+        "DOWNLOADER_MIDDLEWARES": {"strangers.Archive": 900},
+        "ARCHIVE": {url: article("a", story(1)) for url in (a, *copies)},
+        "DEDUP_STORE": third,
+    }
+
+    def crawled(folder: str, *urls: str) -> tuple[list[str], list[str]]:
+        steps = [{"url": url, "callback": "parse" if "bare" in url else "parse_text"} for url in urls]
+        outcome = run_order(
+            tmp_path / folder, order(tmp_path / folder, "strangers.Steps", steps=steps, settings=settings)
+        )
+        assert (outcome.exit_status, outcome.problems) == (0, [])
+        return outcome.delivered, [item["url"] for item in outcome.dropped]
+
+    assert crawled("bare", copies[2]) == ([], [copies[2]])
+    assert crawled("again", a, *copies) == ([a], copies)

@@ -55,12 +55,12 @@ def products(site, number, finish="finish_item"):
 def test_items_that_are_finished_on_pages_with_the_same_text_are_delivered(site, crawl):
     urls, (first, *terms), steps = products(site, 6)
     outcome = crawl("strangers.Steps", steps=steps)
-    assert outcome.items == [{"url": url, "text": story(n, 3), "terms": "Terms"} for n, url in enumerate(urls)]
+    assert [(item["url"], item["text"]) for item in outcome.items] == [(u, story(n, 3)) for n, u in enumerate(urls)]
     assert outcome.dropped == []
-    assert {r["url"]: r["owner_url"] for r in outcome.records if r["verdict"] == "duplicate"} == dict.fromkeys(
-        terms, first
-    )
-    assert {outcome.verdicts[url] for url in terms} == {("duplicate", "delivered")}
+    assert {r["url"]: r["owner_url"] for r in outcome.records} == dict.fromkeys(terms, first)
+    assert {(r["verdict"], r["outcome"], r["reason"]) for r in outcome.records} == {
+        ("related", "delivered", "its item says what the owner's did not")
+    }
     assert outcome.problems == []
 
 
@@ -76,7 +76,7 @@ def test_of_such_items_a_dry_run_says_what_drop_would_do(site, crawl):
     urls, terms, steps = products(site, 2)
     outcome = crawl("strangers.Steps", steps=steps, settings={"DEDUP_ACTION": "dry-run"})
     assert outcome.delivered == urls
-    assert outcome.verdicts[terms[1]] == ("duplicate", "delivered")
+    assert outcome.verdicts[terms[1]] == ("related", "delivered")
     assert "dedup/items/would_drop" not in outcome.stats
 
 
@@ -84,7 +84,7 @@ def test_an_item_that_says_what_its_page_says_or_next_to_nothing_is_dropped_with
     first = site.add("/first", article("First", story(1)))
     callbacks = ["parse", "parse_text", "parse_html", "parse_nothing_but_number"]
     copies = [site.add(f"/{callback}", blog("Copy", story(1)), host=1) for callback in callbacks]
-    steps = [{"url": first}, *({"url": u, "callback": c} for u, c in zip(copies, callbacks, strict=True))]
+    steps = [{"url": u, "callback": c} for u, c in zip([first, *copies], ["parse_text", *callbacks], strict=True)]
     outcome = crawl("strangers.Steps", steps=steps)
     assert outcome.delivered == [first]
     assert {r["url"]: r["items_dropped"] for r in outcome.records} == dict.fromkeys(copies, 1)
@@ -279,8 +279,10 @@ DEFECTS = [
     "feeds:Feeds.wanting",
     "index:Index.remember_duplicate",
     "waiting:OwnerWait.settle",
-    "itemjudge:ItemJudge.is_duplicate",
-    "itemjudge:ItemJudge.says_something_else",
+    "itemwitness:ItemWitness.read",
+    "itemwitness:ItemWitness.objection",
+    "itemwitness:ItemWitness.said",
+    "crawl:Crawl.settle_items",
     "detector:Detector.judge",
     "downloadermiddlewares:identities_of",
     "safety:Safety.finished",
@@ -311,7 +313,7 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
     told = several("Parts", [story(1), story(2)])
     page, copy, last = (site.add(f"/{n}", told, host=n) for n in range(3))
     steps = [{"url": url, "callback": "parse_parts"} for url in (page, copy, last)]
-    mishap = {"at": ["dedup_middleware.itemjudge:ItemJudge.is_duplicate"], "nth": 1, "kind": "bug"}
+    mishap = {"at": ["dedup_middleware.itemwitness:ItemWitness.objection"], "nth": 1, "kind": "bug"}
     outcome = crawl("strangers.Steps", steps=steps, settings={"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": mishap})
     assert outcome.delivered == [page, page, copy, copy]
     assert [item["url"] for item in outcome.dropped] == [last, last]

@@ -15,9 +15,9 @@ from prose import article, blog, story
 from test_claims_in_crawls import pair
 from test_crashes import again, fed, killed
 
-from dedup_middleware.codec import encode_page, page_key
-from dedup_middleware.detector import Detector
+from dedup_middleware.codec import page_key
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.pagecodec import encode_page
 
 
 def test_the_page_of_a_preferred_host_is_delivered_and_takes_the_story(site, crawl):
@@ -110,16 +110,15 @@ def test_pages_are_not_the_same_because_one_that_links_to_them_was_redirected(si
 
 
 def test_an_owner_older_than_the_lease_drops_nothing():
-    library = Library()
+    library = Library(lease=timedelta(days=2))
     owner = library.index.keep(library.page("a", range(20)))
     copy = library.page("b", range(20))
-    detector = Detector(library.index, library.fingerprint.hash, 0.8, lease=timedelta(days=2))
     for age, expected in ((1, VerdictKind.DUPLICATE), (3, VerdictKind.NEW)):
         time = (datetime.now(timezone.utc) - timedelta(days=age)).isoformat()
         library.store.write(
             [(page_key(owner.number), encode_page(replace(owner, delivery=replace(owner.delivery, time=time))))]
         )
-        assert detector.judge(copy).kind is expected
+        assert library.detector.judge(copy).kind is expected
 
 
 def test_secrets_in_urls_are_not_written_down(site, crawl):

@@ -6,7 +6,8 @@ import pytest
 from parsel import Selector
 from prose import article, story, zh_story
 
-from dedup_middleware.extraction.facts import MOST_NUMBERS, numbers_of, title_of
+from dedup_middleware.extraction import Texts, texts_of
+from dedup_middleware.extraction.facts import MOST_TEXTS, shown_text, surroundings_of
 
 NOTICE = story(7, 1)[0]
 
@@ -27,7 +28,7 @@ def test_directory_entries_under_one_notice_are_delivered(site, crawl, notice):
     assert [i["url"] for i in outcome.items] == urls
     record = outcome.record(urls[1])
     assert (record["verdict"], record["owner_url"]) == ("related", urls[0])
-    assert record["reason"].startswith("little text, at another address")
+    assert record["reason"] == "another title"
     assert record["evidence"]
     assert outcome.problems == []
 
@@ -53,33 +54,44 @@ def test_a_short_story_with_a_session_id_or_on_another_host_is_dropped(site, cra
     assert {r["url"]: r["owner_url"] for r in outcome.records} == {session: first, mirror: first}
 
 
-def test_a_long_story_is_dropped_at_another_address_under_another_title(site, crawl):
+def test_a_long_story_is_dropped_at_another_address_with_other_things_around_it(site, crawl):
     first = site.add("/story", article("A story", story(1)))
-    printed = site.add("/print/story", article("For the printer, page 1 of 2", story(1)))
+    printed = site.add(
+        "/print/story", article("For the printer", story(1)).replace("<main>", "<main><p>Page 1 of 2</p>")
+    )
     outcome = visit(crawl, first, printed)
     assert [i["url"] for i in outcome.items] == [first]
 
 
 class TestFacts:
-    """The title, and the numbers that a reader sees."""
+    """What stands around the main text, and what a page shows."""
 
-    def test_numbers_of_the_visible_text(self):
+    def test_text_that_a_page_shows(self):
         page = """<html><head><title>5 T</title><style>1</style></head><body>7 <a href=x>8<b>81</b></a> 9<!-- 10 --> 11
-        <script>12</script>13<p>14.5 <i>15:30</i>1,600</p><select><option>17</select></body></html>"""
-        assert numbers_of(Selector(text=page).root) == {"7", "9", "11", "13", "14.5", "15:30", "1,600"}
+        <script>12</script>13<p>14.5 <i>15:30</i>1,600</p><textarea>17</textarea></body></html>"""
+        shown = " ".join(" ".join(shown_text(Selector(text=page).root)).split())
+        assert shown == "5 T 7 8 81 9 11 13 14.5 15:30 1,600 17"
 
-    def test_no_more_numbers_than_tell_something(self):
-        page = "<p>" + " ".join(map(str, range(10_000)))
-        assert len(numbers_of(Selector(text=page).root)) == MOST_NUMBERS
+    def test_no_more_texts_than_tell_something(self):
+        texts = [f"text {chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600)]
+        root = Selector(text="<p>x").root
+        around = surroundings_of(root, Texts([], texts, ""))
+        assert len(around.texts) == MOST_TEXTS + 1
+        assert around.texts != surroundings_of(root, Texts([], [*texts[:-1], "another last one"], "")).texts
 
     @pytest.mark.parametrize(
-        ("page", "title"),
+        ("page", "title", "heading"),
         [
-            ("<title> A </title><h1>B</h1>", "A"),
-            ("<h1>B<i>!</i></h1><p>x", "B!"),
-            ("<body><svg><title>icon</title></svg><h1>B</h1>", "B"),
-            ("<p>x", ""),
+            ("<title> A </title><h1>B</h1>", "A", "B"),
+            ("<title>B - site</title><h1>b</h1>", "B - site", ""),
+            ("<h1>B<i>!</i></h1><p>x", "", "B!"),
+            ("<body><svg><title>icon</title></svg><h1>B</h1>", "", "B"),
+            ("<p>x", "", ""),
+            ("<title>A</title><h1><a href=/>The site</a></h1><h1>B</h1>", "A", "B"),
+            ("<h1><a href=/a>A</a></h1>", "", "A"),
         ],
     )
-    def test_title(self, page, title):
-        assert title_of(Selector(text=page).root) == title
+    def test_title_and_first_heading(self, page, title, heading):
+        root = Selector(text=page).root
+        around = surroundings_of(root, texts_of(root))
+        assert (around.title, around.heading) == (title, heading)

@@ -8,11 +8,12 @@ import pytest
 from library import Library
 from prose import story, zh_story
 
-from dedup_middleware.detector import BELOW_THRESHOLD, NEARLY, OTHER_NAMES, OTHER_NUMBERS
+from dedup_middleware.detector import BELOW_THRESHOLD, NEARLY
 from dedup_middleware.errors import StoreVersionError
 from dedup_middleware.fingerprints import SimHashFingerprinter
 from dedup_middleware.index import index_of
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.vetoes import OTHER_NAMES, OTHER_NUMBERS
 
 NEW, DUPLICATE, RELATED = VerdictKind.NEW, VerdictKind.DUPLICATE, VerdictKind.RELATED
 

@@ -10,7 +10,7 @@ import pytest
 from crawling import Running, order, run_scrapy
 from local_site import Answer, wait_until
 from PIL import Image
-from prose import article, blog, several, story, zh_story
+from prose import article, blog, headline, several, story, zh_story
 
 from dedup_middleware.stores import default_backend
 
@@ -106,7 +106,7 @@ def test_everything_at_once_beside_shell_and_fetch(site, tmp_path):
         assert command.returncode == 0
         assert "dedup is off: this command only looks at pages" in command.stderr
         assert "ERROR" not in command.stderr
-    assert "First" in looked[0].stdout
+    assert headline("First", story(0)) in looked[0].stdout
     assert blog("Copy", story(0), links=(site.url("/link0"),)) in looked[1].stdout
 
     assert sorted(outcome.delivered) == sorted(["from start", *delivered, held])

@@ -8,7 +8,7 @@ tell.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
@@ -20,7 +20,7 @@ from dedup_middleware.limits import NOT_PARSED, TRUNCATED, UNLIMITED, Unjudgeabl
 if TYPE_CHECKING:
     from dedup_middleware.limits import Budget
 
-__all__ = ["check_complete", "extract_paragraphs", "paragraphs_of"]
+__all__ = ["check_complete", "extract_paragraphs", "paragraphs_of", "texts_of"]
 
 # Characters.
 _AT_ONCE = 100_000
@@ -57,12 +57,31 @@ def paragraphs_of(root: etree._Element, budget: Budget = UNLIMITED) -> list[str]
     The tree is read only. Linear time: one to one and a half times that of a bare parse. :class:`UnjudgeableError`
     once more than the *budget* is spent.
     """
+    return texts_of(root, budget).paragraphs
+
+
+class Texts(NamedTuple):
+    """The visible text of a page, links apart."""
+
+    paragraphs: list[str]
+    """Those of its main text."""
+    around: list[str]
+    """All others, in document order."""
+    heading: str
+    """The first ``<h1>`` that is no link, empty if there is none."""
+
+
+def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
+    """Return what :func:`paragraphs_of` does, and the texts around it, at the same cost."""
     with plain_elements(root):
         page = read_page(root, budget.elements)
     budget.check_time()
     chosen = choose(page)
     budget.check_time()
-    return [_collapsed(block.text) for block in chosen]
+    is_chosen = set(map(id, chosen))
+    around = [block.text for block in page.blocks if id(block) not in is_chosen]
+    heading = next((block.text for block in page.blocks if page.tags[block.node] == "h1"), "")
+    return Texts([_collapsed(block.text) for block in chosen], around, heading)
 
 
 def check_complete(root: etree._Element) -> None:

@@ -1,48 +1,59 @@
-"""What a page says beside its main text: its title, and the numbers in its visible text.
+"""What a page says beside its main text: what it is called, and the texts around it.
 
-Law of this file: it is asked only about pages with little text, where a table of prices or a name in a heading may be
-all that sets two pages apart. It may cost as much as a parse.
+Law of this file: it reads and hashes, and does not know what is compared with what.
 """
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from lxml import etree
+from xxhash import xxh32_digest
+
+from dedup_middleware.sayings import Surroundings
+from dedup_middleware.text import folded, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dedup_middleware.extraction import Texts
+
 # Not //title: icons have titles too.
 _TITLE = etree.XPath("string(/html/head/title)")
-_HEADING = etree.XPath("string((//h1)[1])")
-# Links are other pages' facts; scripts and styles are nobody's.
-_UNSEEN = frozenset({"a", "script", "style", "noscript", "template", "select", "textarea", "head"})
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-#: More numbers than this tell nothing more: it is a table or a timetable, and the first ones set it apart.
-MOST_NUMBERS = 256
+_TEXT = etree.XPath("string()")
+_UNSEEN = frozenset({"script", "style", "noscript", "template", "head"})
 #: What follows so many characters is no title any more.
-MOST_TITLE = 10_000
+MOST_TITLE = 300
+#: Texts around the main text that are told apart; what follows counts as one.
+MOST_TEXTS = 63
+_DIGITS = b"0123456789"
 
 
-def title_of(root: etree._Element) -> str:
-    """Return the title of the page under *root*, or its first heading; empty if it has neither. O(1) for most pages."""
-    return str(_TITLE(root))[:MOST_TITLE].strip() or str(_HEADING(root))[:MOST_TITLE].strip()
+def surroundings_of(root: etree._Element, found: Texts) -> Surroundings:
+    """Return what the page under *root*, with the texts *found* there, says beside its main text.
+
+    0.1 ms; O(characters in these texts).
+    """
+    title, heading, texts = _short(_TITLE(root)), _short(found.heading), found.around
+    if not title and not heading and (first := next(root.iter("h1"), None)) is not None:
+        heading = _short(_TEXT(first))
+    if heading in title or folded(heading) in folded(title):
+        heading = ""
+    rest = "\n".join(texts[MOST_TEXTS:])
+    encoded = [*map(_encoded, texts[:MOST_TEXTS]), *[_encoded(rest)] * bool(rest)]
+    bare = [text.translate(None, _DIGITS) for text in encoded]
+    numbered = (xxh32_digest(text) for text, other in zip(encoded, bare, strict=True) if len(text) > len(other))
+    return Surroundings(title, heading, frozenset(map(xxh32_digest, bare)), frozenset(numbered))
 
 
-def numbers_of(root: etree._Element) -> frozenset[str]:
-    """Return the first `MOST_NUMBERS` numbers in the visible text under *root*, links apart, as written. O(page)."""
-    numbers: dict[str, None] = {}
-    for text in _visible(root):
-        for number in _NUMBER.findall(text):
-            numbers[number] = None
-            if len(numbers) == MOST_NUMBERS:
-                return frozenset(numbers)
-    return frozenset(numbers)
+def _short(text: object) -> str:
+    # A page can have a megabyte in its title: the beginning is cut off before anything reads it.
+    return one_line(str(text)[: 10 * MOST_TITLE], MOST_TITLE)
 
 
-def _visible(root: etree._Element) -> Iterator[str]:
+def shown_text(root: etree._Element) -> Iterator[str]:
+    """Yield the pieces of text that the page under *root* shows, its title and its links among them. O(page)."""
+    yield str(_TITLE(root))
     hidden: etree._Element | None = None
     for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
         if event == "start":
@@ -55,3 +66,12 @@ def _visible(root: etree._Element) -> Iterator[str]:
             hidden = None
         if hidden is None and element.tail:
             yield element.tail
+
+
+def text_hash(text: str) -> bytes:
+    """Return the hash of one *text*, digits apart, as it is in :class:`Surroundings`."""
+    return xxh32_digest(_encoded(text).translate(None, _DIGITS))
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf8", "surrogatepass")

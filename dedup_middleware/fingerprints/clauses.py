@@ -14,7 +14,7 @@ import xxhash
 
 from dedup_middleware.limits import UNLIMITED
 from dedup_middleware.model import Fingerprint
-from dedup_middleware.text import clauses, portions, without_digits
+from dedup_middleware.text import portions, reduced, telling, without_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,9 +61,12 @@ class ClauseFingerprinter:
         skeletons: dict[bytes, bytes] = {}
         starts: list[int] = []
         hash_ = self.hash
+        letters = self._hasher.copy()
         for portion in portions(paragraphs):
             starts.append(len(weights))
-            for clause, weight in clauses(portion):
+            text = reduced(portion)
+            letters.update(text.replace("\n", "").encode("utf8", "surrogatepass"))
+            for clause, weight in telling(text):
                 h = hash_(clause)
                 if h in weights:
                     continue
@@ -74,4 +77,4 @@ class ClauseFingerprinter:
             budget.check_time()
         # Sorted, so that reordered paragraphs are the same page; keyed, for it decides what is "unchanged".
         digest = blake2b(b"".join(sorted(weights)), digest_size=16, key=self._key).digest()
-        return Fingerprint(weights, skeletons, digest, portions=tuple(starts))
+        return Fingerprint(weights, skeletons, digest, letters.digest(), portions=tuple(starts))

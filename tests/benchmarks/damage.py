@@ -26,7 +26,7 @@ if __name__ == "__main__":
 
 from prose import story, zh_story
 
-from dedup_middleware import codec, soundness
+from dedup_middleware import codec, pagecodec, soundness
 from dedup_middleware.errors import StoreError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import index_of
@@ -317,7 +317,7 @@ def repaired(store: Filled) -> tuple[str, str]:
     held = dict(opened.scan(OWN_KEYS_END, b"\xff" * 64))
     opened.close()
     ever = {pair for pairs in store.history for pair in pairs.items()}
-    owners = {k[1:]: codec.decode_page(0, v).hashes for k, v in held.items() if k[:1] == b"p"}
+    owners = {k[1:]: pagecodec.decode_page(0, v).hashes for k, v in held.items() if k[:1] == b"p"}
     for key, value in held.items():
         if key[:1] == b"c":
             numbers = map(codec.encode_number, codec.decode_postings(value))

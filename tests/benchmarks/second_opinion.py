@@ -114,7 +114,7 @@ def exact_cover(page: Sequence[str], owner: Sequence[str]) -> float:
 
 
 def other_numbers(page: Sequence[str], owner: Sequence[str]) -> bool:
-    """Tell whether a clause differs in its digits only, as `detector.has_other_numbers` does."""
+    """Tell whether a clause differs in its digits only, as `vetoes.other_numbers` does."""
     ours, theirs = ({clause for clause, _ in clauses("\n".join(text))} for text in (page, owner))
     skeletons = {without_digits(clause) for clause in theirs} - {None}
     return any(without_digits(clause) in skeletons for clause in ours - theirs)

@@ -1,0 +1,190 @@
+"""Items as witnesses: what they say, and whether what an owner delivered says it too.
+
+Law of this file: an item that cannot be read, or costs more than its page may, is not withheld. The witness is the item
+as the callback yields it: before the pipelines, and without our tag.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware import titles
+from dedup_middleware.addresses import host_of
+from dedup_middleware.comparison import MOST_CHARACTERS, compare
+from dedup_middleware.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, cover
+from dedup_middleware.editions import is_edition
+from dedup_middleware.fingerprints import fast_hash
+from dedup_middleware.items import item_values, prose_in
+from dedup_middleware.limits import TOO_LARGE, UnjudgeableError
+from dedup_middleware.model import Objection
+from dedup_middleware.sayings import Said
+from dedup_middleware.text import MIN_CLAUSE_WEIGHT, clauses, weight
+from dedup_middleware.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
+from dedup_middleware.witness import LITTLE_TEXT_WEIGHT, has_other_parameter, own_clauses, own_marks
+from dedup_middleware.words import shows, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+    from decimal import Decimal
+
+    from dedup_middleware.case import Case
+    from dedup_middleware.fingerprints import ClauseFingerprinter
+    from dedup_middleware.lookup import Lookup
+    from dedup_middleware.model import Fingerprint, StoredPage
+
+NO_TEXT_DELIVERED = "the owner's items had no text"
+ITEM_TEXT = "its item says what the owner's did not"
+ITEM_VALUE = "another value in its item"
+# Between a field and its value, as a person reads it.
+_IS = ": "
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What one item says."""
+
+    fingerprint: Fingerprint
+    texts: tuple[str, ...]
+    values: Mapping[str, str]
+    """Its short values, by their words, and the field of each."""
+
+    @property
+    def has_text(self) -> bool:
+        """Whether it says enough to be compared."""
+        return self.fingerprint.weight >= MIN_LIVE_WEIGHT
+
+
+class ItemWitness:
+    """Reads items whose texts have *most_characters* in all at most; no longer than the budgets of their pages last."""
+
+    def __init__(self, fingerprint: ClauseFingerprinter, most_characters: int, fields: Iterable[str] = ()) -> None:
+        """Read the *fields* of items; all of them where none are named."""
+        self._fingerprint = fingerprint
+        self._most_characters = most_characters
+        self._fields = tuple(fields) or None
+
+    def read(self, case: Case, item: Any) -> Statement:
+        """Return what *item* says, at the cost of the page of *case*; `UnjudgeableError` if it cannot be read."""
+        values = item_values(item, self._fields)
+        texts = [value for _, value in values if isinstance(value, str)]
+        if sum(map(len, texts)) > self._most_characters:
+            raise UnjudgeableError(TOO_LARGE)
+        case.budget.resume()
+        try:
+            case.budget.check_time()
+            prose, short = prose_in(texts, case.budget)
+            fingerprint = self._fingerprint_of(prose, case)
+        finally:
+            case.budget.pause()
+        named: dict[str, str] = {}
+        for name, value in values:
+            parts = _as_shown(value) if not isinstance(value, str) else titles.parts(value) if value in short else ()
+            named |= {row: name for part in parts if (row := " ".join(words_of(part)))}
+        return Statement(fingerprint, tuple(prose), named)
+
+    def _fingerprint_of(self, prose: list[str], case: Case) -> Fingerprint:
+        """Return the fingerprint of *prose*. What is the page's, line by line, has been hashed already."""
+        page = case.page
+        if page is None or not set(page.paragraphs).issubset(prose):
+            return self._fingerprint(prose, case.budget)
+        known = set(page.paragraphs)
+        more = self._fingerprint([line for line in prose if line not in known], case.budget)
+        weights, skeletons = page.fingerprint.weights, page.fingerprint.skeletons
+        return replace(more, weights={**weights, **more.weights}, skeletons={**skeletons, **more.skeletons})
+
+    def said(self, statements: Iterable[Statement]) -> Said:
+        """Return what an owner's items, which made these *statements*, said together."""
+        weights: dict[bytes, int] = {}
+        values: set[bytes] = set()
+        texts: list[str] = []
+        for statement in statements:
+            weights |= statement.fingerprint.weights
+            values.update(map(fast_hash, statement.values))
+            texts += statement.texts
+        return Said(frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_LIVE_WEIGHT, tuple(texts))
+
+    def objection(
+        self, case: Case, statement: Statement, owner: StoredPage, lookup: Lookup, shown: Callable[[], str]
+    ) -> Objection | None:
+        """Return what *statement* says against withholding its item for *owner*, if anything.
+
+        *lookup* has what is kept of what the owner said, *shown* returns all that the page shows, folded.
+        """
+        has_text = owner.source or (owner.said is not None and owner.said.has_text)
+        if statement.has_text and not has_text:
+            return Objection(NO_TEXT_DELIVERED)
+        if statement.has_text and not self._is_said(case, statement, owner, lookup):
+            said = owner.hashes if owner.said is None else owner.said.hashes
+            found = (clause for clause, _ in clauses("\n".join(statement.texts)))
+            return Objection(ITEM_TEXT, tuple(clause for clause in found if self._fingerprint.hash(clause) not in said))
+        if host_of(case.url) == host_of(owner.url) and owner.said is not None:
+            others = [value for value in statement.values if fast_hash(value) not in owner.said.values]
+            # What the page does not show (ids, serials, the time of the fetch) says nothing of it, unless it is asked
+            # for by another value itself: variants of a product may be in a script only.
+            if others and not has_other_parameter(case.url, owner.url):
+                text = shown()
+                others = [value for value in others if shows(text, value)]
+            own = others
+            if own:
+                return Objection(ITEM_VALUE, tuple(f"{statement.values[value]}{_IS}{value}" for value in own))
+        return None
+
+    def _is_said(self, case: Case, statement: Statement, owner: StoredPage, lookup: Lookup) -> bool:
+        said = owner.hashes if owner.said is None or owner.source else owner.said.hashes
+        text, threshold = lookup.said(owner), case.threshold
+        if host_of(case.url) == host_of(owner.url) and self._has_own_clauses(statement, owner, text, said, lookup):
+            return False
+        others = other_numbers(statement.fingerprint, owner, said)
+        if said_nowhere(others, statement.texts, lambda: text, self._fingerprint.hash):
+            return False
+        if cover(statement.fingerprint.weights, said) >= threshold:
+            return True
+        if threshold == 1 or sum(map(len, statement.texts)) > MOST_CHARACTERS:
+            return False
+        nearly = self._nearly(case, statement, owner, text, said)
+        if nearly < threshold and nearly >= RELATED_THRESHOLD and _are_parts(case, statement, owner):
+            # Summaries, cut elsewhere: what is missing in the owner's stands in its page.
+            nearly = self._nearly(case, statement, owner, lookup.text(owner.number), owner.hashes)
+        return nearly >= threshold
+
+    def _nearly(
+        self, case: Case, statement: Statement, owner: StoredPage, text: Sequence[str], said: AbstractSet[bytes]
+    ) -> float:
+        """Return how much of *statement* stands in *text*, in the same or nearly the same words; 0 after a veto."""
+        opinion = compare(statement.texts, text, says=lambda clause: self._fingerprint.hash(clause) in said)
+        namesakes = case.page is not None and are_namesakes(case.page.around, owner.around)
+        return 0.0 if replaced(opinion, nearly=True, namesakes=namesakes) else opinion.cover
+
+    def _has_own_clauses(
+        self, statement: Statement, owner: StoredPage, text: Sequence[str], said: AbstractSet[bytes], lookup: Lookup
+    ) -> bool:
+        """Tell whether an item on its owner's host has words of its own, but for an edition of one story."""
+        if own_marks(statement.texts, text):
+            return True
+        own = [c for c in own_clauses(statement.texts, text, owner.around) if self._fingerprint.hash(c) not in said]
+        if lookup.is_cut(text):
+            # Of what comes after, the telling clauses are known.
+            own = [clause for clause in own if weight(clause) >= MIN_CLAUSE_WEIGHT]
+        return bool(own) and (
+            statement.fingerprint.weight < LITTLE_TEXT_WEIGHT or not is_edition(statement.texts, text)
+        )
+
+
+def field_of(own: str) -> str:
+    """Return the field that an objection named *own*."""
+    return own.partition(_IS)[0]
+
+
+def _are_parts(case: Case, statement: Statement, owner: StoredPage) -> bool:
+    """Tell whether both items say but a part of what their pages do."""
+    if case.page is None or owner.said is None or owner.said.is_text_of(owner.hashes):
+        return False
+    page, item = case.page.fingerprint.weights.keys(), statement.fingerprint.weights.keys()
+    return not Said(frozenset(item), frozenset(), has_text=True).is_text_of(page)
+
+
+def _as_shown(number: float | Decimal) -> list[str]:
+    """Return *number* as pages write it: a price has two decimals."""
+    return [str(number)] if isinstance(number, int) else [str(number), f"{number:.2f}"]

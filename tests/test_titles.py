@@ -1,0 +1,106 @@
+"""What a page is called, and what of that is its own."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedup_middleware.sayings import Surroundings
+from dedup_middleware.sites import OTHER_TITLES, Sites
+from dedup_middleware.titles import is_telling, main_part, own_parts, parts, shared_terms
+from dedup_middleware.words import terms, words_of
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Council decides on the bypass | The Harbour", ["Council decides on the bypass", "The Harbour"]),
+        ("标题很长_新闻频道_某网", ["标题很长", "新闻频道", "某网"]),
+        ("Home » News - The Harbour", ["Home", "News", "The Harbour"]),
+        ("A-level results: a record", ["A-level results: a record"]),
+        ("", []),
+        (" | ", []),
+    ],
+)
+def test_parts_of_a_title(title: str, expected: list[str]) -> None:
+    assert [*parts(title)] == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "main", "telling"),
+    [
+        ("Council decides on the bypass | Site", "", "council decides on the bypass", True),
+        ("公告 | 某某人民法院", "", "某 某 人 民 法 院", False),
+        ("", "A heading that is long enough to tell", "a heading that is long enough to tell", True),
+        ("Notice", "", "notice", False),
+        ("", "", "", False),
+    ],
+)
+def test_the_main_part_and_whether_it_tells(title: str, heading: str, main: str, *, telling: bool) -> None:
+    around = Surroundings(title, heading)
+    assert (main_part(around), is_telling(around)) == (main, telling)
+
+
+@pytest.mark.parametrize(
+    ("page", "owner", "text", "own"),
+    [
+        ("Stoneware mug, red", "Stoneware mug, blue", [], ["Stoneware mug, red"]),
+        ("First snow", "First snow | The Harbour", [], []),
+        ("First snow | The Harbour", "First snow", ["Snow fell.", "The Harbour"], []),
+        ("First snow | The Harbour", "First snow", [], ["The Harbour"]),
+        ("Brief: a fire", "The whole day", ["A storm.", "Brief: a fire", "It burned."], []),
+        ("NASDAQ planning $100m-share sale", "Nasdaq planning $100m share sale", [], []),
+        ("羣衆線上“出題”", "群众线上“出题”", [], []),
+        ("Microsoft releases patches today", "Microsoft releases bumper patches today", [], []),
+        ("Pump hums - Page 3", "Pump hums - Page 2", [], ["Page 3"]),
+    ],
+)
+def test_what_a_page_is_called_and_its_owner_is_not(page: str, owner: str, text: list[str], own: list[str]) -> None:
+    assert own_parts(Surroundings(page), Surroundings(owner), lambda: text) == own
+
+
+def test_terms_are_shared_by_weight_and_in_the_text_too() -> None:
+    owner = Surroundings("The last quince")
+    assert shared_terms(["The gardener's knee"], owner, lambda: ["It was his knee."]) == pytest.approx(7 / 16)
+    assert shared_terms(["停电的晚上"], Surroundings("旧书摊"), lambda: ["那个停电的晚上"]) == 1.0
+    assert shared_terms([], owner, list) == 1.0
+
+
+@given(st.text())
+def test_a_page_is_called_what_it_is_called(title: str) -> None:
+    around = Surroundings(title)
+    assert own_parts(around, around, list) == []
+    assert shared_terms(parts(title), around, list) == 1.0
+
+
+def test_terms_of_scripts_without_spaces_are_pairs() -> None:
+    assert terms(words_of("北京2news 中 abc日本x")) == ["北京", "2", "news", "中", "abc", "日本", "x"]
+
+
+class TestSites:
+    def test_what_stands_beside_other_titles_is_the_sites(self) -> None:
+        sites = Sites()
+        for number in range(OTHER_TITLES):
+            sites.note("host", Surroundings(f"Story {number} | The Harbour", "", frozenset([b"own", b"all"])))
+        page = Surroundings("Another | The Harbour", "", frozenset([b"new", b"all"]))
+        assert sites.own_parts("host", page) == ["Another", "The Harbour"]
+        sites.note("host", page)
+        assert sites.own_parts("host", page) == ["Another"]
+        assert sites.own_texts("host", page.texts) == {b"new"}
+        assert sites.own_texts("other", page.texts) == {b"new", b"all"}
+
+    def test_what_many_pages_of_one_title_have_is_theirs(self) -> None:
+        """Branches of a chain: one address each, and one telephone for all."""
+        sites = Sites()
+        for number in range(10):
+            sites.note("host", Surroundings("Our branches", "", frozenset([bytes([number]), b"all"])))
+        assert sites.own_texts("host", frozenset([b"\1", b"all"])) == {b"\1", b"all"}
+
+    def test_it_forgets(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("dedup_middleware.sites._MOST", 10)
+        sites = Sites()
+        for number in range(100):
+            sites.note("host", Surroundings(f"{number}", "", frozenset([b"all", number.to_bytes(2, "big")])))
+        assert len(sites._met) == 10
+        assert sites.own_texts("host", frozenset([b"all"])) == set()

@@ -1,0 +1,371 @@
+"""Pages that share text and are different pages: each row is a crawl that lost stories while text alone decided."""
+
+from __future__ import annotations
+
+import html as html_escape
+
+import pytest
+from local_site import Answer
+from prose import article, blog, story, zh_story
+
+LONG_NOTICE = " ".join(story(7, 2))
+"""Longer than a notice may be to be told from a story by its length."""
+
+
+def page(title, *body, heading=None, furniture=""):
+    """Return a page whose main text is *body*, paragraphs or markup, and that has *furniture* around it."""
+    blocks = "".join(part if part.startswith("<") else f"<p>{part}</p>" for part in body)
+    head = f"<h1>{title if heading is None else heading}</h1>" if heading != "" else ""
+    return (
+        f"<!DOCTYPE html><html><head><meta charset=utf-8><title>{html_escape.escape(title)}</title></head><body>"
+        f"<nav><a href=/>Home</a> <a href=/all>All</a></nav><main>{head}<article>{blocks}</article></main>{furniture}"
+        "</body></html>"
+    )
+
+
+def visit(crawl, urls, callback="parse", **kwargs):
+    return crawl("strangers_witnesses.Witnesses", steps=[{"url": url, "callback": callback} for url in urls], **kwargs)
+
+
+# --- the page speaks
+
+
+@pytest.mark.parametrize("address", ["/shirts/{}.html", "/shirt.php?id={}"])
+def test_variants_of_a_product_under_one_description_are_delivered(site, crawl, address):
+    colours = ["red", "blue", "green", "black", "white", "yellow"]
+    urls = [
+        site.add(
+            address.format(n),
+            page(f"Linen shirt, {colour}", f"<p>{LONG_NOTICE}</p>", f"<table><tr><td>{colour}<td>{20 + n}.50</table>"),
+        )
+        for n, colour in enumerate(colours)
+    ]
+    outcome = visit(crawl, urls)
+    assert outcome.delivered == urls
+    assert {r["reason"] for r in outcome.records} == {"another title"}
+    assert outcome.problems == []
+
+
+@pytest.mark.parametrize("address", ["/branch/{}", "/branch?id={}"])
+def test_branches_of_a_chain_under_one_paragraph_are_delivered(site, crawl, address):
+    towns = ["Norwich", "Leeds", "Cardiff", "Bristol", "Glasgow", "York"]
+    urls = [
+        site.add(
+            address.format(n),
+            page("Find a branch", LONG_NOTICE, furniture=f"<ul><li>{n} High Street, {town}<li>0{n}603 55{n}</ul>"),
+        )
+        for n, town in enumerate(towns, 1)
+    ]
+    outcome = visit(crawl, urls)
+    assert outcome.delivered == urls
+    assert {r["reason"] for r in outcome.records} == {"other facts around the same text"}
+
+
+@pytest.mark.parametrize("address", ["/meetings/{}", "/meeting?no={}"])
+def test_meetings_of_one_board_are_delivered(site, crawl, address):
+    urls = [
+        site.add(
+            address.format(n), page("Board meeting", f"<p>Monday, {n} May</p>", LONG_NOTICE, "<p>Doors open early.</p>")
+        )
+        for n in range(1, 8)
+    ]
+    assert visit(crawl, urls).delivered == urls
+
+
+def test_court_notices_that_differ_in_a_name_are_delivered(site, crawl):
+    notice = "".join(zh_story(3, 3))
+    names = ["张志强", "李秀兰", "王建国", "陈晓明", "赵丽华", "刘洋"]
+    urls = [site.add(f"/gg/{n}.html", page("公告", f"{name}：{notice}")) for n, name in enumerate(names)]
+    outcome = visit(crawl, urls)
+    assert outcome.delivered == urls
+    assert {r["reason"] for r in outcome.records} == {"words of its own in the same text"}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ["The south flat costs 900 a month.", "The north flat costs 950 a month.", "The loft costs 700 a month."],
+        ["三月租金3200元。", "四月租金4100元。", "五月租金3900元。"],
+        ["Lincoln Elementary will be closed.", "Jefferson Elementary will be closed.", "Monroe High will be closed."],
+        ["The council approved the plan.", "The council rejected the plan.", "The council postponed the plan."],
+        ["Best answer: yes.", "Best answer: no.", "Best answer: never."],
+    ],
+    ids=["prices", "prices in Chinese", "first words", "one word", "less than a clause"],
+)
+@pytest.mark.parametrize("threshold", [0.8, 1.0])
+def test_one_sentence_makes_another_page(site, crawl, told, threshold):
+    title = "What everybody in the house would like to know"
+    urls = [site.add(f"/{n}.html", page(title, sentence, *story(5))) for n, sentence in enumerate(told)]
+    assert visit(crawl, urls, settings={"DEDUP_THRESHOLD": threshold}).delivered == urls
+
+
+def test_a_site_whose_furniture_is_taken_for_its_text_loses_nothing_and_finds_its_copies(site, crawl):
+    about = "".join(f"<p>{paragraph}</p>" for paragraph in story(300, 8))
+    told = [
+        page(f"Post number {n} of this year", f"<p>Short {n}.</p>", furniture=f"<div>{about}</div>") for n in range(8)
+    ]
+    urls = [site.add(f"/post/{n}", each) for n, each in enumerate(told)]
+    again = site.add("/post/3?sid=7", told[3])
+    outcome = visit(crawl, [*urls, again])
+    assert outcome.delivered == urls
+    assert outcome.record(again)["owner_url"] == urls[3]
+
+
+def test_a_site_of_one_title_whose_furniture_is_taken_for_its_text_loses_nothing(site, crawl):
+    about = "".join(f"<p>{paragraph}</p>" for paragraph in story(300, 8))
+    words = ["walked", "slept", "cooked", "painted", "swam", "read"]
+    urls = [
+        site.add(f"/post/{n}", page("My diary", f"<p>Today I {word}.</p>", heading="", furniture=f"<div>{about}</div>"))
+        for n, word in enumerate(words)
+    ]
+    assert visit(crawl, urls).delivered == urls
+
+
+def test_copies_on_one_host_are_dropped_all_the_same(site, crawl):
+    title, text = "The harbour council rebuilds the grain store", story(1)
+    first = site.add("/2024/store.html", page(f"{title} | The Harbour", *text))
+    counter = "<p>Views: 17</p>"
+    copies = [
+        site.add("/2024/store.html?sid=5", page(f"{title} | The Harbour", *text)),
+        site.add("/2024/store.html?utm_source=x", page(f"{title} | The Harbour", *text, furniture=counter)),
+        site.add("/print/store", f"<html><title>{title}</title>{''.join(f'<p>{p}</p>' for p in text)}<p>The Harbour"),
+        site.add("/mobile/store.html", page(f"{title} | The Harbour", *text, furniture="<p>Nice, said a reader.</p>")),
+    ]
+    outcome = visit(crawl, [first, *copies])
+    assert outcome.delivered == [first]
+    assert {r["owner_url"] for r in outcome.records} == {first}
+
+
+@pytest.mark.parametrize("tell", [story, zh_story])
+@pytest.mark.parametrize("edit", ["added", "removed", "mended"])
+def test_an_edition_of_a_story_on_its_host_is_dropped(site, crawl, tell, edit):
+    text = tell(1, 8)
+    edited = {
+        "added": [*text[:3], tell(2, 1)[0][:80] + ".", *text[3:]],
+        "removed": [*text[:3], *text[4:]],
+        "mended": [text[0].replace("district", "distrcit"), *text[1:]],
+    }[edit]
+    title = "".join(text[0][:70])
+    first = site.add("/story/17", page(title, *text))
+    edition = site.add("/archive/17-new", page(title, *edited))
+    assert visit(crawl, [first, edition]).delivered == [first]
+
+
+def test_other_look_alikes_do_not_hide_the_copies_of_one(site, crawl):
+    """What they share stays telling, and leads to the first; what each says itself leads to it."""
+    text = story(7, 4)
+    towns = ["Norwich", "Leeds", "Cardiff", "Bristol", "Glasgow", "York"]
+    title = "Warehouse operative wanted in {} from next month"
+    pages = [page(title.format(town), f"We have a warehouse in {town}, and you could run it.", *text) for town in towns]
+    urls = [site.add(f"/jobs/{n}", told) for n, told in enumerate(pages)]
+    copies = [site.add(f"/jobs/{n}?session=1", told) for n, told in enumerate(pages)]
+    mirrors = [site.add(f"/m/{n}", told, host=1) for n, told in enumerate(pages)]
+    outcome = visit(crawl, [*urls, *copies, *mirrors])
+    assert outcome.delivered == urls
+    assert {r["url"]: r["owner_url"] for r in outcome.records if r["outcome"] == "dropped"} == dict(
+        zip([*copies, *mirrors], [*urls, *urls], strict=True)
+    )
+
+
+# --- its item speaks
+
+
+def test_a_page_that_hides_stories_does_not_take_them(site, crawl):
+    """Its item holds what a reader sees; the originals come later."""
+    hidden = [story(n, 3) for n in range(10, 20)]
+    shown = " ".join(story(1))
+    thief = page("A page", shown, *(f"<div style='left:-9999px'><p>{' '.join(told)}</p></div>" for told in hidden))
+    first = site.add("/thief", Answer(thief), host=1)
+    urls = [site.add(f"/{n}", article("Original", told)) for n, told in enumerate(hidden)]
+    steps = [{"url": first, "callback": "parse_first_paragraph"}, *({"url": u, "callback": "parse_text"} for u in urls)]
+    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    assert outcome.delivered == [first, *urls]
+
+
+def test_items_joined_over_two_pages_are_delivered(site, crawl):
+    shared = story(300, 3)
+    terms = [site.add(f"/terms/{n}", article("Terms", shared)) for n in range(5)]
+    urls = [site.add(f"/story/{n}", article("Story", story(n, 2), links=(terms[n],))) for n in range(5)]
+    steps = [{"url": url, "callback": "begin_item", "cb_kwargs": {"finish": "finish_joined_item"}} for url in urls]
+    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    assert outcome.delivered == urls
+    assert outcome.dropped == []
+
+
+def test_items_without_text_own_no_story(site, crawl):
+    """The first site's template defeats the selector."""
+    broken = [site.add(f"/{n}", blog("Broken", story(n))) for n in range(5)]
+    good = [site.add(f"/{n}", article("Good", story(n)), host=1) for n in range(5)]
+    copies = [site.add(f"/{n}", article("Copy", story(n)), host=2) for n in range(5)]
+    steps = [{"url": u, "callback": "parse_article_text"} for u in [*broken, *good, *copies]]
+    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    assert outcome.delivered == [*broken, *good]
+    assert {r["reason"] for r in outcome.records if r["url"] in good} == {"the owner's items had no text"}
+    # The good ones own what they said.
+    assert {r["url"]: r["owner_url"] for r in outcome.records if r["url"] in copies} == dict(
+        zip(copies, good, strict=True)
+    )
+
+
+def test_a_section_page_that_counts_its_stories_owns_none(site, crawl):
+    stories = [story(n) for n in range(1, 6)]
+    section = site.add("/section", page("Section", *(paragraph for told in stories for paragraph in told)))
+    urls = [site.add(f"/{n}", article("Story", told)) for n, told in enumerate(stories)]
+    steps = [{"url": section, "callback": "parse_count"}, *({"url": u, "callback": "parse_text"} for u in urls)]
+    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    assert outcome.delivered == [section, *urls]
+
+
+def test_a_value_that_the_page_shows_keeps_it_and_one_that_it_does_not_show_says_nothing(site, crawl):
+    title = "A shirt of the finest linen, woven by hand"
+    told = [page(title, *story(3), furniture=f"<span>Only {n}9.90 today</span>") for n in (1, 2)]
+    first = site.add("/shirt?colour=1", told[0])
+    session = site.add("/shirt?colour=1&sid=9", told[0])
+    variant = site.add("/shirt?colour=2", told[1])
+    outcome = visit(crawl, [first, session, variant], "parse_price")
+    assert outcome.delivered == [first, variant]
+    assert outcome.record(variant)["reason"] == "another value in its item"
+
+
+@pytest.mark.parametrize("action", ["tag", "dry-run"])
+def test_the_other_actions_follow_the_same_rule(site, crawl, action):
+    first = site.add("/first", article("First", story(1)))
+    copy = site.add("/copy", blog("Copy", story(1)), host=1)
+    more = site.add("/more", blog("More", story(1)), host=2)
+    steps = [
+        {"url": first, "callback": "parse_text"},
+        {"url": copy, "callback": "parse_text"},
+        {"url": more, "callback": "parse_text_and_more", "cb_kwargs": {"more": " ".join(story(2))}},
+    ]
+    outcome = crawl("strangers_witnesses.Witnesses", steps=steps, settings={"DEDUP_ACTION": action})
+    assert outcome.delivered == [first, copy, more]
+    marked = {"tag": ("duplicate", "tagged"), "dry-run": ("duplicate", "would-drop")}[action]
+    assert outcome.verdicts == {copy: marked, more: ("related", "delivered")}
+    if action == "tag":
+        assert [item["dedup"]["verdict"] for item in outcome.items] == ["new", "duplicate", "related"]
+
+
+def test_items_without_text_go_with_an_item_that_is_delivered(site, crawl):
+    first = site.add("/first", article("First", story(1)))
+    copies = [site.add(f"/{name}", blog("Copy", story(1)), host=1) for name in ("silent", "loud")]
+    steps = [
+        {"url": first, "callback": "parse_text"},
+        {"url": copies[0], "callback": "parse_labels"},
+        {"url": copies[1], "callback": "parse_labels", "cb_kwargs": {"more": " ".join(story(2))}},
+    ]
+    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    assert [item["url"] for item in outcome.dropped] == [copies[0]] * 2
+    assert [item.get("label", "text") for item in outcome.items if item["url"] == copies[1]] == ["a", "b", "text"]
+
+
+def test_summaries_are_compared_with_summaries(site, crawl):
+    first = site.add("/first", article("First", story(1)))
+    copies = [site.add(f"/{n}", blog("Copy", story(1)), host=n) for n in (1, 2)]
+    steps = [{"url": url, "callback": "parse_summary"} for url in (first, *copies)]
+    assert crawl("strangers_witnesses.Witnesses", steps=steps).delivered == [first]
+
+
+def test_the_text_of_markup_is_what_an_item_says(site, crawl):
+    first = site.add("/first", article("First", story(1)))
+    copy = site.add("/copy", blog("Copy", story(1)), host=1)
+    other = site.add("/other", blog("Other", story(1)), host=2)
+    steps = [
+        {"url": first, "callback": "parse_html"},
+        {"url": copy, "callback": "parse_html"},
+        {"url": other, "callback": "parse_given", "cb_kwargs": {"html": article("x", story(2))}},
+    ]
+    assert crawl("strangers_witnesses.Witnesses", steps=steps).delivered == [first, other]
+
+
+def test_named_fields_are_the_witnesses_of_pages_too(site, crawl):
+    first = site.add("/first", article("First", story(1)))
+    copy = site.add("/copy", blog("Copy", story(1)), host=1)
+    steps = [
+        {"url": first, "callback": "parse_text"},
+        {"url": copy, "callback": "parse_text_and_more", "cb_kwargs": {"more": " ".join(story(2))}},
+    ]
+    assert crawl("strangers_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}).delivered == [
+        first
+    ]
+
+
+def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, crawl):
+    """A store remembers what was delivered, not what was on the page."""
+    first = site.add("/first", article("First", story(1)))
+    copies = [site.add(f"/{n}", blog("Copy", story(1)), host=n) for n in (1, 2)]
+    given = [{"more": " ".join(story(2))}, {"more": " ".join(story(2))}, {"more": " ".join(story(3))}]
+    steps = [
+        {"url": url, "callback": "parse_text_and_more", "cb_kwargs": more}
+        for url, more in zip((first, *copies), given, strict=True)
+    ]
+    crawl("strangers_witnesses.Witnesses", steps=steps[:1], folder="both")
+    again = crawl("strangers_witnesses.Witnesses", steps=steps[1:], folder="both")
+    assert again.delivered == [first, copies[1]]
+
+
+# --- what strangers found
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The index changed by +5% today.", "The index changed by -5% today."),
+        ("It is sold for $40 in all shops.", "It is sold for €40 in all shops."),
+        ("Take 15 mg before each meal.", "Take 1,5 mg before each meal."),
+        ("The patient's blood type is A+ today.", "The patient's blood type is A- today."),
+        ("<p>Ann Orr<p>guilty<p>Bo Finn<p>innocent", "<p>Ann Orr<p>innocent<p>Bo Finn<p>guilty"),
+        ("We teach C++ in the evening.", "We teach C# in the evening."),
+    ],
+)
+def test_what_clauses_lose_makes_another_page_on_one_host(site, crawl, one, other):
+    title = "What everybody in the house would like to know"
+    urls = [
+        site.add(f"/note?id={n}", page(title, *story(5, 4), told, *story(6, 2))) for n, told in enumerate([one, other])
+    ]
+    assert visit(crawl, urls).delivered == urls
+    assert visit(crawl, urls, "parse_text").delivered == urls
+
+
+def test_items_whose_text_runs_into_the_headline_are_dropped_all_the_same(site, crawl):
+    title, text = "The harbour council rebuilds the old grain store", story(1)
+    first = site.add("/store", page(title, *text))
+    copies = [site.add("/store?sid=7", page(title, *text)), site.add("/amp/store", page(title, *text))]
+    outcome = visit(crawl, [first, *copies], "parse_everything")
+    assert outcome.delivered == [first]
+
+
+def test_a_copy_of_a_text_longer_than_what_is_kept_of_it_is_dropped(site, crawl):
+    title, text = "The harbour council rebuilds the old grain store", story(1, 20)
+    first, copy = (site.add(f"/store{query}", page(title, *text)) for query in ("", "?sid=7"))
+    outcome = visit(crawl, [first, copy], "parse_text", settings={"DEDUP_TEXT_LIMIT": 3000})
+    assert outcome.delivered == [first]
+
+
+def test_an_item_that_is_finished_on_a_page_of_terms_is_delivered_however_long_these_are(site, crawl):
+    terms = story(300, 20)
+    steps = []
+    for n in range(4):
+        finish = site.add(f"/shipping?for={n}", page("Shipping and returns for all of our products", *terms))
+        url = site.add(
+            f"/product/{n}", page(f"Product {n}", *story(n, 2), f"<a class=next href='{finish}'>shipping</a>")
+        )
+        steps.append({"url": url, "callback": "begin_item", "cb_kwargs": {"finish": "finish_joined_item"}})
+    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    assert outcome.delivered == [step["url"] for step in steps]
+
+
+def test_sessions_in_a_path_lead_to_the_same_page(site, crawl):
+    told = page("Tram returns", *story(1))
+    first = site.add("/a/tram", told)
+    copies = [site.add(path, told) for path in ("/a/tram;jsessionid=AB12CD", "/(S(ab12))/a/tram", "/a/tram/index.html")]
+    assert visit(crawl, [first, *copies]).delivered == [first]
+
+
+def test_variants_that_only_a_script_shows_are_delivered(site, crawl):
+    title = "A tent for two in any weather of the year"
+    told = [page(title, *story(3), furniture=f"<script>{{'sku': 'T-{n}'}}</script>") for n in range(3)]
+    urls = [site.add(f"/tent?variant={n}", each) for n, each in enumerate(told)]
+    session = site.add("/tent?variant=2&sid=1", told[2])
+    outcome = visit(crawl, [*urls, session], "parse_sku")
+    assert outcome.delivered == urls
+    assert outcome.record(urls[1])["difference"] == ["sku: t 1"]
