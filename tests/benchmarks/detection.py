@@ -37,18 +37,19 @@ from corpus import (
 )
 from rivals import Exact, Shingles, SimHash
 
-from dedup_middleware import comparison, detector, index, text
+from dedup_middleware import comparison, detector, lookup, text, witness
 from dedup_middleware.config import DEFAULTS
 from dedup_middleware.crawl import Crawl
-from dedup_middleware.detector import Detector, with_surroundings
-from dedup_middleware.extraction import paragraphs_of
-from dedup_middleware.extraction.facts import numbers_of, title_of
+from dedup_middleware.detector import Detector
+from dedup_middleware.extraction import texts_of
+from dedup_middleware.extraction.facts import surroundings_of
 from dedup_middleware.fingerprints import ClauseFingerprinter, SimHashFingerprinter
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import Index
 from dedup_middleware.journal import Journal
-from dedup_middleware.model import Action, Match
+from dedup_middleware.model import Action, Page
 from dedup_middleware.openclaims import OpenClaims
+from dedup_middleware.sites import Sites
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from dedup_middleware.errors import DedupError
-    from dedup_middleware.model import Fingerprint, Page, StoredPage
 
 
 class Reading:
@@ -65,9 +65,9 @@ class Reading:
     def __init__(self, page: CorpusPage) -> None:
         root = parsed(page.html)
         self.page = page
-        self.extracted: Sequence[str] = paragraphs_of(root)
-        self.title = title_of(root)
-        self.numbers = numbers_of(root)
+        texts = texts_of(root)
+        self.extracted: Sequence[str] = texts.paragraphs
+        self.around = surroundings_of(root, texts)
 
     @cached_property
     def body(self) -> Sequence[str]:
@@ -117,8 +117,7 @@ class Product:
     def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
         """See Judge. One item a page, which is safe before the next page comes."""
         crawl, url = self._crawl, reading.page.url
-        page = crawl.page(url, (url_identity(url),), list(paragraphs))
-        page = with_surroundings(page, reading.title, lambda: reading.numbers)
+        page = crawl.page(url, (url_identity(url),), list(paragraphs), around=reading.around)
         case = crawl.examine(page, Action.DROP, self._threshold)
         crawl.enter(case)
         if case.is_duplicate:
@@ -145,6 +144,9 @@ class Silence:
     def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
         """Say nothing."""
 
+    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
+        """Say nothing."""
+
     def tag_refused(self, kind: type) -> None:
         """Say nothing."""
 
@@ -152,37 +154,13 @@ class Silence:
 # --- variants of the product
 
 
-class UndirectedIndex(Index):
-    """Scores by Jaccard, shared by united live weight, as sketches of sets do: the whole story is not in the brief."""
-
-    def keep(self, page: Page, *, sealed: bool = False, feeds: frozenset[str] = frozenset()) -> StoredPage:
-        stored = super().keep(page, sealed=sealed, feeds=feeds)
-        self._kept[stored.number] = page
-        return stored
-
-    @cached_property
-    def _kept(self) -> dict[int, Page]:
-        return {}
-
-    def matches(self, fingerprint: Fingerprint, live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
-        def jaccard(match: Match) -> Match:
-            page = self._kept[match.owner.number]
-            weights = {h: page.fingerprint.weights[h] for h in self.live_clauses(page, [match.owner])}
-            shared = sum(fingerprint.weights[h] for h in live if h in match.owner.hashes)
-            weights.update((h, fingerprint.weights[h]) for h in live)
-            return dataclasses.replace(match, score=shared / sum(weights.values()))
-
-        yield from sorted(map(jaccard, super().matches(fingerprint, live)), key=lambda match: -match.score)
-
-
 def with_simhash(distance: int) -> Callable[[], Product]:
     """Return the product that also looks for paragraphs within *distance* bits."""
     return partial(Product, index=partial(Index, distance=distance), fingerprinter=SimHashFingerprinter)
 
 
-def never(*_: object) -> bool:
+def never(*_: object, **__: object) -> None:
     """Stand in for a rule that is switched off."""
-    return False
 
 
 # --- the table
@@ -197,10 +175,17 @@ class Variant:
     patched: Sequence[AbstractContextManager[object]] = ()
 
 
-NO_VETO = patch.multiple(detector, has_other_numbers=never)
-NO_RESIDUE = patch.multiple(detector, is_residue=never)
+NO_VETO = patch.multiple(detector, other_numbers=never, replaced=never)
+NO_WITNESS = patch.multiple(detector, objection=never)
+NO_TITLE_BETWEEN = patch.multiple(witness, _between_hosts=never)
+NO_HOST_RULE = patch.multiple(witness, _on_one_host=never)
+NO_FACTS = patch.multiple(witness, _own_facts=never, own_address=never)
+NO_EDITIONS = patch.multiple(witness, is_edition=never)
+NO_SITES = patch.object(Sites, "_is_known", never)
+NO_EQUALS = patch.object(Index, "equals", lambda *_: iter(()))
+NO_BORROWING = patch.object(Page, "beside", lambda page, *_: page)
 NO_LEAST_WEIGHT = patch.multiple(detector, MIN_LIVE_WEIGHT=0)
-NO_HOST_FREQUENCY = patch.multiple(index, COMMON_ON_HOST=sys.maxsize)
+NO_HOST_FREQUENCY = patch.multiple(lookup, COMMON_ON_HOST=sys.maxsize)
 NO_OPINION = patch.object(Detector, "_compare", lambda *_: None)
 NO_NAME_VETO = patch.multiple(comparison, _other_names=lambda *_: frozenset())
 NO_COMMON = partial(Product, common=sys.maxsize)
@@ -212,22 +197,27 @@ VARIANTS = {
     "no Traditional to Simplified": Variant(patched=[patch.object(text, "simplified", str)]),
     "no number veto": Variant(patched=[NO_VETO]),
     "no light labelled numbers": Variant(patched=[patch.multiple(text, _is_fact=never)]),
-    "no residue rule": Variant(patched=[NO_RESIDUE]),
+    "no second witness": Variant(patched=[NO_WITNESS]),
+    "no title between hosts": Variant(patched=[NO_TITLE_BETWEEN]),
+    "no rule of one host": Variant(patched=[NO_HOST_RULE]),
+    "nothing around the text, no address": Variant(patched=[NO_FACTS]),
+    "no editions": Variant(patched=[NO_EDITIONS]),
+    "nothing learned of sites": Variant(patched=[NO_SITES]),
+    "no equal texts": Variant(patched=[NO_EQUALS]),
+    "look-alikes hold what they share": Variant(patched=[NO_BORROWING]),
+    "candidates from 15 % on": Variant(patched=[patch.multiple(detector, CANDIDATE_SHARE=0.15)]),
+    "nine tenths aligned": Variant(patched=[patch.multiple(comparison, NEAR=0.9)]),
     "no least live weight": Variant(patched=[NO_LEAST_WEIGHT]),
     "no common clauses": Variant(NO_COMMON),
     "no host frequency": Variant(patched=[NO_HOST_FREQUENCY]),
     "no common clauses, no host frequency": Variant(NO_COMMON, patched=[NO_HOST_FREQUENCY]),
     "none of the rules from the veto on": Variant(
-        NO_COMMON, patched=[NO_VETO, NO_NAME_VETO, NO_RESIDUE, NO_LEAST_WEIGHT, NO_HOST_FREQUENCY]
+        NO_COMMON, patched=[NO_VETO, NO_NAME_VETO, NO_WITNESS, NO_LEAST_WEIGHT, NO_HOST_FREQUENCY]
     ),
     "no second opinion": Variant(patched=[NO_OPINION]),
     "no name veto": Variant(patched=[NO_NAME_VETO]),
     "SimHash candidates, distance 3": Variant(with_simhash(3)),
     "SimHash candidates, distance 10": Variant(with_simhash(10)),
-    "undirected cover, no second opinion": Variant(partial(Product, index=UndirectedIndex), patched=[NO_OPINION]),
-    "undirected cover 0.7, no second opinion": Variant(
-        partial(Product, index=UndirectedIndex, threshold=0.7), patched=[NO_OPINION]
-    ),
     "threshold 0.7": Variant(partial(Product, threshold=0.7)),
     "threshold 0.7, no number veto": Variant(partial(Product, threshold=0.7), patched=[NO_VETO]),
     "threshold 0.75": Variant(partial(Product, threshold=0.75)),
