@@ -52,7 +52,7 @@ class Hearing:
             return Stance.OBJECTS
 
         def objects(owner: StoredPage) -> Objection | None:
-            return self._witness.objection(case, statement, owner, self._detector.index, shown)
+            return self._witness.objection(case, statement, owner, self._detector, shown)
 
         match = case.verdict.match
         case.objection = None if match is None else objects(match.owner)

@@ -6,6 +6,7 @@ as the callback yields it: before the pipelines, and without our tag.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from dedup_middleware.case import Case
+    from dedup_middleware.detector import Detector
     from dedup_middleware.fingerprints import ClauseFingerprinter
     from dedup_middleware.lookup import Lookup
     from dedup_middleware.model import Fingerprint, StoredPage
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 NO_TEXT_DELIVERED = "the owner's items had no text"
 ITEM_TEXT = "its item says what the owner's did not"
 ITEM_VALUE = "another value in its item"
+#: A field of which pages show fewer of the values than this says nothing of them.
+OFTEN_SHOWN = 0.5
 # Between a field and its value, as a person reads it.
 _IS = ": "
 
@@ -64,6 +68,9 @@ class ItemWitness:
         self._fingerprint = fingerprint
         self._most_characters = most_characters
         self._fields = tuple(fields) or None
+        # By field: how often a value that its owner did not have was looked for on its page, and found.
+        self._asked: Counter[str] = Counter()
+        self._found: Counter[str] = Counter()
 
     def read(self, case: Case, item: Any) -> Statement:
         """Return what *item* says, at the cost of the page of *case*; `UnjudgeableError` if it cannot be read."""
@@ -106,12 +113,19 @@ class ItemWitness:
         return Said(frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_LIVE_WEIGHT, tuple(texts))
 
     def objection(
-        self, case: Case, statement: Statement, owner: StoredPage, lookup: Lookup, shown: Callable[[], str]
+        self,
+        case: Case,
+        statement: Statement,
+        owner: StoredPage,
+        detector: Detector,
+        shown: Callable[[], str],
     ) -> Objection | None:
         """Return what *statement* says against withholding its item for *owner*, if anything.
 
-        *lookup* has what is kept of what the owner said, *shown* returns all that the page shows, folded.
+        *detector* knows what is kept of what the owner said, and its site's own words; *shown* returns all that the
+        page shows, folded.
         """
+        lookup, sites = detector.index, detector.sites
         has_text = owner.source or (owner.said is not None and owner.said.has_text)
         if statement.has_text and not has_text:
             return Objection(NO_TEXT_DELIVERED)
@@ -120,16 +134,28 @@ class ItemWitness:
             found = (clause for clause, _ in clauses("\n".join(statement.texts)))
             return Objection(ITEM_TEXT, tuple(clause for clause in found if self._fingerprint.hash(clause) not in said))
         if host_of(case.url) == host_of(owner.url) and owner.said is not None:
-            others = [value for value in statement.values if fast_hash(value) not in owner.said.values]
+            new = (value for value in statement.values if fast_hash(value) not in owner.said.values)
+            others = [value for value in new if not sites.has_part(host_of(case.url), value)]
             # What the page does not show (ids, serials, the time of the fetch) says nothing of it, unless it is asked
             # for by another value itself: variants of a product may be in a script only.
             if others and not has_other_parameter(case.url, owner.url):
-                text = shown()
-                others = [value for value in others if shows(text, value)]
+                others = self._shown(statement, others, shown())
             own = others
             if own:
                 return Objection(ITEM_VALUE, tuple(f"{statement.values[value]}{_IS}{value}" for value in own))
         return None
+
+    def _shown(self, statement: Statement, values: list[str], text: str) -> list[str]:
+        """Return those *values* that stand in the *text* of their page, and not by chance as a length or a rank may."""
+        found = []
+        for value in values:
+            field = statement.values[value]
+            is_shown = shows(text, value)
+            self._asked[field] += 1
+            self._found[field] += is_shown
+            if is_shown and self._found[field] >= OFTEN_SHOWN * self._asked[field]:
+                found.append(value)
+        return found
 
     def _is_said(self, case: Case, statement: Statement, owner: StoredPage, lookup: Lookup) -> bool:
         said = owner.hashes if owner.said is None or owner.source else owner.said.hashes

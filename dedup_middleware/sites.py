@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware import titles
 from dedup_middleware.text import folded
+from dedup_middleware.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -34,7 +35,7 @@ class Sites:
         """Note a page of *host*. O(texts around it), 15 µs for thirty."""
         parts = titles.parts(around.title)
         for part in parts if len(parts) > 1 else ():
-            self._note((host, folded(part)), hash(tuple(other for other in parts if other != part)))
+            self._note((host, " ".join(words_of(part))), hash(tuple(other for other in parts if other != part)))
         title = hash(folded(f"{around.title}\n{around.heading}"))
         for text in around.texts:
             self._note((host, text), title)
@@ -53,7 +54,11 @@ class Sites:
     def own_parts(self, host: str, around: Surroundings) -> list[str]:
         """Return the parts of what a page of *host* is called that are not the site's; all, if all are."""
         parts = titles.parts(around.title) or titles.parts(around.heading)
-        return [part for part in parts if not self._is_known((host, folded(part)))] or [*parts]
+        return [part for part in parts if not self.has_part(host, " ".join(words_of(part)))] or [*parts]
+
+    def has_part(self, host: str, words: str) -> bool:
+        """Tell whether *words*, separated by spaces, are known to be a part that titles of *host* have."""
+        return self._is_known((host, words))
 
     def own_texts(self, host: str, texts: AbstractSet[bytes]) -> set[bytes]:
         """Return those of the *texts* around a page of *host* that are not the site's."""
