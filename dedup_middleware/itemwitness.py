@@ -140,9 +140,8 @@ class ItemWitness:
             # for by another value itself: variants of a product may be in a script only.
             if others and not has_other_parameter(case.url, owner.url):
                 others = self._shown(statement, others, shown())
-            own = others
-            if own:
-                return Objection(ITEM_VALUE, tuple(f"{statement.values[value]}{_IS}{value}" for value in own))
+            if others:
+                return Objection(ITEM_VALUE, tuple(f"{statement.values[value]}{_IS}{value}" for value in others))
         return None
 
     def _shown(self, statement: Statement, values: list[str], text: str) -> list[str]:

@@ -149,13 +149,13 @@ class _PageOutput:
             return [output]
         if output is None:
             return []
-        testimony = Stance.OBJECTS
+        stance = Stance.OBJECTS
         with self._harmless():
-            testimony = await self._hear(output)
-        if testimony is Stance.SILENT:
+            stance = await self._hear(output)
+        if stance is Stance.SILENT:
             self._waiting.append(output)
             return []
-        if testimony is Stance.REPEATS:
+        if stance is Stance.REPEATS:
             return await self._withhold(output)
         if self._case.is_duplicate and self._items == 1:
             self._objecting.append(output)
@@ -171,9 +171,9 @@ class _PageOutput:
         crawl.deliver_if_feed_lacks_it(case, item)
         if not case.is_duplicate:
             return Stance.OBJECTS
-        testimony = crawl.hear(case, item, self._shown)
-        is_silent = testimony is Stance.SILENT
-        return Stance.OBJECTS if is_silent and (self._objecting or self._any_delivered) else testimony
+        stance = crawl.hear(case, item, self._shown)
+        is_silent = stance is Stance.SILENT
+        return Stance.OBJECTS if is_silent and (self._objecting or self._any_delivered) else stance
 
     async def _withhold(self, item: Any) -> list[Any]:
         """Drop *item*, or let it go on marked where that is the action, or unmarked if something stands against it."""
