@@ -48,6 +48,7 @@ DEFAULTS: Mapping[str, Any] = {
     "DEDUP_MAX_CLAUSES": 20_000,
     "DEDUP_MAX_MILLISECONDS": 1000,
     "DEDUP_TEXT_LIMIT": 20_000,
+    "DEDUP_TAKE_BACK": True,
     "DEDUP_WAIT": 2.0,
     "DEDUP_SEAL_INTERVAL": 100,
     "DEDUP_TUNE_GC": True,
@@ -90,6 +91,7 @@ class Config:
     max_clauses: int
     max_milliseconds: int
     text_limit: int
+    take_back: bool
     wait: float
     seal_interval: int
     tune_gc: bool
@@ -131,6 +133,7 @@ class Config:
             max_clauses=read.whole("DEDUP_MAX_CLAUSES", lowest=1),
             max_milliseconds=read.whole("DEDUP_MAX_MILLISECONDS", lowest=1),
             text_limit=read.whole("DEDUP_TEXT_LIMIT", lowest=0),
+            take_back=read.boolean("DEDUP_TAKE_BACK"),
             wait=read.seconds("DEDUP_WAIT"),
             seal_interval=read.whole("DEDUP_SEAL_INTERVAL", lowest=1),
             tune_gc=read.boolean("DEDUP_TUNE_GC"),

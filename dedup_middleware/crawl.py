@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections import Counter
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.alarm import Alarms
+from dedup_middleware.accounts import Accounts
 from dedup_middleware.case import Case
 from dedup_middleware.claims import Claims, ClaimState
 from dedup_middleware.detector import is_worth_owning
@@ -27,6 +26,7 @@ from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, Verd
 from dedup_middleware.records import EVIDENCE_SENTENCES
 from dedup_middleware.safety import Safety
 from dedup_middleware.sealing import Sealing
+from dedup_middleware.takingback import TakingBack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterator
@@ -65,18 +65,18 @@ class Crawl:
         item_fields: Collection[str] = (),
         observes: bool = False,
         continues: bool = False,
+        takes_back: bool = True,
     ) -> None:
         """Judge with *detector* and tell *listener*.
 
         *flush* and *seal_interval* are for :class:`Safety`; *feeds_wanting* returns the kinds of the feeds that would
         take an item; *most_characters* and *item_fields* are for :class:`ItemWitness`. A crawl that *observes* drops
-        nothing; one that *continues* is taken up by later processes, under the same name.
+        nothing; one that *continues* is taken up by later processes, under the same name; one that *takes_back* lets
+        the listener request pages again that were dropped for a template.
         """
         self.run = run
-        self.log = log
         self.fingerprint = fingerprint
         self._hearing = Hearing(ItemWitness(fingerprint, most_characters, item_fields), detector)
-        self._spider = spider
         self._detector = detector
         self._listener = listener
         self._count = listener.count
@@ -85,12 +85,11 @@ class Crawl:
         sealing = Sealing(detector.index, run, detector.index.reach.scope, seal_interval)
         for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
         self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
+        self._taking_back = TakingBack(detector.templates, self.safety, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
-        self._alarms = Alarms(listener)
+        self._accounts = Accounts(spider, run, log, listener, self._guarded)
         self._tagger = Tagger(listener)
-        # Drops by the number of their owner, where the owner is another crawl's so far.
-        self._drops_for_earlier: Counter[int] = Counter()
 
     # --- verdicts
 
@@ -202,44 +201,24 @@ class Crawl:
     def count_drop(self, case: Case) -> None:
         """Count an item of *case* that is dropped now."""
         case.items_dropped += 1
-        self._count("items/dropped", 1)
-        match = case.verdict.match
-        if match is not None and match.owner.run != self.run:
-            self._drops_for_earlier[match.owner.number] += 1
+        self._accounts.dropped(case)
 
     def finish(self, case: Case) -> None:
         """Count and record a case whose output has been seen to its end; store what was dropped, or would be."""
         if case.finished:
             return
         case.finished = True
-        kind = case.verdict.kind
-        self._count("pages", 1)
-        self._count(f"verdict/{kind.value}", 1)
-        if case.items_would_drop:
-            self._count("items/would_drop", case.items_would_drop)
-        if kind is VerdictKind.UNJUDGED:
-            self._count(f"unjudged/{case.verdict.reason.replace(' ', '_')}", 1)
-        if case.verdict.witness is not None and not case.is_duplicate:
-            self._count(f"kept/{case.verdict.witness.value}/{case.verdict.reason.replace(' ', '_')}", 1)
         self.safety.finished(case)
-        self._alarms.finished(case)
-        if kind is not VerdictKind.NEW and self.log is not None:
-            with self._guarded():
-                self.log.append(case.record(spider=self._spider, run=self.run, evidence=self.evidence(case)))
+        record = self._accounts.finished(case, self.evidence)
+        for taken in self._taking_back.finished(case, record):
+            self._accounts.taken_back(taken)
 
     def close(self) -> None:
         """Seal what has been delivered, or void it after a failure; count drops for earlier crawls; close the log."""
         with self._guarded():
             self._claims.void_all()
             self.safety.end(store_failed=self._store_failed)
-            for number, drops in self._drops_for_earlier.items():
-                owner = self._detector.index.page(number)
-                # An owner that this crawl has delivered too, after the drop, bears this crawl's name by now.
-                if owner is None or owner.run != self.run:
-                    self._count("items/dropped_for_earlier_crawls", drops)
-        if self.log is not None:
-            with self._guarded():
-                self.log.close()
+        self._accounts.close(self._detector.index)
 
     # --- inside
 

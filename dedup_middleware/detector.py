@@ -14,6 +14,7 @@ from dedup_middleware.addresses import host_of, is_under
 from dedup_middleware.comparison import MOST_CHARACTERS, compare
 from dedup_middleware.model import Match, Objection, Verdict, VerdictKind, Witness
 from dedup_middleware.sites import Sites
+from dedup_middleware.templates import Templates
 from dedup_middleware.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
 from dedup_middleware.witness import LITTLE_TEXT_WEIGHT, objection
 
@@ -55,6 +56,7 @@ class Detector:
     preferred_hosts: Collection[str] = ()
     """Hosts, with their subdomains, whose pages are never duplicates and are preferred as owners."""
     sites: Sites = field(default_factory=Sites)
+    templates: Templates = field(default_factory=Templates)
     feeds: frozenset[str] = frozenset()
     """The kinds of the crawl's feeds: owners that have reached them all are preferred."""
 
@@ -147,23 +149,40 @@ class Detector:
         self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
     ) -> tuple[Match, Objection | None]:
         """Return the match with the second opinion on it, and why it may not make a duplicate, or nothing."""
-        match = exact
-        opinion = self._compare(page, exact, live, threshold)
+        match, text = exact, cache(partial(self.index.text, exact.owner.number))
+        opinion = self._compare(page, exact, live, text, threshold)
         if opinion is not None and exact.score < threshold <= opinion.cover:
             said = exact.shared.union(map(self.hash_clause, opinion.near))
             match = Match(exact.owner, opinion.cover, said)
         if match.score < threshold or (threshold == 1 and not page.fingerprint.weights.keys() <= match.owner.hashes):
             return match, Objection(BELOW_THRESHOLD)
-        text, nearly = cache(partial(self.index.text, match.owner.number)), exact.score < threshold
-        others = other_numbers(page.fingerprint, match.owner)
-        objected = said_nowhere(others, page.paragraphs, text, self.hash_clause)
-        objected = objected or objection(page, match.owner, text, self.sites, nearly=nearly)
-        if objected is not None or opinion is None:
-            return match, objected
-        namesakes = are_namesakes(page.around, match.owner.around)
-        return match, replaced(opinion, nearly=nearly, namesakes=namesakes)
+        nearly = exact.score < threshold
+        objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
+        if objected is None and self._shows_template(page, match.owner, text):
+            objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
+        return match, objected
 
-    def _compare(self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float) -> Comparison | None:
+    def _objection(
+        self, page: Page, owner: StoredPage, opinion: Comparison | None, text: Callable[[], list[str]], *, nearly: bool
+    ) -> Objection | None:
+        """Return what vetoes, and the page itself, have against its being a copy of *owner*, whose text it has."""
+        others = other_numbers(page.fingerprint, owner)
+        objected = said_nowhere(others, page.paragraphs, text, self.hash_clause)
+        is_template = self.templates.has(owner)
+        objected = objected or objection(page, owner, text, self.sites, nearly=nearly, is_template=is_template)
+        if objected is not None or opinion is None:
+            return objected
+        return replaced(opinion, nearly=nearly, namesakes=are_namesakes(page.around, owner.around))
+
+    def _shows_template(self, page: Page, owner: StoredPage, text: Callable[[], list[str]]) -> bool:
+        if self.templates.has(owner):
+            return False
+        others = partial(islice, self.index.equals(page, []), _MAX_MATCHES)
+        return self.templates.learn(page, owner, text, others, self.sites)
+
+    def _compare(
+        self, page: Page, exact: Match, live: AbstractSet[bytes], text: Callable[[], list[str]], threshold: float
+    ) -> Comparison | None:
         """Return the second opinion, or ``None`` where it could not change the verdict, or would take too long."""
         owner, score = exact.owner, exact.score
         could_cover = page.fingerprint.weight >= LITTLE_TEXT_WEIGHT and len(owner.hashes) >= _FEWEST_CLAUSES * len(live)
@@ -173,12 +192,11 @@ class Detector:
             or sum(map(len, page.paragraphs)) > MOST_CHARACTERS
         ):
             return None
-        text = self.index.text(owner.number)
-        if not text:
+        if not text():
             return None
         return compare(
             page.paragraphs,
-            text,
+            text(),
             votes=lambda clause: self.hash_clause(clause) in live,
             says=lambda clause: self.hash_clause(clause) in owner.hashes,
         )
@@ -201,6 +219,8 @@ class Detector:
         if owner is None or not owner.is_owner_of(own) or own.score < round(threshold, 4):
             return None
         if not self._may_drop(owner, page):
+            return None
+        if self.templates.has(owner) or self._shows_template(page, owner, partial(self.index.text, owner.number)):
             return None
         match = Match(owner, own.score, owner.hashes & page.fingerprint.weights.keys())
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False), Witness.PAGE)

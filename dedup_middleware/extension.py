@@ -24,6 +24,7 @@ from dedup_middleware.origins import Origins
 from dedup_middleware.recovery import Recovery
 from dedup_middleware.requests import pack
 from dedup_middleware.runs import run_id
+from dedup_middleware.telling import Teller
 from dedup_middleware.waiting import sleep
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ class DedupExtension:
             detector=detector,
             fingerprint=opened.fingerprint,
             log=opened.log,
-            listener=self,
+            listener=Teller(self, self._recovery),
             # An observer's memory ends with it: nothing in it needs to be on a disk.
             flush=self.feeds.flush if self.feeds.exist and not opened.trouble else None,
             seal_interval=config.seal_interval,
@@ -156,6 +157,7 @@ class DedupExtension:
             item_fields=config.item_fields,
             observes=bool(opened.trouble),
             continues=config.jobdir is not None,
+            takes_back=config.take_back,
         )
 
     def _announce(self, opened: Opened) -> None:
@@ -185,23 +187,6 @@ class DedupExtension:
         crawler.spider = None
 
     # --- end
-
-    def failed(self, error: DedupError) -> None:
-        """See Listener."""
-        line = "dedup: %s; from now on every page is delivered and nothing is dropped"
-        logger.error(line, error, extra={"spider": self.crawler.spider})
-
-    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
-        """See Listener."""
-        self._warn(messages.one_owner(self.config, host, owner, repeats, pages))
-
-    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
-        """See Listener."""
-        self._warn(messages.field_that_keeps(field, kept, pages))
-
-    def tag_refused(self, kind: type) -> None:
-        """See Listener."""
-        self._warn(messages.tag_refused(kind))
 
     def _warn(self, line: str) -> None:
         logger.warning("dedup: %s", line, extra={"spider": self.crawler.spider})

@@ -134,7 +134,7 @@ class Index(Lookup):
         self._write(batch, stored, page.paragraphs, own)
         note()
 
-    def take_back(self, number: int, before: Delivery | None) -> None:
+    def roll_back(self, number: int, before: Delivery | None) -> None:
         """Let an owner be what it was *before* it was delivered; ``None``: void it. One batch."""
         page = self.page(number)
         if before is None or page is None:
@@ -142,7 +142,7 @@ class Index(Lookup):
             return
         stored = replace(page, delivery=before)
         self.store.write([(codec.page_key(number), pagecodec.encode_page(stored))], [codec.unsealed_key(number)])
-        self.journal.note_taken_back(number)
+        self.journal.note_rolled_back(number)
         self._claims.touch(page.hashes.union(page.identities))
 
     def void(self, numbers: Iterable[int]) -> None:
@@ -157,7 +157,7 @@ class Index(Lookup):
                 batch.remove_identities(page.identities)
                 batch.remove_page(page)
             batch.write()
-            self.journal.note_taken_back(number)
+            self.journal.note_rolled_back(number)
             if page is not None:
                 self._claims.touch(page.hashes.union(page.identities))
 

@@ -15,6 +15,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware import codec, pagecodec
+from dedup_middleware.packing import undropped
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -36,6 +37,8 @@ class PackedRequest(NamedTuple):
     """Without secrets, for as long as the page is stored; ``None`` where nothing is left that leads to the page."""
     purpose: bytes
     """What is made of the page: that of two requests of one page for two callbacks differs."""
+    is_repeatable: bool
+    """Whether it does no harm to make it once more."""
 
 
 class Entry(NamedTuple):
@@ -56,6 +59,12 @@ class Entry(NamedTuple):
     def key(self) -> bytes:
         """What tells it from other entries of the same page: 24 bytes."""
         return codec.entry_key(self.identity, self.purpose, self.spider, self.crawl)
+
+    def to_deliver(self) -> Entry | None:
+        """Return it as one of a page that is not to be judged again; ``None`` if its request cannot be read here."""
+        request = undropped(self.request)
+        # A visit of the spider's own is not what was asked for.
+        return None if request is None else self._replace(request=request, purpose=b"to be restored")
 
     def encode(self) -> bytes:
         """Return it as bytes."""
@@ -148,11 +157,17 @@ class Journal:
         resting = {key for rest in sealed for key in self._dropped.get(rest, ())}
         return keys | {key for key in resting if self._rests[key] <= sealed}
 
-    def note_taken_back(self, number: int) -> None:
+    def note_rolled_back(self, number: int) -> None:
         """Note that *number* is not unsealed any more. What was dropped for it stays journalled."""
         self.owners.pop(number, None)
 
     # --- dropped pages
+
+    def note_taken_back(self, entry: Entry, dropped: Entry) -> None:
+        """Note that *entry* is written, of a page that is requested again, in the place of *dropped*."""
+        self.forget([dropped.key])
+        self.left_over[entry.key] = entry
+        self._handed_out.add(entry.key)
 
     @staticmethod
     def entry_pair(entry: Entry) -> tuple[bytes, bytes]:

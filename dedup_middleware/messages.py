@@ -14,10 +14,11 @@ from dedup_middleware.model import Action, Scope
 from dedup_middleware.stores import resolved_uri
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.config import Config
     from dedup_middleware.opening import Opened
+    from dedup_middleware.takingback import Again, Dropped
 
 
 def at_start(opened: Opened, overwritten: Iterable[str]) -> Iterator[str]:
@@ -89,6 +90,26 @@ def field_that_keeps(field: str, kept: int, pages: int) -> str:
     )
 
 
+def taken_back(again: Sequence[Again]) -> str:
+    """Return what is said when pages are requested *again* that were dropped for a template."""
+    owner, several = again[0].page.owner_url, len(again) != 1
+    return (
+        f"{len(again)} page{'s' * several} dropped for {owner} {'are' if several else 'is'} requested again: three "
+        "pages of this text and title say things of their own beside it, so it is a template"
+    )
+
+
+def not_taken_back(config: Config, left: Sequence[Dropped]) -> str:
+    """Return what is said when pages that were dropped for a template are *left* as they are."""
+    owner, several = left[0].owner_url, len(left) != 1
+    why = "such requests are not made twice by themselves" if config.take_back else "DEDUP_TAKE_BACK is False"
+    said = f"{len(left)} page{'s' * several} dropped for {owner}, a template, stay{'s' * (not several)} dropped: {why}"
+    if config.store != "memory:" and not config.redact_query:
+        restore = scrapy_dedup("restore", "--owner", owner, store=resolved_uri(config.store))
+        said += f"; `{restore}` lets the next crawl deliver them"
+    return said
+
+
 def at_end(opened: Opened, stat: Callable[[str], int]) -> str:
     """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat."""
     config = opened.config
@@ -104,6 +125,7 @@ def at_end(opened: Opened, stat: Callable[[str], int]) -> str:
         ("items/tag_refused", "items that cannot be tagged"),
         ("items/would_drop", "duplicates not dropped"),
         ("journal/requested_again", "dropped pages requested again"),
+        ("taken_back", "drops taken back"),
     )
     lines += [(label, stat(name)) for name, label in sometimes if stat(name)]
     text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)

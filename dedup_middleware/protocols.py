@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from dedup_middleware.errors import DedupError
+    from dedup_middleware.takingback import TakenBack
 
 
 @runtime_checkable
@@ -54,8 +55,10 @@ class Listener(Protocol):
         """Note that *repeats* of the *pages* of *host*, most of them, repeat the page *owner*. Once a host."""
 
     def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
-        """Hear that *field* of items alone kept nearly all of the *pages* whose text is in the store."""
-        ...
+        """Note that *field* of items alone kept nearly all of the *pages* whose text is in the store. Once a field."""
+
+    def taken_back(self, taken: TakenBack) -> None:
+        """Request once more what was dropped for a template. Once a template, and for what is dropped meanwhile."""
 
     def tag_refused(self, kind: type) -> None:
         """Note that items of this class take no tag. Once a class."""

@@ -41,7 +41,8 @@ class Record:
     url: str
     verdict: str
     outcome: str
-    """``delivered``, ``dropped``, ``tagged``, ``would-drop``, or ``links-last`` for a duplicate without items."""
+    """``delivered``, ``dropped``, ``tagged``, ``would-drop``, ``links-last`` for a duplicate without items, or
+    ``taken-back`` for one that is requested again."""
     owner_url: str | None = None
     owner_run: str | None = None
     """The crawl that delivered the owner; another than ``run`` when the owner is of an earlier crawl."""

@@ -1,7 +1,8 @@
-"""Requests once more what a crash may have taken, or what `restore` asks for. ★ Scrapy glue.
+"""Requests once more what a crash may have taken, what `restore` asks for, what is taken back. ★ Scrapy glue.
 
-It waits until the spider has nothing else to do. Before that, the spider may request a page itself, with what it needs
-today (a login, a token, other arguments), and whatever came first would be the only request that Scrapy lets through.
+For the first two it waits until the spider has nothing else to do. Before that, the spider may request a page itself,
+with what it needs today (a login, a token, other arguments), and whatever came first would be the only request that
+Scrapy lets through.
 """
 
 from __future__ import annotations
@@ -16,35 +17,52 @@ from dedup_middleware.packing import LEFTOVER
 from dedup_middleware.requests import unpack
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from scrapy import Request
 
     from dedup_middleware.extension import DedupExtension
+    from dedup_middleware.takingback import Again
 
 logger = logging.getLogger(__name__)
 
 
 class Recovery:
-    """Requests the pages of this spider that an unclean shutdown left in the journal, and that it has not met since."""
+    """Requests pages of this spider that an unclean shutdown left in the journal and that it has not met since.
+
+    And, at once, those whose verdict is taken back.
+    """
 
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
         extension.crawler.signals.connect(self.idle, signals.spider_idle)
 
     def idle(self) -> None:
-        extension, crawl = self._extension, self._extension.crawl
+        crawl = self._extension.crawl
         if crawl is None:
             return
         # Items of one page were each dropped with its request.
         keys_of: defaultdict[bytes, list[bytes]] = defaultdict(list)
         for key, entry in crawl.safety.to_request_again():
             keys_of[entry.request].append(key)
-        requests = [(unpack(packed, extension.spider), keys) for packed, keys in keys_of.items()]
-        again = [(request, keys) for request, keys in requests if request is not None]
-        for request, keys in again:
-            request.meta[LEFTOVER] = keys
-            request.dont_filter = True
-            extension.crawler.engine.crawl(request)
-        self._tell(len(again), len(requests) - len(again))
+        again = sum(self._request(packed, keys) for packed, keys in keys_of.items())
+        self._tell(again, len(keys_of) - again)
+
+    def take_back(self, pages: Sequence[Again]) -> None:
+        """Request once more, at once, what was dropped for a template."""
+        # Scrapy's queues give what came last first, and the first of these is the one that its copies are to repeat.
+        for again in reversed(pages):
+            self._request(again.request, [again.key])
+
+    def _request(self, packed: bytes, keys: list[bytes]) -> bool:
+        """Request a page again, for which the journal has entries with these *keys*; tell whether that can be done."""
+        request = unpack(packed, self._extension.spider)
+        if request is None:
+            return False
+        request.meta[LEFTOVER] = keys
+        request.dont_filter = True
+        self._extension.crawler.engine.crawl(request)
+        return True
 
     def _tell(self, again: int, unreadable: int) -> None:
         extra = {"spider": self._extension.spider}

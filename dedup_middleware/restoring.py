@@ -15,7 +15,6 @@ from dedup_middleware.identity import url_identity
 from dedup_middleware.journal import Entry
 from dedup_middleware.messages import no_store
 from dedup_middleware.opening import index_for_command
-from dedup_middleware.packing import undropped
 from dedup_middleware.stores import refusals, store_exists
 
 if TYPE_CHECKING:
@@ -91,9 +90,7 @@ def _entry(index: Index, page: StoredPage) -> Entry | None:
         return None
     with refusals.of_value(index.store.uri, UnreadableError):
         entry = Entry(*codec.decode_entry(value))
-    request = undropped(entry.request)
-    # A visit of the spider's own is not what was asked for.
-    return None if request is None else entry._replace(request=request, purpose=b"to be restored")
+    return entry.to_deliver()
 
 
 def restored_text(report: dict[str, Any]) -> str:

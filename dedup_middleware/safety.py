@@ -9,6 +9,7 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
+from dedup_middleware import codec
 from dedup_middleware.codec import entry_key, identity_of
 from dedup_middleware.journal import Entry
 from dedup_middleware.model import VerdictKind
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.case import Case
     from dedup_middleware.claims import Claim
-    from dedup_middleware.journal import Journal
+    from dedup_middleware.journal import Journal, PackedRequest
     from dedup_middleware.sealing import Sealing
 
 NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"
@@ -95,6 +96,19 @@ class Safety:
             kept = None if request is None else request.kept
             self._write_down(case, entry, kept=kept, journal=needs_journal)
         return case.written_down and not self.failed
+
+    def take_back(self, identity: bytes, request: PackedRequest) -> bytes | None:
+        """Write down that a dropped page is to be delivered, by this crawl or, after a crash, the next one.
+
+        Return the key of its entry; ``None`` if it cannot be requested again.
+        """
+        dropped = Entry(identity, self._spider, request.whole, self._crawl, request.purpose)
+        entry = dropped.to_deliver()
+        if entry is not None:
+            with self._guard():
+                self._index.store.write([self.journal.entry_pair(entry)], [codec.journal_key(dropped.key)])
+                self.journal.note_taken_back(entry, dropped)
+        return None if entry is None else entry.key
 
     def finished(self, case: Case) -> None:
         """Note that the output of *case* has been seen to its end."""

@@ -89,7 +89,7 @@ class Sealing:
         """Let what is not sealed be what it was before: its items are not safe, and will not be any more."""
         groups, self._groups, self._current = [*self._groups, self._current], [], _Group()
         for number in self._journal.unsealed_by(self.run, [n for group in groups for n in group.numbers]):
-            self.index.take_back(number, self._journal.owners[number].before)
+            self.index.roll_back(number, self._journal.owners[number].before)
 
     def _seal(self) -> None:
         ready = [group for group in self._groups if not group.awaited]
@@ -109,4 +109,4 @@ def recover(index: Index) -> None:
     with refusals.of_value(index.store.uri, UnreadableError):
         unsealed = index.journal.recover(index.store)
     for number, before in unsealed:
-        index.take_back(number, before)
+        index.roll_back(number, before)

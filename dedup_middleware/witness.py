@@ -57,14 +57,20 @@ ANOTHER_ADDRESS = "another address, and too little to tell both from"
 EARLIER_VERSION = "an earlier version stored the owner without its title"
 
 
-def objection(
-    page: Page, owner: StoredPage, text: Callable[[], Sequence[str]], sites: Sites, *, nearly: bool
+def objection(  # noqa: PLR0913 - two pages, and what is known of them
+    page: Page,
+    owner: StoredPage,
+    text: Callable[[], Sequence[str]],
+    sites: Sites,
+    *,
+    nearly: bool,
+    is_template: bool = False,
 ) -> Objection | None:
     """Return what *page* says against being a copy of *owner*, if anything.
 
     *text* returns what is kept of the owner's text, and is asked for only where it is needed; *sites* knows what is the
-    host's; *nearly*: the texts are the same word by word only. Items, which have nothing around them, say
-    nothing here. 0.2 ms where letters differ, else some 20 µs.
+    host's; *nearly*: the texts are the same word by word only; *is_template*: the owner's text and title tell as little
+    as a notice's. Items, which have nothing around them, say nothing here. 0.2 ms where letters differ, else 20 µs.
     """
     if page.around is None or owner.source:
         return None
@@ -76,8 +82,9 @@ def objection(
         )
     if owner.around is None:
         return Objection(EARLIER_VERSION)
-    objected = _on_one_host(page, page.around, owner.around, text, sites, same=same)
-    if objected is not None or is_story(page):
+    tells = is_story(page) and not is_template
+    objected = _on_one_host(page, page.around, owner.around, text, sites, same=same, tells=tells)
+    if objected is not None or tells:
         return objected
     if _own_facts(page, owner, text, sites):
         return Objection(OWN_FACTS)
@@ -85,7 +92,7 @@ def objection(
     return Objection(ANOTHER_ADDRESS, tuple(address)) if address else None
 
 
-def _between_hosts(  # noqa: PLR0913 - two pages, and what is known of them
+def _between_hosts(  # noqa: PLR0913 - the same
     page: Page,
     here: Surroundings,
     there: Surroundings,
@@ -110,19 +117,26 @@ def _between_hosts(  # noqa: PLR0913 - two pages, and what is known of them
 
 
 def _on_one_host(  # noqa: PLR0913 - the same
-    page: Page, here: Surroundings, there: Surroundings, text: Callable[[], Sequence[str]], sites: Sites, *, same: bool
+    page: Page,
+    here: Surroundings,
+    there: Surroundings,
+    text: Callable[[], Sequence[str]],
+    sites: Sites,
+    *,
+    same: bool,
+    tells: bool,
 ) -> Objection | None:
     own = titles.own_parts(here, there, text)
     if own:
         # The very story under its title and the site's, where the owner's had its own only.
         called = sites.own_parts(host_of(page.url), here)
-        if not (same and is_story(page) and titles.in_a_row(called) == titles.in_a_row([there.title])):
+        if not (same and tells and titles.in_a_row(called) == titles.in_a_row([there.title])):
             return Objection(ANOTHER_TITLE, tuple(own))
     marks = own_marks(page.paragraphs, text())
     if marks:
         return Objection(OWN_WORDS, tuple(marks))
     own = [] if same else own_clauses(page.paragraphs, text(), there)
-    if own and not (is_story(page) and titles.is_called_alike(here, there) and is_edition(page.paragraphs, text())):
+    if own and not (tells and titles.is_called_alike(here, there) and is_edition(page.paragraphs, text())):
         return Objection(OWN_WORDS, tuple(own))
     return None
 

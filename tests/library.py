@@ -106,6 +106,9 @@ class Library:
     def field_that_keeps(self, *_: object) -> None:
         pass
 
+    def taken_back(self, *_: object) -> None:
+        pass
+
     def tag_refused(self, kind: type) -> None:
         pass
 

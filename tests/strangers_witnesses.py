@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strangers import Steps
+from strangers import Steps, held
 
 
 def text_of(response):
@@ -11,6 +11,10 @@ def text_of(response):
 
 class Witnesses(Steps):
     name = "witnesses"
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.seen = set()
 
     def parse_first_paragraph(self, response):
         yield {"url": response.url, "text": response.css("p::text").get()}
@@ -47,3 +51,13 @@ class Witnesses(Steps):
 
     def parse_sku(self, response):
         yield {"url": response.url, "sku": response.css("script::text").re_first("T-[0-9]")}
+
+    def parse_numbered(self, response, number):
+        yield {"url": response.url, "number": number, "meta": sorted(response.meta)}
+
+    async def parse_once(self, response):
+        """A page that comes again is held for ever."""
+        if response.url in self.seen:
+            await held(self.crawler)
+        self.seen.add(response.url)
+        yield {"url": response.url}

@@ -133,6 +133,7 @@ BAD = {
     ],
     "DEDUP_REDACT_QUERY": ["maybe", ""],
     "DEDUP_SEAL_INTERVAL": [0, 1.5, "often"],
+    "DEDUP_TAKE_BACK": ["maybe", "", [1]],
     "DEDUP_TUNE_GC": ["maybe", "", [1]],
 }
 

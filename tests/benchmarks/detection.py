@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from dedup_middleware.errors import DedupError
+    from dedup_middleware.takingback import TakenBack
 
 
 class Reading:
@@ -146,6 +147,9 @@ class Silence:
 
     def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
         """Say nothing."""
+
+    def taken_back(self, taken: TakenBack) -> None:
+        """Request nothing."""
 
     def tag_refused(self, kind: type) -> None:
         """Say nothing."""

@@ -1,0 +1,50 @@
+"""What happens in a crawl, told to a person: in its log, and in its stats."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from dedup_middleware import messages
+
+if TYPE_CHECKING:
+    from dedup_middleware.errors import DedupError
+    from dedup_middleware.extension import DedupExtension
+    from dedup_middleware.recovery import Recovery
+    from dedup_middleware.takingback import TakenBack
+
+logger = logging.getLogger(__name__)
+
+
+class Teller:
+    """The Listener of a crawl; see there for its methods."""
+
+    def __init__(self, extension: DedupExtension, recovery: Recovery) -> None:
+        self._extension = extension
+        self._recovery = recovery
+
+    def count(self, name: str, amount: int = 1) -> None:
+        self._extension.count(name, amount)
+
+    def failed(self, error: DedupError) -> None:
+        line = "dedup: %s; from now on every page is delivered and nothing is dropped"
+        logger.error(line, error, extra={"spider": self._extension.crawler.spider})
+
+    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
+        self._warn(messages.one_owner(self._extension.config, host, owner, repeats, pages))
+
+    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
+        self._warn(messages.field_that_keeps(field, kept, pages))
+
+    def taken_back(self, taken: TakenBack) -> None:
+        self._recovery.take_back(taken.again)
+        if taken.again:
+            logger.info("dedup: %s", messages.taken_back(taken.again), extra={"spider": self._extension.spider})
+        if taken.left:
+            self._warn(messages.not_taken_back(self._extension.config, taken.left))
+
+    def tag_refused(self, kind: type) -> None:
+        self._warn(messages.tag_refused(kind))
+
+    def _warn(self, line: str) -> None:
+        logger.warning("dedup: %s", line, extra={"spider": self._extension.crawler.spider})

@@ -1,0 +1,160 @@
+"""Pages that were dropped for a text which later pages show to be a template are delivered after all."""
+
+from __future__ import annotations
+
+import pytest
+from crawling import Running, order, run_order
+from local_site import wait_until
+from prose import story
+from test_two_witnesses import LONG_NOTICE, page, visit
+
+TITLE = "Our branches, and what you find in each of them"
+TOWNS = ["Norwich", "Leeds", "Cardiff", "Bristol", "Glasgow", "York"]
+OTHER_FACTS = "other facts around the same text"
+
+
+def branch(town, number=1, text=LONG_NOTICE):
+    """Return a page that has its own facts around a text and a title which tell enough to be a story's."""
+    return page(TITLE, text, furniture=f"<ul><li>{number} High Street, {town}<li>0{number}603 55{number}</ul>")
+
+
+def branches(site, address="/branch/{}", host=0):
+    return [site.add(address.format(n), branch(town, n), host=host) for n, town in enumerate(TOWNS, 1)]
+
+
+@pytest.mark.parametrize("address", ["/branch/{}", "/branch?id={}"])
+def test_branches_under_one_long_text_and_telling_title_are_delivered(site, crawl, address):
+    urls = branches(site, address)
+    outcome = visit(crawl, urls)
+    assert sorted(outcome.delivered) == urls
+    # The third page shows what the second one is.
+    assert [item["url"] for item in outcome.dropped] == urls[1:2]
+    assert outcome.stats["dedup/taken_back"] == 1
+    assert [(r["verdict"], r["outcome"], r["reason"]) for r in outcome.records if r["url"] == urls[1]] == [
+        ("duplicate", "dropped", ""),
+        ("related", "taken-back", "its owner's text is a template"),
+        ("related", "delivered", OTHER_FACTS),
+    ]
+    (line,) = [line for line in outcome.log.splitlines() if "is a template" in line]
+    assert f"1 page dropped for {urls[0]} is requested again" in line
+    assert "drops taken back" in outcome.log
+    assert outcome.problems == []
+
+
+def test_pages_that_are_judged_at_once_are_all_taken_back(site, crawl):
+    urls = branches(site)
+    outcome = crawl("strangers.Articles", urls=",".join(urls))
+    assert sorted(outcome.delivered) == urls
+    assert len(outcome.dropped) == outcome.stats.get("dedup/taken_back", 0)
+
+
+def test_a_sentence_of_its_own_on_each_page_shows_a_template_too(site, crawl):
+    """Each of them only adds to the first, as an edition does; together they do not."""
+    text = story(7, 4)
+    told = [text, *([f"The branch in {town} also has a café by the river.", *text] for town in TOWNS)]
+    urls = [site.add(f"/branch/{n}", page(TITLE, *paragraphs)) for n, paragraphs in enumerate(told)]
+    outcome = visit(crawl, urls)
+    assert sorted(outcome.delivered) == urls
+    assert outcome.stats["dedup/taken_back"] == 2
+
+
+def test_copies_of_the_pages_of_a_template_are_dropped(site, crawl):
+    urls = branches(site)[:3]
+    copies = [site.add(f"/branch/{n}?session=7", branch(town, n)) for n, town in enumerate(TOWNS[:3], 1)]
+    early, late = copies[1], copies[0]
+    outcome = visit(crawl, [*urls[:2], early, urls[2], late])
+    assert sorted(outcome.delivered) == urls
+    owners = {r["url"]: r["owner_url"] for r in outcome.records if r["outcome"] == "dropped"}
+    # Taken back with the branch that it shows, it repeats that branch.
+    assert owners == {urls[1]: urls[0], early: urls[1], late: urls[0]}
+
+
+@pytest.mark.parametrize(
+    "around", ["<p>Views: {}</p>", "<p>Printed at 10:0{}</p>", "<p>Nice.</p>" * 3, "<p>{} readers said: nice.</p>"]
+)
+def test_counters_clocks_and_comments_around_a_story_show_no_template(site, crawl, around):
+    urls = [
+        site.add(f"/news/{n}7.html", page("A story that is told in four places", *story(1), furniture=around.format(n)))
+        for n in range(4)
+    ]
+    outcome = visit(crawl, urls)
+    assert outcome.delivered == urls[:1]
+    assert "dedup/taken_back" not in outcome.stats
+
+
+def test_print_views_and_sessions_with_other_teasers_show_no_template(site, crawl):
+    teasers = ["Rain by the weekend.", "The fair opens on Friday.", "Ferries are late again.", "A cat was found."]
+    addresses = ["/news/17-fair", "/print/17-fair", "/news/17-fair?sid=1", "/amp/news/17-fair"]
+    urls = [
+        site.add(address, page("What became of the fair in the end", *story(1), furniture=f"<p>{teaser}</p>"))
+        for address, teaser in zip(addresses, teasers, strict=True)
+    ]
+    assert visit(crawl, urls).delivered == urls[:1]
+
+
+def test_a_later_crawl_knows_a_template_by_its_pages(site, crawl):
+    urls = branches(site)
+    first = visit(crawl, urls[:4], folder="same")
+    assert sorted(first.delivered) == urls[:4]
+    second = visit(crawl, urls, folder="same", afresh=True)
+    assert second.delivered == urls
+    assert second.dropped == []
+
+
+def test_a_page_that_an_earlier_crawl_dropped_is_delivered_once_its_text_is_a_template(site, crawl):
+    urls = branches(site)
+    first = visit(crawl, urls[:2], folder="same")
+    assert first.delivered == urls[:1]
+    second = visit(crawl, urls, folder="same", afresh=True)
+    assert sorted(second.delivered) == urls
+
+
+def test_taking_back_can_be_switched_off(site, crawl):
+    urls = branches(site)
+    outcome = visit(crawl, urls, settings={"DEDUP_TAKE_BACK": False})
+    assert outcome.delivered == [urls[0], *urls[2:]]
+    (warning,) = outcome.problems
+    assert f"1 page dropped for {urls[0]}, a template, stays dropped" in warning
+    assert "DEDUP_TAKE_BACK is False" in warning
+    assert f"--owner {urls[0]}" in warning
+
+
+def test_a_page_that_was_not_asked_for_by_get_stays_dropped_and_a_warning_says_so(site, crawl):
+    urls = branches(site)[:3]
+    steps = [{"url": urls[0]}, {"url": urls[1], "method": "POST"}, {"url": urls[2]}]
+    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    assert outcome.delivered == [urls[0], urls[2]]
+    (warning,) = outcome.problems
+    assert f"1 page dropped for {urls[0]}, a template, stays dropped" in warning
+
+
+@pytest.mark.parametrize("action", ["tag", "dry-run"])
+def test_actions_that_deliver_everything_take_nothing_back(site, crawl, action):
+    urls = branches(site)
+    outcome = visit(crawl, urls, settings={"DEDUP_ACTION": action})
+    assert outcome.delivered == urls
+    assert [url for url, (verdict, _) in outcome.verdicts.items() if verdict == "duplicate"] == urls[1:2]
+
+
+def test_the_request_is_made_as_it_was(site, crawl):
+    """With its callback, its arguments and its meta; the plugin leaves nothing in them."""
+    urls = branches(site)
+    steps = [{"url": url, "callback": "parse_numbered", "cb_kwargs": {"number": n}} for n, url in enumerate(urls)]
+    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    assert sorted((item["number"], item["url"]) for item in outcome.items) == list(enumerate(urls))
+    assert not [key for item in outcome.items for key in item["meta"] if "dedup" in key]
+
+
+@pytest.mark.parametrize("feeds", [{}, {"feed.jsonl": {"format": "jsonlines"}}], ids=["no feed", "feed"])
+def test_a_crash_before_the_second_visit_costs_no_page(site, tmp_path, feeds):
+    """What is taken back is in the journal before it is requested."""
+    urls = branches(site)[:3]
+    steps = [{"url": url, "callback": "parse_once"} for url in urls]
+    settings = {"HOLD_UNTIL": {"never": 1}, "FEEDS": feeds}
+    with Running(tmp_path, order(tmp_path, "strangers_witnesses.Witnesses", steps=steps, settings=settings)) as running:
+        wait_until((tmp_path / "held").exists)
+        crashed = running.kill()
+    assert crashed.delivered == [urls[0], urls[2]]
+    outcome = run_order(tmp_path, order(tmp_path, "strangers_witnesses.Witnesses", steps=[], settings={"FEEDS": feeds}))
+    assert sorted(outcome.delivered) == urls
+    assert outcome.stats["dedup/journal/requested_again"] == 1
