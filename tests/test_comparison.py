@@ -78,7 +78,7 @@ class TestSaid:
     @given(st.sampled_from([(story, zh_story), (zh_story, story)]), st.integers(0, 50), st.integers(20, 200))
     @example((zh_story, story), 10, 64)
     def test_what_the_owner_says_of_others_hardly_changes_the_cover(self, tell: tuple, number: int, each: int) -> None:
-        """Of two alignments as good as each other either may be found; a sentence on the line may then go either way."""
+        """Of two alignments as good as each other either may be found, and a sentence on the line go either way."""
         owner, page = tell[0](number), misread(tell[0](number), each)
         alone, one_sentence = compare(page, owner).cover, 1.5 / (3 * len(owner))
         assert abs(compare(page, owner + owner).cover - alone) <= one_sentence
