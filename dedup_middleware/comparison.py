@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
-from dedup_middleware.text import MONTHS, clauses, folded, sentences, weight
+from dedup_middleware.text import MONTHS, clauses, folded, reduced, sentences, weight
 from dedup_middleware.words import (
     LONG_WORD,
     SAME_WORD,
@@ -28,7 +28,7 @@ from dedup_middleware.words import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from dedup_middleware.words import Replacement
 
@@ -38,6 +38,9 @@ NEAR = 0.85
 ALIKE = 0.7
 #: From this share on, the letters that different words have in common count as said.
 SOME_LETTERS = 0.5
+#: Less of a text than this in clauses of which the other one has a third, letter by letter, and it is another story:
+#: copies edited or misread all over have two thirds and more.
+AT_A_GLANCE = 0.5
 #: Where this many times as many ordinary words have slipped as names, the names have slipped too.
 NOISE = 2
 #: No text longer than this should be compared: what a store keeps of the other one by default is a fifth of it.
@@ -93,13 +96,14 @@ def compare(
     *,
     votes: Callable[[str], bool] = lambda _: True,
     says: Callable[[str], bool] | None = None,
+    glance: bool = False,
 ) -> Comparison:
     """Compare the paragraphs of *page* with those of *owner*; what the owner has more does not matter.
 
     *votes* tells of a clause of the page whether it counts (boilerplate does not); *says* whether the owner says one,
     where somebody knows better than its text. O(page * owner) in words, up to `MOST_WORDS` of each:
     0.5 ms for a news page of which most paragraphs are the same, 3 ms where all are edited, 80 ms for the worst of
-    20 000 characters.
+    20 000 characters. With a *glance* first, another story takes 0.2 ms, and nothing is told of it but equal clauses.
     """
     if says is None:
         says = {clause for clause, _ in clauses("\n".join(owner))}.__contains__
@@ -108,6 +112,8 @@ def compare(
     if not total:
         return Comparison(0.0)
     missing = {clause: w for clause, w in telling.items() if not says(clause)}
+    if glance and total - sum(missing.values()) + _in_pieces(missing, owner) < AT_A_GLANCE * total:
+        return Comparison(1 - sum(missing.values()) / total)
     ours, theirs = _where_they_differ(page, owner)
     alike = _aligned(_with_missing(ours, missing), words_of("\n".join(theirs)))
     numbers = {pair for sentence in alike for pair in sentence.numbers}
@@ -119,6 +125,16 @@ def compare(
             nearly |= sentence.missing
     cover = 1 - (sum(missing.values()) - sum(nearly.values())) / total
     return Comparison(cover, tuple(nearly), _as_text(numbers), _as_text(names), tuple(s.text for s in alike))
+
+
+def _in_pieces(missing: Mapping[str, int], owner: Sequence[str]) -> int:
+    """Return the weight of the *missing* clauses of which *owner* says a third, letter by letter."""
+    said = reduced("\n".join(owner)).replace("\n", "")
+    return sum(
+        w
+        for clause, w in missing.items()
+        if any(clause[len(clause) * n // 3 : len(clause) * (n + 1) // 3] in said for n in range(3))
+    )
 
 
 def _where_they_differ(page: Sequence[str], owner: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -199,6 +199,7 @@ class Detector:
             text(),
             votes=lambda clause: self.hash_clause(clause) in live,
             says=lambda clause: self.hash_clause(clause) in owner.hashes,
+            glance=score < threshold,
         )
 
     def _may_drop(self, owner: StoredPage, page: Page) -> bool:

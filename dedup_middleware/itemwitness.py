@@ -41,6 +41,8 @@ ITEM_TEXT = "its item says what the owner's did not"
 ITEM_VALUE = "another value in its item"
 #: A field of which pages show fewer of the values than this says nothing of them.
 OFTEN_SHOWN = 0.5
+# Fields that pages do not show are looked for on every so manieth page.
+_LOOKED_AT_AGAIN = 8
 # Between a field and its value, as a person reads it.
 _IS = ": "
 
@@ -71,6 +73,7 @@ class ItemWitness:
         # By field: how often a value that its owner did not have was looked for on its page, and found.
         self._asked: Counter[str] = Counter()
         self._found: Counter[str] = Counter()
+        self._passed_over = 0
 
     def read(self, case: Case, item: Any) -> Statement:
         """Return what *item* says, at the cost of the page of *case*; `UnjudgeableError` if it cannot be read."""
@@ -139,14 +142,23 @@ class ItemWitness:
             # What the page does not show (ids, serials, the time of the fetch) says nothing of it, unless it is asked
             # for by another value itself: variants of a product may be in a script only.
             if others and not has_other_parameter(case.url, owner.url):
-                others = self._shown(statement, others, shown())
+                others = self._shown(statement, others, shown)
             if others:
                 return Objection(ITEM_VALUE, tuple(f"{statement.values[value]}{_IS}{value}" for value in others))
         return None
 
-    def _shown(self, statement: Statement, values: list[str], text: str) -> list[str]:
-        """Return those *values* that stand in the *text* of their page, and not by chance as a length or a rank may."""
-        found = []
+    def _shown(self, statement: Statement, values: list[str], shown: Callable[[], str]) -> list[str]:
+        """Return those *values* that stand on their page, and not by chance as a length or a rank may.
+
+        *shown* returns all of its text, and takes as long as all else: where none of the fields could be heard whatever
+        it shows, it is asked for on every eighth page only, to learn of them.
+        """
+        fields = {statement.values[value] for value in values}
+        if not any(self._found[f] + 1 >= OFTEN_SHOWN * (self._asked[f] + 1) for f in fields):
+            self._passed_over += 1
+            if self._passed_over % _LOOKED_AT_AGAIN:
+                return []
+        text, found = shown(), []
         for value in values:
             field = statement.values[value]
             is_shown = shows(text, value)

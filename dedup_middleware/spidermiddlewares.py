@@ -228,7 +228,9 @@ class _PageOutput:
             crawl.finish(case)
 
     def _shown(self) -> str:
-        text = folded(" ".join(shown_text(cast("TextResponse", self._response).selector.root)))
+        text = " ".join(shown_text(cast("TextResponse", self._response).selector.root))
+        # Half of it is white space, and folding it would take as long as the rest.
+        text = folded(" ".join(text.split()))
         return f"{text}\n{without_separators(text)}"
 
     @contextmanager

@@ -26,7 +26,7 @@ from dedup_middleware.text import MIN_CLAUSE_WEIGHT, reduced, sentences, weight
 from dedup_middleware.words import split_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.model import Page, StoredPage
@@ -165,14 +165,18 @@ def own_marks(texts: Sequence[str], said: Sequence[str]) -> list[str]:
     Marks that clauses lose: "-5", "$40", "C++". And where all clauses are the same, light ones after others than there:
     "guilty" is said of somebody.
     """
+    if "\n".join(texts) == "\n".join(said):
+        return []
+    ours, theirs = _marked(texts), _marked(said)
     marks: dict[str, set[str]] = {}
-    for letters, sentence in _sentences(said):
-        marks.setdefault(letters, set()).update(_MARKED.findall(sentence))
+    for sentence in theirs if ours.keys() - theirs.keys() else ():
+        marks.setdefault(_letters(sentence), set()).update(_MARKED.findall(sentence))
     own = [
         mark
-        for letters, sentence in _sentences(texts)
+        for sentence in ours
+        if sentence not in theirs
         for mark in _MARKED.findall(sentence)
-        if letters in marks and mark not in marks[letters]
+        if mark not in marks.get(_letters(sentence), {mark})
     ]
     here, there = _clauses(texts), _clauses(said)
     if here != there and sorted(here) == sorted(there):
@@ -182,8 +186,12 @@ def own_marks(texts: Sequence[str], said: Sequence[str]) -> list[str]:
     return own
 
 
-def _sentences(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    return ((reduced(s).replace("\n", ""), s) for text in texts for s in sentences(text) if _MARKED.search(s))
+def _marked(texts: Sequence[str]) -> dict[str, None]:
+    return {s: None for text in texts if _MARKED.search(text) for s in sentences(text) if _MARKED.search(s)}
+
+
+def _letters(sentence: str) -> str:
+    return reduced(sentence).replace("\n", "")
 
 
 def _own_facts(page: Page, owner: StoredPage, text: Callable[[], Sequence[str]], sites: Sites) -> AbstractSet[bytes]:

@@ -7,6 +7,7 @@ a fast hash are known. xxHash serves where a collision can only keep a page.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar
 
@@ -27,6 +28,9 @@ HASH_BYTES = 8
 
 #: For what can only keep a page: skeletons, titles, numbers.
 FAST_HASH_BYTES = 4
+# Clauses whose hashes are at hand: those of some fifty news pages, 1 MB.
+_MOST_REMEMBERED = 2_048
+_LONGEST_REMEMBERED = 200
 
 
 def fast_hash(text: str) -> bytes:
@@ -45,12 +49,23 @@ class ClauseFingerprinter:
         self._key = key
         # Copying a hasher that has taken the key in takes two thirds of the time of making one.
         self._hasher = blake2b(digest_size=HASH_BYTES, key=key)
+        # What a page says its items say again, and so does its owner.
+        self._remembered = lru_cache(_MOST_REMEMBERED)(self._hashes_of)
 
     def hash(self, clause: str) -> bytes:
-        """Return the 8-byte hash of a reduced clause. 0.5 µs."""
+        """Return the 8-byte hash of a reduced clause. 1 µs, and 0.2 for one that was asked for lately."""
+        return self._hashes(clause)[0]
+
+    def _hashes(self, clause: str) -> tuple[bytes, bytes | None]:
+        # A hostile page can have clauses of any length.
+        return self._remembered(clause) if len(clause) <= _LONGEST_REMEMBERED else self._hashes_of(clause)
+
+    def _hashes_of(self, clause: str) -> tuple[bytes, bytes | None]:
+        """Return the hash of *clause*, and that of its skeleton if it has one."""
         hasher = self._hasher.copy()
         hasher.update(clause.encode("utf8", "surrogatepass"))
-        return hasher.digest()
+        skeleton = without_digits(clause)
+        return hasher.digest(), None if skeleton is None else fast_hash(skeleton)
 
     def __call__(self, paragraphs: Iterable[str], budget: Budget = UNLIMITED) -> Fingerprint:
         """Return the fingerprint of a text; a clause said twice counts once. About 0.1 ms for a news page.
@@ -60,19 +75,19 @@ class ClauseFingerprinter:
         weights: dict[bytes, int] = {}
         skeletons: dict[bytes, bytes] = {}
         starts: list[int] = []
-        hash_ = self.hash
+        hashes = self._hashes
         letters = self._hasher.copy()
         for portion in portions(paragraphs):
             starts.append(len(weights))
             text = reduced(portion)
             letters.update(text.replace("\n", "").encode("utf8", "surrogatepass"))
             for clause, weight in telling(text):
-                h = hash_(clause)
+                h, skeleton = hashes(clause)
                 if h in weights:
                     continue
                 weights[h] = weight
-                if skeleton := without_digits(clause):
-                    skeletons[h] = fast_hash(skeleton)
+                if skeleton is not None:
+                    skeletons[h] = skeleton
             budget.check_clauses(len(weights))
             budget.check_time()
         # Sorted, so that reordered paragraphs are the same page; keyed, for it decides what is "unchanged".
