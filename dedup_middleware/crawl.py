@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.accounts import Accounts
+from dedup_middleware.addresses import host_of
 from dedup_middleware.case import Case
 from dedup_middleware.claims import Claims, ClaimState
 from dedup_middleware.detector import is_worth_owning
@@ -246,7 +247,20 @@ class Crawl:
             return  # what becomes of these would be taken for what becomes of the claim's own
         with self._guarded():
             own = self._detector.index.find(case.page.identities) if case.verdict.kind is VerdictKind.SAME else None
-            case.claim = self._claims.open(case.page.beside(case.verdict.match, case.threshold), own)
+            case.claim = self._claims.open(self._beside_its_match(case.page, case), own)
+
+    def _beside_its_match(self, page: Page, case: Case) -> Page:
+        """Return *page* as one that is kept beside its match, so that what both share leads to that one alone.
+
+        Unless it fills in a text of another host's: its host's pages are to be found among themselves.
+        """
+        match = case.verdict.match
+        is_apart = (
+            match is not None
+            and host_of(match.owner.url) != host_of(page.url)
+            and self._detector.templates.has(page, match.owner)
+        )
+        return page.beside(None if is_apart else match, case.threshold)
 
     def _claim_settled(self, claim: Claim) -> None:
         self._count(f"claims/{claim.state.value}", 1)

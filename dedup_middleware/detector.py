@@ -160,6 +160,8 @@ class Detector:
         objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
         if objected is None and self._shows_template(page, match.owner, text):
             objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
+            if objected is None:
+                self.templates.leave_out(page, match.owner)
         return match, objected
 
     def _objection(
@@ -168,14 +170,14 @@ class Detector:
         """Return what vetoes, and the page itself, have against its being a copy of *owner*, whose text it has."""
         others = other_numbers(page.fingerprint, owner)
         objected = said_nowhere(others, page.paragraphs, text, self.hash_clause)
-        is_template = self.templates.has(owner)
+        is_template = self.templates.has(page, owner)
         objected = objected or objection(page, owner, text, self.sites, nearly=nearly, is_template=is_template)
         if objected is not None or opinion is None:
             return objected
         return replaced(opinion, nearly=nearly, namesakes=are_namesakes(page.around, owner.around))
 
     def _shows_template(self, page: Page, owner: StoredPage, text: Callable[[], list[str]]) -> bool:
-        if self.templates.has(owner):
+        if self.templates.has(page, owner):
             return False
         others = partial(islice, self.index.equals(page, []), _MAX_MATCHES)
         return self.templates.learn(page, owner, text, others, self.sites)
@@ -221,7 +223,7 @@ class Detector:
             return None
         if not self._may_drop(owner, page):
             return None
-        if self.templates.has(owner) or self._shows_template(page, owner, partial(self.index.text, owner.number)):
+        if self.templates.has(page, owner) or self._shows_template(page, owner, partial(self.index.text, owner.number)):
             return None
         match = Match(owner, own.score, owner.hashes & page.fingerprint.weights.keys())
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False), Witness.PAGE)

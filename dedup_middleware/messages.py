@@ -95,7 +95,7 @@ def taken_back(again: Sequence[Again]) -> str:
     owner, several = again[0].page.owner_url, len(again) != 1
     return (
         f"{len(again)} page{'s' * several} dropped for {owner} {'are' if several else 'is'} requested again: three "
-        "pages of this text and title say things of their own beside it, so it is a template"
+        "pages of their host have its text and each says things of its own, so they are no copies of one page"
     )
 
 

@@ -106,7 +106,7 @@ class TakingBack:
             return
         self._met.add(identity)
         dropped = Dropped(identity, match.owner.url, case.request, record)
-        self._dropped.setdefault(self._templates.key(match.owner), []).append(dropped)
+        self._dropped.setdefault(self._templates.key(page, match.owner), []).append(dropped)
         self._remembered += 1
         while self._remembered > MOST_DROPPED:
             self._remembered -= len(self._dropped.pop(next(iter(self._dropped))))

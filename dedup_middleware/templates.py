@@ -1,7 +1,9 @@
-"""Which texts are templates: one text and title that several pages of a host fill in, each with things of its own.
+"""Which texts are templates: those that several pages of one host fill in, each with things of its own.
 
-Two pages that differ around one story may be two fetches of it, with other comments and teasers. Three pages with
-addresses of their own that each say what neither of the others does are three pages: branches, dates, variants.
+A page that differs from its owner in what stands around a story may be another fetch of it, with other comments and
+teasers; one on another host may be a repost with an introduction. But of three pages of one host with addresses of
+their own that would all be dropped for one owner and each say what neither of the others does, two at least are no
+copies: they are branches, dates, variants, and the owner is one of them, or a copy of one.
 
 Law of this file: it remembers in memory only, and of very many texts forgets those that were not met for longest. What
 a store has of such pages is learned anew from there.
@@ -9,14 +11,18 @@ a store has of such pages is learned anew from there.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
-from itertools import combinations
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedup_middleware import titles
 from dedup_middleware.addresses import host_of
 from dedup_middleware.extraction.facts import text_hash
+from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.lookup import equals_key
-from dedup_middleware.sayings import STORED_TEXT_BYTES
+from dedup_middleware.sayings import STORED_TEXT_BYTES, Surroundings
+from dedup_middleware.text import sentences
 from dedup_middleware.witness import has_other_parameter, own_address
 
 if TYPE_CHECKING:
@@ -25,13 +31,14 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.sites import Sites
 
-    TextKey = tuple[str, bytes | None]
-    """What tells a text and its title on one host from others."""
+    TextKey = tuple[str, str, bytes | None]
+    """A host, and what tells an owner's text and title on its own host from others."""
 
 #: Pages of one text that are looked at; where so many are no template, more will not make it one.
 _MOST_PAGES = 16
-# Texts; about 10 kB each.
-_MOST = 5_000
+# Texts; about 6 kB each.
+_MOST = 2_000
+_MARKS = re.compile(r"[^\w\n]+|_+")
 
 
 class _Filled(NamedTuple):
@@ -39,7 +46,7 @@ class _Filled(NamedTuple):
 
     url: str
     says: frozenset[bytes]
-    """Its clauses, and what stands around them and is not known to be the site's."""
+    """Hashes of its sentences, of the parts of its title, and of what stands around it that may not be its site's."""
     knows: frozenset[bytes]
     """All this, and its paragraphs: what is said in one page's text may stand around that of another."""
 
@@ -52,7 +59,7 @@ class _Filled(NamedTuple):
 
 
 class _Text:
-    """One text and title of a host, and pages that have it."""
+    """A text that pages of one host would be dropped for, and these."""
 
     def __init__(self) -> None:
         self.pages: dict[bytes, _Filled] = {}
@@ -67,7 +74,7 @@ class _Text:
 
 
 class Templates:
-    """The texts of one crawl that pages on the host of their owner would be dropped for."""
+    """The texts of one crawl that pages would be dropped for."""
 
     def __init__(self) -> None:
         self.recognised: set[TextKey] = set()
@@ -75,13 +82,13 @@ class Templates:
         self._texts: OrderedDict[TextKey, _Text] = OrderedDict()
 
     @staticmethod
-    def key(owner: StoredPage) -> TextKey:
-        """Return what tells the text of *owner*, under its title, from others."""
-        return host_of(owner.url), equals_key(owner.letters, owner.around)
+    def key(page: Page, owner: StoredPage) -> TextKey:
+        """Return what tells the text of *owner*, under its title, from others that the host of *page* has."""
+        return host_of(page.url), host_of(owner.url), equals_key(owner.letters, owner.around)
 
-    def has(self, owner: StoredPage) -> bool:
-        """Tell whether the text of *owner*, under its title, is known to be a template."""
-        return bool(self.recognised) and self.key(owner) in self.recognised
+    def has(self, page: Page, owner: StoredPage) -> bool:
+        """Tell whether the host of *page* is known to fill in the text of *owner*."""
+        return bool(self.recognised) and self.key(page, owner) in self.recognised
 
     def learn(
         self,
@@ -91,37 +98,42 @@ class Templates:
         others: Callable[[], Iterable[StoredPage]],
         sites: Sites,
     ) -> bool:
-        """Note that *page* would be dropped for *owner*, of its host; tell whether that shows a template.
+        """Note that *page* would be dropped for *owner*; tell whether that shows a template.
 
         *text* returns what is kept of the owner's text, *others* the stored pages with the very text of *page*; they
-        are asked for only where they are needed. 10 µs, and 100 where something around the page is its own.
+        are asked for only where they are needed. 10 µs for another address of the owner, else some 60.
         """
         if page.around is None or owner.around is None or not owner.letters:
             return False
-        if host_of(page.url) != host_of(owner.url) or not has_own_address(page.url, owner.url):
+        key = self.key(page, owner)
+        is_on_host = key[0] == key[1]
+        if is_on_host and not has_own_address(page.url, owner.url):
             return False
-        around = sites.own_texts(host_of(page.url), page.around.texts)
-        here = _filled(page.url, around, page.fingerprint.weights, page.paragraphs)
-        there = _stored(owner, text())
-        if here.says <= there.knows:
-            return False
-        key = self.key(owner)
+        here = _filled(page.url, page.around, sites.own_texts(key[0], page.around.texts), page.paragraphs)
         pages = [(page.identities[0], here)]
-        if key not in self._texts:
-            self._texts[key] = _Text()
-            on_host = [other for other in others() if host_of(other.url) == key[0]]
-            pages += [(owner.identities[0], there), *((o.identities[0], _stored(o, page.paragraphs)) for o in on_host)]
-        for identity, filled in pages:
-            if self._texts[key].add(identity, filled):
-                self.recognised.add(key)
+        if is_on_host:
+            there = _stored(owner, text())
+            if here.says <= there.knows:
+                return False
+            if key not in self._texts:
+                on_host = [other for other in others() if host_of(other.url) == key[0]]
+                pages += [(owner.identities[0], there)]
+                pages += [(other.identities[0], _stored(other, page.paragraphs)) for other in on_host]
+        known = self._texts.setdefault(key, _Text())
+        if any([known.add(*each) for each in pages]):  # noqa: C419 - all are to be added
+            self.recognised.add(key)
         self._texts.move_to_end(key)
         while len(self._texts) > _MOST:
             self._texts.popitem(last=False)
         return key in self.recognised
 
+    def leave_out(self, page: Page, owner: StoredPage) -> None:
+        """Note that *page* is a copy of *owner* although that is a template."""
+        self._texts[self.key(page, owner)].pages.pop(page.identities[0], None)
+
     def is_filled_in(self, page: Page, owner: StoredPage) -> bool:
-        """Tell whether *page* is known to say things of its own around the text of *owner*."""
-        text = self._texts.get(self.key(owner))
+        """Tell whether *page* is one of those that may fill in the text of *owner*."""
+        text = self._texts.get(self.key(page, owner))
         return text is not None and page.identities[0] in text.pages
 
 
@@ -131,9 +143,13 @@ def has_own_address(url: str, other: str) -> bool:
 
 
 def _stored(page: StoredPage, text: Sequence[str]) -> _Filled:
-    return _filled(page.url, page.around.texts if page.around else (), page.hashes, text)
+    around = page.around or Surroundings()
+    return _filled(page.url, around, around.texts, text)
 
 
-def _filled(url: str, around: Iterable[bytes], clauses: Iterable[bytes], text: Sequence[str]) -> _Filled:
-    says = frozenset(h[:STORED_TEXT_BYTES] for h in around).union(clauses)
+def _filled(url: str, around: Surroundings, own: Iterable[bytes], text: Sequence[str]) -> _Filled:
+    """Return what a page with *own* texts around says; sentences by their letters and digits alone."""
+    called = (titles.in_a_row([part]) for part in (*titles.parts(around.title), around.heading))
+    said = _MARKS.sub("", "\n".join(s for paragraph in text for s in sentences(paragraph))).casefold().split("\n")
+    says = frozenset(h[:STORED_TEXT_BYTES] for h in own).union(map(fast_hash, chain(called, said)))
     return _Filled(url, says, says.union(text_hash(paragraph)[:STORED_TEXT_BYTES] for paragraph in text))

@@ -75,13 +75,14 @@ def objection(  # noqa: PLR0913 - two pages, and what is known of them
     if page.around is None or owner.source:
         return None
     same = page.fingerprint.letters != b"" and page.fingerprint.letters == owner.letters
-    if host_of(page.url) != host_of(owner.url):
-        there = owner.around
-        return (
-            None if there is None else _between_hosts(page, page.around, there, text, sites, same=same, nearly=nearly)
-        )
+    is_on_host = host_of(page.url) == host_of(owner.url)
     if owner.around is None:
-        return Objection(EARLIER_VERSION)
+        return Objection(EARLIER_VERSION) if is_on_host else None
+    if not is_on_host:
+        objected = _between_hosts(page, page.around, owner.around, text, sites, same=same, nearly=nearly)
+        if objected is None and is_template:
+            objected = _filled_in(page, page.around, owner.around, text, sites, same=same)
+        return objected
     tells = is_story(page) and not is_template
     objected = _on_one_host(page, page.around, owner.around, text, sites, same=same, tells=tells)
     if objected is not None or tells:
@@ -114,6 +115,19 @@ def _between_hosts(  # noqa: PLR0913 - the same
     if shared < (SHARED_TITLE_NEARLY if nearly else SHARED_TITLE):
         return Objection(ANOTHER_TITLE, tuple(own))
     return None
+
+
+def _filled_in(  # noqa: PLR0913 - the same
+    page: Page, here: Surroundings, there: Surroundings, text: Callable[[], Sequence[str]], sites: Sites, *, same: bool
+) -> Objection | None:
+    """Return what *page* says and the owner of a template, on another host, does not."""
+    called = sites.own_parts(host_of(page.url), here)
+    said = titles.in_a_row([there.title, there.heading, *text()])
+    own = [part for part in called if not titles.says(said, part)]
+    if own:
+        return Objection(ANOTHER_TITLE, tuple(own))
+    own = own_marks(page.paragraphs, text()) or ([] if same else own_clauses(page.paragraphs, text(), there))
+    return Objection(OWN_WORDS, tuple(own)) if own else None
 
 
 def _on_one_host(  # noqa: PLR0913 - the same

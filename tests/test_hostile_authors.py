@@ -65,7 +65,7 @@ HALVES = [[f"{text}." for text in half] for half in zip(*PAIRS, strict=True)]
 class SeededFast(ClauseFingerprinter):
     """Hashes with xxh64 under a secret seed, as a faster product might."""
 
-    def hash(self, clause: str) -> bytes:
+    def _digest(self, clause: str) -> bytes:
         return xxhash.xxh64_digest(clause.encode(), int.from_bytes(self._key[:8], "big"))
 
 

@@ -35,8 +35,8 @@ def test_branches_under_one_long_text_and_telling_title_are_delivered(site, craw
         ("related", "taken-back", "its owner's text is a template"),
         ("related", "delivered", OTHER_FACTS),
     ]
-    (line,) = [line for line in outcome.log.splitlines() if "is a template" in line]
-    assert f"1 page dropped for {urls[0]} is requested again" in line
+    (line,) = [line for line in outcome.log.splitlines() if "requested again" in line]
+    assert f"1 page dropped for {urls[0]} is requested again: three pages of their host" in line
     assert "drops taken back" in outcome.log
     assert outcome.problems == []
 
@@ -56,6 +56,34 @@ def test_a_sentence_of_its_own_on_each_page_shows_a_template_too(site, crawl):
     outcome = visit(crawl, urls)
     assert sorted(outcome.delivered) == urls
     assert outcome.stats["dedup/taken_back"] == 2
+
+
+def test_the_pages_of_a_host_are_not_lost_to_a_copy_of_one_of_them_elsewhere(site, crawl):
+    """An aggregator has copied one of the flats, and is crawled first."""
+    text = story(7, 4)
+    told = [page(f"Flat in the old granary, {town} side", f"The {town} one is free now.", *text) for town in TOWNS]
+    mirror = site.add("/copied/1", told[2], host=1)
+    urls = [site.add(f"/flat/{n}", each) for n, each in enumerate(told)]
+    outcome = visit(crawl, [mirror, *urls[:5]], folder="same")
+    assert sorted(outcome.delivered) == sorted([mirror, *urls[:2], *urls[3:5]])
+    assert outcome.record(urls[2])["owner_url"] == mirror
+    assert outcome.stats["dedup/taken_back"] == 2
+    assert outcome.problems == []
+    # What they share is boilerplate on their host from then on.
+    later = visit(crawl, [mirror, *urls], folder="same", afresh=True)
+    assert sorted(later.delivered) == sorted([mirror, *urls[:2], *urls[3:]])
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_reposts_with_edits_of_their_own_show_no_template(site, crawl, host):
+    """Two of them on one host, and any number on others."""
+    text, title = story(1, 8), "The harbour council rebuilds the grain store"
+    edits = [[f"Our reader {town} sent us this.", *text] for town in TOWNS]
+    first = site.add("/first", page(title, *text))
+    copies = [site.add(f"/copy/{n}", page(title, *edit), host=host + n // 2) for n, edit in enumerate(edits[:2])]
+    copies += [site.add("/copy/9", page(title, *edit), host=2 + n) for n, edit in enumerate(edits[2:])]
+    outcome = visit(crawl, [first, *copies])
+    assert outcome.delivered == [first]
 
 
 def test_copies_of_the_pages_of_a_template_are_dropped(site, crawl):
