@@ -12,13 +12,13 @@ from dedup_middleware.alarm import Alarms
 from dedup_middleware.model import VerdictKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
     from dedup_middleware.case import Case
     from dedup_middleware.lookup import Lookup
     from dedup_middleware.protocols import Listener
-    from dedup_middleware.records import Record, RecordLog
+    from dedup_middleware.records import RecordLog
     from dedup_middleware.takingback import TakenBack
 
 
@@ -50,8 +50,8 @@ class Accounts:
         if match is not None and match.owner.run != self._run:
             self._drops_for_earlier[match.owner.number] += 1
 
-    def finished(self, case: Case, evidence: Callable[[Case], list[str]]) -> Record | None:
-        """Count *case*; return its record, with its *evidence*, if there is one."""
+    def finished(self, case: Case, evidence: Callable[[Case], list[str]]) -> None:
+        """Count *case*; record it, with its *evidence*, unless it is new."""
         verdict = case.verdict
         self._count("pages", 1)
         self._count(f"verdict/{verdict.kind.value}", 1)
@@ -62,22 +62,18 @@ class Accounts:
         if verdict.witness is not None and not case.is_duplicate:
             self._count(f"kept/{verdict.witness.value}/{verdict.reason.replace(' ', '_')}", 1)
         self._alarms.finished(case)
-        if verdict.kind is VerdictKind.NEW or self._log is None:
-            return None
-        with self._guard():
-            record = case.record(spider=self._spider, run=self._run, evidence=evidence(case))
-            self._log.append(record)
-            return record
-        return None
+        if verdict.kind is not VerdictKind.NEW and self._log is not None:
+            with self._guard():
+                self._log.append(case.record(spider=self._spider, run=self._run, evidence=evidence(case)))
 
-    def taken_back(self, taken: TakenBack) -> None:
+    def taken_back(self, taken: Sequence[TakenBack]) -> None:
         """Count and record the pages that are taken back, and tell of them."""
-        self._count("taken_back", len(taken.again))
-        for again in taken.again:
-            record = again.page.taken_back()
-            if record is not None and self._log is not None:
-                with self._guard():
-                    self._log.append(record)
+        again = [page for page in taken if page.entry is not None]
+        self._count("taken_back", len(again))
+        if self._log is not None:
+            with self._guard():
+                for page in again:
+                    self._log.append(page.record(self._spider, self._run))
         self._listener.taken_back(taken)
 
     def close(self, index: Lookup) -> None:

@@ -37,6 +37,8 @@ class Case:
     """What is left for the page and its items; its time stands still but where it is spent."""
     version: int = 0
     """The index's version when the verdict was made."""
+    doubt: bytes = b""
+    """The key of the text that it would be dropped for and may yet fill in, if that turns out a template; or empty."""
     claim: Claim | None = None
     entered: bool = False
     """Whether the callback has got the page, and has not raised."""

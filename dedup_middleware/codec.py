@@ -15,6 +15,8 @@ raises :class:`UnreadableError`.
                        -> a page to be requested again unless that owner is sealed: its identity, spider and request,
                           and the one crawl that may; in schema 2 without that crawl, and under the identity alone
     r<page number, 7>  -> the first three of every page that was dropped, without secrets: so that it can be restored
+    d<text, 8><page number, 7>
+                       -> nothing: the page was dropped for that text, and may be another one if it is a template
 
 A page number is the page's place in line, from 1 on, followed by two bytes of its host. So a posting list tells by
 itself how many of its pages are on one host, and numbers still sort by age.
@@ -97,6 +99,26 @@ def unsealed_key(number: int) -> bytes:
 def request_key(number: int) -> bytes:
     """Return the key of a dropped page's request."""
     return b"r" + encode_number(number)
+
+
+def text_key_of(host: str, owner_host: str, digest: bytes, title: str) -> bytes:
+    """Return 8 bytes that tell a text under its *title*, for the pages of *host*; its owner has *digest*."""
+    return xxhash.xxh3_64_digest(f"{host}\0{owner_host}\0{title}\0".encode("utf8", "surrogatepass") + digest)
+
+
+def doubt_key(text: bytes, number: int) -> bytes:
+    """Return the key that says of a dropped page that it may fill in the *text* of :func:`text_key_of`."""
+    return b"d" + text + encode_number(number)
+
+
+def doubts(text: bytes) -> tuple[bytes, bytes]:
+    """Return the range of the keys of :func:`doubt_key`."""
+    return b"d" + text, b"d" + text + b"\xff" * (_NUMBER_BYTES + 1)
+
+
+def doubted(key: bytes) -> int:
+    """Return the number in a :func:`doubt_key`."""
+    return decode_number(key[-_NUMBER_BYTES:])
 
 
 def journal_key(key: bytes) -> bytes:

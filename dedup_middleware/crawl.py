@@ -86,7 +86,7 @@ class Crawl:
         sealing = Sealing(detector.index, run, detector.index.reach.scope, seal_interval)
         for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
         self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
-        self._taking_back = TakingBack(detector.templates, self.safety, enabled=takes_back)
+        self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
         self._accounts = Accounts(spider, run, log, listener, self._guarded)
@@ -210,9 +210,10 @@ class Crawl:
             return
         case.finished = True
         self.safety.finished(case)
-        record = self._accounts.finished(case, self.evidence)
-        for taken in self._taking_back.finished(case, record):
-            self._accounts.taken_back(taken)
+        self._accounts.finished(case, self.evidence)
+        with self._guarded():
+            for taken in self._taking_back.finished(case):
+                self._accounts.taken_back(taken)
 
     def close(self) -> None:
         """Seal what has been delivered, or void it after a failure; count drops for earlier crawls; close the log."""
@@ -237,6 +238,8 @@ class Crawl:
                 case.version = self._detector.index.version
                 case.repeated = None
                 case.verdict = self._detector.judge(case.page, threshold=case.threshold)
+                match = case.verdict.match if case.is_duplicate else None
+                case.doubt = b"" if match is None else self._detector.templates.doubt(case.page, match.owner)
                 return
         case.verdict = Verdict(VerdictKind.UNJUDGED, reason=STORE_FAILED)
 

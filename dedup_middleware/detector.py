@@ -37,6 +37,8 @@ _FEWEST_CLAUSES = 0.5
 RELATED_THRESHOLD = 0.5
 #: Candidates looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
 _MAX_MATCHES = 5
+#: Dropped pages of earlier crawls that are looked at for one text.
+_MAX_DOUBTFUL = 16
 
 TOO_LITTLE_TEXT = "too little text"
 NEARLY = "in nearly the same words"
@@ -160,8 +162,6 @@ class Detector:
         objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
         if objected is None and self._shows_template(page, match.owner, text):
             objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
-            if objected is None:
-                self.templates.leave_out(page, match.owner)
         return match, objected
 
     def _objection(
@@ -179,8 +179,15 @@ class Detector:
     def _shows_template(self, page: Page, owner: StoredPage, text: Callable[[], list[str]]) -> bool:
         if self.templates.has(page, owner):
             return False
-        others = partial(islice, self.index.equals(page, []), _MAX_MATCHES)
-        return self.templates.learn(page, owner, text, others, self.sites)
+        return self.templates.learn(page, owner, text, partial(self._filled_in, page, owner))
+
+    def _filled_in(self, page: Page, owner: StoredPage, text: bytes) -> Iterator[tuple[StoredPage, list[str]]]:
+        """Yield the stored pages on the host of *page* that may fill in the *text* of *owner*, each with its own."""
+        host = host_of(page.url)
+        equals = islice(self.index.equals(page, []), _MAX_MATCHES) if host == host_of(owner.url) else ()
+        for other in (*equals, *islice(self.index.doubtful(text), _MAX_DOUBTFUL)):
+            if host_of(other.url) == host and self._may_drop(other, page):
+                yield other, self.index.text(other.number)
 
     def _compare(
         self, page: Page, exact: Match, live: AbstractSet[bytes], text: Callable[[], list[str]], threshold: float

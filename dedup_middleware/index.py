@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from dedup_middleware import codec, pagecodec
 from dedup_middleware.batch import Batch
-from dedup_middleware.journal import Journal
+from dedup_middleware.journal import Entry, Journal
 from dedup_middleware.lookup import ALL, Lookup
 from dedup_middleware.model import Scope, StoredPage
 from dedup_middleware.openclaims import OpenClaims
@@ -21,7 +21,6 @@ from dedup_middleware.openclaims import OpenClaims
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dedup_middleware.journal import Entry
     from dedup_middleware.model import Delivery, Match, Page, Reach
     from dedup_middleware.protocols import Store
     from dedup_middleware.stores.opened import Medium, OpenStore
@@ -107,17 +106,27 @@ class Index(Lookup):
             return feeds
         return None if before.feeds is None else feeds | before.feeds
 
-    def remember_duplicate(
-        self, page: Page, match: Match, entry: Entry | None = None, *, kept: bytes | None = None, journal: bool = False
+    def remember_duplicate(  # noqa: PLR0913 - what is known of a dropped page, by name
+        self,
+        page: Page,
+        match: Match,
+        entry: Entry | None = None,
+        *,
+        kept: bytes | None = None,
+        journal: bool = False,
+        doubt: bytes = b"",
     ) -> None:
         """Store that *page* repeats ``match.owner``: no postings, so it can never own.
 
         *entry* is how to request it again, if it was dropped: in the *journal* until that owner is sealed, else cleared
-        from there. Its request as it is to be *kept* stays for as long as the page is stored.
+        from there. Its request as it is to be *kept* stays for as long as the page is stored. *doubt* is the key of the
+        text that it may fill in, if any.
         """
         own = self.same(page.identities)
         batch = self._batch()
         stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), match)
+        if doubt:
+            batch.puts.append((codec.doubt_key(doubt, stored.number), b""))
         note: Callable[[], None] = lambda: None  # noqa: E731 - the others are partials
         if entry is not None:
             key = codec.request_key(stored.number)
@@ -133,6 +142,12 @@ class Index(Lookup):
                 note = partial(self.journal.forget, [entry.key])
         self._write(batch, stored, page.paragraphs, own)
         note()
+
+    def request_of(self, page: StoredPage) -> Entry | None:
+        """Return what is kept of the request of a dropped page, if anything. One get."""
+        (value,) = self.store.get_many([codec.request_key(page.number)])
+        with self._reading():
+            return None if value is None else Entry(*codec.decode_entry(value))
 
     def roll_back(self, number: int, before: Delivery | None) -> None:
         """Let an owner be what it was *before* it was delivered; ``None``: void it. One batch."""

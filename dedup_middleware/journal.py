@@ -37,8 +37,6 @@ class PackedRequest(NamedTuple):
     """Without secrets, for as long as the page is stored; ``None`` where nothing is left that leads to the page."""
     purpose: bytes
     """What is made of the page: that of two requests of one page for two callbacks differs."""
-    is_repeatable: bool
-    """Whether it does no harm to make it once more."""
 
 
 class Entry(NamedTuple):
@@ -163,11 +161,12 @@ class Journal:
 
     # --- dropped pages
 
-    def note_taken_back(self, entry: Entry, dropped: Entry) -> None:
-        """Note that *entry* is written, of a page that is requested again, in the place of *dropped*."""
+    def note_taken_back(self, entry: Entry, dropped: Entry, *, requested: bool) -> None:
+        """Note that *entry* is written in the place of *dropped*; whether its page is *requested* at once, too."""
         self.forget([dropped.key])
         self.left_over[entry.key] = entry
-        self._handed_out.add(entry.key)
+        if requested:
+            self._handed_out.add(entry.key)
 
     @staticmethod
     def entry_pair(entry: Entry) -> tuple[bytes, bytes]:

@@ -165,6 +165,16 @@ class Lookup:
             if (owner := self.page(number)) is not None:
                 yield Match(owner, covered[number] / total, owner.hashes & fingerprint.weights.keys())
 
+    def doubtful(self, text: bytes) -> Iterator[StoredPage]:
+        """Yield the dropped pages that may fill in the *text* of that key, oldest first. A scan, and one get a page."""
+        for key, _ in list(self.store.scan(*codec.doubts(text))):
+            with self._reading():
+                number = codec.doubted(key)
+            page = self.page(number)
+            # One that has been delivered since is none.
+            if page is not None and page.owner is not None:
+                yield page
+
     def equals(self, page: Page, own: list[StoredPage]) -> Iterator[StoredPage]:
         """Yield the other pages, oldest first, with the very letters of *page* and, but for the site's part, its title.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.config import Config
     from dedup_middleware.opening import Opened
-    from dedup_middleware.takingback import Again, Dropped
+    from dedup_middleware.takingback import TakenBack
 
 
 def at_start(opened: Opened, overwritten: Iterable[str]) -> Iterator[str]:
@@ -90,21 +90,23 @@ def field_that_keeps(field: str, kept: int, pages: int) -> str:
     )
 
 
-def taken_back(again: Sequence[Again]) -> str:
+def taken_back(again: Sequence[TakenBack]) -> str:
     """Return what is said when pages are requested *again* that were dropped for a template."""
-    owner, several = again[0].page.owner_url, len(again) != 1
+    owner, several = again[0].owner_url, len(again) != 1
     return (
         f"{len(again)} page{'s' * several} dropped for {owner} {'are' if several else 'is'} requested again: three "
         "pages of their host have its text and each says things of its own, so they are no copies of one page"
     )
 
 
-def not_taken_back(config: Config, left: Sequence[Dropped]) -> str:
+def not_taken_back(config: Config, left: Sequence[TakenBack]) -> str:
     """Return what is said when pages that were dropped for a template are *left* as they are."""
     owner, several = left[0].owner_url, len(left) != 1
-    why = "such requests are not made twice by themselves" if config.take_back else "DEDUP_TAKE_BACK is False"
+    why = "its requests cannot be made again by themselves" if config.take_back else "DEDUP_TAKE_BACK is False"
     said = f"{len(left)} page{'s' * several} dropped for {owner}, a template, stay{'s' * (not several)} dropped: {why}"
-    if config.store != "memory:" and not config.redact_query:
+    if not all(page.is_restorable for page in left):
+        said += "; a crawl that visits them delivers them"
+    elif config.store != "memory:" and not config.redact_query:
         restore = scrapy_dedup("restore", "--owner", owner, store=resolved_uri(config.store))
         said += f"; `{restore}` lets the next crawl deliver them"
     return said

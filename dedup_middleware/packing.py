@@ -72,6 +72,14 @@ def undropped(value: bytes) -> bytes | None:
     return packed({**fields, "meta": {**(fields.get("meta") or {}), "dedup": False}})
 
 
+def is_repeatable(value: bytes) -> bool:
+    """Tell whether the packed request does no harm if it is made once more: whether it is a GET."""
+    try:
+        return bool(unpacked(value).get("method") == "GET")
+    except Exception:  # noqa: BLE001 - what a project's classes raise
+        return False
+
+
 @or_none
 def without_credentials(value: bytes) -> bytes | None:
     """Return the packed request without what says who asks; ``None`` if its parts cannot be had here."""

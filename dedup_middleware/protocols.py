@@ -57,7 +57,7 @@ class Listener(Protocol):
     def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
         """Note that *field* of items alone kept nearly all of the *pages* whose text is in the store. Once a field."""
 
-    def taken_back(self, taken: TakenBack) -> None:
+    def taken_back(self, taken: Sequence[TakenBack]) -> None:
         """Request once more what was dropped for a template. Once a template, and for what is dropped meanwhile."""
 
     def tag_refused(self, kind: type) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from dedup_middleware.extension import DedupExtension
-    from dedup_middleware.takingback import Again
+    from dedup_middleware.journal import Entry
 
 logger = logging.getLogger(__name__)
 
@@ -48,11 +48,12 @@ class Recovery:
         again = sum(self._request(packed, keys) for packed, keys in keys_of.items())
         self._tell(again, len(keys_of) - again)
 
-    def take_back(self, pages: Sequence[Again]) -> None:
-        """Request once more, at once, what was dropped for a template."""
+    def take_back(self, entries: Sequence[Entry]) -> None:
+        """Request once more, at once, what was dropped for a template; another spider's is left in the journal."""
         # Scrapy's queues give what came last first, and the first of these is the one that its copies are to repeat.
-        for again in reversed(pages):
-            self._request(again.request, [again.key])
+        for entry in reversed(entries):
+            if entry.spider == self._extension.config.spider:
+                self._request(entry.request, [entry.key])
 
     def _request(self, packed: bytes, keys: list[bytes]) -> bool:
         """Request a page again, for which the journal has entries with these *keys*; tell whether that can be done."""

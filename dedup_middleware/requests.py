@@ -29,7 +29,7 @@ def pack(request: Request, spider: Spider, origins: Origins, *, redact_query: bo
         return None
     to_keep = bare(fields, redact_query=redact_query)
     kept = whole if to_keep == fields else None if to_keep is None else packed(to_keep)
-    return PackedRequest(whole, kept, purpose(fields), is_repeatable=fields["method"] == "GET")
+    return PackedRequest(whole, kept, purpose(fields))
 
 
 @or_none

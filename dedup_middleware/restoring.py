@@ -8,20 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import codec
 from dedup_middleware.addresses import as_in_urls, as_requested, host_of, is_under, without_secrets
-from dedup_middleware.errors import ConfigError, UnreadableError
+from dedup_middleware.errors import ConfigError
 from dedup_middleware.identity import url_identity
-from dedup_middleware.journal import Entry
 from dedup_middleware.messages import no_store
 from dedup_middleware.opening import index_for_command
-from dedup_middleware.stores import refusals, store_exists
+from dedup_middleware.stores import store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.config import Config
     from dedup_middleware.index import Index
+    from dedup_middleware.journal import Entry
     from dedup_middleware.model import StoredPage
 
 
@@ -85,12 +84,8 @@ def _owners(index: Index, url: str, config: Config) -> set[int]:
 
 def _entry(index: Index, page: StoredPage) -> Entry | None:
     """Return the request of a page that was dropped, so that it is not judged again; ``None`` if it is not kept."""
-    (value,) = index.store.get_many([codec.request_key(page.number)])
-    if value is None:
-        return None
-    with refusals.of_value(index.store.uri, UnreadableError):
-        entry = Entry(*codec.decode_entry(value))
-    return entry.to_deliver()
+    entry = index.request_of(page)
+    return None if entry is None else entry.to_deliver()
 
 
 def restored_text(report: dict[str, Any]) -> str:

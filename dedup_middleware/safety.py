@@ -13,6 +13,7 @@ from dedup_middleware import codec
 from dedup_middleware.codec import entry_key, identity_of
 from dedup_middleware.journal import Entry
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.packing import is_repeatable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from dedup_middleware.case import Case
     from dedup_middleware.claims import Claim
     from dedup_middleware.journal import Journal, PackedRequest
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.sealing import Sealing
 
 NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"
@@ -97,18 +99,25 @@ class Safety:
             self._write_down(case, entry, kept=kept, journal=needs_journal)
         return case.written_down and not self.failed
 
-    def take_back(self, identity: bytes, request: PackedRequest) -> bytes | None:
-        """Write down that a dropped page is to be delivered, by this crawl or, after a crash, the next one.
+    def take_back(self, page: StoredPage, text: bytes, request: PackedRequest | None) -> Entry | None:
+        """Write down that *page*, which was dropped for *text*, is to be delivered: now, or after a crash.
 
-        Return the key of its entry; ``None`` if it cannot be requested again.
+        *request* is what is known of its request; else the store may have that. Return its entry, with the request as
+        it was, of whichever spider; ``None`` if it must not, or cannot, be requested again.
         """
-        dropped = Entry(identity, self._spider, request.whole, self._crawl, request.purpose)
-        entry = dropped.to_deliver()
-        if entry is not None:
-            with self._guard():
-                self._index.store.write([self.journal.entry_pair(entry)], [codec.journal_key(dropped.key)])
-                self.journal.note_taken_back(entry, dropped)
-        return None if entry is None else entry.key
+        with self._guard():
+            if request is None:
+                dropped = self._index.request_of(page)
+            else:
+                dropped = Entry(page.identities[0], self._spider, request.whole, self._crawl, request.purpose)
+            entry = None if dropped is None or not is_repeatable(dropped.request) else dropped.to_deliver()
+            if dropped is None or entry is None:
+                return None
+            deletes = [codec.journal_key(dropped.key), codec.doubt_key(text, page.number)]
+            self._index.store.write([self.journal.entry_pair(entry)], deletes)
+            self.journal.note_taken_back(entry, dropped, requested=entry.spider == self._spider)
+            return entry._replace(request=dropped.request)
+        return None
 
     def finished(self, case: Case) -> None:
         """Note that the output of *case* has been seen to its end."""
@@ -177,7 +186,9 @@ class Safety:
     ) -> None:
         if case.page is not None and case.verdict.match is not None:
             with self._guard():
-                self._index.remember_duplicate(case.page, case.verdict.match, entry, kept=kept, journal=journal)
+                self._index.remember_duplicate(
+                    case.page, case.verdict.match, entry, kept=kept, journal=journal, doubt=case.doubt
+                )
                 case.written_down = True
                 if journal:
                     case.journalled_for = case.verdict.match.owner.number

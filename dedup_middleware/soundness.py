@@ -114,8 +114,9 @@ class Sieve:
         if kind in (b"c", b"e"):
             is_clause = kind == b"c"
             return self._postings(value, lambda p: p.holds(key[1:]) if is_clause else p.owner and p.equals == key)
-        if kind in (b"p", b"u", b"r"):
-            return value if codec.decode_number(key[1:]) in self._pages else None
+        if kind in (b"p", b"u", b"r", b"d"):
+            number = codec.doubted(key) if kind == b"d" else codec.decode_number(key[1:])
+            return value if number in self._pages else None
         if kind == b"i":
             page = self._page(codec.decode_number(value))
             return self._kept("identities", value, sound=page is not None and key[1:] in page.identities)

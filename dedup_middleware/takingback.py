@@ -1,112 +1,110 @@
 """Verdicts that are taken back: pages that were dropped for a text which later pages show to be a template.
 
-Law of this file: it remembers what was dropped and chooses what to request again, each page once a crawl. What it
-chooses is in the store's journal first, so that a crash costs nobody a page.
+Law of this file: it chooses what to request again, each page once a crawl. Which pages may have to be taken back stands
+in the store from the moment they are dropped, and what is requested is in its journal first: neither a crash nor a
+pause costs anybody a page.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import OrderedDict
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.records import Record
+from dedup_middleware.templates import has_own_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.case import Case
-    from dedup_middleware.journal import PackedRequest
-    from dedup_middleware.records import Record
+    from dedup_middleware.detector import Detector
+    from dedup_middleware.journal import Entry, PackedRequest
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.safety import Safety
-    from dedup_middleware.templates import Templates, TextKey
 
-#: Dropped pages that are remembered; about 2 kB each.
-MOST_DROPPED = 10_000
+#: Requests that are kept as they were, with their credentials, about 2 kB each; of others the store has the rest.
+MOST_REQUESTS = 5_000
 #: What a record says came of such a page, and why.
 OUTCOME = "taken-back"
 A_TEMPLATE = "its owner's text is a template"
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A page that was dropped for a text which may be a template."""
+class TakenBack(NamedTuple):
+    """A page that was dropped for a template."""
 
-    identity: bytes
+    page: StoredPage
     owner_url: str
-    request: PackedRequest | None
-    """``None`` where it cannot be packed."""
-    record: Record | None
-    """That of its drop; ``None`` where none are kept."""
+    entry: Entry | None
+    """Its request, as it is made again; ``None`` where it is not."""
+    is_restorable: bool
+    """Whether the store has its request."""
 
-    def taken_back(self) -> Record | None:
+    def record(self, spider: str, run: str) -> Record:
         """Return the record of its drop being taken back."""
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        return self.record and replace(
-            self.record,
-            time=now,
+        return Record(
+            time=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+            spider=spider,
+            run=run,
+            url=self.page.url,
             verdict=VerdictKind.RELATED.value,
             outcome=OUTCOME,
+            owner_url=self.owner_url,
+            score=self.page.score,
             reason=A_TEMPLATE,
-            items_dropped=0,
-            items_delivered=0,
         )
 
 
-class Again(NamedTuple):
-    """A page that is requested once more."""
-
-    page: Dropped
-    request: bytes
-    """As it was packed when the page was dropped."""
-    key: bytes
-    """Of its entry in the journal."""
-
-
-class TakenBack(NamedTuple):
-    """The pages of one template whose drops were wrong."""
-
-    again: list[Again]
-    left: list[Dropped]
-    """Those that must not or cannot be requested again."""
-
-
 class TakingBack:
-    """The pages of one crawl that were dropped and may have to be taken back."""
+    """The pages of a store that were dropped and may have to be taken back."""
 
-    def __init__(self, templates: Templates, safety: Safety, *, enabled: bool) -> None:
-        self._templates = templates
+    def __init__(self, detector: Detector, safety: Safety, run: str, *, enabled: bool) -> None:
+        self._detector = detector
         self._safety = safety
+        self._run = run
         self._enabled = enabled
-        self._dropped: dict[TextKey, list[Dropped]] = {}
-        self._remembered = 0
+        self._seen_to: set[bytes] = set()
         self._met: set[bytes] = set()
+        # By identity.
+        self._requests: OrderedDict[bytes, PackedRequest] = OrderedDict()
 
-    def finished(self, case: Case, record: Record | None) -> Iterator[TakenBack]:
-        """Note *case*, whose output has been seen to its end; yield what is to be taken back by now."""
-        self._remember(case, record)
-        for key in self._dropped.keys() & self._templates.recognised:
-            dropped = self._dropped.pop(key)
-            self._remembered -= len(dropped)
-            found = [(page, self._again(page)) for page in dropped]
-            yield TakenBack([again for _, again in found if again], [page for page, again in found if not again])
+    def finished(self, case: Case) -> Iterator[list[TakenBack]]:
+        """Note *case*, whose output has been seen to its end; yield what is to be taken back by now, by text."""
+        if case.doubt and case.items_dropped and case.page is not None and case.request is not None:
+            self._requests[case.page.identities[0]] = case.request
+            if len(self._requests) > MOST_REQUESTS:
+                self._requests.popitem(last=False)
+        recognised = self._detector.templates.recognised
+        texts = recognised - self._seen_to
+        if case.doubt in recognised:
+            # Judged before that was known, and dropped since.
+            texts.add(case.doubt)
+        self._seen_to |= texts
+        for text in texts:
+            if taken := [*self._of(text)]:
+                yield taken
 
-    def _again(self, page: Dropped) -> Again | None:
-        if not self._enabled or page.request is None or not page.request.is_repeatable:
-            return None
-        key = self._safety.take_back(page.identity, page.request)
-        return None if key is None else Again(page, page.request.whole, key)
+    def _of(self, text: bytes) -> Iterator[TakenBack]:
+        index = self._detector.index
+        chosen: list[StoredPage] = []
+        for page in index.doubtful(text):
+            identity = page.identities[0]
+            is_met = identity in self._met or not index.reach.has(page, self._run)
+            if is_met or any(_says_the_same(page, other) for other in chosen):
+                continue
+            self._met.add(identity)
+            chosen.append(page)
+            owner, kept = index.page(page.owner or 0), index.request_of(page)
+            entry = self._safety.take_back(page, text, self._requests.pop(identity, None)) if self._enabled else None
+            is_restorable = kept is not None and kept.to_deliver() is not None
+            yield TakenBack(page, "" if owner is None else owner.url, entry, is_restorable)
 
-    def _remember(self, case: Case, record: Record | None) -> None:
-        page, match = case.page, case.verdict.match
-        if not case.items_dropped or page is None or match is None:
-            return
-        identity = page.identities[0]
-        if identity in self._met or not self._templates.is_filled_in(page, match.owner):
-            return
-        self._met.add(identity)
-        dropped = Dropped(identity, match.owner.url, case.request, record)
-        self._dropped.setdefault(self._templates.key(page, match.owner), []).append(dropped)
-        self._remembered += 1
-        while self._remembered > MOST_DROPPED:
-            self._remembered -= len(self._dropped.pop(next(iter(self._dropped))))
+
+def _says_the_same(page: StoredPage, other: StoredPage) -> bool:
+    """Tell whether *page* is the *other* one at another address of its: whatever that is, so is this."""
+    here, there = page.around, other.around
+    if page.letters != other.letters or here is None or there is None:
+        return False
+    is_alike = (here.title, here.heading, here.texts) == (there.title, there.heading, there.texts)
+    return is_alike and not has_own_address(page.url, other.url)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from dedup_middleware import messages
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dedup_middleware.errors import DedupError
     from dedup_middleware.extension import DedupExtension
     from dedup_middleware.recovery import Recovery
@@ -36,12 +38,13 @@ class Teller:
     def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
         self._warn(messages.field_that_keeps(field, kept, pages))
 
-    def taken_back(self, taken: TakenBack) -> None:
-        self._recovery.take_back(taken.again)
-        if taken.again:
-            logger.info("dedup: %s", messages.taken_back(taken.again), extra={"spider": self._extension.spider})
-        if taken.left:
-            self._warn(messages.not_taken_back(self._extension.config, taken.left))
+    def taken_back(self, taken: Sequence[TakenBack]) -> None:
+        again = [page for page in taken if page.entry is not None]
+        self._recovery.take_back([page.entry for page in again if page.entry is not None])
+        if again:
+            logger.info("dedup: %s", messages.taken_back(again), extra={"spider": self._extension.spider})
+        if left := [page for page in taken if page.entry is None]:
+            self._warn(messages.not_taken_back(self._extension.config, left))
 
     def tag_refused(self, kind: type) -> None:
         self._warn(messages.tag_refused(kind))

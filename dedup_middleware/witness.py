@@ -13,7 +13,7 @@ import re
 from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dedup_middleware import titles
 from dedup_middleware.addresses import host_of
@@ -250,7 +250,7 @@ def own_address(url: str, owner: str) -> list[str]:
 
 
 def _path_words(url: str) -> list[list[str]]:
-    path = _EXTENSION.sub("", _PARAMETERS.sub("", urlsplit(url).path))
+    path = _EXTENSION.sub("", _PARAMETERS.sub("", unquote(urlsplit(url).path)))
     words = [found for part in path.split("/") if (found := split_words(part))]
     return words[:-1] if words and words[-1] in (["index"], ["default"]) else words
 

@@ -148,7 +148,7 @@ class Silence:
     def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
         """Say nothing."""
 
-    def taken_back(self, taken: TakenBack) -> None:
+    def taken_back(self, taken: Sequence[TakenBack]) -> None:
         """Request nothing."""
 
     def tag_refused(self, kind: type) -> None:
