@@ -171,8 +171,7 @@ class Lookup:
             with self._reading():
                 number = codec.doubted(key)
             page = self.page(number)
-            # One that has been delivered since is none.
-            if page is not None and page.owner is not None:
+            if page is not None:
                 yield page
 
     def equals(self, page: Page, own: list[StoredPage]) -> Iterator[StoredPage]:
