@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware import codec
 from dedup_middleware.codec import entry_key, identity_of
 from dedup_middleware.journal import Entry
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.packing import is_repeatable
 
 if TYPE_CHECKING:
@@ -186,8 +186,9 @@ class Safety:
     ) -> None:
         if case.page is not None and case.verdict.match is not None:
             with self._guard():
+                doubt = case.doubt if case.action is Action.DROP else b""
                 self._index.remember_duplicate(
-                    case.page, case.verdict.match, entry, kept=kept, journal=journal, doubt=case.doubt
+                    case.page, case.verdict.match, entry, kept=kept, journal=journal, doubt=doubt
                 )
                 case.written_down = True
                 if journal:

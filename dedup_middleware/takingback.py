@@ -76,7 +76,7 @@ class TakingBack:
             if len(self._requests) > MOST_REQUESTS:
                 self._requests.popitem(last=False)
         recognised = self._detector.templates.recognised
-        texts = recognised - self._seen_to
+        texts = recognised - self._seen_to if len(recognised) > len(self._seen_to) else set()
         if case.doubt in recognised:
             # Judged before that was known, and dropped since.
             texts.add(case.doubt)

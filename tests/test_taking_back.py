@@ -217,6 +217,7 @@ def test_actions_that_deliver_everything_take_nothing_back(site, crawl, action):
     outcome = visit(crawl, urls, settings={"DEDUP_ACTION": action})
     assert outcome.delivered == urls
     assert [url for url, (verdict, _) in outcome.verdicts.items() if verdict == "duplicate"] == urls[1:2]
+    assert outcome.problems == []
 
 
 def test_the_request_is_made_as_it_was(site, crawl):
