@@ -1,10 +1,11 @@
 """What the verdict is worth on labelled crawls, what each of its parts earns, and what other methods reach.
 
-Usage: python tests/benchmarks/detection.py CORPUS... [--only VARIANT]... [--text extracted|true|body]
+Usage: python tests/benchmarks/detection.py CORPUS... [--only VARIANT]... [--text extracted|true|body] [--reversed]
 `corpus.py` says what a corpus is. Prints one table in Markdown: F1 (precision, recall) of the drops in each corpus, and
 over all corpora the lost stories, the wrongly dropped pages by kind, and the time from a page's text to its verdict and
 into the store. The pages are fed to the product in their order, in process, and all that is delivered arrives. A real
 crawl differs in the order only: of two pages that cover one another to different shares, another one may come first.
+With ``--reversed``, copies come before what they copy. A page that is taken back is judged once more.
 
 What a part earns on well extracted text is one thing, what it saves where extraction fails another: ``--text body``
 judges all text of the page. It takes three times as long: minutes for five corpora of 500 pages.
@@ -51,6 +52,7 @@ from dedup_middleware.model import Action, Page
 from dedup_middleware.openclaims import OpenClaims
 from dedup_middleware.sites import Sites
 from dedup_middleware.stores import open_store
+from dedup_middleware.templates import Templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -112,8 +114,10 @@ class Product:
             detector=Detector(kept, fingerprint.hash, threshold),
             fingerprint=fingerprint,
             log=None,
-            listener=Silence(),
+            listener=Silence(self),
         )
+        self.again: list[str] = []
+        """Addresses of pages that are taken back, since this was asked last."""
 
     def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
         """See Judge. One item a page, which is safe before the next page comes."""
@@ -133,7 +137,10 @@ class Product:
 
 
 class Silence:
-    """A Listener to whom nothing matters but failures."""
+    """A Listener to whom nothing matters but failures, and what is to be judged once more."""
+
+    def __init__(self, product: Product) -> None:
+        self._product = product
 
     def count(self, name: str, amount: int = 1) -> None:
         """Count nothing."""
@@ -149,7 +156,8 @@ class Silence:
         """Say nothing."""
 
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
-        """Request nothing."""
+        """Let the pages be judged once more."""
+        self._product.again += [page.page.url for page in taken]
 
     def tag_refused(self, kind: type) -> None:
         """Say nothing."""
@@ -182,6 +190,7 @@ class Variant:
 NO_VETO = patch.multiple(detector, other_numbers=never, replaced=never)
 NO_WITNESS = patch.multiple(detector, objection=never)
 NO_TITLE_BETWEEN = patch.multiple(witness, _between_hosts=never)
+NO_TEMPLATES = patch.object(Templates, "learn", never)
 NO_HOST_RULE = patch.multiple(witness, _on_one_host=never)
 NO_FACTS = patch.multiple(witness, _own_facts=never, own_address=never)
 NO_EDITIONS = patch.multiple(witness, is_edition=never)
@@ -203,6 +212,7 @@ VARIANTS = {
     "no light labelled numbers": Variant(patched=[patch.multiple(text, _is_fact=never)]),
     "no second witness": Variant(patched=[NO_WITNESS]),
     "no title between hosts": Variant(patched=[NO_TITLE_BETWEEN]),
+    "no templates": Variant(patched=[NO_TEMPLATES]),
     "no rule of one host": Variant(patched=[NO_HOST_RULE]),
     "nothing around the text, no address": Variant(patched=[NO_FACTS]),
     "no editions": Variant(patched=[NO_EDITIONS]),
@@ -257,7 +267,13 @@ class Row:
                 patches.enter_context(patched)
             judge = variant.judge()
             start = time.perf_counter()
-            dropped = [judge.drops(reading, said) for reading, said in zip(readings, texts, strict=True)]
+            dropped = []
+            places = {reading.page.url: place for place, reading in enumerate(readings)}
+            for reading, said in zip(readings, texts, strict=True):
+                dropped.append(judge.drops(reading, said))
+                while again := getattr(judge, "again", None):
+                    place = places[again.pop()]
+                    dropped[place] = judge.drops(readings[place], texts[place])
             self.seconds += time.perf_counter() - start
         pages = [reading.page for reading in readings]
         delivered = {page.id for page, is_dropped in zip(pages, dropped, strict=True) if not is_dropped}
@@ -279,11 +295,12 @@ def main() -> None:
     """Print the table."""
     parser = command(__doc__, VARIANTS)
     parser.add_argument("--text", choices=["extracted", "true", "body"], default="extracted")
+    parser.add_argument("--reversed", action="store_true")
     options = parser.parse_args()
     rows = {name: Row() for name in options.only or VARIANTS}
     try:
         for corpus in options.corpora:
-            readings = [Reading(page) for page in read_corpus(corpus, CRAWL_FIELDS)]
+            readings = [Reading(page) for page in read_corpus(corpus, CRAWL_FIELDS)][:: -1 if options.reversed else 1]
             for name, row in rows.items():
                 row.add(VARIANTS[name], readings, options.text)
     except CorpusError as error:
