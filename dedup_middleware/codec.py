@@ -17,6 +17,7 @@ raises :class:`UnreadableError`.
     r<page number, 7>  -> the first three of every page that was dropped, without secrets: so that it can be restored
     d<text, 8><page number, 7>
                        -> nothing: the page was dropped for that text, and may be another one if it is a template
+    d<text, 8>         -> nothing: it is a template
 
 A page number is the page's place in line, from 1 on, followed by two bytes of its host. So a posting list tells by
 itself how many of its pages are on one host, and numbers still sort by age.
@@ -36,6 +37,7 @@ _NUMBER_BYTES = 7
 _HOST_BITS = 16
 SIMHASH_BYTES = 16
 IDENTITY_BYTES = 16
+_TEXT_KEY_BYTES = 8
 
 NEXT_PLACE_KEY = b"n"
 PAGES = (b"p", b"q")
@@ -106,6 +108,16 @@ def text_key_of(host: str, owner_host: str, digest: bytes, title: str) -> bytes:
     return xxhash.xxh3_64_digest(f"{host}\0{owner_host}\0{title}\0".encode("utf8", "surrogatepass") + digest)
 
 
+def template_key(text: bytes) -> bytes:
+    """Return the key that says of the *text* of :func:`text_key_of` that it is a template."""
+    return b"d" + text
+
+
+def is_template_key(key: bytes) -> bool:
+    """Tell whether *key* is one of :func:`template_key`."""
+    return key[:1] == b"d" and len(key) == 1 + _TEXT_KEY_BYTES
+
+
 def doubt_key(text: bytes, number: int) -> bytes:
     """Return the key that says of a dropped page that it may fill in the *text* of :func:`text_key_of`."""
     return b"d" + text + encode_number(number)
@@ -113,7 +125,7 @@ def doubt_key(text: bytes, number: int) -> bytes:
 
 def doubts(text: bytes) -> tuple[bytes, bytes]:
     """Return the range of the keys of :func:`doubt_key`."""
-    return b"d" + text, b"d" + text + b"\xff" * (_NUMBER_BYTES + 1)
+    return b"d" + text + b"\0", b"d" + text + b"\xff" * (_NUMBER_BYTES + 1)
 
 
 def doubted(key: bytes) -> int:

@@ -181,13 +181,18 @@ class Detector:
             return False
         return self.templates.learn(page, owner, text, partial(self._filled_in, page, owner))
 
-    def _filled_in(self, page: Page, owner: StoredPage, text: bytes) -> Iterator[tuple[StoredPage, list[str]]]:
-        """Yield the stored pages on the host of *page* that may fill in the *text* of *owner*, each with its own."""
+    def _filled_in(self, page: Page, owner: StoredPage, text: bytes) -> list[tuple[StoredPage, list[str]]] | None:
+        """Return the stored pages on the host of *page* that may fill in the *text* of *owner*, each with its own text.
+
+        ``None`` if that is known to be a template.
+        """
+        if self.index.is_template(text):
+            return None
         host = host_of(page.url)
         equals = islice(self.index.equals(page, []), _MAX_MATCHES) if host == host_of(owner.url) else ()
-        for other in (*equals, *islice(self.index.doubtful(text), _MAX_DOUBTFUL)):
-            if host_of(other.url) == host and self._may_drop(other, page):
-                yield other, self.index.text(other.number)
+        found = (*equals, *islice(self.index.doubtful(text), _MAX_DOUBTFUL))
+        on_host = (other for other in found if host_of(other.url) == host and self._may_drop(other, page))
+        return [(other, self.index.text(other.number)) for other in on_host]
 
     def _compare(
         self, page: Page, exact: Match, live: AbstractSet[bytes], text: Callable[[], list[str]], threshold: float

@@ -165,9 +165,13 @@ class Lookup:
             if (owner := self.page(number)) is not None:
                 yield Match(owner, covered[number] / total, owner.hashes & fingerprint.weights.keys())
 
+    def is_template(self, text: bytes) -> bool:
+        """Tell whether the *text* of that key is known to be a template. One get."""
+        return self.store.get_many([codec.template_key(text)]) != [None]
+
     def doubtful(self, text: bytes) -> Iterator[StoredPage]:
         """Yield the dropped pages that may fill in the *text* of that key, oldest first. A scan, and one get a page."""
-        for key, _ in list(self.store.scan(*codec.doubts(text))):
+        for key, _ in self.store.scan(*codec.doubts(text)):
             with self._reading():
                 number = codec.doubted(key)
             page = self.page(number)

@@ -90,26 +90,31 @@ def field_that_keeps(field: str, kept: int, pages: int) -> str:
     )
 
 
-def taken_back(again: Sequence[TakenBack]) -> str:
-    """Return what is said when pages are requested *again* that were dropped for a template."""
-    owner, several = again[0].owner_url, len(again) != 1
-    return (
+def taken_back(again: Sequence[TakenBack], spider: str | None) -> str:
+    """Return what is said when pages that were dropped for a template are requested *again*, by *spider* or another."""
+    several, owner = len(again) != 1, _owner(again)
+    said = (
         f"{len(again)} page{'s' * several} dropped for {owner} {'are' if several else 'is'} requested again: three "
         "pages of their host have its text and each says things of its own, so they are no copies of one page"
     )
+    later = {page.entry.spider for page in again if page.entry is not None} - {spider}
+    return said + (f"; those of {', '.join(sorted(later))} by its next crawl" if later else "")
 
 
 def not_taken_back(config: Config, left: Sequence[TakenBack]) -> str:
     """Return what is said when pages that were dropped for a template are *left* as they are."""
-    owner, several = left[0].owner_url, len(left) != 1
-    why = "its requests cannot be made again by themselves" if config.take_back else "DEDUP_TAKE_BACK is False"
+    several, owner = len(left) != 1, _owner(left)
+    why = "their requests are not GETs, or were not kept" if config.take_back else "DEDUP_TAKE_BACK is False"
     said = f"{len(left)} page{'s' * several} dropped for {owner}, a template, stay{'s' * (not several)} dropped: {why}"
-    if not all(page.is_restorable for page in left):
-        said += "; a crawl that visits them delivers them"
-    elif config.store != "memory:" and not config.redact_query:
-        restore = scrapy_dedup("restore", "--owner", owner, store=resolved_uri(config.store))
-        said += f"; `{restore}` lets the next crawl deliver them"
+    is_shown = config.store != "memory:" and not config.redact_query and left[0].owner_url
+    if is_shown and any(page.is_restorable for page in left):
+        restore = scrapy_dedup("restore", "--owner", left[0].owner_url, store=resolved_uri(config.store))
+        said += f"; `{restore}` lets the next crawl deliver what can be requested again"
     return said
+
+
+def _owner(pages: Sequence[TakenBack]) -> str:
+    return pages[0].owner_url or "a page that is not stored any more"
 
 
 def at_end(opened: Opened, stat: Callable[[str], int]) -> str:

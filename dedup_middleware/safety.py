@@ -99,6 +99,12 @@ class Safety:
             self._write_down(case, entry, kept=kept, journal=needs_journal)
         return case.written_down and not self.failed
 
+    def note_template(self, text: bytes, copies: Iterable[StoredPage]) -> None:
+        """Write down that the *text* of that key is a template, of which *copies* need not be taken back."""
+        with self._guard():
+            deletes = [codec.doubt_key(text, page.number) for page in copies]
+            self._index.store.write([(codec.template_key(text), b"")], deletes)
+
     def take_back(self, page: StoredPage, text: bytes, request: PackedRequest | None) -> Entry | None:
         """Write down that *page*, which was dropped for *text*, is to be delivered: now, or after a crash.
 
@@ -108,6 +114,8 @@ class Safety:
         with self._guard():
             if request is None:
                 dropped = self._index.request_of(page)
+                if dropped is not None and dropped.spider == self._spider:
+                    dropped = dropped._replace(crawl=self._crawl)
             else:
                 dropped = Entry(page.identities[0], self._spider, request.whole, self._crawl, request.purpose)
             entry = None if dropped is None or not is_repeatable(dropped.request) else dropped.to_deliver()

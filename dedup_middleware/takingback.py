@@ -7,8 +7,9 @@ pause costs anybody a page.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from datetime import datetime, timezone
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.model import VerdictKind
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from dedup_middleware.model import StoredPage
     from dedup_middleware.safety import Safety
 
-#: Requests that are kept as they were, with their credentials, about 2 kB each; of others the store has the rest.
-MOST_REQUESTS = 5_000
+#: Bytes of requests that are kept as they were, with their credentials; of others the store has what it may keep.
+MOST_BYTES = 20_000_000
+# Pages that say the same, by which another one is looked at.
+_MOST_COMPARED = 20
 #: What a record says came of such a page, and why.
 OUTCOME = "taken-back"
 A_TEMPLATE = "its owner's text is a template"
@@ -66,15 +69,14 @@ class TakingBack:
         self._enabled = enabled
         self._seen_to: set[bytes] = set()
         self._met: set[bytes] = set()
-        # By identity.
-        self._requests: OrderedDict[bytes, PackedRequest] = OrderedDict()
+        # By identity and purpose: a page may be requested for several callbacks.
+        self._requests: OrderedDict[bytes, dict[bytes, PackedRequest]] = OrderedDict()
+        self._bytes = 0
 
     def finished(self, case: Case) -> Iterator[list[TakenBack]]:
         """Note *case*, whose output has been seen to its end; yield what is to be taken back by now, by text."""
         if case.doubt and case.items_dropped and case.page is not None and case.request is not None:
-            self._requests[case.page.identities[0]] = case.request
-            if len(self._requests) > MOST_REQUESTS:
-                self._requests.popitem(last=False)
+            self._remember(case.page.identities[0], case.request)
         recognised = self._detector.templates.recognised
         texts = recognised - self._seen_to if len(recognised) > len(self._seen_to) else set()
         if case.doubt in recognised:
@@ -85,26 +87,43 @@ class TakingBack:
             if taken := [*self._of(text)]:
                 yield taken
 
+    def _remember(self, identity: bytes, request: PackedRequest) -> None:
+        known = self._requests.setdefault(identity, {})
+        self._bytes += len(request.whole) * (request.purpose not in known)
+        known[request.purpose] = request
+        while self._bytes > MOST_BYTES:
+            _, forgotten = self._requests.popitem(last=False)
+            self._bytes -= sum(len(other.whole) for other in forgotten.values())
+
     def _of(self, text: bytes) -> Iterator[TakenBack]:
         index = self._detector.index
-        chosen: list[StoredPage] = []
-        for page in index.doubtful(text):
-            identity = page.identities[0]
-            is_met = identity in self._met or not index.reach.has(page, self._run)
-            if is_met or any(_says_the_same(page, other) for other in chosen):
+        chosen: defaultdict[tuple[object, ...], list[StoredPage]] = defaultdict(list)
+        copies = []
+        for page in list(index.doubtful(text)):
+            if page.identities[0] in self._met or not index.reach.has(page, self._run):
                 continue
-            self._met.add(identity)
-            chosen.append(page)
-            owner, kept = index.page(page.owner or 0), index.request_of(page)
-            entry = self._safety.take_back(page, text, self._requests.pop(identity, None)) if self._enabled else None
-            is_restorable = kept is not None and kept.to_deliver() is not None
+            alike = chosen[_said_by(page)]
+            if any(not has_own_address(page.url, other.url) for other in alike[:_MOST_COMPARED]):
+                copies.append(page)
+            else:
+                alike.append(page)
+        self._safety.note_template(text, copies if self._enabled else [])
+        for page in chain.from_iterable(chosen.values()):
+            self._met.add(page.identities[0])
+            yield from self._taken(page, text)
+
+    def _taken(self, page: StoredPage, text: bytes) -> Iterator[TakenBack]:
+        index, requests = self._detector.index, self._requests.pop(page.identities[0], {})
+        self._bytes -= sum(len(request.whole) for request in requests.values())
+        owner, kept = index.page(page.owner or 0), index.request_of(page)
+        is_restorable = kept is not None and kept.to_deliver() is not None
+        known: list[PackedRequest | None] = [*requests.values()]
+        for request in known or [None]:
+            entry = self._safety.take_back(page, text, request) if self._enabled else None
             yield TakenBack(page, "" if owner is None else owner.url, entry, is_restorable)
 
 
-def _says_the_same(page: StoredPage, other: StoredPage) -> bool:
-    """Tell whether *page* is the *other* one at another address of its: whatever that is, so is this."""
-    here, there = page.around, other.around
-    if page.letters != other.letters or here is None or there is None:
-        return False
-    is_alike = (here.title, here.heading, here.texts) == (there.title, there.heading, there.texts)
-    return is_alike and not has_own_address(page.url, other.url)
+def _said_by(page: StoredPage) -> tuple[object, ...]:
+    """Return what *page* says, but for numbers around it: of two that say the same, one may be a fetch of the other."""
+    around = page.around
+    return page.letters, None if around is None else (around.title, around.heading, around.texts)

@@ -2,8 +2,8 @@
 
 A page that differs from its owner in what stands around a story may be another fetch of it, with other comments and
 teasers; one on another host may be a repost with an introduction. But of three pages of one host with addresses of
-their own that would all be dropped for one owner and each say what neither of the others does, two at least are no
-copies: they are branches, dates, variants, and the owner is one of them, or a copy of one.
+their own that would all be dropped for one owner, and of any two of which each says what the other does not, two at
+least are no copies: they are branches, dates, variants, and the owner is one of them, or a copy of one.
 
 Law of this file: it remembers in memory only, and of very many texts forgets those that were not met for longest. What
 a store has of such pages is learned anew from there.
@@ -15,7 +15,7 @@ import re
 from collections import OrderedDict
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dedup_middleware import codec, titles
 from dedup_middleware.addresses import host_of
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
     from dedup_middleware.model import Page, StoredPage
 
-#: Pages of one text that are looked at; where so many are no template, more will not make it one.
-_MOST_PAGES = 32
-# Texts; about 10 kB each.
+# At most so many pages are compared for one text, 20 kB each; if these show no template, further ones are not tried.
+_MOST_PAGES = 16
+# Texts, of which most have one page: 10 kB each.
 _MOST = 1_000
 _MARKS = re.compile(r"[^\w\n]+|_+")
 _DIGIT = re.compile(r"\d")
-# In a path: a number, or at its end three words.
-_NAME = re.compile(r"\d|[^\W_]+(?:[-_][^\W_]+){2}[^/]*/?$")
+# In a path: a number by itself, or at its end three words.
+_NAME = re.compile(r"(?<![^\W_])\d+(?![^\W_])|[^\W_]+(?:[-_][^\W_]+){2}[^/]*/?$")
 
 
 class _Filled(NamedTuple):
@@ -93,13 +93,13 @@ class Templates:
         page: Page,
         owner: StoredPage,
         text: Callable[[], Sequence[str]],
-        others: Callable[[bytes], Iterable[tuple[StoredPage, Sequence[str]]]],
+        others: Callable[[bytes], Iterable[tuple[StoredPage, Sequence[str]]] | None],
     ) -> bool:
         """Note that *page* would be dropped for *owner*; tell whether that shows a template.
 
-        *text* returns what is kept of the owner's text, *others* the stored pages that may fill in the text with that
-        key, each with its own; they are asked for only where they are needed. 10 µs, and 0.2 ms from the second page
-        of one text on.
+        *text* returns what is kept of the owner's text; *others*, asked once a text, the stored pages that may fill in
+        the text with that key, each with its own text, or ``None`` for one that is stored as a template. 10 µs and a
+        scan for the first page of a text, 0.2 ms for the next ones.
         """
         if page.around is None or owner.around is None:
             return False
@@ -108,25 +108,34 @@ class Templates:
         if not is_elsewhere and _is_the_same(page, owner, is_on_host=is_on_host):
             return False
         key, identity = text_key(page, owner), page.identities[0]
-        known = self._texts.setdefault(key, _Text())
-        self._texts.move_to_end(key)
-        while len(self._texts) > _MOST:
-            self._texts.popitem(last=False)
+        known = self._known(key)
         known.doubtful.add(identity)
-        before = []
+        before: list[tuple[StoredPage, Sequence[str]]] = []
         if known.first is None:
             known.first = page
-            before = [(other, said) for other, said in others(key) if other.identities[0] != owner.identities[0]]
+            stored = others(key)
+            if stored is None:
+                self.recognised.add(key)
+                return True
+            before = [(other, said) for other, said in stored if other.identities[0] != owner.identities[0]]
         if not before and not known.pages and known.first.identities[0] == identity:
             return False
         added = [(identity, _fetched(page, is_on_host=is_on_host))]
         if not known.pages:
             added += [(known.first.identities[0], _fetched(known.first, is_on_host=is_on_host))]
-            added += [(owner.identities[0], _stored(owner, text()))] if is_on_host else []
-            added += [(other.identities[0], _stored(other, said)) for other, said in before]
+            added += [(owner.identities[0], _stored(owner, text(), is_on_host=True))] if is_on_host else []
+            added += [(other.identities[0], _stored(other, said, is_on_host=is_on_host)) for other, said in before]
         if any([known.add(*each) for each in added]):  # noqa: C419 - all are to be added
             self.recognised.add(key)
         return key in self.recognised
+
+    def _known(self, key: bytes) -> _Text:
+        """Return what is known of the text with this *key*; forget those that were not met for longest."""
+        known = self._texts.setdefault(key, _Text())
+        self._texts.move_to_end(key)
+        while len(self._texts) > _MOST:
+            self._texts.popitem(last=False)
+        return known
 
     def doubt(self, page: Page, owner: StoredPage) -> bytes:
         """Return the key of the text of *owner* if it may yet turn out to be a template that *page* fills in.
@@ -154,7 +163,7 @@ def has_own_address(url: str, other: str) -> bool:
     if own_address(url, other):
         return True
     here, there = (urlsplit(each) for each in (url, other))
-    if here.path == there.path and _NAME.search(here.path):
+    if here.path == there.path and _NAME.search(unquote(here.path)):
         return False
     mine, theirs = (dict(parse_qsl(each.query, keep_blank_values=True)) for each in (here, there))
     if any(_DIGIT.search(value) for name, value in mine.items() if theirs.get(name) == value):
@@ -175,9 +184,9 @@ def _fetched(page: Page, *, is_on_host: bool) -> _Filled:
     return _filled(page.url, around, around.texts if is_on_host else (), page.paragraphs)
 
 
-def _stored(page: StoredPage, text: Sequence[str]) -> _Filled:
+def _stored(page: StoredPage, text: Sequence[str], *, is_on_host: bool) -> _Filled:
     around = page.around or Surroundings()
-    return _filled(page.url, around, around.texts, text)
+    return _filled(page.url, around, around.texts if is_on_host else (), text)
 
 
 def _filled(url: str, around: Surroundings, texts: Iterable[bytes], paragraphs: Sequence[str]) -> _Filled:

@@ -183,15 +183,13 @@ def own_marks(texts: Sequence[str], said: Sequence[str]) -> list[str]:
         return []
     ours, theirs = _marked(texts), _marked(said)
     marks: dict[str, set[str]] = {}
-    for sentence in theirs if ours.keys() - theirs.keys() else ():
+    new = [sentence for sentence in ours if sentence not in theirs]
+    for sentence in theirs if new else ():
         marks.setdefault(_letters(sentence), set()).update(_MARKED.findall(sentence))
-    own = [
-        mark
-        for sentence in ours
-        if sentence not in theirs
-        for mark in _MARKED.findall(sentence)
-        if mark not in marks.get(_letters(sentence), {mark})
-    ]
+    own: list[str] = []
+    for sentence in new if marks else ():
+        known = marks.get(_letters(sentence))
+        own += () if known is None else (mark for mark in _MARKED.findall(sentence) if mark not in known)
     here, there = _clauses(texts), _clauses(said)
     if here != there and sorted(here) == sorted(there):
         pairs = set(pairwise(there))

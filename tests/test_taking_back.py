@@ -181,6 +181,34 @@ def test_a_page_that_an_earlier_crawl_dropped_is_delivered_once_its_text_is_a_te
     assert sorted(second.delivered) == urls
 
 
+def test_a_later_crawl_knows_a_template_whose_pages_have_sentences_of_their_own(site, crawl):
+    text = story(7, 4)
+    told = [text, *([f"The branch in {town} also has a café by the river.", *text] for town in TOWNS)]
+    urls = [site.add(f"/branch/{n}", page(TITLE, *paragraphs)) for n, paragraphs in enumerate(told)]
+    first = visit(crawl, urls[:5], folder="same")
+    assert sorted(first.delivered) == urls[:5]
+    second = visit(crawl, urls[5:], folder="same", afresh=True)
+    assert second.delivered == urls[5:]
+
+
+def test_both_visits_of_a_page_for_two_callbacks_are_taken_back(site, crawl):
+    urls = branches(site)[:3]
+    steps = [{"url": urls[0]}, {"url": urls[1]}, {"url": urls[1], "callback": "parse_once"}, {"url": urls[2]}]
+    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    assert sorted(outcome.delivered) == [urls[0], urls[1], urls[1], urls[2]]
+
+
+def test_copies_are_not_requested_again_in_every_crawl(site, crawl):
+    urls = branches(site)
+    copy = site.add("/branch/2?session=7", branch(TOWNS[1], 2))
+    first = visit(crawl, [*urls[:2], copy, *urls[2:]], folder="same")
+    assert sorted(first.delivered) == urls
+    for _ in range(2):
+        later = visit(crawl, urls, folder="same", afresh=True)
+        assert later.delivered == urls
+        assert "dedup/taken_back" not in later.stats
+
+
 @pytest.mark.parametrize("settings", [{}, {"JOBDIR": "job", "DEDUP_SCOPE": "crawl"}], ids=["two crawls", "a pause"])
 def test_what_was_dropped_before_is_requested_again_though_nobody_visits_it(site, crawl, settings):
     urls = branches(site)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
 from dedup_middleware.templates import has_own_address
@@ -13,6 +15,8 @@ APART = [
     ("/branch?id=1", "/branch?id=2"),
     ("/show.php?mod=branch&id=1", "/show.php?mod=branch&id=2"),
     ("/branch?leeds", "/branch?york"),
+    ("/филиал?id=1", "/филиал?id=2"),
+    ("/v1/index2.php?branch=Leeds", "/v1/index2.php?branch=York"),
 ]
 ALIKE = [
     ("/news/41", "/print/41"),
@@ -29,5 +33,5 @@ ALIKE = [
     ("one", "other", "apart"), [(*pair, True) for pair in APART] + [(*pair, False) for pair in ALIKE]
 )
 def test_whether_two_addresses_name_two_pages(one: str, other: str, apart: bool) -> None:  # noqa: FBT001 - a case
-    urls = [f"http://example.org{path}" for path in (one, other)]
+    urls = [f"http://example.org{quote(path, '/?=&')}" for path in (one, other)]
     assert (has_own_address(*urls) and has_own_address(*reversed(urls))) == apart

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import html as html_escape
+import time
 
 import pytest
 from local_site import Answer
 from prose import article, blog, story, zh_story
+
+from dedup_middleware.witness import own_marks
 
 LONG_NOTICE = " ".join(story(7, 2))
 """Longer than a notice may be to be told from a story by its length."""
@@ -165,6 +168,15 @@ def test_other_look_alikes_do_not_hide_the_copies_of_one(site, crawl):
     assert {r["url"]: r["owner_url"] for r in outcome.records if r["outcome"] == "dropped"} == dict(
         zip([*copies, *mirrors], [*urls, *urls], strict=True)
     )
+
+
+def test_a_sentence_of_many_marks_is_read_once():
+    """Read for each of its marks, it would take minutes."""
+    sentence = " ".join(f"-{number}" for number in range(20_000))
+    began = time.process_time()
+    assert own_marks([f"{sentence} here"], [f"{sentence} there"]) == []
+    assert own_marks([f"{sentence} +1"], [f"{sentence} -1"]) == ["+1"]
+    assert time.process_time() - began < 5
 
 
 # --- its item speaks
