@@ -38,7 +38,7 @@ class Case:
     version: int = 0
     """The index's version when the verdict was made."""
     doubt: bytes = b""
-    """The key of the text that it would be dropped for and may yet fill in, if that turns out a template; or empty."""
+    """The key of the owner's text, if the page is to be requested again should that prove a template; else empty."""
     claim: Claim | None = None
     entered: bool = False
     """Whether the callback has got the page, and has not raised."""

@@ -41,7 +41,7 @@ ITEM_TEXT = "its item says what the owner's did not"
 ITEM_VALUE = "another value in its item"
 #: A field of which pages show fewer of the values than this says nothing of them.
 OFTEN_SHOWN = 0.5
-# Fields that pages do not show are looked for on every so manieth page.
+# Fields that pages do not show are looked for again on every eighth page.
 _LOOKED_AT_AGAIN = 8
 # Between a field and its value, as a person reads it.
 _IS = ": "

@@ -58,7 +58,7 @@ class Listener(Protocol):
         """Note that *field* of items alone kept nearly all of the *pages* whose text is in the store. Once a field."""
 
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
-        """Request once more what was dropped for a template. Once a template, and for what is dropped meanwhile."""
+        """Request once more what was dropped for a template. Once a template, and again for pages dropped meanwhile."""
 
     def tag_refused(self, kind: type) -> None:
         """Note that items of this class take no tag. Once a class."""

@@ -50,7 +50,8 @@ class Recovery:
 
     def take_back(self, entries: Sequence[Entry]) -> None:
         """Request once more, at once, what was dropped for a template; another spider's is left in the journal."""
-        # Scrapy's queues give what came last first, and the first of these is the one that its copies are to repeat.
+        # Scrapy's default queues are last in, first out; the first entry is to be fetched first, for its copies are
+        # judged against it.
         for entry in reversed(entries):
             if entry.spider == self._extension.config.spider:
                 self._request(entry.request, [entry.key])

@@ -102,7 +102,7 @@ class Sealing:
 
 
 def recover(index: Index) -> None:
-    """Take back what an unclean shutdown left unsealed; what was dropped for it is in the journal's `left_over` then.
+    """Roll back what an unclean shutdown left unsealed; what was dropped for it is in the journal's `left_over` then.
 
     The first crawl of a process to open a store does; 0.5 ms an owner.
     """

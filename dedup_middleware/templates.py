@@ -138,9 +138,9 @@ class Templates:
         return known
 
     def doubt(self, page: Page, owner: StoredPage) -> bytes:
-        """Return the key of the text of *owner* if it may yet turn out to be a template that *page* fills in.
+        """Return the key under which the drop of *page* is noted, to be taken back should the text prove a template.
 
-        Empty if it may not, or has.
+        Empty where there is nothing to note: the page says what *owner* does, or that is known to be a template.
         """
         key = text_key(page, owner)
         known = self._texts.get(key)
