@@ -37,6 +37,8 @@ class Case:
     """What is left for the page and its items; its time stands still but where it is spent."""
     version: int = 0
     """The index's version when the verdict was made."""
+    is_doubtful: bool = False
+    """Whether its drop is to be noted under the key of its `doubt`."""
     doubt: bytes = b""
     """The key of the owner's text, if the page is to be requested again should that prove a template; else empty."""
     claim: Claim | None = None

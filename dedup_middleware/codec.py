@@ -103,9 +103,9 @@ def request_key(number: int) -> bytes:
     return b"r" + encode_number(number)
 
 
-def text_key_of(host: str, owner_host: str, digest: bytes, title: str) -> bytes:
+def text_key_of(host: str, digest: bytes, title: str) -> bytes:
     """Return 8 bytes that tell a text under its *title*, for the pages of *host*; its owner has *digest*."""
-    return xxhash.xxh3_64_digest(f"{host}\0{owner_host}\0{title}\0".encode("utf8", "surrogatepass") + digest)
+    return xxhash.xxh3_64_digest(f"{host}\0{title}\0".encode("utf8", "surrogatepass") + digest)
 
 
 def template_key(text: bytes) -> bytes:

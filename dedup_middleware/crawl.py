@@ -86,7 +86,7 @@ class Crawl:
         sealing = Sealing(detector.index, run, detector.index.reach.scope, seal_interval)
         for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
         self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
-        self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
+        self._taking_back = TakingBack(detector, self.safety, spider, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
         self._accounts = Accounts(spider, run, log, listener, self._guarded)
@@ -159,6 +159,7 @@ class Crawl:
         feeds = self.deliver_if_feed_lacks_it(case, item)
         if self.owner_is_pending(case):
             self.deliver_undecided(case)
+        self._look_for_doubt(case)
         return case.is_duplicate and self.safety.may_drop(case, feeds)
 
     def hear(self, case: Case, item: Any, shown: Callable[[], str]) -> Stance:
@@ -209,6 +210,7 @@ class Crawl:
         if case.finished:
             return
         case.finished = True
+        self._look_for_doubt(case)
         self.safety.finished(case)
         self._accounts.finished(case, self.evidence)
         with self._guarded():
@@ -229,6 +231,13 @@ class Crawl:
             self._store_failed or self._detector.index.changed_since(case.version, case.page)
         ):
             self._judge(case)
+
+    def _look_for_doubt(self, case: Case) -> None:
+        templates = self._detector.templates
+        if case.doubt and case.page is not None:
+            case.is_doubtful = templates.is_doubtful(case.doubt, case.page.identities[0])
+        while templates.late:
+            self.safety.note_doubt(*templates.late.pop())
 
     def _judge(self, case: Case) -> None:
         if case.page is None:

@@ -125,7 +125,6 @@ class Index(Lookup):
         own = self.same(page.identities)
         batch = self._batch()
         stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), match)
-        stored = replace(stored, doubt=doubt)
         if doubt:
             batch.puts.append((codec.doubt_key(doubt, stored.number), b""))
         note: Callable[[], None] = lambda: None  # noqa: E731 - the others are partials
@@ -198,7 +197,6 @@ class Index(Lookup):
         batch.put_page(stored, self._packed(paragraphs), self._packed(said) if said else None)
         if own and not said:
             batch.deletes.append(codec.said_key(stored.number))
-        batch.deletes += [codec.doubt_key(known.doubt, known.number) for known in own if known.doubt]
         batch.remove_identities(i for known in own for i in known.identities if i not in stored.identities)
         for other in own[1:]:
             batch.remove_page(other)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     """What a drop rests on: the number of an owner, and the crawl that delivers it."""
 
 
+_TO_BE_RESTORED = b"to be restored"
+
+
 class PackedRequest(NamedTuple):
     """The request of a page that is dropped, as the glue packed it."""
 
@@ -62,7 +65,11 @@ class Entry(NamedTuple):
         """Return it as one of a page that is not to be judged again; ``None`` if its request cannot be read here."""
         request = undropped(self.request)
         # A visit of the spider's own is not what was asked for.
-        return None if request is None else self._replace(request=request, purpose=b"to be restored")
+        return None if request is None else self._replace(request=request, purpose=_TO_BE_RESTORED)
+
+    def is_to_be_delivered(self, key: bytes) -> bool:
+        """Tell whether it was read under the *key* of one that :meth:`to_deliver` has made."""
+        return self._replace(purpose=_TO_BE_RESTORED).key == key
 
     def encode(self) -> bytes:
         """Return it as bytes."""

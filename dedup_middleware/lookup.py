@@ -175,7 +175,8 @@ class Lookup:
             with self._reading():
                 number = codec.doubted(key)
             page = self.page(number)
-            if page is not None:
+            # One that has been delivered since is none; its key stays.
+            if page is not None and page.owner is not None:
                 yield page
 
     def equals(self, page: Page, own: list[StoredPage]) -> Iterator[StoredPage]:

@@ -90,15 +90,14 @@ def field_that_keeps(field: str, kept: int, pages: int) -> str:
     )
 
 
-def taken_back(again: Sequence[TakenBack], spider: str | None) -> str:
-    """Return what is said when pages that were dropped for a template are requested *again*, by *spider* or another."""
-    several, owner = len(again) != 1, _owner(again)
+def taken_back(again: Sequence[TakenBack]) -> str:
+    """Return what is said when pages are requested *again* that were dropped for a template."""
+    several, later = len(again) != 1, sum(not page.at_once for page in again)
     said = (
-        f"{len(again)} page{'s' * several} dropped for {owner} {'are' if several else 'is'} requested again: three "
-        "pages of their host have its text and each says things of its own, so they are no copies of one page"
+        f"{len(again)} page{'s' * several} dropped for {_owner(again)} {'are' if several else 'is'} requested again: "
+        "three pages of their host have its text and each says things of its own, so they are no copies of one page"
     )
-    later = {page.entry.spider for page in again if page.entry is not None} - {spider}
-    return said + (f"; those of {', '.join(sorted(later))} by its next crawl" if later else "")
+    return said + (f"; {later} of them once their spider has nothing else to do" if later else "")
 
 
 def not_taken_back(config: Config, left: Sequence[TakenBack]) -> str:

@@ -162,8 +162,6 @@ class StoredPage:
     owner_digest: bytes = b""
     """The :attr:`content` of that page when this one was dropped; from schema 2, its digest alone."""
     score: float = 0.0
-    doubt: bytes = b""
-    """The key of the text that it may fill in although it was dropped for it; empty for none."""
 
     @classmethod
     def of(

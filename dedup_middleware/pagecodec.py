@@ -53,8 +53,6 @@ def encode_page(page: StoredPage) -> bytes:
         head["simhashes"] = b"".join(encode_simhash(bits) for bits in sorted(page.simhashes)).hex()
     if page.owner is not None:
         head |= {"owner": page.owner, "owner_digest": page.owner_digest.hex(), "score": page.score}
-    if page.doubt:
-        head["doubt"] = page.doubt.hex()
     packed = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode("utf8", "surrogatepass")
     return b"".join([packed, b"\n", page.letters or _UNKNOWN, *chain.from_iterable(sections)])
 
@@ -82,7 +80,6 @@ def decode_page(number: int, value: bytes) -> StoredPage:
             owner=head.get("owner"),
             owner_digest=bytes.fromhex(head.get("owner_digest", "")),
             score=head.get("score", 0.0),
-            doubt=bytes.fromhex(head.get("doubt", "")),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise UnreadableError(f"page {number} cannot be read: {error}") from error

@@ -49,12 +49,11 @@ class Recovery:
         self._tell(again, len(keys_of) - again)
 
     def take_back(self, entries: Sequence[Entry]) -> None:
-        """Request once more, at once, what was dropped for a template; another spider's is left in the journal."""
+        """Request once more, at once, what this crawl has dropped for a template."""
         # Scrapy's default queues are last in, first out; the first entry is to be fetched first, for its copies are
         # judged against it.
         for entry in reversed(entries):
-            if entry.spider == self._extension.config.spider:
-                self._request(entry.request, [entry.key])
+            self._request(entry.request, [entry.key])
 
     def _request(self, packed: bytes, keys: list[bytes]) -> bool:
         """Request a page again, for which the journal has entries with these *keys*; tell whether that can be done."""
@@ -71,7 +70,7 @@ class Recovery:
         if again:
             self._extension.count("journal/requested_again", again)
             logger.info(
-                "dedup: %d dropped pages are requested again, after a crash or for `scrapy dedup restore`",
+                "dedup: %d dropped pages are requested again: after a crash, for `scrapy dedup restore`, or taken back",
                 again,
                 extra=extra,
             )

@@ -69,7 +69,13 @@ class Safety:
 
     def to_request_again(self) -> Iterator[tuple[bytes, Entry]]:
         """Yield, by key, what an unclean shutdown left of this crawl's spider, and the crawl has not met by itself."""
-        return self.journal.hand_out(self._spider, self._sealing.run, self._met)
+        for key, entry in self.journal.hand_out(self._spider, self._sealing.run, self._met):
+            page = self._index.find([entry.identity]) if entry.is_to_be_delivered(key) else None
+            if page is not None and page.owner is None and page.run == self._sealing.run:
+                # The spider has visited it itself, and it was delivered.
+                self._sealing.visited(key)
+            else:
+                yield key, entry
 
     def leftover(self, identities: Iterable[bytes], purpose: bytes | None) -> frozenset[bytes]:
         """Return the keys of what an unclean shutdown left of a page, or an item, that was requested for *purpose*."""
@@ -99,6 +105,13 @@ class Safety:
             self._write_down(case, entry, kept=kept, journal=needs_journal)
         return case.written_down and not self.failed
 
+    def note_doubt(self, text: bytes, identity: bytes) -> None:
+        """Write down of a page, if it was dropped, that it may fill in the *text* of that key."""
+        with self._guard():
+            page = self._index.find([identity])
+            if page is not None and page.owner is not None and self._index.request_of(page) is not None:
+                self._index.store.write([(codec.doubt_key(text, page.number), b"")])
+
     def note_template(self, text: bytes, copies: Iterable[StoredPage]) -> None:
         """Write down that the *text* of that key is a template, of which *copies* need not be taken back."""
         with self._guard():
@@ -123,7 +136,9 @@ class Safety:
                 return None
             deletes = [codec.journal_key(dropped.key), codec.doubt_key(text, page.number)]
             self._index.store.write([self.journal.entry_pair(entry)], deletes)
-            self.journal.note_taken_back(entry, dropped, requested=entry.spider == self._spider)
+            # Those of earlier crawls the spider may still visit itself: they wait as those that a crash has left.
+            at_once = entry.spider == self._spider and page.run == self._sealing.run
+            self.journal.note_taken_back(entry, dropped, requested=at_once)
             return entry._replace(request=dropped.request)
         return None
 
@@ -194,7 +209,7 @@ class Safety:
     ) -> None:
         if case.page is not None and case.verdict.match is not None:
             with self._guard():
-                doubt = case.doubt if case.action is Action.DROP else b""
+                doubt = case.doubt if case.is_doubtful and case.action is Action.DROP else b""
                 self._index.remember_duplicate(
                     case.page, case.verdict.match, entry, kept=kept, journal=journal, doubt=doubt
                 )

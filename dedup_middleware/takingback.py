@@ -1,8 +1,8 @@
 """Verdicts that are taken back: pages that were dropped for a text which later pages show to be a template.
 
-Law of this file: it chooses what to request again, each page once a crawl. Which pages may have to be taken back stands
-in the store from the moment they are dropped, and what is requested is in its journal first: neither a crash nor a
-pause costs anybody a page.
+Law of this file: it chooses what to request again, each page once a crawl and text. Which pages may have to be taken
+back stands in the store from the moment they are dropped, and what is requested is in its journal first: neither a
+crash nor a pause costs anybody a page.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class TakenBack(NamedTuple):
     """Its request, as it is made again; ``None`` where it is not."""
     is_restorable: bool
     """Whether the store has its request."""
+    at_once: bool
+    """Whether it is requested at once; else when its spider has nothing else to do."""
 
     def record(self, spider: str, run: str) -> Record:
         """Return the record of its drop being taken back."""
@@ -62,13 +64,14 @@ class TakenBack(NamedTuple):
 class TakingBack:
     """The pages of a store that were dropped and may have to be taken back."""
 
-    def __init__(self, detector: Detector, safety: Safety, run: str, *, enabled: bool) -> None:
+    def __init__(self, detector: Detector, safety: Safety, spider: str, run: str, *, enabled: bool) -> None:
         self._detector = detector
         self._safety = safety
+        self._spider = spider
         self._run = run
         self._enabled = enabled
         self._seen_to: set[bytes] = set()
-        self._met: set[bytes] = set()
+        self._met: set[tuple[bytes, bytes]] = set()
         # By identity and purpose: a page may be requested for several callbacks.
         self._requests: OrderedDict[bytes, dict[bytes, PackedRequest]] = OrderedDict()
         self._bytes = 0
@@ -100,7 +103,7 @@ class TakingBack:
         chosen: defaultdict[tuple[object, ...], list[StoredPage]] = defaultdict(list)
         copies = []
         for page in list(index.doubtful(text)):
-            if page.identities[0] in self._met or not index.reach.has(page, self._run):
+            if (page.identities[0], text) in self._met or not index.reach.has(page, self._run):
                 continue
             alike = chosen[_said_by(page)]
             if any(not has_own_address(page.url, other.url) for other in alike[:_MOST_COMPARED]):
@@ -109,7 +112,7 @@ class TakingBack:
                 alike.append(page)
         self._safety.note_template(text, copies if self._enabled else [])
         for page in chain.from_iterable(chosen.values()):
-            self._met.add(page.identities[0])
+            self._met.add((page.identities[0], text))
             yield from self._taken(page, text)
 
     def _taken(self, page: StoredPage, text: bytes) -> Iterator[TakenBack]:
@@ -120,7 +123,8 @@ class TakingBack:
         known: list[PackedRequest | None] = [*requests.values()]
         for request in known or [None]:
             entry = self._safety.take_back(page, text, request) if self._enabled else None
-            yield TakenBack(page, "" if owner is None else owner.url, entry, is_restorable)
+            at_once = entry is not None and entry.spider == self._spider and page.run == self._run
+            yield TakenBack(page, "" if owner is None else owner.url, entry, is_restorable, at_once)
 
 
 def _said_by(page: StoredPage) -> tuple[object, ...]:

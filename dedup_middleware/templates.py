@@ -45,7 +45,7 @@ class _Filled(NamedTuple):
 
     url: str
     says: frozenset[bytes]
-    """Hashes of its sentences, of the parts of its title, and, on the owner's host, of what stands around them."""
+    """Hashes of its sentences, of the parts of its title, and of what stands around them."""
     knows: frozenset[bytes]
     """All this, and its paragraphs: what is said in one page's text may stand around that of another."""
 
@@ -64,6 +64,7 @@ class _Text:
         self.first: Page | None = None
         self.pages: dict[bytes, _Filled] = {}
         """By identity; empty as long as there is none but the first, for most texts have no other."""
+        self.met: set[bytes] = set()
         self.doubtful: set[bytes] = set()
 
     def add(self, identity: bytes, page: _Filled) -> bool:
@@ -82,6 +83,8 @@ class Templates:
     def __init__(self) -> None:
         self.recognised: set[bytes] = set()
         """Those that are known to be templates."""
+        self.late: list[tuple[bytes, bytes]] = []
+        """Key and identity of pages that a later one has made doubtful; whoever writes that down empties it."""
         self._texts: OrderedDict[bytes, _Text] = OrderedDict()
 
     def has(self, page: Page, owner: StoredPage) -> bool:
@@ -104,12 +107,14 @@ class Templates:
         if page.around is None or owner.around is None:
             return False
         is_on_host = host_of(page.url) == host_of(owner.url)
-        is_elsewhere = is_on_host and has_own_address(page.url, owner.url)
-        if not is_elsewhere and _is_the_same(page, owner, is_on_host=is_on_host):
+        is_the_same = _is_the_same(page, owner, is_on_host=is_on_host)
+        if is_the_same and is_on_host and not has_own_address(page.url, owner.url):
             return False
         key, identity = text_key(page, owner), page.identities[0]
         known = self._known(key)
-        known.doubtful.add(identity)
+        known.met.add(identity)
+        if not is_the_same or is_on_host:
+            known.doubtful.add(identity)
         before: list[tuple[StoredPage, Sequence[str]]] = []
         if known.first is None:
             known.first = page
@@ -120,12 +125,17 @@ class Templates:
             before = [(other, said) for other, said in stored if other.identities[0] != owner.identities[0]]
         if not before and not known.pages and known.first.identities[0] == identity:
             return False
-        added = [(identity, _fetched(page, is_on_host=is_on_host))]
+        added = [(identity, _fetched(page))]
         if not known.pages:
-            added += [(known.first.identities[0], _fetched(known.first, is_on_host=is_on_host))]
-            added += [(owner.identities[0], _stored(owner, text(), is_on_host=True))] if is_on_host else []
-            added += [(other.identities[0], _stored(other, said, is_on_host=is_on_host)) for other, said in before]
-        if any([known.add(*each) for each in added]):  # noqa: C419 - all are to be added
+            added += [(known.first.identities[0], _fetched(known.first))]
+            added += [(owner.identities[0], _stored(owner, text()))] if is_on_host else []
+            added += [(other.identities[0], _stored(other, said)) for other, said in before]
+        is_template = any([known.add(*each) for each in added])  # noqa: C419 - all are to be added
+        if len(known.pages) > 1:
+            # A text that two pages of a host say otherwise: the first was taken for one repost of many.
+            self.late += [(key, other) for other in known.met - known.doubtful if other != identity]
+            known.doubtful |= known.met
+        if is_template:
             self.recognised.add(key)
         return key in self.recognised
 
@@ -138,20 +148,25 @@ class Templates:
         return known
 
     def doubt(self, page: Page, owner: StoredPage) -> bytes:
-        """Return the key under which the drop of *page* is noted, to be taken back should the text prove a template.
+        """Return the key of the text that *page* would be dropped for without knowing that it is a template.
 
-        Empty where there is nothing to note: the page says what *owner* does, or that is known to be a template.
+        Empty where that is known, and where the page says nothing but what *owner* does.
         """
         key = text_key(page, owner)
         known = self._texts.get(key)
-        is_doubtful = known is not None and page.identities[0] in known.doubtful and key not in self.recognised
-        return key if is_doubtful else b""
+        is_met = known is not None and page.identities[0] in known.met
+        return key if is_met and key not in self.recognised else b""
+
+    def is_doubtful(self, key: bytes, identity: bytes) -> bool:
+        """Tell whether the drop of a page with such a :meth:`doubt` is to be noted: it may have to be taken back."""
+        known = self._texts.get(key)
+        return key in self.recognised or (known is not None and identity in known.doubtful)
 
 
 def text_key(page: Page, owner: StoredPage) -> bytes:
     """Return 8 bytes that tell the text of *owner*, under its title, from all others that the host of *page* has."""
     title = "" if owner.around is None else titles.main_part(owner.around)
-    return codec.text_key_of(host_of(page.url), host_of(owner.url), owner.digest, title)
+    return codec.text_key_of(host_of(page.url), owner.digest, title)
 
 
 def has_own_address(url: str, other: str) -> bool:
@@ -179,14 +194,14 @@ def _is_the_same(page: Page, owner: StoredPage, *, is_on_host: bool) -> bool:
     return is_same_text and is_named_so and (not is_on_host or here.stored().texts <= there.texts)
 
 
-def _fetched(page: Page, *, is_on_host: bool) -> _Filled:
+def _fetched(page: Page) -> _Filled:
     around = page.around or Surroundings()
-    return _filled(page.url, around, around.texts if is_on_host else (), page.paragraphs)
+    return _filled(page.url, around, around.texts, page.paragraphs)
 
 
-def _stored(page: StoredPage, text: Sequence[str], *, is_on_host: bool) -> _Filled:
+def _stored(page: StoredPage, text: Sequence[str]) -> _Filled:
     around = page.around or Surroundings()
-    return _filled(page.url, around, around.texts if is_on_host else (), text)
+    return _filled(page.url, around, around.texts, text)
 
 
 def _filled(url: str, around: Surroundings, texts: Iterable[bytes], paragraphs: Sequence[str]) -> _Filled:

@@ -127,7 +127,11 @@ def _filled_in(  # noqa: PLR0913 - the same
     if own:
         return Objection(ANOTHER_TITLE, tuple(own))
     own = own_marks(page.paragraphs, text()) or ([] if same else own_clauses(page.paragraphs, text(), there))
-    return Objection(OWN_WORDS, tuple(own)) if own else None
+    if own:
+        return Objection(OWN_WORDS, tuple(own))
+    # Much of it is its site's, until that is known: then a copy is delivered.
+    facts = sites.own_texts(host_of(page.url), _not_in(here.texts, there.texts)).difference(map(text_hash, text()))
+    return Objection(OWN_FACTS) if facts else None
 
 
 def _on_one_host(  # noqa: PLR0913 - the same

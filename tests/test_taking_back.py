@@ -102,6 +102,26 @@ def test_a_sentence_of_its_own_on_each_page_shows_a_template_too(site, crawl):
     assert outcome.stats["dedup/taken_back"] == 2
 
 
+@pytest.mark.parametrize("number", [3, 6])
+def test_nor_if_what_differs_stands_around_their_text(site, crawl, number):
+    mirror = site.add("/copied/1", branch(TOWNS[2], 3), host=1)
+    urls = branches(site)[:number]
+    outcome = visit(crawl, [mirror, *urls], folder="same")
+    assert set(outcome.delivered) >= {mirror, *urls[:2], *urls[3:]}
+    assert outcome.problems == []
+    later = visit(crawl, [mirror, *urls], folder="same", afresh=True)
+    assert set(later.delivered) >= {mirror, *urls[:2], *urls[3:]}
+
+
+def test_what_an_earlier_crawl_dropped_is_delivered_once(site, crawl):
+    """It waits until the spider, which may visit it itself, has nothing else to do."""
+    urls = branches(site)
+    first = crawl("strangers.OneByOne", urls=",".join(urls[:2]), folder="same")
+    assert first.delivered == urls[:1]
+    outcome = crawl("strangers.OneByOne", urls=",".join(urls[::-1]), folder="same", afresh=True)
+    assert outcome.delivered == urls[::-1]
+
+
 def test_the_pages_of_a_host_are_not_lost_to_a_copy_of_one_of_them_elsewhere(site, crawl):
     """An aggregator has copied one of the flats, and is crawled first."""
     text = story(7, 4)
