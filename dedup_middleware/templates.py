@@ -36,6 +36,8 @@ _MOST_PAGES = 16
 _MOST = 1_000
 _MARKS = re.compile(r"[^\w\n]+|_+")
 _DIGIT = re.compile(r"\d")
+# Of a session, a visitor, a fetch: no person would name a page so.
+_TOKEN = re.compile(r"(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$")
 # In a path: a number by itself, or at its end three words.
 _NAME = re.compile(r"(?<![^\W_])\d+(?![^\W_])|[^\W_]+(?:[-_][^\W_]+){2}[^/]*/?$")
 
@@ -173,7 +175,7 @@ def has_own_address(url: str, other: str) -> bool:
     """Tell whether *url* names something that the *other* does not, in its path or by a parameter of its query.
 
     Where both name the same by a number or several words, parameters say by which way one came there:
-    ``/news/17?ref=home``, ``?id=17&sid=5``.
+    ``/news/17?ref=home``, ``?id=17&sid=5``. Tokens name nothing: ``?sid=826d9947``.
     """
     if own_address(url, other):
         return True
@@ -183,7 +185,8 @@ def has_own_address(url: str, other: str) -> bool:
     mine, theirs = (dict(parse_qsl(each.query, keep_blank_values=True)) for each in (here, there))
     if any(_DIGIT.search(value) for name, value in mine.items() if theirs.get(name) == value):
         return False
-    return any(theirs.get(name, value or None) != value for name, value in mine.items())
+    named = ((name, value) for name, value in mine.items() if not _TOKEN.match(value))
+    return any(theirs.get(name, value or None) != value for name, value in named)
 
 
 def _is_the_same(page: Page, owner: StoredPage, *, is_on_host: bool) -> bool:

@@ -25,6 +25,7 @@ ALIKE = [
     ("/what-became-of-it?sid=a", "/what-became-of-it?sid=b"),
     ("/show.php?id=41&sid=1", "/show.php?id=41&sid=2"),
     ("/branch", "/branch?id=2"),
+    ("/leaks/?sid=2fd06dce", "/leaks/?sid=826d9947"),
     ("/leeds/opening-hours", "/york/opening-hours"),
 ]
 
