@@ -42,13 +42,17 @@ PAGES = {
 }
 
 
+def unpacked_store(schema: int, backend: str, folder: Path) -> str:
+    """Return the URI of a store of *schema*."""
+    if backend == "leveldb":
+        pytest.importorskip("plyvel")
+    shutil.unpack_archive(EARLIER / f"schema{schema}-{backend}.tar.xz", folder, filter="data")
+    return f"{backend}:{folder / 'store'}"
+
+
 @pytest.fixture(params=["leveldb", "sqlite"])
 def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URI of a store of schema 2."""
-    if request.param == "leveldb":
-        pytest.importorskip("plyvel")
-    shutil.unpack_archive(EARLIER / f"schema2-{request.param}.tar.xz", tmp_path, filter="data")
-    return f"{request.param}:{tmp_path / 'store'}"
+    return unpacked_store(2, request.param, tmp_path)
 
 
 def opened(uri: str) -> contextlib.closing[OpenStore]:
@@ -136,11 +140,7 @@ def test_it_becomes_as_private_as_a_new_one(earlier: str) -> None:
 
 @pytest.fixture(params=["leveldb", "sqlite"])
 def third(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URI of a store of schema 3."""
-    if request.param == "leveldb":
-        pytest.importorskip("plyvel")
-    shutil.unpack_archive(EARLIER / f"schema3-{request.param}.tar.xz", tmp_path, filter="data")
-    return f"{request.param}:{tmp_path / 'store'}"
+    return unpacked_store(3, request.param, tmp_path)
 
 
 def test_owners_whose_titles_and_items_are_not_known_drop_little_until_they_are_delivered_again(
