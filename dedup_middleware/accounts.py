@@ -36,7 +36,6 @@ class Accounts:
         self._spider = spider
         self._run = run
         self._log = log
-        self._listener = listener
         self._count = listener.count
         self._guard = guard
         self._alarms = Alarms(listener)
@@ -67,17 +66,16 @@ class Accounts:
                 self._log.append(case.record(spider=self._spider, run=self._run, evidence=evidence(case)))
 
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
-        """Count and record the pages that are taken back, and tell of them."""
+        """Count and record the pages that are taken back."""
         again = [page for page in taken if page.entry is not None]
         self._count("taken_back", len(again))
         if self._log is not None:
             with self._guard():
                 for page in again:
                     self._log.append(page.record(self._spider, self._run))
-        self._listener.taken_back(taken)
 
     def close(self, index: Lookup) -> None:
-        """Count what was dropped for earlier crawls, of which *index* knows the owners."""
+        """Count what was dropped for earlier crawls, of which *index* knows the owners; close the log."""
         with self._guard():
             for number, drops in self._drops_for_earlier.items():
                 owner = index.page(number)

@@ -15,9 +15,9 @@ raises :class:`UnreadableError`.
                        -> a page to be requested again unless that owner is sealed: its identity, spider and request,
                           and the one crawl that may; in schema 2 without that crawl, and under the identity alone
     r<page number, 7>  -> the first three of every page that was dropped, without secrets: so that it can be restored
-    d<text, 8><page number, 7>
+    d<template, 8><page number, 7>
                        -> nothing: the page was dropped for that text, and may be another one if it is a template
-    d<text, 8>         -> nothing: it is a template
+    d<template, 8>     -> nothing: it is one
 
 A page number is the page's place in line, from 1 on, followed by two bytes of its host. So a posting list tells by
 itself how many of its pages are on one host, and numbers still sort by age.
@@ -37,7 +37,7 @@ _NUMBER_BYTES = 7
 _HOST_BITS = 16
 SIMHASH_BYTES = 16
 IDENTITY_BYTES = 16
-_TEXT_KEY_BYTES = 8
+_TEMPLATE_BYTES = 8
 
 NEXT_PLACE_KEY = b"n"
 PAGES = (b"p", b"q")
@@ -103,32 +103,32 @@ def request_key(number: int) -> bytes:
     return b"r" + encode_number(number)
 
 
-def text_key_of(host: str, digest: bytes, title: str) -> bytes:
+def template_id(host: str, digest: bytes, title: str) -> bytes:
     """Return 8 bytes that tell a text under its *title*, for the pages of *host*; its owner has *digest*."""
     return xxhash.xxh3_64_digest(f"{host}\0{title}\0".encode("utf8", "surrogatepass") + digest)
 
 
-def template_key(text: bytes) -> bytes:
-    """Return the key that says of the *text* of :func:`text_key_of` that it is a template."""
-    return b"d" + text
+def template_key(template: bytes) -> bytes:
+    """Return the key that says of the text with that :func:`template_id` that it is a template."""
+    return b"d" + template
 
 
 def is_template_key(key: bytes) -> bool:
     """Tell whether *key* is one of :func:`template_key`."""
-    return key[:1] == b"d" and len(key) == 1 + _TEXT_KEY_BYTES
+    return key[:1] == b"d" and len(key) == 1 + _TEMPLATE_BYTES
 
 
-def doubt_key(text: bytes, number: int) -> bytes:
-    """Return the key that says of a dropped page that it may fill in the *text* of :func:`text_key_of`."""
-    return b"d" + text + encode_number(number)
+def doubt_key(template: bytes, number: int) -> bytes:
+    """Return the key that says of a dropped page that it may fill in the text with that :func:`template_id`."""
+    return b"d" + template + encode_number(number)
 
 
-def doubts(text: bytes) -> tuple[bytes, bytes]:
+def doubt_range(template: bytes) -> tuple[bytes, bytes]:
     """Return the range of the keys of :func:`doubt_key`."""
-    return b"d" + text + b"\0", b"d" + text + b"\xff" * (_NUMBER_BYTES + 1)
+    return b"d" + template + b"\0", b"d" + template + b"\xff" * (_NUMBER_BYTES + 1)
 
 
-def doubted(key: bytes) -> int:
+def doubt_number(key: bytes) -> int:
     """Return the number in a :func:`doubt_key`."""
     return decode_number(key[-_NUMBER_BYTES:])
 

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.accounts import Accounts
-from dedup_middleware.addresses import host_of
 from dedup_middleware.case import Case
 from dedup_middleware.claims import Claims, ClaimState
 from dedup_middleware.detector import is_worth_owning
@@ -86,7 +85,7 @@ class Crawl:
         sealing = Sealing(detector.index, run, detector.index.reach.scope, seal_interval)
         for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
         self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
-        self._taking_back = TakingBack(detector, self.safety, spider, run, enabled=takes_back)
+        self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
         self._accounts = Accounts(spider, run, log, listener, self._guarded)
@@ -216,6 +215,7 @@ class Crawl:
         with self._guarded():
             for taken in self._taking_back.finished(case):
                 self._accounts.taken_back(taken)
+                self._listener.taken_back(taken)
 
     def close(self) -> None:
         """Seal what has been delivered, or void it after a failure; count drops for earlier crawls; close the log."""
@@ -247,8 +247,7 @@ class Crawl:
                 case.version = self._detector.index.version
                 case.repeated = None
                 case.verdict = self._detector.judge(case.page, threshold=case.threshold)
-                match = case.verdict.match if case.is_duplicate else None
-                case.doubt = b"" if match is None else self._detector.templates.doubt(case.page, match.owner)
+                case.doubt = self._detector.doubt(case.page, case.verdict)
                 return
         case.verdict = Verdict(VerdictKind.UNJUDGED, reason=STORE_FAILED)
 
@@ -259,20 +258,7 @@ class Crawl:
             return  # what becomes of these would be taken for what becomes of the claim's own
         with self._guarded():
             own = self._detector.index.find(case.page.identities) if case.verdict.kind is VerdictKind.SAME else None
-            case.claim = self._claims.open(self._beside_its_match(case.page, case), own)
-
-    def _beside_its_match(self, page: Page, case: Case) -> Page:
-        """Return *page* as one that is kept beside its match, so that what both share leads to that one alone.
-
-        Unless it fills in a text of another host's: its host's pages are to be found among themselves.
-        """
-        match = case.verdict.match
-        is_apart = (
-            match is not None
-            and host_of(match.owner.url) != host_of(page.url)
-            and self._detector.templates.has(page, match.owner)
-        )
-        return page.beside(None if is_apart else match, case.threshold)
+            case.claim = self._claims.open(self._detector.as_kept(case.page, case.verdict.match, case.threshold), own)
 
     def _claim_settled(self, claim: Claim) -> None:
         self._count(f"claims/{claim.state.value}", 1)

@@ -76,6 +76,21 @@ class Detector:
             return replace(verdict, kind=VerdictKind.RELATED, reason=PREFERRED_HOST)
         return verdict
 
+    def doubt(self, page: Page, verdict: Verdict) -> bytes:
+        """Return `Templates.doubt` for the *verdict* just made on *page*; empty unless that is a duplicate."""
+        if verdict.kind is not VerdictKind.DUPLICATE or verdict.match is None:
+            return b""
+        return self.templates.doubt(page, verdict.match.owner)
+
+    def as_kept(self, page: Page, match: Match | None, threshold: float) -> Page:
+        """Return *page* as one that is kept beside its *match*, so that what both share leads to that one alone.
+
+        Unless it fills in a text of another host's: its host's pages are to be found among themselves.
+        """
+        if match is None or (host_of(match.owner.url) != host_of(page.url) and self.templates.has(page, match.owner)):
+            return page
+        return page.beside(match, threshold)
+
     def _judge(self, page: Page, threshold: float, objects: Callable[[StoredPage], object]) -> Verdict:
         owns = self.index.same(page.identities)
         unchanged = [stored for stored in owns if stored.digest == page.fingerprint.digest]
@@ -160,7 +175,7 @@ class Detector:
             return match, Objection(BELOW_THRESHOLD)
         nearly = exact.score < threshold
         objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
-        if objected is None and self._shows_template(page, match.owner, text):
+        if objected is None and self._learns_template(page, match.owner, text):
             objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
         return match, objected
 
@@ -176,21 +191,22 @@ class Detector:
             return objected
         return replaced(opinion, nearly=nearly, namesakes=are_namesakes(page.around, owner.around))
 
-    def _shows_template(self, page: Page, owner: StoredPage, text: Callable[[], list[str]]) -> bool:
+    def _learns_template(self, page: Page, owner: StoredPage, text: Callable[[], list[str]]) -> bool:
+        """Note that *page* would be dropped for *owner*; tell whether it is this that shows a template."""
         if self.templates.has(page, owner):
             return False
-        return self.templates.learn(page, owner, text, partial(self._filled_in, page, owner))
+        return self.templates.learn(page, owner, text, partial(self._others_like, page, owner))
 
-    def _filled_in(self, page: Page, owner: StoredPage, text: bytes) -> list[tuple[StoredPage, list[str]]] | None:
-        """Return the stored pages on the host of *page* that may fill in the *text* of *owner*, each with its own text.
+    def _others_like(self, page: Page, owner: StoredPage, template: bytes) -> list[tuple[StoredPage, list[str]]] | None:
+        """Return the stored pages on the host of *page* that may fill in the text of *owner*, each with its own text.
 
         ``None`` if that is known to be a template.
         """
-        if self.index.is_template(text):
+        if self.index.is_template(template):
             return None
         host = host_of(page.url)
         equals = islice(self.index.equals(page, []), _MAX_MATCHES) if host == host_of(owner.url) else ()
-        found = (*equals, *islice(self.index.doubtful(text), _MAX_DOUBTFUL))
+        found = (*equals, *islice(self.index.doubtful_drops(template), _MAX_DOUBTFUL))
         on_host = (other for other in found if host_of(other.url) == host and self._may_drop(other, page))
         return [(other, self.index.text(other.number)) for other in on_host]
 
@@ -235,7 +251,8 @@ class Detector:
             return None
         if not self._may_drop(owner, page):
             return None
-        if self.templates.has(page, owner) or self._shows_template(page, owner, partial(self.index.text, owner.number)):
+        text = partial(self.index.text, owner.number)
+        if self.templates.has(page, owner) or self._learns_template(page, owner, text):
             return None
         match = Match(owner, own.score, owner.hashes & page.fingerprint.weights.keys())
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False), Witness.PAGE)

@@ -39,7 +39,6 @@ class Hearing:
     def __init__(self, witness: ItemWitness, detector: Detector) -> None:
         self._witness = witness
         self._detector = detector
-        self._templates = detector.templates
 
     def hear(self, case: Case, item: Any, shown: Callable[[], str]) -> Stance:
         """Return what an *item* of a duplicate says; if that stands against its owner, there may be another one.
@@ -61,7 +60,7 @@ class Hearing:
             another = self._detector.judge(case.page, threshold=case.threshold, objects=objects)
             if another.kind is VerdictKind.DUPLICATE:
                 case.verdict, case.repeated, case.objection = another, None, None
-                case.doubt = b"" if another.match is None else self._templates.doubt(case.page, another.match.owner)
+                case.doubt = self._detector.doubt(case.page, another)
         if case.objection is not None:
             return Stance.OBJECTS
         case.agreed |= statement.has_text

@@ -19,10 +19,11 @@ from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.items import item_values, prose_in
 from dedup_middleware.limits import TOO_LARGE, UnjudgeableError
 from dedup_middleware.model import Objection
+from dedup_middleware.pageaddress import has_other_parameter
 from dedup_middleware.sayings import Said
 from dedup_middleware.text import MIN_CLAUSE_WEIGHT, clauses, weight
 from dedup_middleware.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
-from dedup_middleware.witness import LITTLE_TEXT_WEIGHT, has_other_parameter, own_clauses, own_marks
+from dedup_middleware.witness import LITTLE_TEXT_WEIGHT, own_clauses, own_marks
 from dedup_middleware.words import shows, words_of
 
 if TYPE_CHECKING:

@@ -165,15 +165,15 @@ class Lookup:
             if (owner := self.page(number)) is not None:
                 yield Match(owner, covered[number] / total, owner.hashes & fingerprint.weights.keys())
 
-    def is_template(self, text: bytes) -> bool:
-        """Tell whether the *text* of that key is known to be a template. One get."""
-        return self.store.get_many([codec.template_key(text)]) != [None]
+    def is_template(self, template: bytes) -> bool:
+        """Tell whether the text with the id *template* is known to be one. One get."""
+        return self.store.get_many([codec.template_key(template)]) != [None]
 
-    def doubtful(self, text: bytes) -> Iterator[StoredPage]:
-        """Yield the dropped pages that may fill in the *text* of that key, oldest first. A scan, and one get a page."""
-        for key, _ in self.store.scan(*codec.doubts(text)):
+    def doubtful_drops(self, template: bytes) -> Iterator[StoredPage]:
+        """Yield the dropped pages that may fill in the text with the id *template*, oldest first. One get a page."""
+        for key, _ in self.store.scan(*codec.doubt_range(template)):
             with self._reading():
-                number = codec.doubted(key)
+                number = codec.doubt_number(key)
             page = self.page(number)
             # One that has been delivered since is none; its key stays.
             if page is not None and page.owner is not None:

@@ -43,7 +43,7 @@ class Store(Protocol):
 
 
 class Listener(Protocol):
-    """Who hears what happens in a crawl, and tells a person."""
+    """Who hears what happens in a crawl, tells a person, and does what only the glue can."""
 
     def count(self, name: str, amount: int = 1) -> None:
         """Add to the stat ``dedup/NAME``."""

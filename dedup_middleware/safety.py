@@ -105,21 +105,23 @@ class Safety:
             self._write_down(case, entry, kept=kept, journal=needs_journal)
         return case.written_down and not self.failed
 
-    def note_doubt(self, text: bytes, identity: bytes) -> None:
-        """Write down of a page, if it was dropped, that it may fill in the *text* of that key."""
+    def note_doubt(self, template: bytes, identity: bytes) -> None:
+        """Write down of a page, if it was dropped, that it may fill in the text with the id *template*."""
         with self._guard():
             page = self._index.find([identity])
             if page is not None and page.owner is not None and self._index.request_of(page) is not None:
-                self._index.store.write([(codec.doubt_key(text, page.number), b"")])
+                self._index.store.write([(codec.doubt_key(template, page.number), b"")])
 
-    def note_template(self, text: bytes, copies: Iterable[StoredPage]) -> None:
-        """Write down that the *text* of that key is a template, of which *copies* need not be taken back."""
+    def note_template(self, template: bytes, copies: Iterable[StoredPage]) -> None:
+        """Write down that the text with the id *template* is one, of which *copies* need not be taken back."""
         with self._guard():
-            deletes = [codec.doubt_key(text, page.number) for page in copies]
-            self._index.store.write([(codec.template_key(text), b"")], deletes)
+            deletes = [codec.doubt_key(template, page.number) for page in copies]
+            self._index.store.write([(codec.template_key(template), b"")], deletes)
 
-    def take_back(self, page: StoredPage, text: bytes, request: PackedRequest | None) -> Entry | None:
-        """Write down that *page*, which was dropped for *text*, is to be delivered: now, or after a crash.
+    def journal_again(
+        self, page: StoredPage, template: bytes, request: PackedRequest | None, *, at_once: bool
+    ) -> Entry | None:
+        """Write down that *page*, which was dropped for a *template*, is to be delivered: *at_once*, or when idle.
 
         *request* is what is known of its request; else the store may have that. Return its entry, with the request as
         it was, of whichever spider; ``None`` if it must not, or cannot, be requested again.
@@ -134,10 +136,8 @@ class Safety:
             entry = None if dropped is None or not is_repeatable(dropped.request) else dropped.to_deliver()
             if dropped is None or entry is None:
                 return None
-            deletes = [codec.journal_key(dropped.key), codec.doubt_key(text, page.number)]
+            deletes = [codec.journal_key(dropped.key), codec.doubt_key(template, page.number)]
             self._index.store.write([self.journal.entry_pair(entry)], deletes)
-            # Those of earlier crawls the spider may still visit itself: they wait as those that a crash has left.
-            at_once = entry.spider == self._spider and page.run == self._sealing.run
             self.journal.note_taken_back(entry, dropped, requested=at_once)
             return entry._replace(request=dropped.request)
         return None

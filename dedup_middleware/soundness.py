@@ -115,7 +115,7 @@ class Sieve:
             is_clause = kind == b"c"
             return self._postings(value, lambda p: p.holds(key[1:]) if is_clause else p.owner and p.equals == key)
         if kind in (b"p", b"u", b"r", b"d"):
-            number = codec.doubted(key) if kind == b"d" else codec.decode_number(key[1:])
+            number = codec.doubt_number(key) if kind == b"d" else codec.decode_number(key[1:])
             return value if number in self._pages or codec.is_template_key(key) else None
         if kind == b"i":
             page = self._page(codec.decode_number(value))

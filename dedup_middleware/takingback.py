@@ -13,8 +13,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.pageaddress import has_own_address
 from dedup_middleware.records import Record
-from dedup_middleware.templates import has_own_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,10 +64,9 @@ class TakenBack(NamedTuple):
 class TakingBack:
     """The pages of a store that were dropped and may have to be taken back."""
 
-    def __init__(self, detector: Detector, safety: Safety, spider: str, run: str, *, enabled: bool) -> None:
+    def __init__(self, detector: Detector, safety: Safety, run: str, *, enabled: bool) -> None:
         self._detector = detector
         self._safety = safety
-        self._spider = spider
         self._run = run
         self._enabled = enabled
         self._seen_to: set[bytes] = set()
@@ -77,17 +76,17 @@ class TakingBack:
         self._bytes = 0
 
     def finished(self, case: Case) -> Iterator[list[TakenBack]]:
-        """Note *case*, whose output has been seen to its end; yield what is to be taken back by now, by text."""
+        """Note *case*, whose output has been seen to its end; yield what is to be taken back by now, by template."""
         if case.doubt and case.items_dropped and case.page is not None and case.request is not None:
             self._remember(case.page.identities[0], case.request)
         recognised = self._detector.templates.recognised
-        texts = recognised - self._seen_to if len(recognised) > len(self._seen_to) else set()
+        templates = recognised - self._seen_to if len(recognised) > len(self._seen_to) else set()
         if case.doubt in recognised:
             # Judged before that was known, and dropped since.
-            texts.add(case.doubt)
-        self._seen_to |= texts
-        for text in texts:
-            if taken := [*self._of(text)]:
+            templates.add(case.doubt)
+        self._seen_to |= templates
+        for template in templates:
+            if taken := [*self._of(template)]:
                 yield taken
 
     def _remember(self, identity: bytes, request: PackedRequest) -> None:
@@ -98,32 +97,35 @@ class TakingBack:
             _, forgotten = self._requests.popitem(last=False)
             self._bytes -= sum(len(other.whole) for other in forgotten.values())
 
-    def _of(self, text: bytes) -> Iterator[TakenBack]:
+    def _of(self, template: bytes) -> Iterator[TakenBack]:
         index = self._detector.index
         chosen: defaultdict[tuple[object, ...], list[StoredPage]] = defaultdict(list)
         copies = []
-        for page in list(index.doubtful(text)):
-            if (page.identities[0], text) in self._met or not index.reach.has(page, self._run):
+        for page in list(index.doubtful_drops(template)):
+            if (page.identities[0], template) in self._met or not index.reach.has(page, self._run):
                 continue
             alike = chosen[_said_by(page)]
             if any(not has_own_address(page.url, other.url) for other in alike[:_MOST_COMPARED]):
                 copies.append(page)
             else:
                 alike.append(page)
-        self._safety.note_template(text, copies if self._enabled else [])
+        self._safety.note_template(template, copies if self._enabled else [])
         for page in chain.from_iterable(chosen.values()):
-            self._met.add((page.identities[0], text))
-            yield from self._taken(page, text)
+            self._met.add((page.identities[0], template))
+            yield from self._taken(page, template)
 
-    def _taken(self, page: StoredPage, text: bytes) -> Iterator[TakenBack]:
+    def _taken(self, page: StoredPage, template: bytes) -> Iterator[TakenBack]:
         index, requests = self._detector.index, self._requests.pop(page.identities[0], {})
         self._bytes -= sum(len(request.whole) for request in requests.values())
         owner, kept = index.page(page.owner or 0), index.request_of(page)
         is_restorable = kept is not None and kept.to_deliver() is not None
+        # Those of earlier crawls their spider may still visit itself: they wait as those that a crash has left.
+        at_once = page.run == self._run
         known: list[PackedRequest | None] = [*requests.values()]
         for request in known or [None]:
-            entry = self._safety.take_back(page, text, request) if self._enabled else None
-            at_once = entry is not None and entry.spider == self._spider and page.run == self._run
+            entry = None
+            if self._enabled:
+                entry = self._safety.journal_again(page, template, request, at_once=at_once)
             yield TakenBack(page, "" if owner is None else owner.url, entry, is_restorable, at_once)
 
 

@@ -39,9 +39,8 @@ class Teller:
         self._warn(messages.field_that_keeps(field, kept, pages))
 
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
-        again = [page for page in taken if page.entry is not None]
-        self._recovery.take_back([page.entry for page in again if page.entry is not None and page.at_once])
-        if again:
+        self._recovery.take_back([page.entry for page in taken if page.entry is not None and page.at_once])
+        if again := [page for page in taken if page.entry is not None]:
             logger.info("dedup: %s", messages.taken_back(again), extra={"spider": self._extension.spider})
         if left := [page for page in taken if page.entry is None]:
             self._warn(messages.not_taken_back(self._extension.config, left))

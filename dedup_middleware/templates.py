@@ -15,15 +15,14 @@ import re
 from collections import OrderedDict
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from dedup_middleware import codec, titles
 from dedup_middleware.addresses import host_of
 from dedup_middleware.extraction.facts import text_hash
 from dedup_middleware.fingerprints import fast_hash
+from dedup_middleware.pageaddress import has_own_address
 from dedup_middleware.sayings import STORED_TEXT_BYTES, Surroundings
 from dedup_middleware.text import sentences
-from dedup_middleware.witness import own_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,11 +34,6 @@ _MOST_PAGES = 16
 # Texts, of which most have one page: 10 kB each.
 _MOST = 1_000
 _MARKS = re.compile(r"[^\w\n]+|_+")
-_DIGIT = re.compile(r"\d")
-# Of a session, a visitor, a fetch: no person would name a page so.
-_TOKEN = re.compile(r"(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$")
-# In a path: a number by itself, or at its end three words.
-_NAME = re.compile(r"(?<![^\W_])\d+(?![^\W_])|[^\W_]+(?:[-_][^\W_]+){2}[^/]*/?$")
 
 
 class _Filled(NamedTuple):
@@ -80,7 +74,7 @@ class _Text:
 
 
 class Templates:
-    """The texts of one crawl that pages would be dropped for, by :func:`text_key`."""
+    """The texts of one crawl that pages would be dropped for, by :func:`template_id`."""
 
     def __init__(self) -> None:
         self.recognised: set[bytes] = set()
@@ -91,7 +85,7 @@ class Templates:
 
     def has(self, page: Page, owner: StoredPage) -> bool:
         """Tell whether the host of *page* is known to fill in the text of *owner*."""
-        return bool(self.recognised) and text_key(page, owner) in self.recognised
+        return bool(self.recognised) and template_id(page, owner) in self.recognised
 
     def learn(
         self,
@@ -112,7 +106,7 @@ class Templates:
         is_the_same = _is_the_same(page, owner, is_on_host=is_on_host)
         if is_the_same and is_on_host and not has_own_address(page.url, owner.url):
             return False
-        key, identity = text_key(page, owner), page.identities[0]
+        key, identity = template_id(page, owner), page.identities[0]
         known = self._known(key)
         known.met.add(identity)
         if not is_the_same or is_on_host:
@@ -154,7 +148,7 @@ class Templates:
 
         Empty where that is known, and where the page says nothing but what *owner* does.
         """
-        key = text_key(page, owner)
+        key = template_id(page, owner)
         known = self._texts.get(key)
         is_met = known is not None and page.identities[0] in known.met
         return key if is_met and key not in self.recognised else b""
@@ -165,28 +159,10 @@ class Templates:
         return key in self.recognised or (known is not None and identity in known.doubtful)
 
 
-def text_key(page: Page, owner: StoredPage) -> bytes:
+def template_id(page: Page, owner: StoredPage) -> bytes:
     """Return 8 bytes that tell the text of *owner*, under its title, from all others that the host of *page* has."""
     title = "" if owner.around is None else titles.main_part(owner.around)
-    return codec.text_key_of(host_of(page.url), owner.digest, title)
-
-
-def has_own_address(url: str, other: str) -> bool:
-    """Tell whether *url* names something that the *other* does not, in its path or by a parameter of its query.
-
-    Where both name the same by a number or several words, parameters say by which way one came there:
-    ``/news/17?ref=home``, ``?id=17&sid=5``. Tokens name nothing: ``?sid=826d9947``.
-    """
-    if own_address(url, other):
-        return True
-    here, there = (urlsplit(each) for each in (url, other))
-    if here.path == there.path and _NAME.search(unquote(here.path)):
-        return False
-    mine, theirs = (dict(parse_qsl(each.query, keep_blank_values=True)) for each in (here, there))
-    if any(_DIGIT.search(value) for name, value in mine.items() if theirs.get(name) == value):
-        return False
-    named = ((name, value) for name, value in mine.items() if not _TOKEN.match(value))
-    return any(theirs.get(name, value or None) != value for name, value in named)
+    return codec.template_id(host_of(page.url), owner.digest, title)
 
 
 def _is_the_same(page: Page, owner: StoredPage, *, is_on_host: bool) -> bool:

@@ -10,26 +10,24 @@ page: the flat on another floor, the branch in another street, the notice to ano
 from __future__ import annotations
 
 import re
-from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware import titles
 from dedup_middleware.addresses import host_of
 from dedup_middleware.editions import is_edition
 from dedup_middleware.extraction.facts import text_hash
 from dedup_middleware.model import Objection
+from dedup_middleware.pageaddress import is_same_address, own_address
 from dedup_middleware.sayings import STORED_TEXT_BYTES as _STORED
-from dedup_middleware.sayings import Surroundings
 from dedup_middleware.text import MIN_CLAUSE_WEIGHT, reduced, sentences, weight
-from dedup_middleware.words import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.model import Page, StoredPage
+    from dedup_middleware.sayings import Surroundings
     from dedup_middleware.sites import Sites
 
 #: A text of less than this, in letters (200 Han characters), may be a notice, a wall or an introduction that many pages
@@ -46,15 +44,29 @@ _SYMBOL = r"[+\-\u2212<>=$\u20ac\xa3\xa5%\u2030#\u266f\u266d\xb0\xb2\xb3]"
 _MARKED = re.compile(
     rf"{_SYMBOL}?\d+(?:[.,:\-\u2013]\d+)*{_SYMBOL}?|[A-Za-z](?:\+\+?|[\-#\u266f\u266d\xb2\xb3])(?!\w)|[<>=]|[\U0001f300-\U0001faff]"
 )
-# Of a part of a path: ";jsessionid=1", "(S(abc))".
-_PARAMETERS = re.compile(r";[^/]*|\([^/]*\)")
-_EXTENSION = re.compile(r"\.[a-z]{2,5}$", re.IGNORECASE)
 
 ANOTHER_TITLE = "another title"
 OWN_WORDS = "words of its own in the same text"
 OWN_FACTS = "other facts around the same text"
 ANOTHER_ADDRESS = "another address, and too little to tell both from"
 EARLIER_VERSION = "an earlier version stored the owner without its title"
+
+
+class _Pair(NamedTuple):
+    """A page, and a page that it may be a copy of."""
+
+    page: Page
+    here: Surroundings
+    there: Surroundings
+    text: Callable[[], Sequence[str]]
+    """What is kept of the owner's text; asked for only where it is needed."""
+    sites: Sites
+    same: bool
+    """Whether both have the very same letters."""
+
+    @property
+    def host(self) -> str:
+        return host_of(self.page.url)
 
 
 def objection(  # noqa: PLR0913 - two pages, and what is known of them
@@ -74,89 +86,81 @@ def objection(  # noqa: PLR0913 - two pages, and what is known of them
     """
     if page.around is None or owner.source:
         return None
-    same = page.fingerprint.letters != b"" and page.fingerprint.letters == owner.letters
     is_on_host = host_of(page.url) == host_of(owner.url)
     if owner.around is None:
         return Objection(EARLIER_VERSION) if is_on_host else None
+    same = page.fingerprint.letters != b"" and page.fingerprint.letters == owner.letters
+    pair = _Pair(page, page.around, owner.around, text, sites, same)
     if not is_on_host:
-        objected = _between_hosts(page, page.around, owner.around, text, sites, same=same, nearly=nearly)
-        if objected is None and is_template:
-            objected = _filled_in(page, page.around, owner.around, text, sites, same=same)
-        return objected
+        return _between_hosts(pair, nearly=nearly) or (_between_hosts_of_template(pair) if is_template else None)
     tells = is_story(page) and not is_template
-    objected = _on_one_host(page, page.around, owner.around, text, sites, same=same, tells=tells)
+    objected = _on_one_host(pair, tells=tells)
     if objected is not None or tells:
         return objected
-    if _own_facts(page, owner, text, sites):
+    # Where the address is the owner's with something added, numbers are counters and clocks.
+    if _own_facts(pair, numbered=not is_same_address(page.url, owner.url)):
         return Objection(OWN_FACTS)
     address = own_address(page.url, owner.url)
     return Objection(ANOTHER_ADDRESS, tuple(address)) if address else None
 
 
-def _between_hosts(  # noqa: PLR0913 - the same
-    page: Page,
-    here: Surroundings,
-    there: Surroundings,
-    text: Callable[[], Sequence[str]],
-    sites: Sites,
-    *,
-    same: bool,
-    nearly: bool,
-) -> Objection | None:
-    if same and has_much_text(page) and not titles.is_telling(here):
+def _between_hosts(pair: _Pair, *, nearly: bool) -> Objection | None:
+    if pair.same and has_much_text(pair.page) and not titles.is_telling(pair.here):
         return None  # a whole text of some length needs no title that tells more than "Copy"
-    called = sites.own_parts(host_of(page.url), here)
+    called = pair.sites.own_parts(pair.host, pair.here)
     # Unless the site's part is known, the longer one is taken for the page's.
     own = [titles.longest(called)] if called else []
-    shared = titles.shared_terms(own, there, text)
+    shared = titles.shared_terms(own, pair.there, pair.text)
     if nearly and shared < 1:
         # Two reports of one event are called by words that stand in both.
-        shared = min(shared, titles.shared_terms(own, there, list))
+        shared = min(shared, titles.shared_terms(own, pair.there, list))
     if shared < (SHARED_TITLE_NEARLY if nearly else SHARED_TITLE):
         return Objection(ANOTHER_TITLE, tuple(own))
     return None
 
 
-def _filled_in(  # noqa: PLR0913 - the same
-    page: Page, here: Surroundings, there: Surroundings, text: Callable[[], Sequence[str]], sites: Sites, *, same: bool
-) -> Objection | None:
-    """Return what *page* says and the owner of a template, on another host, does not."""
-    called = sites.own_parts(host_of(page.url), here)
-    said = titles.in_a_row([there.title, there.heading, *text()])
-    own = [part for part in called if not titles.says(said, part)]
+def _between_hosts_of_template(pair: _Pair) -> Objection | None:
+    """Return what the page says, in its title, its text or around it, and the other one does not."""
+    said = titles.in_a_row([pair.there.title, pair.there.heading, *pair.text()])
+    own = [part for part in pair.sites.own_parts(pair.host, pair.here) if not titles.says(said, part)]
     if own:
         return Objection(ANOTHER_TITLE, tuple(own))
-    own = own_marks(page.paragraphs, text()) or ([] if same else own_clauses(page.paragraphs, text(), there))
-    if own:
+    if own := own_marks(pair.page.paragraphs, pair.text()) or _own_clauses(pair):
         return Objection(OWN_WORDS, tuple(own))
     # Much of it is its site's, until that is known: then a copy is delivered.
-    facts = sites.own_texts(host_of(page.url), _not_in(here.texts, there.texts)).difference(map(text_hash, text()))
-    return Objection(OWN_FACTS) if facts else None
+    return Objection(OWN_FACTS) if _own_facts(pair, numbered=False) else None
 
 
-def _on_one_host(  # noqa: PLR0913 - the same
-    page: Page,
-    here: Surroundings,
-    there: Surroundings,
-    text: Callable[[], Sequence[str]],
-    sites: Sites,
-    *,
-    same: bool,
-    tells: bool,
-) -> Objection | None:
-    own = titles.own_parts(here, there, text)
+def _on_one_host(pair: _Pair, *, tells: bool) -> Objection | None:
+    own = titles.own_parts(pair.here, pair.there, pair.text)
     if own:
         # The very story under its title and the site's, where the owner's had its own only.
-        called = sites.own_parts(host_of(page.url), here)
-        if not (same and tells and titles.in_a_row(called) == titles.in_a_row([there.title])):
+        called = pair.sites.own_parts(pair.host, pair.here)
+        if not (pair.same and tells and titles.in_a_row(called) == titles.in_a_row([pair.there.title])):
             return Objection(ANOTHER_TITLE, tuple(own))
-    marks = own_marks(page.paragraphs, text())
-    if marks:
+    if marks := own_marks(pair.page.paragraphs, pair.text()):
         return Objection(OWN_WORDS, tuple(marks))
-    own = [] if same else own_clauses(page.paragraphs, text(), there)
-    if own and not (tells and titles.is_called_alike(here, there) and is_edition(page.paragraphs, text())):
+    own = _own_clauses(pair)
+    is_alike = tells and titles.is_called_alike(pair.here, pair.there)
+    if own and not (is_alike and is_edition(pair.page.paragraphs, pair.text())):
         return Objection(OWN_WORDS, tuple(own))
     return None
+
+
+def _own_clauses(pair: _Pair) -> list[str]:
+    return [] if pair.same else own_clauses(pair.page.paragraphs, pair.text(), pair.there)
+
+
+def _own_facts(pair: _Pair, *, numbered: bool) -> AbstractSet[bytes]:
+    """Return the hashes of what stands around the page and is neither its site's nor on the other one.
+
+    If *numbered*, what differs in its numbers alone counts too.
+    """
+    own = _not_in(pair.here.texts, pair.there.texts)
+    if numbered:
+        own |= _not_in(pair.here.numbered, pair.there.numbered)
+    own = pair.sites.own_texts(pair.host, own)
+    return own.difference(map(text_hash, pair.text())) if own else own
 
 
 def has_much_text(page: Page) -> bool:
@@ -210,51 +214,8 @@ def _letters(sentence: str) -> str:
     return reduced(sentence).replace("\n", "")
 
 
-def _own_facts(page: Page, owner: StoredPage, text: Callable[[], Sequence[str]], sites: Sites) -> AbstractSet[bytes]:
-    """Return the hashes of what stands around *page* and is neither the site's nor on its owner's page.
-
-    Numbers count unless the address is the owner's with something added: there it is a counter or a clock.
-    """
-    here, there = page.around or Surroundings(), owner.around or Surroundings()
-    own = _not_in(here.texts, there.texts)
-    if not is_same_address(page.url, owner.url):
-        own |= _not_in(here.numbered, there.numbered)
-    own = sites.own_texts(host_of(page.url), own)
-    return own.difference(map(text_hash, text())) if own else own
-
-
 def _not_in(here: AbstractSet[bytes], there: AbstractSet[bytes]) -> set[bytes]:
     return {text for text in here if text[:_STORED] not in there}
-
-
-def is_same_address(url: str, owner: str) -> bool:
-    """Tell whether one of the two is the other with something added to its query: a session, a mark of a campaign."""
-    here, there = urlsplit(url), urlsplit(owner)
-    first, second = (Counter(parse_qsl(parts.query, keep_blank_values=True)) for parts in (here, there))
-    return here.path == there.path and (first <= second or second <= first)
-
-
-def has_other_parameter(url: str, owner: str) -> bool:
-    """Tell whether both give one parameter of their queries other values: ``?id=1`` and ``?id=2``."""
-    here, there = (dict(parse_qsl(urlsplit(each).query, keep_blank_values=True)) for each in (url, owner))
-    return any(there.get(name, value) != value for name, value in here.items())
-
-
-def own_address(url: str, owner: str) -> list[str]:
-    """Return what the path of *url* names that *owner* nowhere does: its numbers, and the words of its last part.
-
-    A print view is named as its story is, somewhere else; another notice has another number or name.
-    """
-    path, there = _path_words(url), _path_words(owner)
-    last = path[-1] if path else []
-    named = [*last, *(word for part in path for word in part if word.isdigit())]
-    return [word for word in dict.fromkeys(named) if not any(word in part for part in there)]
-
-
-def _path_words(url: str) -> list[list[str]]:
-    path = _EXTENSION.sub("", _PARAMETERS.sub("", unquote(urlsplit(url).path)))
-    words = [found for part in path.split("/") if (found := split_words(part))]
-    return words[:-1] if words and words[-1] in (["index"], ["default"]) else words
 
 
 def _clauses(text: Sequence[str]) -> list[str]:
