@@ -1,6 +1,32 @@
-"""Scrapy plugin that drops pages whose text is already in the store, follows their links last, and shows why."""
+"""Scrapy plugin that drops pages whose text is already in the store, follows their links last, and shows why.
 
-from dedup_middleware.addon import Addon
-from dedup_middleware.extraction import extract_paragraphs
+``Addon`` is for a project's settings, ``Deduplicator`` for programs without Scrapy. What a name needs is imported when
+it is asked for: whoever wants the text of a page does not load Scrapy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dedup_middleware.extraction import extract_paragraphs
+    from dedup_middleware.plugin.addon import Addon
 
 __all__ = ["Addon", "extract_paragraphs"]
+
+_HOMES = {
+    "Addon": "dedup_middleware.plugin.addon",
+    "extract_paragraphs": "dedup_middleware.extraction",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

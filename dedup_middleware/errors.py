@@ -10,7 +10,14 @@ import errno
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from dedup_middleware.stores.holder import Holder
+    from typing import Protocol
+
+    class Holder(Protocol):
+        """A process that has a store open; its text names it."""
+
+        @property
+        def brief(self) -> bool:
+            """Whether it will be done in a moment: a command, not a crawl."""
 
 
 #: Of ``OSError``: a file where a folder must be, or the reverse; a name too long; links in a circle. Whatever becomes

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
-    from dedup_middleware.sayings import Said, Surroundings
+    from dedup_middleware.features import PageFeatures, Said
 
 
 class Action(str, Enum):
@@ -97,7 +97,7 @@ class Page:
     """The crawl that fetched it."""
     source: bytes = b""
     """For an item, 16 bytes of the request it came from: items of one request are never compared."""
-    around: Surroundings | None = None
+    features: PageFeatures | None = None
     """``None`` for an item."""
     said: Said | None = None
     """What its items said, once they have been delivered."""
@@ -105,7 +105,7 @@ class Page:
     """Clauses that lead to another page already: this one says them too, and is none of their holders. A look-alike is
     kept for what it says itself; what many of them share must not become boilerplate for that."""
 
-    def saying(self, hashes: AbstractSet[bytes], texts: Iterable[str]) -> Page:
+    def restricted_to(self, hashes: AbstractSet[bytes], texts: Iterable[str]) -> Page:
         """Return the page as saying nothing but *texts*, whose clauses have *hashes*; it is the same page all the same.
 
         Of its fingerprint it keeps what these have in common with it.
@@ -153,7 +153,7 @@ class StoredPage:
     delivery: Delivery
     letters: bytes = b""
     source: bytes = b""
-    around: Surroundings | None = None
+    features: PageFeatures | None = None
     said: Said | None = None
     """``None`` where nobody knows: in stores of before, while its claim is open, and for a duplicate."""
     simhashes: frozenset[int] = frozenset()
@@ -179,7 +179,7 @@ class StoredPage:
             delivery=Delivery(page.run, now, feeds),
             letters=page.fingerprint.letters,
             source=page.source,
-            around=None if page.around is None else page.around.stored(),
+            features=None if page.features is None else page.features.stored(),
             said=page.said,
             simhashes=page.fingerprint.simhashes,
             owner=match.owner.number if match else None,

@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent))
 
-from crawling import Outcome, forked_crawls, order, run_order
+from crawling import Outcome, forked_crawls, run_job, write_job
 from local_site import Site
 
 
@@ -34,11 +34,11 @@ def site():
 
 @pytest.fixture
 def crawl(tmp_path):
-    """Run a crawl in a folder of its own: ``crawl("strangers.Articles", urls=…, settings=…)``."""
+    """Run a crawl in a folder of its own: ``crawl("sample_spiders.Articles", urls=…, settings=…)``."""
     numbers = itertools.count(1)
 
     def run(spider: str, *, folder: str | None = None, timeout: float = 60, **kwargs) -> Outcome:
         path = tmp_path / (folder or f"crawl{next(numbers)}")
-        return run_order(path, order(path, spider, **kwargs), timeout=timeout)
+        return run_job(path, write_job(path, spider, **kwargs), timeout=timeout)
 
     return run

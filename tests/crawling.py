@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forking import Forked, Nurseries
+from forking import Forked, ForkServers
 
 from dedup_middleware.stores import default_backend
 
@@ -101,7 +101,7 @@ def store_uri(folder: Path) -> str:
     return f"{default_backend()}:{folder / 'store'}"
 
 
-def order(  # noqa: PLR0913 - what an order says, by name
+def write_job(  # noqa: PLR0913 - what an order says, by name
     folder: Path,
     spider: str,
     *,
@@ -129,7 +129,7 @@ def order(  # noqa: PLR0913 - what an order says, by name
             "DEDUP_STORE": store_uri(folder),
             "DEDUP_LOG": str(folder / "records.jsonl"),
         }
-    path = folder / "order.json"
+    path = folder / "job.json"
     path.write_text(
         json.dumps(
             {
@@ -142,10 +142,10 @@ def order(  # noqa: PLR0913 - what an order says, by name
         ),
         encoding="utf8",
     )
-    return [sys.executable, str(HERE / "stranger.py"), str(path)]
+    return [sys.executable, str(HERE / "sample_project.py"), str(path)]
 
 
-def run_order(folder: Path, command: list[str], *, timeout: float = 60) -> Outcome:
+def run_job(folder: Path, command: list[str], *, timeout: float = 60) -> Outcome:
     """Carry out an order and return what came of it."""
     with Running(folder, command) as running:
         return running.wait(timeout)
@@ -153,7 +153,7 @@ def run_order(folder: Path, command: list[str], *, timeout: float = 60) -> Outco
 
 def run_scrapy(folder: Path, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy ARGUMENTS`` in the project whose order is in *folder*: same settings, same store, same log."""
-    wanted = json.loads((folder / "order.json").read_text(encoding="utf8"))["settings"]
+    wanted = json.loads((folder / "job.json").read_text(encoding="utf8"))["settings"]
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf8")
     lines = [f"{name} = {value!r}\n" for name, value in wanted.items()]
     (folder / "project.py").write_text("".join(lines), encoding="utf8")
@@ -177,7 +177,7 @@ def environment() -> dict[str, str]:
     }
 
 
-_nurseries: Nurseries | None = None
+_fork_servers: ForkServers | None = None
 
 
 @contextmanager
@@ -186,13 +186,13 @@ def forked_crawls() -> Iterator[None]:
 
     Not for what measures crawls: imports that are done already cost nothing.
     """
-    global _nurseries  # noqa: PLW0603 - one switch for whoever runs a crawl
+    global _fork_servers  # noqa: PLW0603 - one switch for whoever runs a crawl
     if not hasattr(os, "fork"):
         yield
         return
-    with closing(Nurseries(environment())) as _nurseries:
+    with closing(ForkServers(environment())) as _fork_servers:
         yield
-    _nurseries = None
+    _fork_servers = None
 
 
 @contextmanager
@@ -213,8 +213,8 @@ class Running:
         with heeding_ctrl_c():
             self._process: subprocess.Popen[str] | Forked = (
                 subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True)
-                if _nurseries is None
-                else _nurseries.start(folder, command)
+                if _fork_servers is None
+                else _fork_servers.start(folder, command)
             )
 
     @property

@@ -1,7 +1,7 @@
-"""Processes such as `subprocess.Popen` starts, forked from one that has imported Scrapy already (`nursery.py`).
+"""Processes such as `subprocess.Popen` starts, forked from one that has imported Scrapy already (`fork_server.py`).
 
-A crawl of a few pages is mostly imports, and the suite has hundreds of crawls. A nursery looks after one process at a
-time; where several run at once, there are as many nurseries.
+A crawl of a few pages is mostly imports, and the suite has hundreds of crawls. A fork server looks after one process
+at a time; where several run at once, there are as many fork servers.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-NURSERY = Path(__file__).with_name("nursery.py")
+NURSERY = Path(__file__).with_name("fork_server.py")
 
 
-class Nurseries:
-    """Nurseries that wait for something to do, and the processes behind them; one is started when none waits."""
+class ForkServers:
+    """ForkServers that wait for something to do, and the processes behind them; one is started when none waits."""
 
     def __init__(self, environment: dict[str, str]) -> None:
         self._environment = environment
@@ -30,14 +30,14 @@ class Nurseries:
 
     def start(self, folder: Path, command: list[str]) -> Forked:
         """Start a process that does in *folder* what *command*, a Python and its script, does."""
-        nursery = self._waiting.pop() if self._waiting else self._new()
-        return Forked(nursery, self._waiting, folder, command[1:])
+        fork_server = self._waiting.pop() if self._waiting else self._new()
+        return Forked(fork_server, self._waiting, folder, command[1:])
 
     def _new(self) -> Connection:
         ours, theirs = Pipe()
         with theirs:
             # Ctrl-C is for the suite, which then ends what it started.
-            nursery = subprocess.Popen(
+            fork_server = subprocess.Popen(
                 [sys.executable, str(NURSERY), str(theirs.fileno())],
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
@@ -45,13 +45,13 @@ class Nurseries:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        self._started.append(nursery)
+        self._started.append(fork_server)
         return ours
 
     def close(self) -> None:
-        """End the nurseries; none may be at work."""
-        for nursery in self._waiting:
-            nursery.close()
+        """End the fork_servers; none may be at work."""
+        for fork_server in self._waiting:
+            fork_server.close()
         for process in self._started:
             process.wait(60)
 
@@ -61,11 +61,11 @@ class Forked:
 
     returncode: int | None = None
 
-    def __init__(self, nursery: Connection, waiting: list[Connection], folder: Path, arguments: list[str]) -> None:
-        self._nursery, self._waiting = nursery, waiting
+    def __init__(self, server: Connection, waiting: list[Connection], folder: Path, arguments: list[str]) -> None:
+        self._server, self._waiting = server, waiting
         self._stderr = folder / "stderr.txt"
-        nursery.send((str(folder), arguments))
-        self.pid: int = nursery.recv()
+        server.send((str(folder), arguments))
+        self.pid: int = server.recv()
 
     def poll(self) -> int | None:
         """Return the exit status, or None while the process runs."""
@@ -86,7 +86,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def _status(self, timeout: float | None) -> int | None:
-        if self.returncode is None and self._nursery.poll(timeout):
-            self.returncode = self._nursery.recv()
-            self._waiting.append(self._nursery)
+        if self.returncode is None and self._server.poll(timeout):
+            self.returncode = self._server.recv()
+            self._waiting.append(self._server)
         return self.returncode

@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING
 from prose import story, zh_story
 from scrapy.http import HtmlResponse
 
-from dedup_middleware.downloadermiddlewares import NO_CHARSET, NO_CHARSETS
+from dedup_middleware.budget import NOT_PARSED, UNLIMITED, UnjudgeableError
 from dedup_middleware.extraction import check_complete, texts_of
-from dedup_middleware.extraction.facts import shown_text, surroundings_of
+from dedup_middleware.extraction.features import features_of, shown_text
 from dedup_middleware.identity import url_identity
-from dedup_middleware.limits import NOT_PARSED, UNLIMITED, UnjudgeableError
 from dedup_middleware.model import Verdict, VerdictKind
-from dedup_middleware.text import folded
+from dedup_middleware.plugin.downloadermiddlewares import NO_CHARSET, NO_CHARSETS
+from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from library import Library
 
-    from dedup_middleware.limits import Budget
+    from dedup_middleware.budget import Budget
 
 STORY = "".join(f"<p>{paragraph}</p>" for paragraph in story(1))
 # Another one each time.
@@ -250,15 +250,15 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
     try:
         check_complete(root)
         texts = texts_of(root, budget)
-        around = surroundings_of(root, texts)
+        features = features_of(root, texts)
         identities = (url_identity(response.url),)
-        page = library.crawl.page(response.url, identities, texts.paragraphs, around=around, budget=budget)
+        page = library.session.page(response.url, identities, texts.paragraphs, features=features, budget=budget)
     except UnjudgeableError as error:
         return Verdict(VerdictKind.UNJUDGED, reason=error.reason)
-    case = library.enter(page, budget)
-    crawl = library.crawl
-    item = {"title": around.title, "text": "\n".join(texts.paragraphs), "html": response.text[:100_000]}
-    crawl.hear(case, item, lambda: folded(" ".join(shown_text(root))))
-    library.leave(case)
-    case.record(spider="spider", run=crawl.run, evidence=crawl.evidence(case))
-    return case.verdict
+    state = library.enter(page, budget)
+    session = library.session
+    item = {"title": features.title, "text": "\n".join(texts.paragraphs), "html": response.text[:100_000]}
+    session.hear(state, item, lambda: folded(" ".join(shown_text(root))))
+    library.leave(state)
+    library.session._accounts.record(state, session.evidence(state))
+    return state.verdict

@@ -8,8 +8,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedup_middleware.batch import listed
-from dedup_middleware.codec import (
+from dedup_middleware.budget import UNLIMITED, Budget
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.identity import request_identity, url_identity
+from dedup_middleware.index.batch import listed
+from dedup_middleware.index.codec import (
     PAGES,
     decode_entry,
     decode_number,
@@ -19,26 +22,23 @@ from dedup_middleware.codec import (
     identity_of,
     is_template_key,
 )
-from dedup_middleware.crawl import Crawl
-from dedup_middleware.detector import Detector
-from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.identity import request_identity, url_identity
-from dedup_middleware.index import Index, index_of
-from dedup_middleware.journal import Journal
-from dedup_middleware.limits import UNLIMITED, Budget
+from dedup_middleware.index.index import Index, index_of
+from dedup_middleware.index.journal import Journal
+from dedup_middleware.index.open_claims import OpenClaims
+from dedup_middleware.index.page_codec import decode_page
 from dedup_middleware.model import Action, Page, Reach, Scope
-from dedup_middleware.openclaims import OpenClaims
-from dedup_middleware.pagecodec import decode_page
+from dedup_middleware.session.session import Session
 from dedup_middleware.stores import open_store
+from dedup_middleware.verdict.detector import Detector
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
-    from dedup_middleware.case import Case
+    from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.errors import DedupError
+    from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.model import Verdict
-    from dedup_middleware.records import RecordLog
 
 #: What every clause of :func:`clause` weighs.
 CLAUSE_WEIGHT = 30
@@ -86,7 +86,7 @@ class Library:
 
     def begin(self, run: str, log: RecordLog | None = None) -> None:
         """Begin another crawl on the same store."""
-        self.crawl = Crawl(
+        self.session = Session(
             spider="spider",
             run=run,
             detector=self.detector,
@@ -123,37 +123,37 @@ class Library:
 
     def page(self, name: str, clauses: Iterable[int | str], *, request: str | None = None) -> Page:
         """Return a page of the present crawl."""
-        page = page_of(name, clauses, request=request, run=self.crawl.run)
+        page = page_of(name, clauses, request=request, run=self.session.run)
         return replace(page, fingerprint=self.fingerprint(page.paragraphs))
 
     def judge(self, name: str, clauses: Iterable[int | str]) -> Verdict:
         return self.detector.judge(self.page(name, clauses))
 
-    def enter(self, page: Page, budget: Budget = UNLIMITED) -> Case:
+    def enter(self, page: Page, budget: Budget = UNLIMITED) -> PageState:
         """Let *page* enter the spider: if it is new, its claim is open afterwards."""
-        case = self.crawl.examine(page, Action.DROP, self.detector.threshold, budget)
-        self.crawl.enter(case)
-        return case
+        state = self.session.examine(page, Action.DROP, self.detector.threshold, budget)
+        self.session.enter(state)
+        return state
 
-    def leave(self, case: Case, *, items: int | Sequence[object] = 1) -> Case:
+    def leave(self, state: PageState, *, items: int | Sequence[object] = 1) -> PageState:
         """Let the output of the page flow to its end, its items into the pipelines and out, or into the drop.
 
         *items*: what they are, or how many without text.
         """
-        self.crawl.reconsider(case)
+        self.session.reconsider(state)
         given = [{}] * items if isinstance(items, int) else items
         for item in given:
-            if case.is_duplicate:
-                case.items_dropped += 1
+            if state.is_duplicate:
+                state.items_dropped += 1
             else:
-                self.crawl.deliver(case, item)
-                if case.claim:
-                    case.claim.item_scraped()
-        if case.claim:
-            self.crawl.settle_items(case, several=len(given) > 1 and not isinstance(items, int))
-            case.claim.callback_finished()
-        self.crawl.finish(case)
-        return case
+                self.session.deliver(state, item)
+                if state.claim:
+                    state.claim.item_scraped()
+        if state.claim:
+            self.session.settle_items(state, several=len(given) > 1 and not isinstance(items, int))
+            state.claim.callback_finished()
+        self.session.finish(state)
+        return state
 
     def visit(
         self,
@@ -162,7 +162,7 @@ class Library:
         *,
         request: str | None = None,
         items: int | Sequence[object] = 1,
-    ) -> Case:
+    ) -> PageState:
         """Crawl a page from its response to the end of its output."""
         return self.leave(self.enter(self.page(name, clauses, request=request)), items=items)
 

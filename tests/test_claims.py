@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from library import Library
 
-from dedup_middleware.claims import Claim, Claims, ClaimState
+from dedup_middleware.delivery.claims import Claim, Claims, ClaimState
 from dedup_middleware.errors import DedupError, StoreError
 
 PENDING, CONFIRMED, VOID = ClaimState
@@ -93,10 +93,10 @@ class ClaimMachine(RuleBasedStateMachine):
         self.opened[number].when_settled(settled)
 
     @rule()
-    def void_all(self) -> None:
+    def revoke_all(self) -> None:
         for facts in self.facts:
             facts["failed"] |= not self._complete(facts)
-        self.claims.void_all()
+        self.claims.revoke_all()
 
     @staticmethod
     def _complete(facts: dict[str, int]) -> bool:
@@ -155,7 +155,7 @@ class TestFailingStore:
         claims = Claims(library.index, lambda _: None, fail)
         opened = [claims.open(library.page(f"p{number}", range(9))) for number in range(3)]
         library.store.close()
-        claims.void_all()
+        claims.revoke_all()
         assert [claim.state for claim in opened] == [VOID] * 3
 
 
@@ -165,7 +165,7 @@ class TestUnchangedPage:
     def test_its_failure_leaves_it_an_owner(self) -> None:
         library = Library()
         page = library.page("a", range(9))
-        own = library.index.keep(page)
+        own = library.index.commit(page)
         claims = Claims(library.index, lambda _: None, fail)
         claim = claims.open(page, own)
         assert claims.of(own) is None

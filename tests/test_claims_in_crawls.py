@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import scrapy
-from crawling import Running, order, run_order
+from crawling import Running, run_job, write_job
 from local_site import wait_until
 from prose import article, blog, story
 
-FATES = {"EXTRA_PIPELINES": {"strangers.FatePipeline": 100}}
+FATES = {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
 FAILING = [
     "plain_raises",
     "coroutine_raises",
@@ -32,7 +32,7 @@ def pair(site, number, first="a", second="b"):
 def test_a_page_whose_callback_raises_owns_nothing(site, crawl):
     pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
     steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]
-    outcome = crawl("strangers.Steps", steps=steps)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
     expected = [(a, b) if name in RAISES_LAST else (b,) for name, (a, b) in pairs.items()]
     assert outcome.delivered == [url for urls in expected for url in urls]
     assert outcome.dropped == []
@@ -46,7 +46,7 @@ def test_a_page_whose_callback_raises_owns_nothing(site, crawl):
 def test_a_duplicate_whose_callback_raises_stays_a_duplicate(site, crawl):
     pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
     steps = [step for name, (a, b) in pairs.items() for step in ({"url": a}, {"url": b, "callback": name})]
-    outcome = crawl("strangers.Steps", steps=steps)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
     assert outcome.delivered == [a for a, _ in pairs.values()]
     assert [i["url"] for i in outcome.dropped] == [pairs[name][1] for name in RAISES_LAST]
     assert {url: verdict for url, (verdict, _) in outcome.verdicts.items()} == dict.fromkeys(
@@ -59,7 +59,7 @@ def test_an_item_that_its_pipelines_lose_owns_nothing(site, crawl, fate):
     a, b = pair(site, 1)
     c = site.add("/1/c", article("c", story(1)))
     steps = [{"url": a, "cb_kwargs": {"fate": fate}}, {"url": b}, {"url": c}]
-    outcome = crawl("strangers.Steps", steps=steps, settings=FATES)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=FATES)
     assert outcome.delivered == [b]
     assert outcome.record(c)["owner_url"] == b
     assert outcome.dropped[-1]["url"] == c
@@ -68,7 +68,7 @@ def test_an_item_that_its_pipelines_lose_owns_nothing(site, crawl, fate):
 def test_an_item_that_a_pipeline_replaces_is_safe(site, crawl):
     a, b = pair(site, 1)
     steps = [{"url": a, "cb_kwargs": {"fate": "replace"}}, {"url": b}]
-    outcome = crawl("strangers.Steps", steps=steps, settings=FATES)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=FATES)
     (item,) = outcome.items
     assert (item["url"], item["replaced"]) == (a, True)
     assert outcome.record(b)["owner_url"] == a
@@ -82,7 +82,7 @@ def test_twins_in_flight_wait_for_the_first(site, crawl, end):
     c = site.add("/1/c", article("c", story(1)))
     steps = [{"url": url, "cb_kwargs": {"fate": f"hold {end}"}, "priority": -n} for n, url in enumerate((a, b, c))]
     settings = {**FATES, "HOLD_UNTIL": {"dedup/waits": 2}, "DEDUP_WAIT": 20}
-    outcome = crawl("strangers.Steps", steps=steps, together=True, settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     lost = {i["url"] for i in outcome.dropped if i["type"] != "DuplicateItem"}
     if end:
         # Every copy that takes over meets the same end: each was given its chance, so none was lost to a verdict.
@@ -102,7 +102,7 @@ def test_a_twin_takes_over_when_the_callback_it_waits_for_raises(site, crawl):
     urls = [site.add(f"/{n}", article("Twin", story(1))) for n in range(3)]
     steps = [{"url": url, "callback": "raises_when_held", "priority": -n} for n, url in enumerate(urls)]
     settings = {"HOLD_UNTIL": {"dedup/waits": 2}, "DEDUP_WAIT": 20}
-    outcome = crawl("strangers.Steps", steps=steps, together=True, settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     assert sorted(outcome.delivered) == urls
     assert outcome.dropped == []
     assert outcome.stats["dedup/claims/void"] == 3
@@ -116,7 +116,9 @@ def test_a_twin_takes_over_when_the_callback_it_waits_for_raises(site, crawl):
 def test_an_exception_that_the_project_handles_is_none(site, crawl):
     pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
     steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]
-    outcome = crawl("strangers.Steps", steps=steps, settings={"SPIDER_MIDDLEWARES": {"strangers.Recovery": 500}})
+    outcome = crawl(
+        "sample_spiders.Steps", steps=steps, settings={"SPIDER_MIDDLEWARES": {"sample_spiders.Recovery": 500}}
+    )
     delivered = set(outcome.delivered)
     assert all(a in delivered for a, _ in pairs.values())
     assert {i["url"] for i in outcome.items if "recovered" in i} == {a for a, _ in pairs.values()}
@@ -128,7 +130,7 @@ def test_a_twin_does_not_wait_longer_than_dedup_wait(site, crawl):
     a, b = pair(site, 1)
     steps = [{"url": a, "cb_kwargs": {"fate": "hold"}}, {"url": b, "priority": -1}]
     settings = {**FATES, "HOLD_UNTIL": {"dedup/waits/given_up": 1}, "DEDUP_WAIT": 0.2, "CONCURRENT_REQUESTS": 1}
-    outcome = crawl("strangers.Steps", steps=steps, together=True, settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     assert sorted(outcome.delivered) == [a, b]
     record = outcome.record(b)
     assert (record["verdict"], record["outcome"], record["owner_url"]) == ("related", "delivered", a)
@@ -140,12 +142,12 @@ def test_a_crash_voids_the_claims_that_are_open(site, tmp_path):
     (a, b), (c, d) = pair(site, 1), pair(site, 2)
     settings = {**FATES, "HOLD_UNTIL": {"never": 1}}
     steps = [{"url": a}, {"url": c, "cb_kwargs": {"fate": "hold"}}]
-    with Running(tmp_path, order(tmp_path, "strangers.Steps", steps=steps, settings=settings)) as running:
+    with Running(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, settings=settings)) as running:
         wait_until((tmp_path / "held").exists)
         crashed = running.kill()
     assert crashed.delivered == [a]
     steps = [{"url": url} for url in (b, d, c)]
-    outcome = run_order(tmp_path, order(tmp_path, "strangers.Steps", steps=steps, afresh=True))
+    outcome = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, afresh=True))
     assert outcome.delivered == [d]
     assert {r["url"]: r["owner_url"] for r in outcome.records} == {b: a, c: d}
     assert outcome.problems == []
@@ -168,7 +170,7 @@ def test_four_hundred_twins_in_flight_end_well(site, crawl, end):
     urls = [site.add(f"/{n}", page, host=n % 3) for n in range(number)]
     steps = [{"url": url, "cb_kwargs": {"fate": f"hold {end}"}} for url in urls]
     settings = {**MANY, "HOLD_UNTIL": {"dedup/waits": number - 1}}
-    outcome = crawl("strangers.Steps", steps=steps, together=True, settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     if end == "fail":
         assert outcome.delivered == outcome.dropped == []
         assert len(outcome.problems) == number

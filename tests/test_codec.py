@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup_middleware import codec, pagecodec
 from dedup_middleware.errors import UnreadableError
+from dedup_middleware.features import PageFeatures, Said
+from dedup_middleware.index import codec, page_codec
 from dedup_middleware.model import Delivery, StoredPage
-from dedup_middleware.sayings import Said, Surroundings
 
 NUMBERS = st.integers(1, 2**56 - 1)
 HASHES = st.frozensets(st.binary(min_size=8, max_size=8), max_size=9)
@@ -30,7 +30,7 @@ PAGES = st.builds(
     delivery=DELIVERIES,
     letters=st.just(b"") | st.binary(min_size=8, max_size=8).filter(any),
     source=st.just(b"") | st.binary(min_size=16, max_size=16),
-    around=st.none() | st.builds(Surroundings, st.text(), st.text(), TEXT_HASHES, TEXT_HASHES),
+    features=st.none() | st.builds(PageFeatures, st.text(), st.text(), TEXT_HASHES, TEXT_HASHES),
     said=st.none() | st.builds(Said, HASHES, SHORT_HASHES, st.booleans()),
 )
 DUPLICATES = st.builds(
@@ -44,12 +44,12 @@ DUPLICATES = st.builds(
 
 @given(PAGES | DUPLICATES)
 def test_a_page_comes_back_as_it_was(page: StoredPage) -> None:
-    assert pagecodec.decode_page(page.number, pagecodec.encode_page(page)) == page
+    assert page_codec.decode_page(page.number, page_codec.encode_page(page)) == page
 
 
 @given(st.none() | DELIVERIES)
 def test_what_was_certain_comes_back_as_it_was(before: Delivery | None) -> None:
-    assert pagecodec.decode_certain(pagecodec.encode_certain(before)) == before
+    assert page_codec.decode_certain(page_codec.encode_certain(before)) == before
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_what_was_certain_comes_back_as_it_was(before: Delivery | None) -> None:
 )
 def test_garbage_is_nothing_certain(value: bytes) -> None:
     with pytest.raises(UnreadableError):
-        pagecodec.decode_certain(value)
+        page_codec.decode_certain(value)
 
 
 @given(st.lists(NUMBERS, max_size=9).map(tuple))
@@ -100,7 +100,7 @@ def test_the_largest_number_and_no_larger_one_fits() -> None:
 @given(st.binary())
 def test_garbage_is_no_page(value: bytes) -> None:
     with pytest.raises(UnreadableError, match="page 7 cannot be read"):
-        pagecodec.decode_page(7, value)
+        page_codec.decode_page(7, value)
 
 
 HEAD = {"url": "u", "identities": [], "digest": "00", "run": "r", "time": "t", "clauses": 1}
@@ -122,33 +122,33 @@ HEAD = {"url": "u", "identities": [], "digest": "00", "run": "r", "time": "t", "
 )
 def test_a_head_that_we_never_wrote_is_no_page(change: dict[str, object]) -> None:
     body = b"\n" + b"h" * 8 + b"s" * 4
-    assert pagecodec.decode_page(1, json.dumps(HEAD).encode() + body).hashes == {b"h" * 8}
+    assert page_codec.decode_page(1, json.dumps(HEAD).encode() + body).hashes == {b"h" * 8}
     with pytest.raises(UnreadableError):
-        pagecodec.decode_page(1, json.dumps(HEAD | change).encode() + body)
+        page_codec.decode_page(1, json.dumps(HEAD | change).encode() + body)
 
 
 @pytest.mark.parametrize("counts", [5, [1], [1, 1, 0, 0, 0, "0"], [1, -1, 0, 0, 0, 0], [1, 0, 0, 0, 0, 0], [1] * 7])
 def test_sections_that_we_never_wrote_are_no_page(counts: object) -> None:
     head, body = HEAD | {"title": "t"}, b"\n" + b"l" * 8 + b"h" * 8 + b"s" * 4
     right = json.dumps(head | {"counts": [1, 1, 0, 0, 0, 0]}).encode() + body
-    assert pagecodec.decode_page(1, right).skeletons == {b"s" * 4}
+    assert page_codec.decode_page(1, right).skeletons == {b"s" * 4}
     with pytest.raises(UnreadableError):
-        pagecodec.decode_page(1, json.dumps(head | {"counts": counts}).encode() + body)
+        page_codec.decode_page(1, json.dumps(head | {"counts": counts}).encode() + body)
 
 
 @given(PAGES.filter(lambda page: page.hashes), st.data())
 def test_a_page_that_was_cut_is_no_page(page: StoredPage, data: st.DataObject) -> None:
-    whole = pagecodec.encode_page(page)
+    whole = page_codec.encode_page(page)
     cut = data.draw(st.integers(1, len(whole)))
     with pytest.raises(UnreadableError):
-        pagecodec.decode_page(page.number, whole[:-cut])
+        page_codec.decode_page(page.number, whole[:-cut])
 
 
 def test_what_the_items_of_a_page_said_of_it_takes_little_room() -> None:
     hashes = frozenset(number.to_bytes(8, "big") for number in range(40))
     page = StoredPage(1, "u", (), b"d", hashes, frozenset(), Delivery("r", "t", None))
     said = dataclasses.replace(page, said=Said(hashes, frozenset(), has_text=True))
-    assert len(pagecodec.encode_page(said)) < len(pagecodec.encode_page(page)) + 20
+    assert len(page_codec.encode_page(said)) < len(page_codec.encode_page(page)) + 20
 
 
 @pytest.mark.parametrize("value", [b"", b"garbage", codec.encode_text(("a text",), 99)[:-3]])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dedup_middleware.collector import TunedCollector
+from dedup_middleware.plugin.collector import TunedCollector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,10 +91,10 @@ class TestOneProcess:
 
 class TestCrawl:
     def test_frozen_while_it_runs_and_not_after(self, site, crawl) -> None:
-        outcome = crawl("strangers.Freezer", urls=site.add("/", "<p>hello"))
+        outcome = crawl("sample_spiders.Freezer", urls=site.add("/", "<p>hello"))
         assert outcome.items[0]["frozen"] > 10_000
         assert outcome.stats["process/frozen"] == 0
 
     def test_not_where_the_setting_says_so(self, site, crawl) -> None:
-        outcome = crawl("strangers.Freezer", urls=site.add("/", "<p>hello"), settings={"DEDUP_TUNE_GC": False})
+        outcome = crawl("sample_spiders.Freezer", urls=site.add("/", "<p>hello"), settings={"DEDUP_TUNE_GC": False})
         assert outcome.items[0]["frozen"] == 0

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
-from crawling import Outcome, heeding_ctrl_c, order, run_order, store_uri
+from crawling import Outcome, heeding_ctrl_c, run_job, store_uri, write_job
 from local_site import Site
 from prose import article, blog, story
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index import index_of
-from dedup_middleware.records import Record, RecordLog
+from dedup_middleware.index.index import index_of
+from dedup_middleware.inspection.records import Record, RecordLog
 from dedup_middleware.stores import default_backend, open_store, store_exists
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
         }
         folder = tmp_path_factory.mktemp("crawled")
         urls = ",".join(pages.values())
-        outcome = run_order(folder, order(folder, "strangers.OneByOne", urls=urls))
+        outcome = run_job(folder, write_job(folder, "sample_spiders.OneByOne", urls=urls))
     assert [r["verdict"] for r in outcome.records] == ["duplicate", "unjudged"]
     return Crawled(outcome, **pages)
 
@@ -340,7 +340,7 @@ class TestExplain:
         uri = store_uri(own.outcome.folder)
         with contextlib.closing(open_store(uri, fingerprint_scheme=None)) as store:
             index = index_of(store, common=3, text_limit=20_000)
-            index.void(page.number for page in list(index.pages()) if page.url == own.first)
+            index.revoke(page.number for page in list(index.pages()) if page.url == own.first)
         (explained,) = own.run_here("explain", own.repost, "--json").json
         assert explained["stored"]["owner_url"] is None
         assert {sentence["share"] for sentence in explained["stored"]["sentences"]} == {None}
@@ -526,7 +526,7 @@ class TestRemedies:
 
     def test_of_a_store_with_other_fingerprints(self, own: Crawled, tmp_path: Path) -> None:
         settings = {"DEDUP_FINGERPRINT": "clauses+simhash", "DEDUP_STORE": store_uri(own.outcome.folder)}
-        outcome = run_order(tmp_path / "c", order(tmp_path / "c", "strangers.Articles", settings=settings))
+        outcome = run_job(tmp_path / "c", write_job(tmp_path / "c", "sample_spiders.Articles", settings=settings))
         (line,) = outcome.problems
         assert outcome.exit_status == 1
         done = run(*remedy(line, "reset"), "--yes", folder=tmp_path)
@@ -676,7 +676,7 @@ class TestWhoseStore:
 
 class TestMistakes:
     def test_what_nobody_expected_is_one_line(self, own: Crawled, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.inspection.stats", lambda _: 1 / 0)
+        monkeypatch.setattr("dedup_middleware.inspection.explain.stats", lambda _: 1 / 0)
         own.run_here("stats").refused("ZeroDivisionError", "test_commands.py", "please report it")
 
     @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from prose import story, zh_story
 
-from dedup_middleware.comparison import MOST_WORDS, Comparison, compare
+from dedup_middleware.verdict.comparison import MAX_WORDS, Comparison, compare
 
 EN = [
     "The Riverton council approved the new budget for the schools on Monday evening.",
@@ -250,7 +250,7 @@ def test_hostile_texts_take_no_longer_than_long_ones(hostile: list[str]) -> None
 
 
 def test_words_beyond_the_most_that_are_aligned_are_not_said() -> None:
-    words = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}word" for n in range(2 * MOST_WORDS)]
+    words = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}word" for n in range(2 * MAX_WORDS)]
     sentences = [" ".join(words[n : n + 12]) + "." for n in range(0, len(words), 12)]
     edited = [sentence.replace("word", "wort", 1) for sentence in sentences]
     assert 0.4 < compare(edited, sentences).cover < 0.6

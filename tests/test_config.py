@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 from scrapy.settings import Settings
 
-from dedup_middleware.config import DEFAULTS, Config, PageOptions, unknown_settings
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.model import Action, FingerprintKind, Scope, StoreBusy
+from dedup_middleware.plugin.project import read_config
+from dedup_middleware.settings.config import Config, PageOptions, unknown_settings
+from dedup_middleware.settings.table import DEFAULTS
 
 
 def config(**values: Any) -> Config:
-    return Config.from_settings(Settings(values), "spider")
+    return read_config(Settings(values), "spider")
 
 
 class TestDefaults:

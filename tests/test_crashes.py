@@ -6,14 +6,14 @@ import json
 import random
 
 import pytest
-from benchmarks.crashes import StorySite, run_mishap, settings_of, witness
-from crawling import Running, order, run_order, run_scrapy
+from benchmarks.crashes import StorySite, run_with_fault, settings_of, witness
+from crawling import Running, run_job, run_scrapy, write_job
+from fault_injection import EDGES, EXIT_STATUS, STORE_CALLS
 from local_site import Answer, wait_until
-from mishaps import EDGES, EXIT_STATUS, STORE_CALLS
 from prose import article, blog, story
 from test_claims_in_crawls import FATES, pair
 
-from dedup_middleware.packing import purpose
+from dedup_middleware.index.packing import purpose
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 HOLDING = {**FATES, **FEED, "HOLD_UNTIL": {"never": 1}, "CONCURRENT_REQUESTS": 1}
@@ -22,7 +22,7 @@ HOLDING = {**FATES, **FEED, "HOLD_UNTIL": {"never": 1}, "CONCURRENT_REQUESTS": 1
 def killed(folder, site, steps, **settings):
     """Crawl *steps*, and kill the process once they have ended."""
     last = {"url": site.add("/last", article("Last", story(500))), "cb_kwargs": {"fate": "hold"}}
-    command = order(folder, "strangers.Steps", steps=[*steps, last], settings=HOLDING | settings)
+    command = write_job(folder, "sample_spiders.Steps", steps=[*steps, last], settings=HOLDING | settings)
     with Running(folder, command) as running:
         wait_until((folder / "held").exists)
         return running.kill()
@@ -31,8 +31,8 @@ def killed(folder, site, steps, **settings):
 def again(folder, steps, **settings):
     """Crawl *steps* in the folder of an earlier crawl."""
     (folder / "held").unlink(missing_ok=True)
-    command = order(folder, "strangers.Steps", steps=steps, settings=FEED | settings)
-    return run_order(folder, command)
+    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=FEED | settings)
+    return run_job(folder, command)
 
 
 def fed(outcome, name="feed.jsonl"):
@@ -84,7 +84,7 @@ def test_what_an_earlier_crawl_has_stored_a_crash_of_this_one_does_not_take(site
 def test_what_only_this_crawl_has_given_to_a_feed_a_crash_takes_from_it(site, tmp_path):
     """The owner was stored by an earlier crawl, which had no feed that takes such items."""
     a, b = pair(site, 1)
-    stories = {"stories.jsonl": {"format": "jsonlines", "item_classes": ["strangers.DataItem"]}}
+    stories = {"stories.jsonl": {"format": "jsonlines", "item_classes": ["sample_spiders.DataItem"]}}
     steps = [{"url": url, "cb_kwargs": {"kind": "dataclass"}} for url in (a, b)]
     again(tmp_path, steps[:1])
     crashed = killed(tmp_path, site, steps, FEEDS={**FEED["FEEDS"], **stories})
@@ -126,7 +126,7 @@ def test_a_page_whose_request_cannot_be_journalled_is_delivered_until_its_owner_
     c = site.add("/c", blog("c", story(1)), host=2)
     lonely = [site.add(f"/lonely/{n}", article("Lonely", story(n))) for n in range(50, 54)]
     steps = [{"url": a}, {"url": b, "callback": "nameless"}, *({"url": u} for u in lonely), {"url": c}]
-    outcome = crawl("strangers.Steps", steps=steps, settings={**FEED, "DEDUP_SEAL_INTERVAL": 4})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={**FEED, "DEDUP_SEAL_INTERVAL": 4})
     assert outcome.delivered == [a, b, *lonely]
     record = outcome.record(b)
     assert (record["verdict"], record["outcome"]) == ("related", "delivered")
@@ -142,49 +142,49 @@ def test_after_a_feed_that_cannot_be_written_nothing_is_dropped_and_nobody_owns(
     steps = [{"url": url} for urls in pairs for url in urls]
     feeds = {"FEEDS": {"/dev/full": {"format": "jsonlines"}}}
     settings = {**feeds, "DEDUP_SEAL_INTERVAL": 2}
-    outcome = crawl("strangers.Steps", steps=steps, settings=settings, folder="full")
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="full")
     (first, copy), (second, _), (third, last) = pairs
     assert outcome.delivered == [first, second, pairs[1][1], third, last]
     assert [i["url"] for i in outcome.dropped] == [copy]
     assert outcome.verdicts[last] == ("duplicate", "delivered")
     assert any("the feed /dev/full cannot be written" in p and "nothing is dropped" in p for p in outcome.problems)
 
-    better = crawl("strangers.Steps", steps=[], settings=FEED, folder="full", afresh=True)
+    better = crawl("sample_spiders.Steps", steps=[], settings=FEED, folder="full", afresh=True)
     assert fed(better) == [copy]
 
 
 def test_a_feed_that_fails_at_its_end_is_told_and_its_pages_are_requested_again(site, crawl):
     a, b = pair(site, 1)
-    storages = {"FEED_STORAGES": {"late": "strangers.LateStorage"}}
+    storages = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}}
     settings = {**storages, "FEEDS": {"late://user:secret@fails": {"format": "jsonlines"}}}
-    outcome = crawl("strangers.Steps", steps=[{"url": a}, {"url": b}], settings=settings, folder="late")
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings, folder="late")
     assert [i["url"] for i in outcome.dropped] == [b]
     (line,) = [p for p in outcome.problems if "dedup" in p]
     assert "the feed late://fails could not be stored" in line
     assert "secret" not in line
-    better = crawl("strangers.Steps", steps=[], settings=FEED, folder="late", afresh=True)
+    better = crawl("sample_spiders.Steps", steps=[], settings=FEED, folder="late", afresh=True)
     assert fed(better) == [b]
 
 
 def test_an_item_that_is_a_batch_of_its_own_is_not_safe_before_that_is_stored(site, crawl):
     a, b = pair(site, 1)
     feeds = {"late://fails/%(batch_id)d": {"format": "jsonlines", "batch_item_count": 1}}
-    settings = {"FEED_STORAGES": {"late": "strangers.LateStorage"}, "FEEDS": feeds, "DEDUP_SEAL_INTERVAL": 1}
-    failed = crawl("strangers.Steps", steps=[{"url": a}], settings=settings, folder="late")
+    settings = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}, "FEEDS": feeds, "DEDUP_SEAL_INTERVAL": 1}
+    failed = crawl("sample_spiders.Steps", steps=[{"url": a}], settings=settings, folder="late")
     assert failed.stats["dedup/failures"] == 1
-    better = crawl("strangers.Steps", steps=[{"url": b}], settings=FEED, folder="late", afresh=True)
+    better = crawl("sample_spiders.Steps", steps=[{"url": b}], settings=FEED, folder="late", afresh=True)
     assert fed(better) == [b]
 
 
 def test_a_feed_that_is_stored_at_its_end_seals_then(site, crawl):
     a, b = pair(site, 1)
     c = site.add("/c", blog("c", story(1)), host=2)
-    storages = {"FEED_STORAGES": {"late": "strangers.LateStorage"}}
+    storages = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}}
     settings = {**storages, "FEEDS": {"late://works": {"format": "jsonlines"}}, "DEDUP_SEAL_INTERVAL": 1}
-    outcome = crawl("strangers.Steps", steps=[{"url": a}, {"url": b}], settings=settings, folder="late")
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings, folder="late")
     assert [i["url"] for i in outcome.dropped] == [b]
     assert outcome.problems == []
-    better = crawl("strangers.Steps", steps=[{"url": c}], settings=settings, folder="late", afresh=True)
+    better = crawl("sample_spiders.Steps", steps=[{"url": c}], settings=settings, folder="late", afresh=True)
     assert better.delivered == []
     assert "dedup/journal/requested_again" not in better.stats
 
@@ -204,16 +204,16 @@ def told():
 def test_a_process_that_ends_at_an_edge_loses_no_story(told, edge, moment):
     chance = random.Random(edge + moment)
     nth = chance.randint(1, 2 if edge in ("flush", "seal") else 12)
-    mishap = {"at": [EDGES[edge]], "nth": nth, "moment": moment, "kind": "exit"}
-    status, seen = run_mishap(told, settings_of(jobdir=True, interval=5), mishap)
+    fault = {"at": [EDGES[edge]], "nth": nth, "moment": moment, "kind": "exit"}
+    status, seen = run_with_fault(told, settings_of(jobdir=True, interval=5), fault)
     assert status == EXIT_STATUS
     assert (seen.lost, seen.self_drops) == (set(), 0)
 
 
 @pytest.mark.parametrize("nth", [3, 10, 40, 90, 150])
 def test_a_call_of_the_store_that_fails_ends_no_crawl_and_loses_no_story(told, nth):
-    mishap = {"at": STORE_CALLS, "nth": nth, "kind": "fail"}
-    status, seen = run_mishap(told, settings_of(jobdir=False, interval=5), mishap)
+    fault = {"at": STORE_CALLS, "nth": nth, "kind": "fail"}
+    status, seen = run_with_fault(told, settings_of(jobdir=False, interval=5), fault)
     assert status == 0
     assert (seen.lost, seen.self_drops, seen.missing) == (set(), 0, 0)
 
@@ -307,9 +307,9 @@ def test_a_page_that_has_moved_to_a_duplicate_is_requested_once(site, tmp_path):
 def test_a_feed_that_will_be_overwritten_is_named_without_its_password(site, crawl):
     url = site.add("/a", article("a", story(1)))
     feeds = {"late://user:secret@works": {"format": "jsonlines", "overwrite": True}}
-    settings = {"FEED_STORAGES": {"late": "strangers.LateStorage"}, "FEEDS": feeds}
+    settings = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}, "FEEDS": feeds}
     for _ in range(2):
-        outcome = crawl("strangers.Steps", steps=[{"url": url}], settings=settings, folder="late", afresh=True)
+        outcome = crawl("sample_spiders.Steps", steps=[{"url": url}], settings=settings, folder="late", afresh=True)
     (line,) = [line for line in outcome.log.splitlines() if "will be overwritten" in line]
     assert "late://works" in line
     assert "secret" not in line
@@ -424,7 +424,7 @@ def test_what_a_crash_left_is_asked_for_when_the_spider_has_nothing_else_to_do(s
     others = [site.add(f"/other/{n}", article("Other", story(10 + n))) for n in range(3)]
     (tmp_path / "held").unlink()
     steps = [{"url": url, "priority": -1} for url in others]
-    outcome = run_order(tmp_path, order(tmp_path, "strangers.Steps", steps=steps, together=True, settings=FEED))
+    outcome = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, together=True, settings=FEED))
     assert fed(outcome)[-1] == b
 
 
@@ -458,7 +458,7 @@ def test_what_cannot_be_asked_for_any_more_is_told(site, tmp_path):
     command = {"steps": [{"url": a}, {"url": b, "callback": "parse_other"}]}
     assert len(killed(tmp_path, site, **command).dropped) == 1
     (tmp_path / "held").unlink()
-    outcome = run_order(tmp_path, order(tmp_path, "strangers.StepsWithoutOther", settings=FEED))
+    outcome = run_job(tmp_path, write_job(tmp_path, "sample_spiders.StepsWithoutOther", settings=FEED))
     assert outcome.stats["dedup/journal/unreadable"] == 1
     assert [p for p in outcome.problems if "1 dropped pages cannot be requested again" in p]
     assert fed(again(tmp_path, [])) == [b]
@@ -481,7 +481,7 @@ def test_a_page_whose_output_a_middleware_cuts_off_stays_journalled(site, tmp_pa
         assert run_scrapy(tmp_path, "dedup", "restore", "--all").returncode == 0
     else:
         assert len(killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped) == 1
-    cut = again(tmp_path, [], SPIDER_MIDDLEWARES={"strangers.RaisingMiddleware": 500})
+    cut = again(tmp_path, [], SPIDER_MIDDLEWARES={"sample_spiders.RaisingMiddleware": 500})
     assert cut.stats["dedup/journal/requested_again"] == 1
     assert fed(again(tmp_path, []))[-1] == b
 

@@ -15,7 +15,7 @@ def test_a_repost_is_dropped_natively_with_its_owner_and_evidence(site, crawl, t
     first = site.add("/first", article("First", text))
     other = site.add("/other", article("Other", tell(2)))
     repost = site.add("/repost", blog("Repost", text), host=1)
-    outcome = crawl("strangers.OneByOne", urls=f"{first},{other},{repost}")
+    outcome = crawl("sample_spiders.OneByOne", urls=f"{first},{other},{repost}")
 
     assert [i["url"] for i in outcome.items] == [first, other]
     (dropped,) = outcome.dropped
@@ -46,9 +46,9 @@ def test_links_of_a_duplicate_are_followed_last(site, crawl):
     ]
     site.add("/from-first", article("F", story(5)))
     site.add("/from-repost", article("R", story(6)))
-    crawl("strangers.Articles", urls=",".join(urls), settings=IN_ORDER, plugin=False)
+    crawl("sample_spiders.Articles", urls=",".join(urls), settings=IN_ORDER, plugin=False)
     without = site.paths()
-    outcome = crawl("strangers.Articles", urls=",".join(urls), settings=IN_ORDER)
+    outcome = crawl("sample_spiders.Articles", urls=",".join(urls), settings=IN_ORDER)
     with_plugin = site.paths()[len(without) :]
 
     assert without.index("/from-first") < without.index("/from-repost") < without.index("/other4")
@@ -66,9 +66,9 @@ def test_the_same_crawl_again_delivers_the_same(site, crawl):
         site.add("/c", article("C", story(2))),
         site.add("/list", "<a class=next href=/c>c</a>"),
     ]
-    first = crawl("strangers.OneByOne", urls=",".join(urls), folder="same")
+    first = crawl("sample_spiders.OneByOne", urls=",".join(urls), folder="same")
     delivered, records = [i["url"] for i in first.items], len(first.records)
-    again = crawl("strangers.OneByOne", urls=",".join(urls), folder="same")
+    again = crawl("sample_spiders.OneByOne", urls=",".join(urls), folder="same")
     assert [i["url"] for i in again.items] == delivered * 2
     assert {r["url"]: r["verdict"] for r in again.records[records:]} == {
         urls[0]: "same",
@@ -81,8 +81,8 @@ def test_the_same_crawl_again_delivers_the_same(site, crawl):
 def test_with_the_plugin_off_nothing_changes(site, crawl):
     text = story(1)
     urls = ",".join([site.add("/a", article("A", text)), site.add("/b", blog("B", text))])
-    without = crawl("strangers.OneByOne", urls=urls, plugin=False)
-    off = crawl("strangers.OneByOne", urls=urls, settings={"DEDUP_ENABLED": False, "DEDUP_ACTION": "?"})
+    without = crawl("sample_spiders.OneByOne", urls=urls, plugin=False)
+    off = crawl("sample_spiders.OneByOne", urls=urls, settings={"DEDUP_ENABLED": False, "DEDUP_ACTION": "?"})
     assert without.items == off.items
     assert off.dropped == []
     assert not (off.folder / "store").exists()
@@ -99,13 +99,13 @@ def test_with_the_plugin_off_nothing_changes(site, crawl):
 def test_a_bad_setting_ends_the_crawl_before_its_first_request(site, crawl, setting, value, said):
     url = site.add("/a", article("A", story(1)))
     feed_settings = {"FEEDS": {"feed.json": {"format": "json", "overwrite": True}}}
-    kept = crawl("strangers.Articles", urls=url, settings=feed_settings, folder="bad")
+    kept = crawl("sample_spiders.Articles", urls=url, settings=feed_settings, folder="bad")
     assert kept.exit_status == 0
     before = (kept.folder / "feed.json").read_text()
     requests = len(site.requests)
     (kept.folder / "log.txt").unlink()
 
-    outcome = crawl("strangers.Articles", urls=url, settings={setting: value, **feed_settings}, folder="bad")
+    outcome = crawl("sample_spiders.Articles", urls=url, settings={setting: value, **feed_settings}, folder="bad")
     assert outcome.exit_status == 1
     assert len(site.requests) == requests
     (problem,) = [line for line in outcome.problems if "dedup" in line]
@@ -118,7 +118,7 @@ def test_a_bad_setting_ends_the_crawl_before_its_first_request(site, crawl, sett
 def test_one_line_a_record_whatever_a_title_holds(site, crawl):
     text = story(1)
     urls = [site.add("/a", article("A", text)), site.add("/b\u2028?x=%0A", article("T\n\u2028\x85", text))]
-    outcome = crawl("strangers.OneByOne", urls=",".join(urls))
+    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls))
     raw = (outcome.folder / "records.jsonl").read_bytes()
     assert raw.isascii()
     assert all(json.loads(line)["verdict"] for line in raw.splitlines())

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from library import CLAUSE_WEIGHT, COMMON, Library
 from prose import story, zh_story
 
-from dedup_middleware.detector import (
+from dedup_middleware.delivery.hearing import Stance
+from dedup_middleware.errors import StoreError
+from dedup_middleware.identity import item_identity
+from dedup_middleware.index.lookup import COMMON_ON_HOST
+from dedup_middleware.model import Page, Scope, VerdictKind
+from dedup_middleware.verdict.detector import (
     BELOW_THRESHOLD,
     MIN_LIVE_WEIGHT,
     RELATED_THRESHOLD,
     TOO_LITTLE_TEXT,
     cover,
 )
-from dedup_middleware.errors import StoreError
-from dedup_middleware.hearing import Stance
-from dedup_middleware.identity import item_identity
-from dedup_middleware.lookup import COMMON_ON_HOST
-from dedup_middleware.model import Page, Scope, VerdictKind
-from dedup_middleware.vetoes import OTHER_NUMBERS, other_numbers
+from dedup_middleware.verdict.vetoes import OTHER_NUMBERS, other_numbers
 
 NEW, SAME, DUPLICATE, RELATED, UNJUDGED = VerdictKind
 
@@ -83,8 +83,8 @@ def test_a_page_is_a_duplicate_only_of_one_owner_that_holds_enough_of_its_live_t
 def test_dropped_duplicates_never_change_a_later_verdict(texts: list[frozenset[int]], probe: frozenset[int]) -> None:
     library, without = Library(), Library()
     for number, text in enumerate(texts):
-        case = library.visit(f"p{number}", sorted(text))
-        if case.verdict.kind is not DUPLICATE:
+        state = library.visit(f"p{number}", sorted(text))
+        if state.verdict.kind is not DUPLICATE:
             without.visit(f"p{number}", sorted(text))
     one, other = library.judge("probe", sorted(probe)), without.judge("probe", sorted(probe))
     assert (one.kind, one.reason, one.match and (one.match.owner.url, one.match.score, one.match.shared)) == (
@@ -101,7 +101,7 @@ def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(t
     for number in range(8):
         library.begin(f"crawl {number}")
         visits = [library.visit(f"http://host{n}/{number}", [*text, 100 + n]) for n in range(20)]
-        assert [case.items_delivered for case in visits] == [1] + 19 * [0]
+        assert [state.items_delivered for state in visits] == [1] + 19 * [0]
         library.check()
 
 
@@ -115,7 +115,7 @@ def test_owners_whose_lease_is_over_make_nothing_common() -> None:
 def delivered(library: Library, run: str, visits: list[tuple[str, frozenset[int], int]]) -> set[str]:
     library.begin(run)
     cases = [library.visit(name, text, items=items) for name, text, items in visits]
-    return {case.url for case in cases if case.items_delivered}
+    return {state.url for state in cases if state.items_delivered}
 
 
 @settings(deadline=None, max_examples=200)
@@ -169,15 +169,15 @@ def test_whatever_is_dropped_its_owner_was_delivered_in_scope(
         if scope is Scope.CRAWL:
             safe.clear()
         for name, request, text, items in visits:
-            case = library.visit(name, text, request=request, items=items)
-            assert case.page is not None
-            if case.items_dropped:
-                assert case.verdict.match is not None
-                owner = case.verdict.match.owner
+            state = library.visit(name, text, request=request, items=items)
+            assert state.page is not None
+            if state.items_dropped:
+                assert state.verdict.match is not None
+                owner = state.verdict.match.owner
                 assert (owner.url, owner.digest) in safe
-                assert owner.url != case.url
+                assert owner.url != state.url
             elif items:
-                safe.add((case.url, case.page.fingerprint.digest))
+                safe.add((state.url, state.page.fingerprint.digest))
 
 
 def test_scope_crawl_drops_in_favour_of_this_crawl_only() -> None:
@@ -421,12 +421,12 @@ class TestLittleText:
 class TestItemsOfOneRequest:
     def item(self, library: Library, request: str, text: list[str]) -> Page:
         source = request.encode().ljust(16)
-        return library.crawl.page(f"http://site/{request}", (item_identity(source, text),), text, source=source)
+        return library.session.page(f"http://site/{request}", (item_identity(source, text),), text, source=source)
 
     def test_are_never_compared_with_each_other_but_with_those_of_others(self) -> None:
         library = Library()
         page = self.item(library, "feed", story(1))
-        library.index.keep(page)
+        library.index.commit(page)
         twin = self.item(library, "feed", [*story(1), "and some more words besides"])
         assert library.detector.judge(twin).kind is NEW
         assert library.detector.judge(page).kind is SAME
@@ -459,12 +459,12 @@ class TestPages:
         first = library.enter(library.page("first", range(10)))
         repost = library.enter(library.page("repost", range(10)))
         assert repost.is_duplicate
-        assert library.crawl.owner_is_pending(repost)
-        assert library.crawl.owner_claim(repost) is first.claim
+        assert library.session.owner_is_pending(repost)
+        assert library.session.owner_claim(repost) is first.claim
         library.leave(first)
         library.leave(repost)
         assert repost.items_dropped == 1
-        assert not library.crawl.owner_is_pending(repost)
+        assert not library.session.owner_is_pending(repost)
 
     def test_a_duplicate_of_a_page_that_fails_takes_its_place(self) -> None:
         library = Library()
@@ -474,16 +474,16 @@ class TestPages:
         first.claim.callback_failed()
         for repost in reposts:
             library.leave(repost)
-        assert [case.items_delivered for case in reposts] == [1, 0]
+        assert [state.items_delivered for state in reposts] == [1, 0]
         library.check()
 
     def test_a_page_that_fails_twice_over_leaves_nothing(self) -> None:
         library = Library()
-        case = library.enter(library.page("first", range(10)))
-        library.crawl.close()
+        state = library.enter(library.page("first", range(10)))
+        library.session.close()
         assert library.contents() == {}
-        assert case.claim is not None
-        library.leave(case)
+        assert state.claim is not None
+        library.leave(state)
         assert library.contents() == {}
 
     def test_after_a_failure_of_the_store_everything_is_delivered(self) -> None:
@@ -497,7 +497,7 @@ class TestPages:
         assert waiting.claim is not None
         assert len(library.failures) == 1
         assert library.stats["failures"] == 1
-        assert not library.crawl._claims._open
+        assert not library.session._claims._open
 
     def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self) -> None:
         library = Library(room=20_000)
@@ -515,9 +515,9 @@ class TestPages:
         library = Library()
         cases = [library.enter(library.page(f"p{number}", range(10 * number, 10 * number + 10))) for number in range(3)]
         library.store.close()
-        for case in cases:
-            library.leave(case)
-        assert [case.items_delivered for case in cases] == [1, 1, 1]
+        for state in cases:
+            library.leave(state)
+        assert [state.items_delivered for state in cases] == [1, 1, 1]
         assert len(library.failures) == 1
         assert library.stats["claims/void"] == 3
 
@@ -559,13 +559,13 @@ class TestPages:
     def test_an_item_of_a_duplicate_is_heard(self, item: dict[str, object], *, expected: Stance) -> None:
         library = Library()
         library.visit("first", story(1), items=[{"text": story(1)}])
-        case = library.enter(library.page("copy", story(1)))
-        assert library.crawl.hear(case, item, lambda: "") is expected
+        state = library.enter(library.page("copy", story(1)))
+        assert library.session.hear(state, item, lambda: "") is expected
 
 
 def test_cover_and_numbers_of_a_text_without_telling_clauses() -> None:
     library = Library()
-    owner = library.index.keep(library.page("a", range(10)))
+    owner = library.index.commit(library.page("a", range(10)))
     empty = library.page("b", ["he said", "12"])
     assert cover(empty.fingerprint.weights, owner.hashes) == 0.0
     assert not other_numbers(empty.fingerprint, owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prose import story, zh_story
 
-from dedup_middleware.editions import MOST_SENTENCES, is_edition
+from dedup_middleware.verdict.editions import MAX_SENTENCES, is_edition
 
 TEXT = story(1, 8)
 
@@ -52,4 +52,4 @@ def test_an_editor_goes_over_the_whole_text() -> None:
 
 
 def test_texts_with_little_in_common_are_not_compared() -> None:
-    assert not is_edition(story(2, MOST_SENTENCES), story(3, MOST_SENTENCES))
+    assert not is_edition(story(2, MAX_SENTENCES), story(3, MAX_SENTENCES))

@@ -15,8 +15,8 @@ from parsel import Selector
 
 from dedup_middleware.extraction import extract_paragraphs, paragraphs_of, parse
 from dedup_middleware.extraction.blocks import measure, read_page
+from dedup_middleware.extraction.names import count_marks, has_mark, names_furniture
 from dedup_middleware.extraction.plain import plain_elements
-from dedup_middleware.extraction.words import count_marks, has_mark, names_furniture
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from prose import article, blog, several, story
 
 JSON_LINES = {"format": "jsonlines"}
 #: Takes items of one class; what is a dict goes to the pipelines alone.
-STORIES = {"stories.jsonl": {**JSON_LINES, "item_classes": ["strangers.DataItem"]}}
+STORIES = {"stories.jsonl": {**JSON_LINES, "item_classes": ["sample_spiders.DataItem"]}}
 NOT_REACHED = "a feed that takes such items has taken none of the owner's"
 
 
@@ -35,7 +35,7 @@ def fed(outcome, name="stories.jsonl"):
 def test_a_story_whose_owner_every_feed_declined_is_in_the_feed(site, crawl):
     pairs = [copies(site, number, "a", "b") for number in range(5)]
     steps = [s for a, b in pairs for s in (step(a, "dict"), step(b))]
-    outcome = crawl("strangers.Steps", steps=steps, settings={"FEEDS": STORIES})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": STORIES})
     assert fed(outcome) == [b for _, b in pairs]
     assert outcome.dropped == []
     record = outcome.record(pairs[0][1])
@@ -46,14 +46,14 @@ def test_a_story_whose_owner_every_feed_declined_is_in_the_feed(site, crawl):
 def test_once_the_feed_has_the_story_further_copies_are_dropped(site, crawl):
     a, b, c, d = copies(site, 1, "a", "b", "c", "d")
     steps = [step(a, "dict"), step(b), step(c), step(d, "dict")]
-    outcome = crawl("strangers.Steps", steps=steps, settings={"FEEDS": STORIES})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": STORIES})
     assert outcome.delivered == [a, b]
     assert {u: outcome.record(u)["owner_url"] for u in (c, d)} == {c: b, d: b}
 
 
 def test_what_no_feed_wants_needs_none(site, crawl):
     a, b = copies(site, 1, "a", "b")
-    outcome = crawl("strangers.Steps", steps=[step(a, "dict"), step(b, "dict")], settings={"FEEDS": STORIES})
+    outcome = crawl("sample_spiders.Steps", steps=[step(a, "dict"), step(b, "dict")], settings={"FEEDS": STORIES})
     assert [i["url"] for i in outcome.dropped] == [b]
 
 
@@ -61,7 +61,7 @@ def test_each_feed_counts_for_itself(site, crawl):
     """One feed has the story, the other wants it and has not."""
     a, b, c = copies(site, 1, "a", "b", "c")
     feeds = {"all.jsonl": JSON_LINES, **STORIES}
-    outcome = crawl("strangers.Steps", steps=[step(a, "dict"), step(b), step(c)], settings={"FEEDS": feeds})
+    outcome = crawl("sample_spiders.Steps", steps=[step(a, "dict"), step(b), step(c)], settings={"FEEDS": feeds})
     assert fed(outcome) == [b]
     assert fed(outcome, "all.jsonl") == [a, b]
     assert [i["url"] for i in outcome.dropped] == [c]
@@ -73,17 +73,19 @@ def test_each_feed_counts_for_itself(site, crawl):
 def test_a_later_crawl_knows_which_feeds_had_the_story(site, crawl, feeds):
     """By what they take: they may be written elsewhere each time."""
     (a, b), (c, d) = copies(site, 1, "a", "b"), copies(site, 2, "c", "d")
-    crawl("strangers.Steps", steps=[step(a, "dict"), step(c)], settings={"FEEDS": STORIES}, folder="kept")
-    outcome = crawl("strangers.Steps", steps=[step(b), step(d)], settings={"FEEDS": feeds}, folder="kept", afresh=True)
+    crawl("sample_spiders.Steps", steps=[step(a, "dict"), step(c)], settings={"FEEDS": STORIES}, folder="kept")
+    outcome = crawl(
+        "sample_spiders.Steps", steps=[step(b), step(d)], settings={"FEEDS": feeds}, folder="kept", afresh=True
+    )
     assert outcome.delivered == [b]
     assert [i["url"] for i in outcome.dropped] == [d]
 
 
 def test_a_feed_that_is_new_gets_what_it_never_had(site, crawl):
     a, b, c = copies(site, 1, "a", "b", "c")
-    crawl("strangers.Steps", steps=[step(a)], folder="kept")
+    crawl("sample_spiders.Steps", steps=[step(a)], folder="kept")
     outcome = crawl(
-        "strangers.Steps", steps=[step(b), step(c)], settings={"FEEDS": STORIES}, folder="kept", afresh=True
+        "sample_spiders.Steps", steps=[step(b), step(c)], settings={"FEEDS": STORIES}, folder="kept", afresh=True
     )
     assert fed(outcome) == [b]
     assert [i["url"] for i in outcome.dropped] == [c]
@@ -91,8 +93,8 @@ def test_a_feed_that_is_new_gets_what_it_never_had(site, crawl):
 
 def test_a_filter_of_the_projects_own_is_taken_to_want_everything(site, crawl):
     (a, x), (y, b) = copies(site, 1, "a", "x"), copies(site, 2, "y", "b")
-    feeds = {"first.jsonl": {**JSON_LINES, "item_filter": "strangers.OnlyTheFirst"}}
-    outcome = crawl("strangers.Steps", steps=[step(u, "dict") for u in (a, x, y, b)], settings={"FEEDS": feeds})
+    feeds = {"first.jsonl": {**JSON_LINES, "item_filter": "sample_spiders.OnlyTheFirst"}}
+    outcome = crawl("sample_spiders.Steps", steps=[step(u, "dict") for u in (a, x, y, b)], settings={"FEEDS": feeds})
     assert fed(outcome, "first.jsonl") == [a]
     assert outcome.delivered == [a, y, b]
     assert [i["url"] for i in outcome.dropped] == [x]
@@ -101,21 +103,21 @@ def test_a_filter_of_the_projects_own_is_taken_to_want_everything(site, crawl):
 def test_where_pipelines_make_other_items_any_feed_may_want_them(site, crawl):
     """What a feed would take is known of the item that the spider gives, and the feed sees another one."""
     (a, b), (other,) = copies(site, 1, "a", "b"), copies(site, 2, "b")
-    settings = {"FEEDS": STORIES, "EXTRA_PIPELINES": {"strangers.SomeBecomeStories": 100}}
-    outcome = crawl("strangers.Steps", steps=[step(url, "dict") for url in (other, a, b)], settings=settings)
+    settings = {"FEEDS": STORIES, "EXTRA_PIPELINES": {"sample_spiders.SomeBecomeStories": 100}}
+    outcome = crawl("sample_spiders.Steps", steps=[step(url, "dict") for url in (other, a, b)], settings=settings)
     assert fed(outcome) == [other, b]
     assert outcome.dropped == []
 
 
-PIPED = {"FEEDS": STORIES, "EXTRA_PIPELINES": {"strangers.AllBecomeStories": 100}}
+PIPED = {"FEEDS": STORIES, "EXTRA_PIPELINES": {"sample_spiders.AllBecomeStories": 100}}
 
 
 def test_before_a_pipeline_has_shown_what_it_makes_of_items_any_feed_may_want_them(site, crawl):
     """The owner is an earlier crawl's, and no feed of that one has its story."""
     (a, b), (c,) = copies(site, 1, "a", "b"), copies(site, 1, "c")
-    crawl("strangers.Steps", steps=[step(a, "dict")], settings={"FEEDS": STORIES}, folder="kept")
+    crawl("sample_spiders.Steps", steps=[step(a, "dict")], settings={"FEEDS": STORIES}, folder="kept")
     outcome = crawl(
-        "strangers.Steps", steps=[step(b, "dict"), step(c, "dict")], settings=PIPED, folder="kept", afresh=True
+        "sample_spiders.Steps", steps=[step(b, "dict"), step(c, "dict")], settings=PIPED, folder="kept", afresh=True
     )
     assert fed(outcome) == [b]
     assert [i["url"] for i in outcome.dropped] == [c]
@@ -123,19 +125,19 @@ def test_before_a_pipeline_has_shown_what_it_makes_of_items_any_feed_may_want_th
 
 def test_a_pipeline_may_make_items_of_a_class_that_the_spider_gives_too(site, crawl):
     (a, b), (other, another) = copies(site, 1, "a", "b"), copies(site, 2, "c", "d")
-    crawl("strangers.Steps", steps=[step(a, "dict")], settings={"FEEDS": STORIES}, folder="kept")
+    crawl("sample_spiders.Steps", steps=[step(a, "dict")], settings={"FEEDS": STORIES}, folder="kept")
     steps = [step(other), step(another, "dict"), step(b, "dict")]
-    outcome = crawl("strangers.Steps", steps=steps, settings=PIPED, folder="kept", afresh=True)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=PIPED, folder="kept", afresh=True)
     assert fed(outcome)[-1] == b
 
 
 def test_where_pipelines_leave_items_as_they_are_feeds_choose_as_without_them(site, crawl):
     """From the first item on that has shown it."""
     (a, b), (c,) = copies(site, 1, "a", "b"), copies(site, 2, "c")
-    crawl("strangers.Steps", steps=[step(a, "dict")], settings={"FEEDS": STORIES}, folder="kept")
-    settings = {"FEEDS": STORIES, "EXTRA_PIPELINES": {"strangers.SlowPipeline": 100}}
+    crawl("sample_spiders.Steps", steps=[step(a, "dict")], settings={"FEEDS": STORIES}, folder="kept")
+    settings = {"FEEDS": STORIES, "EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100}}
     outcome = crawl(
-        "strangers.Steps", steps=[step(c, "dict"), step(b, "dict")], settings=settings, folder="kept", afresh=True
+        "sample_spiders.Steps", steps=[step(c, "dict"), step(b, "dict")], settings=settings, folder="kept", afresh=True
     )
     assert [i["url"] for i in outcome.dropped] == [b]
 
@@ -143,9 +145,9 @@ def test_where_pipelines_leave_items_as_they_are_feeds_choose_as_without_them(si
 @pytest.mark.parametrize(("action", "tags"), [("dry-run", None), ("tag", ["new", "related", "duplicate"])])
 def test_the_other_actions_follow_the_same_rule(site, crawl, action, tags):
     a, b, c = copies(site, 1, "a", "b", "c")
-    feeds = {"stories.jsonl": {**JSON_LINES, "item_classes": ["strangers.TagDataItem"]}}
+    feeds = {"stories.jsonl": {**JSON_LINES, "item_classes": ["sample_spiders.TagDataItem"]}}
     steps = [step(a, "dict"), step(b), step(c)]
-    outcome = crawl("strangers.Steps", steps=steps, settings={"FEEDS": feeds, "DEDUP_ACTION": action})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": feeds, "DEDUP_ACTION": action})
     assert outcome.delivered == [a, b, c]
     if tags:
         assert [item["dedup"]["verdict"] for item in outcome.items] == tags
@@ -157,10 +159,10 @@ def test_the_other_actions_follow_the_same_rule(site, crawl, action, tags):
 def test_a_page_that_has_given_an_item_before_does_not_come_to_own_its_text(site, crawl):
     """What became of that item would be taken for what became of the later one."""
     a, b, c = copies(site, 1, "a", "b", "c")
-    feeds = {"stories.jsonl": {**JSON_LINES, "item_classes": ["strangers.TagDataItem"]}}
+    feeds = {"stories.jsonl": {**JSON_LINES, "item_classes": ["sample_spiders.TagDataItem"]}}
     steps = [step(a, "dict"), {"url": b, "callback": "parse_both_kinds"}, step(c)]
-    settings = {"FEEDS": feeds, "DEDUP_ACTION": "tag", "EXTRA_PIPELINES": {"strangers.SlowPipeline": 100}}
-    outcome = crawl("strangers.Steps", steps=steps, settings=settings)
+    settings = {"FEEDS": feeds, "DEDUP_ACTION": "tag", "EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100}}
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings)
     assert [item["dedup"]["verdict"] for item in outcome.items] == ["new", "related", "related", "related"]
 
 
@@ -170,7 +172,7 @@ def test_items_that_are_no_pages_follow_it_too(site, crawl):
     a, b, c = (site.add(f"/api/{name}", answer, host=host) for host, name in enumerate("abc"))
     kinds = {a: "dict", b: "dataclass", c: "dataclass"}
     steps = [step(url, kind, callback="parse_api") for url, kind in kinds.items()]
-    outcome = crawl("strangers.Steps", steps=steps, settings={"FEEDS": STORIES, "DEDUP_ITEM_FIELDS": ["text"]})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": STORIES, "DEDUP_ITEM_FIELDS": ["text"]})
     assert len(fed(outcome)) == 1
     assert len(outcome.items) == 2
     assert len(outcome.dropped) == 1
@@ -179,7 +181,7 @@ def test_items_that_are_no_pages_follow_it_too(site, crawl):
 def test_of_several_items_on_a_page_those_are_dropped_that_the_feed_has(site, crawl):
     page, copy = (site.add(f"/{n}", several("Parts", [story(1), story(2)]), host=n) for n in range(2))
     steps = [{"url": page, "callback": "parse_parts"}, {"url": copy, "callback": "parse_parts"}]
-    outcome = crawl("strangers.Steps", steps=steps, settings={"FEEDS": {"all.jsonl": JSON_LINES}})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": {"all.jsonl": JSON_LINES}})
     assert outcome.delivered == [page, page]
     assert [i["url"] for i in outcome.dropped] == [copy, copy]
 
@@ -190,7 +192,7 @@ def test_of_several_items_on_a_page_those_are_dropped_that_the_feed_has(site, cr
 def test_a_feed_may_be_a_device(site, crawl):
     a, b, c = copies(site, 1, "a", "b", "c")
     outcome = crawl(
-        "strangers.Steps",
+        "sample_spiders.Steps",
         steps=[step(url) for url in (a, b, c)],
         settings={"FEEDS": {"/dev/null": JSON_LINES}, "DEDUP_SEAL_INTERVAL": 1},
     )
@@ -205,11 +207,11 @@ def test_a_feed_may_be_a_named_pipe(site, crawl, tmp_path):
     os.mkfifo(pipe)
     settings = {
         "FEEDS": {str(pipe): JSON_LINES},
-        "EXTENSIONS": {"strangers.FeedReader": 0},
+        "EXTENSIONS": {"sample_spiders.FeedReader": 0},
         "FEED_TO_READ": str(pipe),
         "DEDUP_SEAL_INTERVAL": 1,
     }
-    outcome = crawl("strangers.Steps", steps=[step(a), step(b)], settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=[step(a), step(b)], settings=settings)
     assert [i["url"] for i in outcome.dropped] == [b]
     assert outcome.problems == []
     wait_until(lambda: pipe.with_suffix(".read").exists() and a in pipe.with_suffix(".read").read_text())
@@ -219,10 +221,10 @@ def test_a_batch_that_has_been_taken_away_is_stored(site, crawl):
     a, b = copies(site, 1, "a", "b")
     settings = {
         "FEEDS": {"batch-%(batch_id)d.jsonl": {**JSON_LINES, "batch_item_count": 1}},
-        "EXTENSIONS": {"strangers.BatchMover": 0},
+        "EXTENSIONS": {"sample_spiders.BatchMover": 0},
         "DEDUP_SEAL_INTERVAL": 1,
     }
-    outcome = crawl("strangers.Steps", steps=[step(a), step(b)], settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=[step(a), step(b)], settings=settings)
     assert [item["url"] for item in outcome.lines("batch-1.taken")] == [a]
     assert [i["url"] for i in outcome.dropped] == [b]
     assert outcome.problems == []
@@ -233,14 +235,14 @@ def test_without_stats_no_feed_is_taken_for_stored_at_its_end(site, crawl, uri):
     """Nothing else tells what Scrapy could not store."""
     a, b = copies(site, 1, "a", "b")
     settings = {
-        "FEED_STORAGES": {"late": "strangers.LateStorage"},
+        "FEED_STORAGES": {"late": "sample_spiders.LateStorage"},
         "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector",
         "FEEDS": {uri: JSON_LINES},
     }
-    outcome = crawl("strangers.Steps", steps=[step(a), step(b)], settings=settings, folder="kept")
+    outcome = crawl("sample_spiders.Steps", steps=[step(a), step(b)], settings=settings, folder="kept")
     assert [i["url"] for i in outcome.dropped] == [b]
     assert len([p for p in outcome.problems if "is not known without Scrapy's stats" in p]) == 1
-    better = crawl("strangers.Steps", steps=[], settings={"FEEDS": {"better.jsonl": JSON_LINES}}, folder="kept")
+    better = crawl("sample_spiders.Steps", steps=[], settings={"FEEDS": {"better.jsonl": JSON_LINES}}, folder="kept")
     assert fed(better, "better.jsonl") == [b]
 
 
@@ -249,9 +251,9 @@ def test_without_stats_no_feed_is_taken_for_stored_at_its_end(site, crawl, uri):
 
 def test_feeds_with_one_filter_and_other_options_are_different_feeds(site, crawl):
     a, b, c = copies(site, 1, "a", "b", "c")
-    ending = {**JSON_LINES, "item_filter": "strangers.ByEnding"}
+    ending = {**JSON_LINES, "item_filter": "sample_spiders.ByEnding"}
     feeds = {"a.jsonl": {**ending, "ending": "/a"}, "b.jsonl": {**ending, "ending": "/b"}}
-    outcome = crawl("strangers.Steps", steps=[step(u, "dict") for u in (a, b, c)], settings={"FEEDS": feeds})
+    outcome = crawl("sample_spiders.Steps", steps=[step(u, "dict") for u in (a, b, c)], settings={"FEEDS": feeds})
     assert (fed(outcome, "a.jsonl"), fed(outcome, "b.jsonl")) == ([a], [b])
     # No page has been taken by both, and either may want it.
     assert outcome.delivered == [a, b, c]
@@ -259,8 +261,14 @@ def test_feeds_with_one_filter_and_other_options_are_different_feeds(site, crawl
 
 def test_a_filter_of_the_projects_own_may_have_any_attributes(site, crawl):
     a, b = copies(site, 1, "a", "b")
-    feeds = {"feed.jsonl": {**JSON_LINES, "item_filter": "strangers.OfNames", "item_classes": ["strangers.DataItem"]}}
-    outcome = crawl("strangers.Steps", steps=[step(a), step(b)], settings={"FEEDS": feeds})
+    feeds = {
+        "feed.jsonl": {
+            **JSON_LINES,
+            "item_filter": "sample_spiders.OfNames",
+            "item_classes": ["sample_spiders.DataItem"],
+        }
+    }
+    outcome = crawl("sample_spiders.Steps", steps=[step(a), step(b)], settings={"FEEDS": feeds})
     assert fed(outcome, "feed.jsonl") == [a]
     assert [i["url"] for i in outcome.dropped] == [b]
     assert outcome.problems == []

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from prose import story, zh_story
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.text import clauses, weight
+from dedup_middleware.text.clauses import clauses, weight
 
 KEY = b"sixteen bytes ok"
 fingerprint = ClauseFingerprinter(KEY)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dedup_middleware import codec
 from dedup_middleware.errors import StoreVersionError, UnreadableError
-from dedup_middleware.hamming import LIST_LIMIT, MAX_DISTANCE, HammingIndex
+from dedup_middleware.index import codec
+from dedup_middleware.index.hamming import LIST_LIMIT, MAX_DISTANCE, HammingIndex
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.memory import MemoryStore
@@ -21,7 +21,7 @@ from dedup_middleware.stores.memory import MemoryStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from dedup_middleware.protocols import Store
+    from dedup_middleware.stores.protocol import Store
 
 Pairs = set[tuple[int, int]]
 

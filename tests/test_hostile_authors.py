@@ -15,10 +15,10 @@ from library import Library
 from poisoning import CASES, PREFERRED, SPOOFS, VICTIM, Loot, crawled
 from prose import article, blog, story, zh_story
 
-from dedup_middleware.addresses import host_of
-from dedup_middleware.detector import LITTLE_TEXT_WEIGHT, NEARLY, PREFERRED_HOST
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.urls import host_of
+from dedup_middleware.verdict.detector import LITTLE_TEXT_WEIGHT, NEARLY, PREFERRED_HOST
 
 NEW, SAME, DUPLICATE, RELATED = VerdictKind.NEW, VerdictKind.SAME, VerdictKind.DUPLICATE, VerdictKind.RELATED
 
@@ -103,7 +103,7 @@ class TestCollisions:
         # Four clauses a paragraph, as a text would have them.
         one, other = ([" ".join(half[n : n + 4]) for n in range(0, len(half), 4)] for half in HALVES)
         urls = [site.add("/one", article("One", one)), site.add("/other", blog("Other", other), host=1)]
-        outcome = crawl("strangers.Steps", steps=[{"url": url} for url in urls])
+        outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls])
         assert (outcome.delivered, outcome.records) == (urls, [])
         assert outcome.stats["dedup/verdict/new"] == 2
 
@@ -190,7 +190,7 @@ def test_a_thief_whose_items_are_under_way_cannot_stop_the_original() -> None:
     library = Library(preferred_hosts=[PREFERRED])
     thief = library.enter(library.page("http://thief.test/", story(1)))
     victim = library.enter(library.page(VICTIM, story(1)))
-    assert library.crawl.owner_claim(victim) is None
+    assert library.session.owner_claim(victim) is None
     library.leave(thief)
     assert library.leave(victim).items_delivered == 1
     assert library.visit(COPY, story(1)).verdict.match.owner.url == VICTIM
@@ -214,7 +214,7 @@ def test_crawls_are_not_deceived_by_addresses(site, crawl) -> None:
         originals.append(site.add(f"/{number}", article("Original", text)))
         copies.append(site.add(f"/{number}", blog("Copy", text), host=2))
         steps += [{"url": url} for url in (thief, originals[-1], copies[-1], thief)]
-    outcome = crawl("strangers.Steps", steps=steps, settings={"DEDUP_PREFERRED_HOSTS": ["127.0.0.1"]})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_PREFERRED_HOSTS": ["127.0.0.1"]})
     assert [url for url in outcome.delivered if url in originals] == originals
     assert [item["url"] for item in outcome.dropped] == copies
     assert [outcome.record(copy)["owner_url"] for copy in copies] == originals

@@ -22,10 +22,7 @@ from prose import article, story
 from scrapy.http import HtmlResponse
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.comparison import compare
-from dedup_middleware.downloadermiddlewares import NO_CHARSETS
-from dedup_middleware.extraction import check_complete, paragraphs_of
-from dedup_middleware.limits import (
+from dedup_middleware.budget import (
     TOO_MANY_CLAUSES,
     TOO_MANY_ELEMENTS,
     TOO_SLOW,
@@ -33,8 +30,11 @@ from dedup_middleware.limits import (
     Budget,
     UnjudgeableError,
 )
+from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.model import Verdict, VerdictKind
-from dedup_middleware.text import PORTION, clauses, folded, one_line, portions, sentences
+from dedup_middleware.plugin.downloadermiddlewares import NO_CHARSETS
+from dedup_middleware.text.clauses import PORTION, clauses, folded, one_line, portions, sentences
+from dedup_middleware.verdict.comparison import compare
 
 if TYPE_CHECKING:
     from crawling import Outcome
@@ -44,9 +44,9 @@ each_page = pytest.mark.parametrize("name", HOSTILE)
 
 def seconds(name: str, size: int) -> float:
     """Return the CPU time that the product takes for one page beyond its parse, the least of three."""
-    case, times = HOSTILE[name], []
+    state, times = HOSTILE[name], []
     for _ in range(3):
-        library, response = Library(), case.response(size)
+        library, response = Library(), state.response(size)
         with contextlib.suppress(ValueError):
             _ = response.selector.root
         begin = time.thread_time()
@@ -57,16 +57,16 @@ def seconds(name: str, size: int) -> float:
 
 @each_page
 def test_a_hostile_page_and_its_like_are_judged_or_not_but_no_other_story_is_dropped(name: str) -> None:
-    library, case = Library(), HOSTILE[name]
-    verdict_on(library, case.response(case.small, "http://site/1"))
-    verdict_on(library, case.response(case.small // 2 + 1, "http://other/2"))
+    library, state = Library(), HOSTILE[name]
+    verdict_on(library, state.response(state.small, "http://site/1"))
+    verdict_on(library, state.response(state.small // 2 + 1, "http://other/2"))
     other = HtmlResponse("http://site/3", body=article("Another", story(7)).encode())
     assert verdict_on(library, other).kind is VerdictKind.NEW
     library.check()
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, case in HOSTILE.items() if case.full > 1 and case.charset != "punycode"]
+    "name", [name for name, state in HOSTILE.items() if state.full > 1 and state.charset != "punycode"]
 )
 def test_twice_the_page_takes_twice_the_time(name: str) -> None:
     size = min(HOSTILE[name].small, HOSTILE[name].full // 2)
@@ -140,7 +140,7 @@ def test_time_is_looked_at_while_a_text_is_read() -> None:
 @given(st.lists(st.text("ab, .\n", max_size=30)), st.integers(1, 40))
 def test_portions_are_the_text(paragraphs: list[str], size: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dedup_middleware.text.PORTION", size)
+        patch.setattr("dedup_middleware.text.clauses.PORTION", size)
         found = list(portions(paragraphs))
     assert all(len(portion) <= size for portion in found)
     assert "".join(found).replace("\n", "") == "".join(paragraphs).replace("\n", "")
@@ -186,7 +186,7 @@ def crawled(crawl, site: Site, pages: dict[str, Answer], **settings) -> Outcome:
     urls = [site.add(f"/{number}", answer) for number, answer in enumerate(pages.values())]
     last = site.add("/last", article("A story", story(3)), host=1)
     outcome = crawl(
-        "strangers_hostile.Addresses",
+        "sample_spiders_hostile.Addresses",
         urls=",".join([first, *urls, last]),
         # Scrapy itself fails to look for a refresh in a page that it cannot decode: that is not what is asked here.
         settings={"METAREFRESH_ENABLED": False, "LOG_LEVEL": "WARNING", **settings},
@@ -205,9 +205,9 @@ def reasons(outcome: Outcome) -> list[str]:
 
 def test_a_crawl_over_hostile_pages_delivers_them_all(crawl, site: Site) -> None:
     pages = {}
-    for number, (name, case) in enumerate(HOSTILE.items()):
+    for number, (name, state) in enumerate(HOSTILE.items()):
         own = "".join(f"<p>{paragraph}</p>" for paragraph in story(100 + number)).encode()
-        pages[name] = Answer(case.body(min(case.small, 500)).replace(STORY.encode(), own), headers=case.headers)
+        pages[name] = Answer(state.body(min(state.small, 500)).replace(STORY.encode(), own), headers=state.headers)
     outcome = crawled(crawl, site, pages)
     numbers = [item["url"].rpartition("/")[2] for item in outcome.dropped]
     dropped = {list(pages)[int(number)] for number in numbers if number != "last"}
@@ -274,7 +274,7 @@ def test_the_evidence_is_found_behind_very_much_that_says_nothing(crawl, site: S
     page = site.add("/page", f"<html><body><p>{'a; ' * 500_000}{' '.join(said)}</p>", host=1)
     # The first one loads what is loaded once a process.
     runs = [
-        crawl("strangers.OneByOne", urls=",".join(urls), plugin=plugin)
+        crawl("sample_spiders.OneByOne", urls=",".join(urls), plugin=plugin)
         for plugin in (True, False)
         for urls in ([known, f"{known}?2"], [known, page])
     ]
@@ -291,6 +291,6 @@ def test_a_long_item_costs_no_more_than_its_page_may(crawl, site: Site) -> None:
     """It is delivered: what could not be compared is not known to be said elsewhere."""
     first, copy = (site.add(f"/{n}", article("A story", story(3)), host=n) for n in range(2))
     steps = [{"url": first}, {"url": copy, "callback": "parse_bulk"}]
-    outcome = crawl("strangers.Steps", steps=steps, settings={"DEDUP_MAX_MILLISECONDS": 200})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_MAX_MILLISECONDS": 200})
     assert outcome.delivered == [first, copy]
     assert outcome.stats["process/cpu_s"] < 5

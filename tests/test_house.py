@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,29 +15,29 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from dedup_middleware.config import DEFAULTS
+from dedup_middleware.settings.table import DEFAULTS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dedup_middleware"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-GLUE = {
-    "addon",
-    "commandconfig",
-    "commands",
-    "config",
-    "downloadermiddlewares",
-    "extension",
-    "feeds",
-    "itemsignals",
-    "logformatter",
-    "origins",
-    "pipelines",
-    "places",
-    "recovery",
-    "requests",
-    "spidermiddlewares",
-    "waiting",
-}
+#: From the ground up; each imports from those before it only, for types too. Modules beside the folders are the ground.
+FLOORS = (
+    "ground",
+    "text",
+    "extraction",
+    "fingerprints",
+    "stores",
+    "index",
+    "settings",
+    "verdict",
+    "delivery",
+    "inspection",
+    "session",
+    "doors",
+    "plugin",
+)
+#: What programs without Scrapy import.
+DOORS = {"__init__", "api"}
 
 
 def name_of(module: Path) -> str:
@@ -48,35 +49,67 @@ def tree(module: Path) -> ast.Module:
 
 
 def imported(module: Path) -> set[str]:
-    """Return the top-level packages that *module* imports, for types only or not."""
+    """Return the modules that *module* imports, by their full names, for types only or not."""
     names = set()
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name_of(module)} imports relatively"
-            names.add(node.module or "")
-    return {name.partition(".")[0] for name in names}
+            assert node.module is not None
+            names |= (
+                {node.module} if node.module != "dedup_middleware" else {f"{node.module}.{a.name}" for a in node.names}
+            )
+    return names
+
+
+def floor_of(name: str) -> str:
+    """Return the floor of the module *name*, with dots or slashes, below the package."""
+    first = re.split(r"[./]", name)[0]
+    return first if first in FLOORS else "doors" if first in DOORS else "ground"
 
 
 each_module = pytest.mark.parametrize("module", MODULES, ids=name_of)
 
 
 @each_module
-def test_scrapy_stops_at_the_glue(module: Path) -> None:
-    if name_of(module) not in GLUE:
-        assert not imported(module) & {"scrapy", "twisted"}
+def test_a_floor_stands_on_those_below(module: Path) -> None:
+    mine = FLOORS.index(floor_of(name_of(module)))
+    ours = {name.removeprefix("dedup_middleware.") for name in imported(module) if name.startswith("dedup_middleware.")}
+    assert {name for name in ours if FLOORS.index(floor_of(name)) > mine} - lazily_opened(module) == set()
 
 
-def test_the_glue_is_what_it_is_said_to_be() -> None:
-    assert {name_of(module) for module in MODULES} >= GLUE
-    marked = {name_of(module) for module in MODULES if "★" in (ast.get_docstring(tree(module)) or "")}
-    assert marked <= GLUE
+def lazily_opened(module: Path) -> set[str]:
+    """Return what the door of the package names and does not load."""
+    return {"plugin.addon"} if name_of(module) == "__init__" else set()
+
+
+@each_module
+def test_scrapy_stops_at_the_plugin(module: Path) -> None:
+    if floor_of(name_of(module)) != "plugin":
+        assert not {name.partition(".")[0] for name in imported(module)} & {"scrapy", "twisted"}
+
+
+@pytest.mark.parametrize("floor", [floor for floor in FLOORS if floor not in {"ground", "doors", "plugin"}])
+def test_a_floor_is_a_folder_that_says_its_law(floor: str) -> None:
+    assert "Law of this floor: " in (ast.get_docstring(tree(PACKAGE / floor / "__init__.py")) or "")
+
+
+@pytest.mark.parametrize("floor", [floor for floor in FLOORS if floor not in {"ground", "doors", "plugin"}])
+def test_a_floor_loads_where_scrapy_is_not_installed(floor: str) -> None:
+    names = [
+        f"dedup_middleware.{name_of(module).replace('/', '.')}"
+        for module in MODULES
+        if floor_of(name_of(module)) == floor
+    ]
+    hidden = "sys.modules |= dict.fromkeys(('scrapy', 'twisted'))"
+    loaded = f"import importlib, sys; {hidden}; [*map(importlib.import_module, {names})]"
+    subprocess.run([sys.executable, "-c", loaded], check=True)
 
 
 @each_module
 def test_settings_are_read_in_one_place(module: Path) -> None:
-    if name_of(module) == "config":
+    if floor_of(name_of(module)) == "settings":
         return
     read = [
         node.value

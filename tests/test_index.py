@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from library import COMMON, Library, fingerprint, page_of
 
-from dedup_middleware.codec import clause_key, decode_postings, journal_key
-from dedup_middleware.detector import Detector
+from dedup_middleware.delivery.sealing import Sealing, recover
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index import index_of
-from dedup_middleware.journal import Entry
+from dedup_middleware.index.codec import clause_key, decode_postings, journal_key
+from dedup_middleware.index.index import index_of
+from dedup_middleware.index.journal import Entry
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
-from dedup_middleware.sealing import Sealing, recover
 from dedup_middleware.stores import open_store
+from dedup_middleware.verdict.detector import Detector
 
 # Few addresses and few clauses, so that pages meet, change, redirect to one another and repeat one another.
 TEXTS = st.builds(lambda first, length: frozenset(range(first, first + length)), st.integers(0, 9), st.integers(4, 9))
@@ -66,7 +66,7 @@ class TestReading:
     def test_a_kept_page_is_found_by_each_of_its_identities(self) -> None:
         library = Library()
         page = library.page("end", range(9), request="start")
-        kept = library.index.keep(page)
+        kept = library.index.commit(page)
         assert [library.index.find([identity]) for identity in page.identities] == [kept, kept]
         assert library.index.page(kept.number) == kept
         assert kept.hashes == page.fingerprint.weights.keys()
@@ -83,9 +83,9 @@ class TestReading:
 
     def test_of_equal_matches_the_older_stored_one_comes_first(self) -> None:
         library = Library()
-        pending = library.index.hold(library.page("pending", range(9)))
-        older, younger = (library.index.keep(library.page(name, range(9))) for name in ("older", "younger"))
-        half = library.index.keep(library.page("half", range(4)))
+        pending = library.index.claim(library.page("pending", range(9)))
+        older, younger = (library.index.commit(library.page(name, range(9))) for name in ("older", "younger"))
+        half = library.index.commit(library.page("half", range(4)))
         numbers = (half.number, younger.number, pending.number, older.number)
         page = library.page("new", range(6))
         live = {h: numbers if h in half.hashes else numbers[1:] for h in page.fingerprint.weights}
@@ -102,14 +102,14 @@ class TestReading:
         page = page_of("a", range(9))
         for limit, expected in ((40, "\n".join(page.paragraphs)[:40].split("\n")), (0, [])):
             index = index_of(store, common=COMMON, text_limit=limit)
-            kept = index.keep(page_of(str(limit), range(9)))
+            kept = index.commit(page_of(str(limit), range(9)))
             assert index.text(kept.number) == expected
 
 
 def test_the_list_of_a_common_clause_stays_short() -> None:
     library = Library()
     for number in range(10):
-        library.index.keep(library.page(f"p{number}", [0, 100 + number]))
+        library.index.commit(library.page(f"p{number}", [0, 100 + number]))
     (numbers,) = holders(library, library.page("new", [0])).values()
     assert COMMON < len(numbers) <= COMMON + 2
     library.check()
@@ -118,8 +118,8 @@ def test_the_list_of_a_common_clause_stays_short() -> None:
 class TestSuperseding:
     def test_the_page_keeps_its_number_and_holds_its_new_text_only(self) -> None:
         library = Library()
-        old = library.index.keep(library.page("a", range(9)))
-        new = library.index.keep(library.page("a", range(5, 14)))
+        old = library.index.commit(library.page("a", range(9)))
+        new = library.index.commit(library.page("a", range(5, 14)))
         assert new.number == old.number
         for number in range(14):
             held = holders(library, library.page("b", [number]))
@@ -156,7 +156,7 @@ class TestOpenClaims:
     def test_a_pending_page_is_seen_and_vanishes_on_release(self) -> None:
         library = Library()
         before = library.contents()
-        pending = library.index.hold(library.page("a", range(9)))
+        pending = library.index.claim(library.page("a", range(9)))
         verdict = library.judge("b", range(9))
         assert verdict.match is not None
         assert verdict.match.owner == pending
@@ -168,14 +168,14 @@ class TestOpenClaims:
 
     def test_the_claims_of_a_page_are_no_other_page(self) -> None:
         library = Library()
-        library.index.hold(library.page("a", range(9)))
+        library.index.claim(library.page("a", range(9)))
         assert library.judge("a", range(9)).kind is VerdictKind.NEW
         assert library.judge("a", range(1, 10)).kind is VerdictKind.NEW
 
     def test_those_who_share_a_store_share_them(self) -> None:
         library = Library()
         other = index_of(library.store, common=COMMON, text_limit=0)
-        pending = library.index.hold(library.page("a", range(9)))
+        pending = library.index.claim(library.page("a", range(9)))
         assert other.page(pending.number) == pending
         other.release(pending.number)
         assert library.index.page(pending.number) is None
@@ -183,9 +183,9 @@ class TestOpenClaims:
     def test_the_version_grows_with_every_change_and_only_then(self) -> None:
         library = Library()
         index, versions = library.index, [library.index.version]
-        kept = index.keep(library.page("a", range(9)))
+        kept = index.commit(library.page("a", range(9)))
         versions.append(index.version)
-        pending = index.hold(library.page("b", range(20, 29)))
+        pending = index.claim(library.page("b", range(20, 29)))
         versions.append(index.version)
         index.release(pending.number)
         versions.append(index.version)
@@ -205,15 +205,15 @@ class TestStaleness:
         library = Library()
         index, page = library.index, library.page("a", range(10))
         version = index.version
-        index.keep(library.page("other", range(100, 110)))
+        index.commit(library.page("other", range(100, 110)))
         assert not index.changed_since(version, page)
-        pending = index.hold(library.page("twin", range(5, 15)))
+        pending = index.claim(library.page("twin", range(5, 15)))
         assert index.changed_since(version, page)
         version = index.version
         index.release(pending.number)
         assert index.changed_since(version, page)
         version = index.version
-        index.keep(library.page("a", range(200, 210)))
+        index.commit(library.page("a", range(200, 210)))
         assert index.changed_since(version, page), "the page itself, as another crawler saw it"
         assert not index.changed_since(index.version, page)
 
@@ -222,7 +222,7 @@ class TestStaleness:
         index, page = library.index, library.page("a", range(10))
         version = index.version
         for number in range(200):
-            index.keep(library.page(f"p{number}", [1000 + number]))
+            index.commit(library.page(f"p{number}", [1000 + number]))
         assert index.changed_since(version, page)
 
     @given(st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 20), min_size=1, max_size=8)), max_size=12))
@@ -232,7 +232,7 @@ class TestStaleness:
         detector = Detector(library.index, fingerprint.hash, 0.8)
         version, verdict = library.index.version, detector.judge(page)
         for name, said in changes:
-            library.index.keep(library.page(f"p{name}", sorted(said)))
+            library.index.commit(library.page(f"p{name}", sorted(said)))
             if library.index.changed_since(version, page):
                 version, verdict = library.index.version, detector.judge(page)
             assert detector.judge(page) == verdict
@@ -253,7 +253,7 @@ class TestSealing:
     def test_a_new_owner_is_certain_once_its_own_crawl_has_sealed_it(self) -> None:
         library = Library()
         one, other = self.sealing(library, "run"), self.sealing(library, "other")
-        owner = library.index.keep(library.page("a", range(9)), feeds=frozenset({"f"}))
+        owner = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
         self.seal(other, owner)
         assert not one.is_certain(owner, set())
         self.seal(one, owner)
@@ -266,10 +266,10 @@ class TestSealing:
     @pytest.mark.parametrize("ends", ["crash", "failure"])
     def test_an_owner_that_is_delivered_again_is_as_certain_as_before(self, ends: str) -> None:
         library = Library()
-        first = library.index.keep(library.page("a", range(9)), sealed=True, feeds=frozenset({"f"}))
+        first = library.index.commit(library.page("a", range(9)), sealed=True, feeds=frozenset({"f"}))
         library.begin("second")
         seals = self.sealing(library, "second")
-        again = library.index.keep(library.page("a", range(9)), feeds=frozenset({"g"}))
+        again = library.index.commit(library.page("a", range(9)), feeds=frozenset({"g"}))
         assert again.delivery.feeds == {"f", "g"}
         assert (seals.is_certain(again, {"f"}), seals.is_certain(again, {"g"})) == (True, False)
         if ends == "failure":
@@ -284,9 +284,9 @@ class TestSealing:
 
     def test_of_another_text_nothing_was_certain(self) -> None:
         library = Library()
-        library.index.keep(library.page("a", range(9)), sealed=True)
+        library.index.commit(library.page("a", range(9)), sealed=True)
         library.begin("second")
-        again = library.index.keep(library.page("a", range(20, 29)))
+        again = library.index.commit(library.page("a", range(20, 29)))
         assert not self.sealing(library, "second").is_certain(again, set())
         library.crash()
         recover(library.index)
@@ -297,9 +297,11 @@ class TestSealing:
         """Its text is the same, and what it owned of it was less."""
         library = Library()
         page = library.page("a", range(9))
-        library.index.keep(page.saying(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1]), sealed=True)
+        library.index.commit(
+            page.restricted_to(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1]), sealed=True
+        )
         library.begin("second")
-        again = library.index.keep(library.page("a", range(9)))
+        again = library.index.commit(library.page("a", range(9)))
         assert not self.sealing(library, "second").is_certain(again, set())
         library.crash()
         recover(library.index)
@@ -309,26 +311,26 @@ class TestSealing:
     def test_of_a_page_that_now_gives_less_everything_was_certain(self) -> None:
         library = Library()
         page = library.page("a", range(9))
-        library.index.keep(page, sealed=True)
-        less = library.index.keep(page.saying(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1]))
+        library.index.commit(page, sealed=True)
+        less = library.index.commit(page.restricted_to(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1]))
         assert self.sealing(library, "run").is_certain(less, set())
 
     def test_the_same_again_in_the_same_crawl_changes_nothing(self) -> None:
         library = Library()
-        owner = library.index.keep(library.page("a", range(9)), feeds=frozenset({"f"}))
+        owner = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
         seals = self.sealing(library, "run")
         self.seal(seals, owner)
-        again = library.index.keep(library.page("a", range(9)), feeds=frozenset({"f"}))
+        again = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
         assert seals.is_certain(again, {"f"})
 
     def test_a_delivery_that_is_not_stored_yet_is_not_sealed_by_an_earlier_round(self) -> None:
         """The first is on its medium, the second waits for a feed that is stored at its end."""
         library = Library()
         sealing = seals = self.sealing(library, "run")
-        owner = library.index.keep(library.page("a", range(9)), feeds=frozenset({"f"}))
+        owner = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
         sealing.confirmed(owner.number)
         sealing.begin_round({"slow"})
-        again = library.index.keep(library.page("a", range(9)), feeds=frozenset({"g"}))
+        again = library.index.commit(library.page("a", range(9)), feeds=frozenset({"g"}))
         sealing.confirmed(again.number)
         sealing.begin_round({"slower"})
         sealing.stored("slow")
@@ -341,13 +343,13 @@ class TestSealing:
         library = Library()
         first, second = self.sealing(library, "first"), self.sealing(library, "second")
         library.begin("first")
-        owner = library.index.keep(library.page("a", range(9)), feeds=frozenset({"f"}))
+        owner = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
         entry = Entry(b"i" * 16, "spider", b"request")
         copy = library.page("b", range(9))
         match = next(library.index.matches(copy.fingerprint, dict.fromkeys(owner.hashes, (owner.number,))))
         library.index.remember_duplicate(copy, match, entry, journal=True)
         library.begin("second")
-        again = library.index.keep(library.page("a", range(9)), feeds=frozenset({"g"}))
+        again = library.index.commit(library.page("a", range(9)), feeds=frozenset({"g"}))
         self.seal(second, again)
         assert (second.is_certain(again, {"g"}), second.is_certain(again, {"f"})) == (True, False)
         assert journal_key(entry.key) in library.contents()
@@ -358,7 +360,7 @@ class TestSealing:
         """Its items were dropped for one and the other."""
         library = Library()
         sealing = self.sealing(library, "run")
-        owners = [library.index.keep(library.page(name, range(n, n + 9))) for n, name in ((0, "a"), (20, "b"))]
+        owners = [library.index.commit(library.page(name, range(n, n + 9))) for n, name in ((0, "a"), (20, "b"))]
         entry = Entry(b"i" * 16, "spider", b"request")
         for owner in owners:
             self.drop_for(library, owner, entry)
@@ -368,8 +370,8 @@ class TestSealing:
 
     def test_a_drop_that_is_certain_clears_no_other_of_the_same_crawl(self) -> None:
         library = Library()
-        certain = library.index.keep(library.page("a", range(9)), sealed=True)
-        uncertain = library.index.keep(library.page("b", range(20, 29)))
+        certain = library.index.commit(library.page("a", range(9)), sealed=True)
+        uncertain = library.index.commit(library.page("b", range(20, 29)))
         entry = Entry(b"i" * 16, "spider", b"request")
         self.drop_for(library, uncertain, entry)
         self.drop_for(library, certain, entry, journal=False)
@@ -379,13 +381,13 @@ class TestSealing:
         """A feed that is stored at its end may seal the visit only now."""
         library = Library()
         entry = Entry(b"i" * 16, "spider", b"request")
-        self.drop_for(library, library.index.keep(library.page("a", range(9))), entry)
+        self.drop_for(library, library.index.commit(library.page("a", range(9))), entry)
         library.crash()
         recover(library.index)
         sealing = self.sealing(library, "run")
         sealing.visited(entry.key)
         sealing.begin_round({"slow"})
-        self.drop_for(library, library.index.keep(library.page("b", range(20, 29))), entry)
+        self.drop_for(library, library.index.commit(library.page("b", range(20, 29))), entry)
         sealing.stored("slow")
         assert journal_key(entry.key) in library.contents()
 

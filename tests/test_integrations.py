@@ -8,7 +8,7 @@ import sys
 import threading
 
 import pytest
-from crawling import REACTOR, Running, heeding_ctrl_c, order, run_order
+from crawling import REACTOR, Running, heeding_ctrl_c, run_job, write_job
 from local_site import Answer, wait_until
 from prose import article, blog, story, zh_story
 
@@ -31,9 +31,9 @@ def a_small_paper(site):
 def test_every_reactor_does(site, crawl, reactor):
     urls, dropped = a_small_paper(site)
     twin = site.add("/twin", article("Twin", story(1)))
-    settings = {"EXTRA_PIPELINES": {"strangers.SlowPipeline": 100}, "DEDUP_WAIT": 20}
+    settings = {"EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100}, "DEDUP_WAIT": 20}
     steps = [{"url": url} for url in [*urls, twin, twin]]
-    outcome = crawl("strangers.Steps", steps=steps, reactor=reactor, settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=steps, reactor=reactor, settings=settings)
     assert outcome.delivered == [url for url in urls if url not in dropped]
     assert [i["url"] for i in outcome.dropped] == [*dropped, twin, twin]
     assert outcome.problems == []
@@ -44,8 +44,10 @@ def test_page_objects(site, crawl):
     urls, dropped = a_small_paper(site)
     steps = [{"url": url} for url in urls] + [{"url": urls[2], "callback": "parse_bytes"}]
     settings = {"ADDONS": {"dedup_middleware.Addon": 500, "scrapy_poet.Addon": 300}}
-    without = crawl("strangers_poet.Pages", steps=steps, plugin=False, settings={"ADDONS": {"scrapy_poet.Addon": 300}})
-    outcome = crawl("strangers_poet.Pages", steps=steps, settings=settings)
+    without = crawl(
+        "sample_spiders_poet.Pages", steps=steps, plugin=False, settings={"ADDONS": {"scrapy_poet.Addon": 300}}
+    )
+    outcome = crawl("sample_spiders_poet.Pages", steps=steps, settings=settings)
     assert without.delivered == [*urls, urls[2]]
     assert outcome.items == [i for i in without.items if i["url"] not in dropped]
     assert [i["url"] for i in outcome.dropped] == [*dropped, urls[2]]
@@ -57,14 +59,14 @@ def test_pages_from_the_http_cache_get_the_same_verdicts(site, crawl):
     delivered = [url for url in urls if url not in dropped]
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": "cache"}
     steps = [{"url": url} for url in urls]
-    first = crawl("strangers.Steps", steps=steps, settings=settings, folder="cached")
+    first = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="cached")
     verdicts, requests = first.verdicts, len(site.requests)
     assert first.delivered == delivered
-    same_store = crawl("strangers.Steps", steps=steps, settings=settings, folder="cached", afresh=True)
+    same_store = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="cached", afresh=True)
     assert same_store.stats["httpcache/hit"] == len(urls)
     assert same_store.delivered == delivered
     fresh = {**settings, "DEDUP_STORE": "sqlite:fresh"}
-    fresh_store = crawl("strangers.Steps", steps=steps, settings=fresh, folder="cached", afresh=True)
+    fresh_store = crawl("sample_spiders.Steps", steps=steps, settings=fresh, folder="cached", afresh=True)
     assert fresh_store.delivered == delivered
     assert fresh_store.verdicts == verdicts
     assert len(site.requests) == requests
@@ -84,10 +86,10 @@ def test_a_paused_crawl_goes_on_as_the_same_crawl(site, tmp_path):
         "CONCURRENT_REQUESTS": 1,
         "CLOSESPIDER_ITEMCOUNT": 3,
         "DEDUP_SCOPE": "crawl",
-        "EXTRA_PIPELINES": {"strangers.SlowPipeline": 100},
+        "EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100},
     }
     wanted = [*urls[:2], urls[4], *more, *copies]
-    command = order(tmp_path, "strangers.Articles", urls=",".join(wanted), settings=settings)
+    command = write_job(tmp_path, "sample_spiders.Articles", urls=",".join(wanted), settings=settings)
     with Running(tmp_path, command) as running:
         log = tmp_path / "log.txt"
         wait_until(lambda: log.exists() and "Closing spider" in log.read_text(encoding="utf8"))
@@ -96,7 +98,9 @@ def test_a_paused_crawl_goes_on_as_the_same_crawl(site, tmp_path):
     assert first.stats["finish_reason"] == "closespider_itemcount"
     assert sorted(first.delivered) == sorted(wanted[:4])
     settings["CLOSESPIDER_ITEMCOUNT"] = 0
-    outcome = run_order(tmp_path, order(tmp_path, "strangers.Articles", urls=",".join(wanted), settings=settings))
+    outcome = run_job(
+        tmp_path, write_job(tmp_path, "sample_spiders.Articles", urls=",".join(wanted), settings=settings)
+    )
     assert sorted(outcome.delivered) == sorted(wanted[:-2])
     # Both owners are of the first run; that they drop in scope "crawl" shows that it is the same crawl.
     assert [i["url"] for i in outcome.dropped] == copies
@@ -112,7 +116,7 @@ def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
     copies = [site.add(f"/copy{n}", blog("Copy", text)) for n, text in texts.items()]
     wanted = ",".join([*urls, held, *copies])
     settings = {"JOBDIR": "job", "CONCURRENT_REQUESTS": 1}
-    with Running(tmp_path, order(tmp_path, "strangers.Articles", urls=wanted, settings=settings)) as running:
+    with Running(tmp_path, write_job(tmp_path, "sample_spiders.Articles", urls=wanted, settings=settings)) as running:
         wait_until(lambda: "/held" in site.paths())
         running.interrupt()
         log = tmp_path / "log.txt"
@@ -121,7 +125,7 @@ def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
         first = running.wait()
     assert first.stats["finish_reason"] == "shutdown"
     assert first.delivered == [*urls, held]
-    outcome = run_order(tmp_path, order(tmp_path, "strangers.Articles", urls=wanted, settings=settings))
+    outcome = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Articles", urls=wanted, settings=settings))
     assert outcome.delivered == [*urls, held]
     assert [i["url"] for i in outcome.dropped] == copies
     assert len({r["run"] for r in outcome.records}) == 1
@@ -142,7 +146,7 @@ def test_ctrl_c_is_heeded_though_the_suite_was_begun_with_an_ampersand():
 
 def test_memory_and_jobdir_do_not_go_together(site, crawl):
     url = site.add("/a", article("A", story(1)))
-    outcome = crawl("strangers.Articles", urls=url, settings={"JOBDIR": "job", "DEDUP_STORE": "memory:"})
+    outcome = crawl("sample_spiders.Articles", urls=url, settings={"JOBDIR": "job", "DEDUP_STORE": "memory:"})
     (line,) = outcome.problems
     assert "DEDUP_STORE = 'memory:' cannot go with JOBDIR = 'job'" in line
     assert outcome.exit_status == 1
@@ -168,7 +172,7 @@ def test_links_of_duplicates_come_last_within_their_slot(site, crawl, queue):
             starts.append(site.add(f"/{page}", made(page, told, links=links(page, host)), host=host))
     steps = [{"url": url, "priority": 100 - n} for n, url in enumerate(starts)]
     settings = {"CONCURRENT_REQUESTS": 1, "SCHEDULER_PRIORITY_QUEUE": f"scrapy.pqueues.{queue}"}
-    outcome = crawl("strangers.Steps", steps=steps, together=True, settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     for host in (1, 2):
         paths = [path for _, name, path in site.requests if name == f"127.0.0.{host}"]
         assert len(paths) == 12
@@ -186,8 +190,8 @@ def test_crawlers_of_one_process_share_a_store(site, tmp_path):
     a, b, a_copy, b_copy, c = urls
     held = site.add("/held", Answer(article("Held", story(20)), hold=(release := threading.Event())))
     plans = [[a, a_copy, b], [held, b_copy, c, a_copy, held]]
-    runs = [{"spider": "strangers.Steps", "args": {"steps": [{"url": url} for url in plan]}} for plan in plans]
-    with Running(tmp_path, order(tmp_path, "", runs=runs)) as running:
+    runs = [{"spider": "sample_spiders.Steps", "args": {"steps": [{"url": url} for url in plan]}} for plan in plans]
+    with Running(tmp_path, write_job(tmp_path, "", runs=runs)) as running:
         log = tmp_path / "log.txt"
         wait_until(lambda: log.exists() and "Spider closed (finished)" in log.read_text(encoding="utf8"))
         release.set()

@@ -8,9 +8,9 @@ import pytest
 from crawling import IN_ORDER
 from local_site import Answer
 from prose import article, blog, several, story, zh_story
-from strangers import ITEM_TYPES, TAGGABLE, UNTAGGABLE
+from sample_spiders import ITEM_TYPES, TAGGABLE, UNTAGGABLE
 
-from dedup_middleware.items import item_texts
+from dedup_middleware.verdict.items import item_texts
 
 TAG = {"DEDUP_ACTION": "tag"}
 DRY_RUN = {"DEDUP_ACTION": "dry-run"}
@@ -31,7 +31,7 @@ def test_tag_puts_the_verdict_on_every_item_whose_type_allows(site, crawl):
     first = site.add("/first", article("First", story(1)))
     copies = {kind: site.add(f"/{n}", blog("Copy", story(1)), host=1) for n, kind in enumerate(ITEM_TYPES)}
     steps = [{"url": first}, *({"url": url, "cb_kwargs": {"kind": kind}} for kind, url in copies.items())]
-    outcome = crawl("strangers.Steps", steps=steps, settings=TAG)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=TAG)
     items = {i["url"]: i for i in outcome.items}
 
     assert outcome.delivered == [first, *copies.values()]
@@ -53,10 +53,10 @@ def test_tag_puts_the_verdict_on_every_item_whose_type_allows(site, crawl):
 def test_items_that_take_no_tag_are_told_of_once_with_the_remedy_and_counted(site, crawl):
     urls = [site.add(f"/{n}", article("Copy", story(1))) for n in range(3)]
     steps = [{"url": url, "cb_kwargs": {"kind": "item without"}} for url in urls]
-    outcome = crawl("strangers.Steps", steps=steps, settings=TAG)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=TAG)
     assert outcome.delivered == urls
     (warning,) = outcome.problems
-    assert "items of class strangers.Item cannot be tagged" in warning
+    assert "items of class sample_spiders.Item cannot be tagged" in warning
     assert "declare a field 'dedup' in it (scrapy.Field() in an Item" in warning
     summary = outcome.log.partition("dedup summary")[2]
     assert "items that cannot be tagged          3" in summary
@@ -67,7 +67,7 @@ def test_a_tagged_duplicate_owns_nothing_after_its_owner_has_changed(site, crawl
     copy = site.add("/copy", blog("Copy", story(1)), host=1)
     third = site.add("/third", article("Third", story(1)))
     steps = [{"url": url} for url in (first, copy, first, third)]
-    outcome = crawl("strangers.Steps", steps=steps, settings=TAG)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=TAG)
     assert [i["dedup"]["verdict"] for i in outcome.items] == ["new", "duplicate", "new", "new"]
 
 
@@ -86,7 +86,7 @@ def test_a_dry_run_delivers_all_and_records_what_drop_would(site, crawl):
 
     def run(**kwargs):
         before = len(site.requests)
-        outcome = crawl("strangers.Articles", urls=",".join(urls), **kwargs)
+        outcome = crawl("sample_spiders.Articles", urls=",".join(urls), **kwargs)
         orders.append([path for _, _, path in site.requests[before:]])
         return outcome
 
@@ -122,7 +122,7 @@ def test_a_request_may_ask_for_something_else(site, crawl):
     }
     urls = {path: site.add(path, article("Copy", nine_of_ten), host=1) for path in asked}
     steps = [{"url": first}, *({"url": urls[path], "meta": {"dedup": value}} for path, value in asked.items())]
-    outcome = crawl("strangers.Steps", steps=steps)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
     verdicts = {path: outcome.verdicts[url] for path, url in urls.items()}
 
     assert [i["url"] for i in outcome.dropped] == [urls["/on"], urls["/default"]]
@@ -151,7 +151,7 @@ def test_items_of_a_page_that_has_several_are_judged_one_by_one(site, crawl):
     mixed = site.add("/mixed", several("Mixed", [old, older, new]), host=1)
     whole = site.add("/whole", several("Whole", [older, old]), host=1)
     steps = [{"url": url, "callback": "parse_parts"} for url in (first, mixed, whole)]
-    outcome = crawl("strangers.Steps", steps=steps)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
 
     assert [(i["url"], i["text"]) for i in outcome.items] == [
         (first, " ".join(old)),
@@ -174,7 +174,7 @@ def test_a_dry_run_counts_the_items_that_drop_would_drop(site, crawl):
     first = site.add("/first", several("First", [story(1, 10), story(2, 10)]))
     mixed = site.add("/mixed", several("Mixed", [story(1, 10), story(2, 10), story(3, 2)]), host=1)
     steps = [{"url": url, "callback": "parse_parts"} for url in (first, mixed)]
-    dry = crawl("strangers.Steps", steps=steps, settings=DRY_RUN)
+    dry = crawl("sample_spiders.Steps", steps=steps, settings=DRY_RUN)
     assert dry.delivered == [first] * 2 + [mixed] * 3
     assert dry.verdicts[mixed] == ("duplicate", "would-drop")
     assert dry.stats["dedup/items/would_drop"] == 2
@@ -196,7 +196,7 @@ def test_one_item_goes_with_its_page_and_pages_without_items_own_nothing(site, c
         {"url": first},
         {"url": repost, "callback": "parse_nothing_but_number"},
     ]
-    outcome = crawl("strangers.Steps", steps=steps)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
     # An item without text goes with its page, for it is the only one.
     assert outcome.dropped[0]["number"] == 7
     assert outcome.record(repost)["owner_url"] == first
@@ -221,7 +221,7 @@ def api_steps(urls, kind="dict", **more):
 )
 def test_an_item_that_costs_more_than_it_may_is_delivered(site, crawl, cap, reason):
     one, copy = (serve_json(site, f"/{name}", [entry(1, name)]) for name in ("one", "copy"))
-    outcome = crawl("strangers.Steps", steps=api_steps([one, copy]), settings=FIELDS | cap)
+    outcome = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS | cap)
     assert outcome.delivered == ["one", "copy"]
     assert [r["reason"] for r in outcome.records] == ["not text", reason] * 2
     assert outcome.problems == []
@@ -238,7 +238,7 @@ def test_items_of_an_api_are_judged_by_their_fields(site, crawl):
         copy = serve_json(site, f"/{number}/copy", [entry(number, f"{kind} copy"), entry(number + 200, f"{kind} new")])
         feeds[kind] = (one, copy)
     steps = [step for kind, urls in feeds.items() for step in api_steps(urls, kind)]
-    outcome = crawl("strangers.Steps", steps=steps, settings=FIELDS, folder="api")
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS, folder="api")
     expected = [f"{kind} {name}" for kind in kinds for name in ("a", "b", "twin", "new")]
     assert sorted(outcome.delivered) == sorted(expected)
     assert [i["url"] for i in outcome.dropped] == [f"{kind} copy" for kind in kinds]
@@ -251,7 +251,7 @@ def test_items_of_an_api_are_judged_by_their_fields(site, crawl):
     assert outcome.stats["dedup/items/dropped"] == len(kinds)
     assert outcome.problems == []
 
-    again = crawl("strangers.Steps", steps=steps, settings=FIELDS, folder="api", afresh=True)
+    again = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS, folder="api", afresh=True)
     assert sorted(again.delivered) == sorted(expected)
     assert len(again.dropped) == len(kinds)
     assert again.problems == []
@@ -262,7 +262,7 @@ def test_items_of_an_api_may_be_tagged_or_only_recorded(site, crawl):
     copy = serve_json(site, "/copy", [entry(1, "copy"), entry(2, "new")])
     third = serve_json(site, "/third", [entry(1, "third")])
     steps = api_steps([one, copy, third])
-    tagged = crawl("strangers.Steps", steps=steps, settings=FIELDS | TAG)
+    tagged = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS | TAG)
     assert [(i["url"], i["dedup"]["verdict"]) for i in tagged.items] == [
         ("a", "new"),
         ("copy", "duplicate"),
@@ -272,7 +272,7 @@ def test_items_of_an_api_may_be_tagged_or_only_recorded(site, crawl):
     assert tagged.record(third)["owner_url"] == one
     assert tagged.stats["dedup/items/tagged"] == 2
 
-    dry = crawl("strangers.Steps", steps=steps, settings=FIELDS | DRY_RUN)
+    dry = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS | DRY_RUN)
     assert dry.delivered == ["a", "copy", "new", "third"]
     assert dry.record(third)["outcome"] == "would-drop"
     assert dry.stats["dedup/items/would_drop"] == 2
@@ -289,7 +289,7 @@ def test_a_request_to_an_api_may_ask_for_something_else(site, crawl):
         *(step for path, value in asked.items() for step in api_steps([urls[path]], meta={"dedup": value})),
         *api_steps([strict], meta={"dedup": {"threshold": 1}}),
     ]
-    outcome = crawl("strangers.Steps", steps=steps, settings=FIELDS)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS)
     assert outcome.delivered == ["a", "/off", "/tag", "/dry-run", "strict"]
     assert [i["url"] for i in outcome.dropped] == ["/on"]
     assert [i["url"] for i in outcome.items if "dedup" in i] == ["/tag"]
@@ -297,8 +297,8 @@ def test_a_request_to_an_api_may_ask_for_something_else(site, crawl):
 
 def test_a_pipeline_that_replaces_an_item_of_an_api_leaves_its_text_owned(site, crawl):
     urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": "replace"}]) for n in range(3)]
-    settings = FIELDS | {"EXTRA_PIPELINES": {"strangers.FatePipeline": 100}}
-    outcome = crawl("strangers.Steps", steps=api_steps(urls), settings=settings)
+    settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
+    outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=settings)
     assert outcome.delivered == ["0"]
     assert [i["url"] for i in outcome.dropped] == ["1", "2"]
 
@@ -306,8 +306,8 @@ def test_a_pipeline_that_replaces_an_item_of_an_api_leaves_its_text_owned(site, 
 def test_an_item_of_an_api_that_its_pipelines_lose_owns_nothing(site, crawl):
     fates = ["drop", "fail", "", ""]
     urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": fate}]) for n, fate in enumerate(fates)]
-    settings = FIELDS | {"EXTRA_PIPELINES": {"strangers.FatePipeline": 100}}
-    outcome = crawl("strangers.Steps", steps=api_steps(urls), settings=settings)
+    settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
+    outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=settings)
     assert outcome.delivered == ["2"]
     assert [i["url"] for i in outcome.dropped] == ["0", "3"]
     assert outcome.record(urls[3])["owner_url"] == urls[2]
@@ -315,9 +315,9 @@ def test_an_item_of_an_api_that_its_pipelines_lose_owns_nothing(site, crawl):
 
 def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
     urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": "hold"}]) for n in range(3)]
-    settings = FIELDS | {"EXTRA_PIPELINES": {"strangers.FatePipeline": 100}}
+    settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
     settings |= {"HOLD_UNTIL": {"dedup/waits": 2}, "DEDUP_WAIT": 20}
-    outcome = crawl("strangers.Steps", steps=api_steps(urls), together=True, settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), together=True, settings=settings)
     (owner,) = outcome.delivered
     assert {i["url"] for i in outcome.dropped} == {"0", "1", "2"} - {owner}
     assert outcome.problems == []
@@ -328,7 +328,7 @@ def test_whatever_an_api_puts_into_its_items_goes_on(site, crawl):
     text = "\n".join(story(1)).replace(".", "\ud83d.")
     bodies = [{"url": str(n), "title": [strange, None], "text": {"parts": [text, n]}} for n in range(2)]
     urls = [serve_json(site, f"/{n}", [body]) for n, body in enumerate(bodies)]
-    outcome = crawl("strangers.Steps", steps=api_steps(urls), settings=FIELDS | {"LOG_LEVEL": "INFO"})
+    outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=FIELDS | {"LOG_LEVEL": "INFO"})
     assert outcome.items == bodies[:1]
     assert [i["url"] for i in outcome.dropped] == ["1"]
     assert outcome.problems == []
@@ -340,7 +340,7 @@ def test_items_that_cannot_be_read_are_delivered(site, crawl, settings):
     a, b = (site.add(f"/{n}", page("A", story(1)), host=n) for n, page in enumerate((article, blog)))
     c = site.add("/c", article("C", story(2)))
     steps = [{"url": a}, *({"url": url, "callback": "parse_detached"} for url in (b, c))]
-    outcome = crawl("strangers.Steps", steps=steps, settings=settings | {"ITEM_PIPELINES": {}})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings | {"ITEM_PIPELINES": {}})
     assert outcome.stats["item_scraped_count"] == 5
     assert [problem for problem in outcome.problems if "cannot be tagged" not in problem] == []
 
@@ -349,7 +349,7 @@ def test_such_items_of_an_api_too(site, crawl):
     urls = [site.add(f"/{n}", Answer("<p>Hello</p>")) for n in range(2)]
     steps = [{"url": url, "callback": "parse_detached"} for url in urls]
     outcome = crawl(
-        "strangers.Steps", steps=steps, settings=FIELDS | {"ITEM_PIPELINES": {}, "DEDUP_ITEM_FIELDS": ["title"]}
+        "sample_spiders.Steps", steps=steps, settings=FIELDS | {"ITEM_PIPELINES": {}, "DEDUP_ITEM_FIELDS": ["title"]}
     )
     assert outcome.stats["item_scraped_count"] == 4
     assert outcome.stats["dedup/unjudged/unreadable_item"] == 2
@@ -372,7 +372,7 @@ def test_pages_of_a_spider_for_an_api_are_judged_as_pages(site, crawl):
     two = serve_json(site, "/two", [entry(2, "b")])
     told = site.add("/told", article("Told", story(1)))
     steps = [*api_steps([one]), {"url": page}, {"url": copy}, *api_steps([two]), {"url": told}]
-    outcome = crawl("strangers.Steps", steps=steps, settings=FIELDS)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS)
     assert outcome.delivered == ["a", page]
     assert [i["url"] for i in outcome.dropped] == [copy, "b", told]
     assert outcome.record(copy)["owner_url"] == outcome.record(two)["owner_url"] == page

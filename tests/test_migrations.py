@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from crawling import order, run_order
+from crawling import run_job, write_job
 from prose import article, blog, story
 
-from dedup_middleware import codec
+from dedup_middleware.delivery.sealing import recover
 from dedup_middleware.errors import StoreVersionError
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index import index_of
-from dedup_middleware.migrations import MIGRATIONS
-from dedup_middleware.packing import unpacked
-from dedup_middleware.sealing import recover
+from dedup_middleware.index import codec
+from dedup_middleware.index.index import index_of
+from dedup_middleware.index.migrations import MIGRATIONS
+from dedup_middleware.index.packing import unpacked
 from dedup_middleware.stores import open_store, resolved_uri
 from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
 
@@ -75,7 +75,7 @@ def test_it_is_the_store_that_it_was(earlier: str) -> None:
         assert pages["/b?token=s3cret"].owner == pages["/a"].number
         assert pages["/a"].delivery.feeds is None
         assert index.text(pages["/a"].number) == story(1)
-        assert [entry.identity for entry in index.journal.left_over.values()] == [pages["/e"].identities[0]]
+        assert [entry.identity for entry in index.journal.recovered.values()] == [pages["/e"].identities[0]]
     with opened(earlier) as store:
         assert store.migrated_from is None
 
@@ -93,14 +93,14 @@ def test_kept_requests_lose_their_credentials_and_those_to_be_made_again_do_not(
 def test_a_crawl_takes_it_on_and_pays_what_the_killed_one_owed(earlier: str, tmp_path: Path) -> None:
     folder = tmp_path / "crawl"
     settings = {
-        "DOWNLOADER_MIDDLEWARES": {"strangers.Archive": 900},
+        "DOWNLOADER_MIDDLEWARES": {"sample_spiders.Archive": 900},
         "ARCHIVE": PAGES,
         "COOKIES_ENABLED": False,
         "DEDUP_STORE": earlier,
         "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
     }
     steps = [{"url": "http://new.example/c"}]
-    outcome = run_order(folder, order(folder, "strangers.Steps", steps=steps, settings=settings))
+    outcome = run_job(folder, write_job(folder, "sample_spiders.Steps", steps=steps, settings=settings))
     assert (outcome.exit_status, outcome.problems) == (0, [])
     assert [item["url"] for item in outcome.lines("feed.jsonl")] == [f"{OLD}/e"]
     assert [item["url"] for item in outcome.dropped] == ["http://new.example/c"]
@@ -150,20 +150,20 @@ def test_owners_whose_titles_and_items_are_not_known_drop_little_until_they_are_
         assert (store.migrated_from, store.header.schema) == (3, SCHEMA_VERSION)
         pages = {page.url.removeprefix(OLD): page for page in index_of(store, common=3, text_limit=20_000).pages()}
         assert {url: page.owner is None for url, page in pages.items()} == {"/a": True, "/b": False, "/c": True}
-        assert (pages["/a"].around, pages["/a"].said) == (None, None)
+        assert (pages["/a"].features, pages["/a"].said) == (None, None)
     a = f"{OLD}/a"
     # On its own host; with text; without.
     copies = [f"{OLD}/copy", "http://new.example/text", "http://new.example/bare"]
     settings = {
-        "DOWNLOADER_MIDDLEWARES": {"strangers.Archive": 900},
+        "DOWNLOADER_MIDDLEWARES": {"sample_spiders.Archive": 900},
         "ARCHIVE": {url: article("a", story(1)) for url in (a, *copies)},
         "DEDUP_STORE": third,
     }
 
     def crawled(folder: str, *urls: str) -> tuple[list[str], list[str]]:
         steps = [{"url": url, "callback": "parse" if "bare" in url else "parse_text"} for url in urls]
-        outcome = run_order(
-            tmp_path / folder, order(tmp_path / folder, "strangers.Steps", steps=steps, settings=settings)
+        outcome = run_job(
+            tmp_path / folder, write_job(tmp_path / folder, "sample_spiders.Steps", steps=steps, settings=settings)
         )
         assert (outcome.exit_status, outcome.problems) == (0, [])
         return outcome.delivered, [item["url"] for item in outcome.dropped]

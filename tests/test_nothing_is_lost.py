@@ -32,7 +32,7 @@ def test_daily_reports_with_the_same_prose_and_other_numbers_are_delivered(site,
             if day < 2:
                 copies[site.add(f"/{kind}/{day}", blog("Today", text), host=1)] = days[-1]
                 steps.append({"url": site.url(f"/{kind}/{day}", host=1)})
-    outcome = crawl("strangers.Steps", steps=steps)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
     assert outcome.delivered == days
     assert [i["url"] for i in outcome.dropped] == [*copies]
     assert {r["url"]: r["owner_url"] for r in outcome.records if r["verdict"] == "duplicate"} == copies
@@ -54,7 +54,7 @@ def products(site, number, finish="finish_item"):
 
 def test_items_that_are_finished_on_pages_with_the_same_text_are_delivered(site, crawl):
     urls, (first, *terms), steps = products(site, 6)
-    outcome = crawl("strangers.Steps", steps=steps)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
     assert [(item["url"], item["text"]) for item in outcome.items] == [(u, story(n, 3)) for n, u in enumerate(urls)]
     assert outcome.dropped == []
     assert {r["url"]: r["owner_url"] for r in outcome.records} == dict.fromkeys(terms, first)
@@ -67,14 +67,14 @@ def test_items_that_are_finished_on_pages_with_the_same_text_are_delivered(site,
 def test_such_an_item_is_not_lost_with_its_callback(site, crawl):
     urls, _, steps = products(site, 2)
     steps[1]["cb_kwargs"] = {"finish": "finish_item_and_raise"}
-    outcome = crawl("strangers.Steps", steps=steps)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
     assert outcome.delivered == urls
     assert outcome.dropped == []
 
 
 def test_of_such_items_a_dry_run_says_what_drop_would_do(site, crawl):
     urls, terms, steps = products(site, 2)
-    outcome = crawl("strangers.Steps", steps=steps, settings={"DEDUP_ACTION": "dry-run"})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_ACTION": "dry-run"})
     assert outcome.delivered == urls
     assert outcome.verdicts[terms[1]] == ("related", "delivered")
     assert "dedup/items/would_drop" not in outcome.stats
@@ -85,7 +85,7 @@ def test_an_item_that_says_what_its_page_says_or_next_to_nothing_is_dropped_with
     callbacks = ["parse", "parse_text", "parse_html", "parse_nothing_but_number"]
     copies = [site.add(f"/{callback}", blog("Copy", story(1)), host=1) for callback in callbacks]
     steps = [{"url": u, "callback": c} for u, c in zip([first, *copies], ["parse_text", *callbacks], strict=True)]
-    outcome = crawl("strangers.Steps", steps=steps)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
     assert outcome.delivered == [first]
     assert {r["url"]: r["items_dropped"] for r in outcome.records} == dict.fromkeys(copies, 1)
     assert len(outcome.dropped) == len(copies)
@@ -100,11 +100,11 @@ def test_a_front_page_that_gives_headlines_owns_no_story(site, crawl):
     details = [site.add(f"/{n}", article(f"Headline {n}", story(n))) for n in numbers]
     copy = site.add("/copy", blog("Copy", story(1)), host=1)
     steps = [{"url": front, "callback": "parse_headlines"}, *({"url": url} for url in [*details, copy])]
-    outcome = crawl("strangers.Steps", steps=steps, folder="front")
+    outcome = crawl("sample_spiders.Steps", steps=steps, folder="front")
     assert outcome.delivered == [front] * 3 + details
     assert {r["url"]: r["owner_url"] for r in outcome.records} == {copy: details[0]}
 
-    again = crawl("strangers.Steps", steps=steps, folder="front", afresh=True)
+    again = crawl("sample_spiders.Steps", steps=steps, folder="front", afresh=True)
     assert again.delivered == [front] * 3 + details
     assert again.problems == []
 
@@ -112,7 +112,9 @@ def test_a_front_page_that_gives_headlines_owns_no_story(site, crawl):
 def test_a_page_that_gives_several_stories_owns_them(site, crawl):
     page = site.add("/parts", several("Parts", [story(1), story(2)]))
     copies = [site.add(f"/{n}", blog("Copy", story(n)), host=1) for n in (1, 2)]
-    outcome = crawl("strangers.Steps", steps=[{"url": page, "callback": "parse_parts"}, *({"url": u} for u in copies)])
+    outcome = crawl(
+        "sample_spiders.Steps", steps=[{"url": page, "callback": "parse_parts"}, *({"url": u} for u in copies)]
+    )
     assert outcome.delivered == [page, page]
     assert [i["url"] for i in outcome.dropped] == copies
     assert {r["owner_url"] for r in outcome.records} == {page}
@@ -130,7 +132,7 @@ def test_an_item_that_its_feed_cannot_write_owns_nothing(site, crawl, options):
     c = site.add("/c", article("c", story(2)))
     steps = [{"url": before}, {"url": a, "callback": "parse_unwritable"}, {"url": b}, {"url": c}]
     settings = {"FEEDS": {"feed%(batch_id)d.jsonl": {**JSON_LINES, **options}}}
-    outcome = crawl("strangers.Steps", steps=steps, settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings)
     assert outcome.delivered == [before, a, b]
     assert outcome.record(c)["owner_url"] == b
     assert [i["url"] for i in outcome.dropped] == [c]
@@ -148,10 +150,10 @@ def test_several_feeds_change_no_verdict(site, crawl):
     steps = [{"url": url} for urls in (*pairs, last) for url in urls]
     feeds = {
         "all.jsonl": JSON_LINES,
-        "first.jsonl": {**JSON_LINES, "item_filter": "strangers.OnlyTheFirst"},
+        "first.jsonl": {**JSON_LINES, "item_filter": "sample_spiders.OnlyTheFirst"},
         "batch%(batch_id)d.jsonl": {**JSON_LINES, "batch_item_count": 2},
     }
-    outcome = crawl("strangers.Steps", steps=steps, settings={"FEEDS": feeds})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": feeds})
     owners = {b: a for a, b in [*pairs, last]}
     # It was asked about the last page's item and said no. It must not be asked about the copy's, and could say yes.
     assert outcome.delivered == [*owners.values(), last[1]]
@@ -165,8 +167,8 @@ def test_several_feeds_change_no_verdict(site, crawl):
 
 def test_a_feed_whose_filter_counts_gets_what_it_would_without_us(site, crawl):
     urls = [site.add(f"/{n}", article("Page", story(n))) for n in range(6)]
-    feeds = {"every.jsonl": {**JSON_LINES, "item_filter": "strangers.EverySecond"}}
-    outcome = crawl("strangers.Steps", steps=[{"url": url} for url in urls], settings={"FEEDS": feeds})
+    feeds = {"every.jsonl": {**JSON_LINES, "item_filter": "sample_spiders.EverySecond"}}
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls], settings={"FEEDS": feeds})
     assert [i["url"] for i in outcome.lines("every.jsonl")] == urls[::2]
     assert outcome.stats["dedup/claims/confirmed"] == len(urls)
 
@@ -181,7 +183,9 @@ def test_a_feed_whose_filter_counts_gets_what_it_would_without_us(site, crawl):
 def test_a_page_whose_callback_raises_owns_nothing_though_the_project_recovers(site, crawl):
     pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
     steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]
-    outcome = crawl("strangers.Steps", steps=steps, settings={"SPIDER_MIDDLEWARES": {"strangers.Recovery": 500}})
+    outcome = crawl(
+        "sample_spiders.Steps", steps=steps, settings={"SPIDER_MIDDLEWARES": {"sample_spiders.Recovery": 500}}
+    )
     expected = [(a, a, b) if name in RAISES_LAST else (a, b) for name, (a, b) in pairs.items()]
     assert outcome.delivered == [url for urls in expected for url in urls]
     assert outcome.dropped == []
@@ -192,8 +196,8 @@ def test_what_an_errback_gives_for_a_page_that_its_callback_never_got_is_deliver
     closed = [site.add(f"/closed/{n}", article("Closed", story(1))) for n in range(3)]
     a, b = pair(site, 1)
     steps = [*({"url": url, "errback": "give_up"} for url in closed), {"url": a}, {"url": b}]
-    settings = {"SPIDER_MIDDLEWARES": {"strangers.Doorkeeper": 543}}
-    outcome = crawl("strangers.Steps", steps=steps, settings=settings)
+    settings = {"SPIDER_MIDDLEWARES": {"sample_spiders.Doorkeeper": 543}}
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings)
     assert outcome.delivered == [*closed, a]
     assert all(i["gave_up"] for i in outcome.items[:3])
     assert [i["url"] for i in outcome.dropped] == [b]
@@ -232,7 +236,7 @@ def test_a_page_that_was_cut_off_is_not_judged(site, crawl):
     with broken_off(bodies) as root:
         first = [root + path for path in bodies]
         steps = [{"url": url} for url in (*first, *urls)]
-        outcome = crawl("strangers.Steps", steps=steps, settings={"DOWNLOAD_FAIL_ON_DATALOSS": False})
+        outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DOWNLOAD_FAIL_ON_DATALOSS": False})
     assert outcome.delivered == [*first, *urls]
     assert outcome.verdicts == dict.fromkeys(first, ("unjudged", "delivered"))
     assert {r["reason"] for r in outcome.records} == {"cut off"}
@@ -244,7 +248,7 @@ def test_a_page_that_was_cut_off_is_not_judged(site, crawl):
 
 def test_a_log_that_cannot_be_ends_the_crawl_with_one_line(site, crawl):
     url = site.add("/a", article("A", story(1)))
-    outcome = crawl("strangers.Steps", steps=[{"url": url}], settings={"DEDUP_LOG": "a\0b"})
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": url}], settings={"DEDUP_LOG": "a\0b"})
     assert outcome.exit_status == 1
     assert site.requests == []
     (problem,) = outcome.problems
@@ -254,9 +258,9 @@ def test_a_log_that_cannot_be_ends_the_crawl_with_one_line(site, crawl):
 
 def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
     a, b = pair(site, 1)
-    mishap = {"at": ["dedup_middleware.extension:Detector"], "nth": 1, "kind": "bug"}
-    settings = {"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": mishap}
-    outcome = crawl("strangers.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
+    fault = {"at": ["dedup_middleware.plugin.extension:Detector"], "nth": 1, "kind": "bug"}
+    settings = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
     assert outcome.exit_status == 0
     assert outcome.delivered == [a, b]
     (line,) = outcome.problems
@@ -265,28 +269,28 @@ def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
 
 
 DEFECTS = [
-    "extension:DedupExtension.packed",
-    "crawl:Crawl.enter",
-    "crawl:Crawl.finish",
-    "crawl:Crawl.deliver_if_feed_lacks_it",
-    "crawl:Crawl.may_drop",
-    "crawl:Crawl.evidence",
-    "crawl:Crawl.deliver",
-    "origins:Origins.note",
-    "origins:Origins.take",
-    "claims:Claim.callback_finished",
-    "extension:DedupExtension.count",
-    "feeds:Feeds.wanting",
-    "index:Index.remember_duplicate",
-    "waiting:OwnerWait.settle",
-    "itemwitness:ItemWitness.read",
-    "itemwitness:ItemWitness.objection",
-    "itemwitness:ItemWitness.said",
-    "crawl:Crawl.settle_items",
-    "detector:Detector.judge",
-    "downloadermiddlewares:identities_of",
-    "safety:Safety.finished",
-    "records:RecordLog.append",
+    "plugin.extension:DedupExtension.packed",
+    "session.session:Session.enter",
+    "session.session:Session.finish",
+    "session.session:Session.deliver_if_feed_lacks_it",
+    "session.session:Session.may_drop",
+    "session.session:Session.evidence",
+    "session.session:Session.deliver",
+    "plugin.origins:Origins.note",
+    "plugin.origins:Origins.take",
+    "delivery.claims:Claim.callback_finished",
+    "plugin.extension:DedupExtension.count",
+    "plugin.feeds:Feeds.wanting",
+    "index.index:Index.remember_duplicate",
+    "plugin.waiting:OwnerWait.settle",
+    "verdict.item_witness:ItemWitness.read",
+    "verdict.item_witness:ItemWitness.objection",
+    "verdict.item_witness:ItemWitness.said",
+    "session.session:Session.settle_items",
+    "verdict.detector:Detector.judge",
+    "plugin.downloadermiddlewares:identities_of",
+    "delivery.safety:Safety.finished",
+    "inspection.records:RecordLog.append",
 ]
 
 
@@ -298,9 +302,9 @@ def test_a_defect_of_ours_takes_no_item(site, crawl, place):
     pages = {site.add(f"/{callback}", several(callback, text[callback])): callback for callback in items}
     copies = {site.add(f"/{callback}/copy", several("copy", text[callback]), host=1): callback for callback in items}
     steps = [{"url": url, "callback": callback} for url, callback in (pages | copies).items()]
-    mishap = {"at": [f"dedup_middleware.{place}"], "every": True, "kind": "bug"}
-    settings = {"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": mishap}
-    outcome = crawl("strangers.Steps", steps=steps, settings=settings)
+    fault = {"at": [f"dedup_middleware.{place}"], "every": True, "kind": "bug"}
+    settings = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings)
     assert outcome.exit_status == 0
     assert [url for url in outcome.delivered if url in pages] == [u for u, c in pages.items() for _ in range(items[c])]
     given = outcome.delivered + [item["url"] for item in outcome.dropped]
@@ -313,8 +317,12 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
     told = several("Parts", [story(1), story(2)])
     page, copy, last = (site.add(f"/{n}", told, host=n) for n in range(3))
     steps = [{"url": url, "callback": "parse_parts"} for url in (page, copy, last)]
-    mishap = {"at": ["dedup_middleware.itemwitness:ItemWitness.objection"], "nth": 1, "kind": "bug"}
-    outcome = crawl("strangers.Steps", steps=steps, settings={"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": mishap})
+    fault = {"at": ["dedup_middleware.verdict.item_witness:ItemWitness.objection"], "nth": 1, "kind": "bug"}
+    outcome = crawl(
+        "sample_spiders.Steps",
+        steps=steps,
+        settings={"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault},
+    )
     assert outcome.delivered == [page, page, copy, copy]
     assert [item["url"] for item in outcome.dropped] == [last, last]
     assert outcome.stats["dedup/defects"] == 1
@@ -323,9 +331,9 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
 def test_a_formatter_that_raises_costs_no_item_its_signal(site, crawl):
     a, b = pair(site, 1)
     outcome = crawl(
-        "strangers.Steps",
+        "sample_spiders.Steps",
         steps=[{"url": a}, {"url": b}],
-        settings={"LOG_FORMATTER": "strangers.BrokenFormatter"},
+        settings={"LOG_FORMATTER": "sample_spiders.BrokenFormatter"},
     )
     assert outcome.delivered == [a]
     assert [(i["url"], i["type"]) for i in outcome.dropped] == [(b, "DuplicateItem")]

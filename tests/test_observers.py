@@ -8,12 +8,12 @@ import threading
 from typing import NamedTuple
 
 import pytest
-from crawling import Outcome, Running, order, store_uri
+from crawling import Outcome, Running, store_uri, write_job
 from local_site import Answer, wait_until
 from prose import article, blog, story
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index import index_of
+from dedup_middleware.index.index import index_of
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.holder import Holder
 
@@ -39,7 +39,7 @@ def held(site, folder, urls):
     release = threading.Event()
     hold = site.add("/held", Answer(article("Held", story(20)), hold=release))
     steps = [{"url": url} for url in (*urls[:2], hold, *urls[2:])]
-    with Running(folder, order(folder, "strangers.Steps", steps=steps)) as running:
+    with Running(folder, write_job(folder, "sample_spiders.Steps", steps=steps)) as running:
         wait_until(lambda: "/held" in site.paths())
         yield (crawl := Held(running.pid, []))
         release.set()
@@ -51,7 +51,7 @@ def test_a_second_process_delivers_everything_and_the_first_drops_what_it_would_
     first_folder = tmp_path / "first"
     shared = {"DEDUP_STORE": store_uri(first_folder), "DEDUP_LOG": str(first_folder / "records.jsonl")}
     with held(site, first_folder, urls) as (pid, firsts):
-        second = crawl("strangers.OneByOne", urls=",".join(urls), settings=shared)
+        second = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=shared)
     (first,) = firsts
 
     assert second.exit_status == 0
@@ -91,7 +91,7 @@ def test_it_observes_until_it_ends_though_the_first_has_ended(site, tmp_path, pa
     steps = [{"url": url} for url in (urls[0], hold, *urls[1:])]
     with contextlib.ExitStack() as later:
         with held(site, folders[0], urls):
-            command = order(folders[1], "strangers.Steps", steps=steps, settings=shared)
+            command = write_job(folders[1], "sample_spiders.Steps", steps=steps, settings=shared)
             second = later.enter_context(Running(folders[1], command))
             wait_until(lambda: "/later" in site.paths())
         release.set()
@@ -105,7 +105,7 @@ def test_tags_are_put_on_all_the_same(site, tmp_path, crawl, paper):
     urls, copies = paper
     settings = {"DEDUP_STORE": store_uri(tmp_path / "first"), "DEDUP_ACTION": "tag"}
     with held(site, tmp_path / "first", urls):
-        outcome = crawl("strangers.OneByOne", urls=",".join(urls), settings=settings)
+        outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=settings)
     assert {i["url"]: i["dedup"]["verdict"] for i in outcome.items} == dict.fromkeys(urls[:2], "new") | dict.fromkeys(
         copies, "duplicate"
     )
@@ -115,7 +115,7 @@ def test_a_request_of_its_own_drops_nothing_either(site, tmp_path, crawl, paper)
     urls, _ = paper
     steps = [{"url": url, "meta": {"dedup": {"action": "drop", "threshold": 0.6}}} for url in urls]
     with held(site, tmp_path / "first", urls):
-        outcome = crawl("strangers.Steps", steps=steps, settings={"DEDUP_STORE": store_uri(tmp_path / "first")})
+        outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_STORE": store_uri(tmp_path / "first")})
     assert outcome.delivered == urls
 
 
@@ -124,7 +124,7 @@ def test_it_can_be_refused(site, tmp_path, crawl, paper):
     with held(site, tmp_path / "first", urls):
         requests = len(site.requests)
         settings = {"DEDUP_STORE": store_uri(tmp_path / "first"), "DEDUP_STORE_BUSY": "refuse"}
-        outcome = crawl("strangers.Articles", urls=urls[0], settings=settings)
+        outcome = crawl("sample_spiders.Articles", urls=urls[0], settings=settings)
         assert len(site.requests) == requests
     assert outcome.exit_status == 1
     (line,) = outcome.problems
@@ -139,7 +139,7 @@ def test_four_processes_of_one_spider_lose_nothing(tmp_path, paper):
     with contextlib.ExitStack() as running:
         crawls = [
             running.enter_context(
-                Running(folder, order(folder, "strangers.OneByOne", urls=",".join(urls), settings=together))
+                Running(folder, write_job(folder, "sample_spiders.OneByOne", urls=",".join(urls), settings=together))
             )
             for folder in (tmp_path / str(n) for n in range(4))
         ]
@@ -158,7 +158,7 @@ def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper, busy):
     urls, copies = paper
     folder = tmp_path / "crawl"
     settings = {"DEDUP_STORE_BUSY": busy}
-    command = order(folder, "strangers.OneByOne", urls=",".join(urls), settings=settings)
+    command = write_job(folder, "sample_spiders.OneByOne", urls=",".join(urls), settings=settings)
     holder = Holder.this_process("scrapy dedup stats", brief=True)
     store = open_store(store_uri(folder), fingerprint_scheme=ClauseFingerprinter.scheme, holder=holder)
     with contextlib.closing(store), Running(folder, command) as running:
@@ -171,15 +171,17 @@ def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper, busy):
     assert outcome.problems == []
 
 
-@pytest.mark.parametrize("place", ["dedup_middleware.opening:open_store", "dedup_middleware.opening:RecordLog"])
+@pytest.mark.parametrize(
+    "place", ["dedup_middleware.session.opening:open_store", "dedup_middleware.session.opening:RecordLog"]
+)
 def test_a_store_or_a_log_that_the_system_refuses_costs_no_item(crawl, paper, place):
     urls, _ = paper
-    mishap = {"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": {"at": [place], "nth": 1, "kind": "fail"}}
-    outcome = crawl("strangers.OneByOne", urls=",".join(urls), settings=mishap)
+    fault = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": {"at": [place], "nth": 1, "kind": "fail"}}
+    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=fault)
     assert outcome.exit_status == 0
     assert outcome.delivered == urls
     (warning,) = outcome.problems
-    assert "a mishap" in warning
+    assert "a fault" in warning
     assert "This crawl observes, to its own end" in warning
     assert outcome.stats["dedup/observer"] == 1
 
@@ -188,7 +190,7 @@ def test_a_store_or_a_log_that_the_system_refuses_costs_no_item(crawl, paper, pl
 def test_a_path_where_nothing_can_ever_be_is_a_bad_setting(site, crawl, paper, setting):
     urls, _ = paper
     value = "sqlite:/dev/null/store" if setting == "DEDUP_STORE" else "/dev/null/log"
-    outcome = crawl("strangers.Articles", urls=urls[0], settings={setting: value})
+    outcome = crawl("sample_spiders.Articles", urls=urls[0], settings={setting: value})
     assert outcome.exit_status == 1
     assert site.requests == []
     (line,) = outcome.problems

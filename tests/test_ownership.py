@@ -15,9 +15,9 @@ from prose import article, blog, story
 from test_claims_in_crawls import pair
 from test_crashes import again, fed, killed
 
-from dedup_middleware.codec import page_key
+from dedup_middleware.index.codec import page_key
+from dedup_middleware.index.page_codec import encode_page
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.pagecodec import encode_page
 
 
 def test_the_page_of_a_preferred_host_is_delivered_and_takes_the_story(site, crawl):
@@ -25,7 +25,7 @@ def test_the_page_of_a_preferred_host_is_delivered_and_takes_the_story(site, cra
     original = site.add("/original", article("Original", story(1)))
     copy = site.add("/copy", blog("Copy", story(1)), host=2)
     steps = [{"url": url} for url in (thief, original, copy)]
-    outcome = crawl("strangers.Steps", steps=steps, settings={"DEDUP_PREFERRED_HOSTS": ["127.0.0.1"]})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_PREFERRED_HOSTS": ["127.0.0.1"]})
     assert outcome.delivered == [thief, original]
     record = outcome.record(original)
     assert (record["verdict"], record["owner_url"], record["reason"]) == ("related", thief, "a preferred host")
@@ -35,7 +35,7 @@ def test_the_page_of_a_preferred_host_is_delivered_and_takes_the_story(site, cra
 def test_a_drop_across_hosts_says_so(site, crawl):
     a, b = pair(site, 1)
     c = site.add("/c", blog("c", story(1)))
-    outcome = crawl("strangers.Steps", steps=[{"url": url} for url in (a, b, c)])
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in (a, b, c)])
     assert outcome.record(b)["reason"] == "on another host"
     assert outcome.record(c)["reason"] == ""
 
@@ -44,7 +44,7 @@ def test_a_page_that_is_gone_owns_nothing_any_more(site, crawl):
     text = story(1)
     a = site.add("/a", Answer(article("a", text)), Answer("gone", status=410))
     b = site.add("/b", blog("b", text), host=1)
-    outcome = crawl("strangers.Steps", steps=[{"url": url} for url in (a, a, b)])
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in (a, a, b)])
     assert outcome.delivered == [a, b]
     assert outcome.dropped == []
 
@@ -57,8 +57,8 @@ def test_a_page_behind_redirects_is_itself_wherever_they_end(site, crawl):
     ends = [site.add(f"/a/session/{n}", article("a", story(1))) for n in range(2)]
     hops = [site.add(f"/hop/{n}", *redirect(end)) for n, end in enumerate(ends)]
     a = site.add("/a", *redirect(*hops))
-    assert crawl("strangers.Steps", steps=[{"url": a}], folder="one").delivered == ends[:1]
-    again = crawl("strangers.Steps", steps=[{"url": a}, {"url": ends[0]}], folder="one", afresh=True)
+    assert crawl("sample_spiders.Steps", steps=[{"url": a}], folder="one").delivered == ends[:1]
+    again = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": ends[0]}], folder="one", afresh=True)
     assert again.verdicts == {ends[1]: ("same", "delivered"), ends[0]: ("duplicate", "dropped")}
     assert again.delivered == ends[1:]
 
@@ -74,7 +74,7 @@ def test_a_page_that_is_requested_twice_at_a_time_is_itself_at_both_ends(site, c
         both_asked.set()
 
     threading.Thread(target=let_both_go, daemon=True).start()
-    outcome = crawl("strangers.Steps", steps=[{"url": a}, {"url": a}], together=True)
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": a}], together=True)
     assert sorted(outcome.delivered) == ends
     assert outcome.dropped == []
 
@@ -82,8 +82,8 @@ def test_a_page_that_is_requested_twice_at_a_time_is_itself_at_both_ends(site, c
 def test_a_page_that_its_callback_requests_once_more_is_itself_where_it_began(site, crawl):
     ends = [site.add(f"/a/session/{n}", article("a", story(1))) for n in range(2)]
     a = site.add("/a", *redirect(*ends))
-    crawl("strangers.Steps", steps=[{"url": a}], folder="one")
-    again = crawl("strangers.Steps", steps=[{"url": a, "callback": "retry_once"}], folder="one", afresh=True)
+    crawl("sample_spiders.Steps", steps=[{"url": a}], folder="one")
+    again = crawl("sample_spiders.Steps", steps=[{"url": a, "callback": "retry_once"}], folder="one", afresh=True)
     assert again.verdicts == {ends[1]: ("same", "delivered")}
 
 
@@ -95,7 +95,7 @@ def test_what_a_form_leads_to_is_not_the_same_page_each_time(site, crawl):
     copies = [site.add(f"/copy/{n}", blog("Copy", story(n)), host=1) for n in range(2)]
     forms = [{"url": site.url("/search"), "story": n} for n in range(2)]
     steps = [{"url": start, "callback": "post_form", "cb_kwargs": form} for form in forms]
-    outcome = crawl("strangers.Everything", steps=[*steps, *({"url": url} for url in copies)])
+    outcome = crawl("sample_spiders.Everything", steps=[*steps, *({"url": url} for url in copies)])
     assert [item["url"] for item in outcome.items if item["url"] != "from start"] == [f"{url} " for url in results]
     assert [item["url"] for item in outcome.dropped] == copies
 
@@ -104,14 +104,14 @@ def test_pages_are_not_the_same_because_one_that_links_to_them_was_redirected(si
     a, b = pair(site, 1)
     links = "".join(f'<a class="next" href="{url}">next</a>' for url in (a, b))
     start = site.add("/start", *redirect(site.add("/list", f"<html><body>{links}</body></html>")))
-    outcome = crawl("strangers.Steps", steps=[{"url": start, "callback": "parse_links_with_meta"}])
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": start, "callback": "parse_links_with_meta"}])
     assert len(outcome.delivered) == 1
     assert len(outcome.dropped) == 1
 
 
 def test_an_owner_older_than_the_lease_drops_nothing():
     library = Library(lease=timedelta(days=2))
-    owner = library.index.keep(library.page("a", range(20)))
+    owner = library.index.commit(library.page("a", range(20)))
     copy = library.page("b", range(20))
     for age, expected in ((1, VerdictKind.DUPLICATE), (3, VerdictKind.NEW)):
         time = (datetime.now(timezone.utc) - timedelta(days=age)).isoformat()
@@ -125,7 +125,9 @@ def test_secrets_in_urls_are_not_written_down(site, crawl):
     a = site.add("/a?token=s3cret&page", article("a", story(1)))
     b = site.add("/b?token=s3cret", blog("b", story(1)), host=1)
     outcome = crawl(
-        "strangers.Steps", steps=[{"url": a}, {"url": b}], settings={"DEDUP_REDACT_QUERY": True, "LOG_LEVEL": "INFO"}
+        "sample_spiders.Steps",
+        steps=[{"url": a}, {"url": b}],
+        settings={"DEDUP_REDACT_QUERY": True, "LOG_LEVEL": "INFO"},
     )
     assert [i["url"] for i in outcome.dropped] == [b]
     (record,) = outcome.records
@@ -147,7 +149,7 @@ def test_what_was_dropped_can_be_had_after_all(site, crawl):
     a, b = pair(site, 1)
     c = site.add("/c", blog("c", story(1)), host=2)
     feed = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
-    first = crawl("strangers.Steps", steps=[{"url": url} for url in (a, b, c)], settings=feed, folder="one")
+    first = crawl("sample_spiders.Steps", steps=[{"url": url} for url in (a, b, c)], settings=feed, folder="one")
     assert [i["url"] for i in first.dropped] == [b, c]
 
     said = run_scrapy(first.folder, "dedup", "restore", "--host", "127.0.0.2")
@@ -156,9 +158,9 @@ def test_what_was_dropped_can_be_had_after_all(site, crawl):
         "1 dropped page will be requested by the next crawl, and delivered",
         f"    {b}",
     ]
-    second = crawl("strangers.Steps", steps=[], settings=feed, folder="one", afresh=True)
+    second = crawl("sample_spiders.Steps", steps=[], settings=feed, folder="one", afresh=True)
     assert second.delivered == [b]
-    third = crawl("strangers.Steps", steps=[], settings=feed, folder="one", afresh=True)
+    third = crawl("sample_spiders.Steps", steps=[], settings=feed, folder="one", afresh=True)
     assert third.delivered == []
 
     said = run_scrapy(first.folder, "dedup", "restore", "--owner", a, "--json")
@@ -168,7 +170,7 @@ def test_what_was_dropped_can_be_had_after_all(site, crawl):
 def test_what_is_restored_may_be_named_as_a_browser_shows_it(site, crawl):
     a = site.add("/%E5%85%B6", article("a", story(1)))
     b = site.add("/%E4%BB%96", blog("b", story(1)), host=1)
-    outcome = crawl("strangers.Steps", steps=[{"url": a}, {"url": b}])
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}])
     assert [i["url"] for i in outcome.dropped] == [b]
     for wanted in (["--owner", unquote(a)], [unquote(b)], ["--host", "127.0.0.2."]):
         said = run_scrapy(outcome.folder, "dedup", "restore", *wanted, "--json")
@@ -178,7 +180,7 @@ def test_what_is_restored_may_be_named_as_a_browser_shows_it(site, crawl):
 
 
 def test_restore_wants_to_know_which_pages(site, crawl):
-    outcome = crawl("strangers.Steps", steps=[{"url": site.add("/a", article("a", story(1)))}])
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": site.add("/a", article("a", story(1)))}])
     said = run_scrapy(outcome.folder, "dedup", "restore")
     assert (said.returncode, said.stdout) == (1, "")
     assert said.stderr == "dedup: say which pages: a URL, --host H, --owner URL, or --all\n"
@@ -194,7 +196,7 @@ def test_nothing_of_ours_is_in_the_meta_that_a_spider_sees(site, crawl):
     missing = site.url("/missing")
     steps = [{"url": url, "callback": "parse_meta", "errback": "give_up_meta"} for url in (plain, redirected, missing)]
     steps.append({"url": plain, "callback": "parse_inline", "cb_kwargs": {"url": redirected}})
-    outcome = crawl("strangers.Steps", steps=steps)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
     assert len(outcome.items) == 4
     assert [item for item in outcome.items if any("dedup" in key for key in item["meta"])] == []
     assert outcome.problems == []

@@ -6,7 +6,7 @@ import base64
 import pickle
 import zlib
 
-from dedup_middleware.packing import is_repeatable, packed, unpacked
+from dedup_middleware.index.packing import is_repeatable, packed, unpacked
 
 FIELDS = {
     "url": "https://www.example.org/news/17.html",

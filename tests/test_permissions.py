@@ -7,12 +7,12 @@ import stat
 from pathlib import Path
 
 import pytest
-from crawling import order, run_order, store_uri
+from crawling import run_job, store_uri, write_job
 from prose import article, blog, story
 from test_crashes import FEED, again, fed, killed
 
-from dedup_middleware import codec
-from dedup_middleware.packing import unpacked
+from dedup_middleware.index import codec
+from dedup_middleware.index.packing import unpacked
 from dedup_middleware.stores import default_backend, open_store
 
 SECRET = "s3cret"
@@ -126,7 +126,7 @@ def test_an_address_whose_query_is_redacted_is_requested_again_as_it_was(site, t
 def test_a_value_of_meta_is_cut_in_the_log(site, crawl):
     url = site.add("/a", article("A", story(1)))
     steps = [{"url": url, "meta": {"dedup": {"password": "x" * 100_000}}}]
-    outcome = crawl("strangers.Steps", steps=steps, settings=FEED)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=FEED)
     assert outcome.delivered == [url]
     (line,) = outcome.problems
     assert "is not understood" in line
@@ -137,6 +137,8 @@ def test_a_log_in_a_folder_of_others_is_private_all_the_same(site, tmp_path):
     url = site.add("/a", article("A", story(1)))
     folder = tmp_path / "shared"
     folder.mkdir(mode=0o755)
-    command = order(tmp_path / "c", "strangers.Articles", urls=url, settings={"DEDUP_LOG": str(folder / "log.jsonl")})
-    assert run_order(tmp_path / "c", command).exit_status == 0
+    command = write_job(
+        tmp_path / "c", "sample_spiders.Articles", urls=url, settings={"DEDUP_LOG": str(folder / "log.jsonl")}
+    )
+    assert run_job(tmp_path / "c", command).exit_status == 0
     assert modes(folder, folder / "log.jsonl") == {"shared": "0o755", "log.jsonl": "0o600"}

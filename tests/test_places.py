@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawling import environment, order, run_order
+from crawling import environment, run_job, write_job
 from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story
 from scrapy.settings import Settings
 
-from dedup_middleware.config import Config
-from dedup_middleware.places import Place, as_file_name
+from dedup_middleware.plugin.project import place_of, read_config
+from dedup_middleware.settings.places import as_file_name
 from dedup_middleware.stores import store_exists
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def working(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def root(**settings: Any) -> Path | None:
     """Return the folder in which spiders have theirs."""
-    folder = Place.of(Settings(settings)).folder("spider")
+    folder = place_of(Settings(settings)).folder("spider")
     return folder and folder.parent
 
 
@@ -52,7 +52,7 @@ class TestChoice:
         below.mkdir(parents=True)
         os.chdir(below)
         assert root() == root(BOT_NAME="shop") == root(JOBDIR="job") == working / ".scrapy" / "dedup"
-        assert Place.of(Settings()).project == working / ".scrapy" / "dedup"
+        assert place_of(Settings()).project == working / ".scrapy" / "dedup"
 
     def test_elsewhere_it_is_in_the_users_data_by_the_bots_name(self, working: Path) -> None:
         assert root(BOT_NAME="my shop/2") == working.parent / "data" / "dedup-middleware" / "my%20shop%2F2"
@@ -84,7 +84,7 @@ class TestChoice:
         assert root(JOBDIR="job") == working / "job" / "dedup"
         assert root(BOT_NAME="shop") == working.parent / "data" / "dedup-middleware" / "shop"
         monkeypatch.setenv("XDG_DATA_HOME", NOWHERE)
-        place = Place.of(Settings())
+        place = place_of(Settings())
         assert place.folder("spider") is None
         assert [str(folder).startswith(NOWHERE) for folder in place.roots] == [False, True]
 
@@ -94,7 +94,7 @@ class TestChoice:
         self.found_read_only(working)
 
     def test_the_same_where_that_is_only_said(self, working: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.places.os.access", lambda *_: False)
+        monkeypatch.setattr("dedup_middleware.settings.places.os.access", lambda *_: False)
         self.found_read_only(working)
 
     def found_read_only(self, working: Path) -> None:
@@ -103,7 +103,7 @@ class TestChoice:
         (folder / "store").mkdir(parents=True)
         folder.chmod(0o500)
         try:
-            assert Place.of(Settings({"BOT_NAME": "shop"})).folder("spider") == folder
+            assert place_of(Settings({"BOT_NAME": "shop"})).folder("spider") == folder
         finally:
             folder.chmod(0o700)
 
@@ -133,7 +133,7 @@ class TestNames:
         ["../x", "..", ".", "...", "a/b", "/etc", "a\\b", "", "~", "C:\\x", "a\nb", "新闻" * 99, "%2E", "\ud800"],
     )
     def test_no_spiders_name_leads_out_of_the_place_or_into_anothers(self, working: Path, name: str) -> None:
-        config = Config.from_settings(Settings({"BOT_NAME": "shop"}), name)
+        config = read_config(Settings({"BOT_NAME": "shop"}), name)
         place = working.parent / "data" / "dedup-middleware" / "shop"
         folder = config.place.folder(name)
         assert folder is not None
@@ -150,7 +150,7 @@ class TestNames:
 
     @pytest.mark.usefixtures("working")
     def test_spiders_are_known_by_their_folders(self) -> None:
-        place = Place.of(Settings({"BOT_NAME": "shop"}))
+        place = place_of(Settings({"BOT_NAME": "shop"}))
         assert place.known_spiders() == set()
         for name in ("b/c", "..", "新闻", "新闻" * 20):
             folder = place.folder(name)
@@ -169,15 +169,15 @@ def crawled(
     """Crawl a story and its copy in *folder*, with no store and no log named; one that *observes* drops nothing."""
     a = site.add("/a", article("a", story(1)))
     b = site.add("/b", blog("b", story(1)), host=1)
-    command = order(
+    command = write_job(
         folder,
-        "strangers.Steps",
+        "sample_spiders.Steps",
         steps=[{"url": a}, {"url": b}],
         settings={**DEFAULT, **settings},
         env=env,
         afresh=True,
     )
-    outcome = run_order(folder, command)
+    outcome = run_job(folder, command)
     assert outcome.exit_status == 0
     assert outcome.delivered == ([a, b] if observes else [a])
     assert [item["url"] for item in outcome.dropped] == ([] if observes else [b])

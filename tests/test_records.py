@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.inspection import record_text
-from dedup_middleware.records import Record, RecordLog, read_records, remove_log
+from dedup_middleware.inspection.explain import record_text
+from dedup_middleware.inspection.records import Record, RecordLog, read_records, remove_log
 
 TEXT = st.text() | st.text(st.sampled_from('a\n\r\x00\x1b\x85\u2028\u2029\u202e\ud800\U0001f600天"\\'))
 RECORDS = st.builds(

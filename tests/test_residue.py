@@ -7,13 +7,13 @@ from parsel import Selector
 from prose import article, story, zh_story
 
 from dedup_middleware.extraction import Texts, texts_of
-from dedup_middleware.extraction.facts import MOST_TEXTS, shown_text, surroundings_of
+from dedup_middleware.extraction.features import MAX_TEXTS, features_of, shown_text
 
 NOTICE = story(7, 1)[0]
 
 
 def visit(crawl, *urls, **kwargs):
-    return crawl("strangers.OneByOne", urls=",".join(urls), **kwargs)
+    return crawl("sample_spiders.OneByOne", urls=",".join(urls), **kwargs)
 
 
 @pytest.mark.parametrize("notice", [NOTICE, zh_story(7, 1)[0]])
@@ -75,9 +75,9 @@ class TestFacts:
     def test_no_more_texts_than_tell_something(self):
         texts = [f"text {chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600)]
         root = Selector(text="<p>x").root
-        around = surroundings_of(root, Texts([], texts, ""))
-        assert len(around.texts) == MOST_TEXTS + 1
-        assert around.texts != surroundings_of(root, Texts([], [*texts[:-1], "another last one"], "")).texts
+        features = features_of(root, Texts([], texts, ""))
+        assert len(features.texts) == MAX_TEXTS + 1
+        assert features.texts != features_of(root, Texts([], [*texts[:-1], "another last one"], "")).texts
 
     @pytest.mark.parametrize(
         ("page", "title", "heading"),
@@ -93,5 +93,5 @@ class TestFacts:
     )
     def test_title_and_first_heading(self, page, title, heading):
         root = Selector(text=page).root
-        around = surroundings_of(root, texts_of(root))
-        assert (around.title, around.heading) == (title, heading)
+        features = features_of(root, texts_of(root))
+        assert (features.title, features.heading) == (title, heading)

@@ -8,12 +8,12 @@ import pytest
 from library import Library
 from prose import story, zh_story
 
-from dedup_middleware.detector import BELOW_THRESHOLD, NEARLY
 from dedup_middleware.errors import StoreVersionError
 from dedup_middleware.fingerprints import SimHashFingerprinter
-from dedup_middleware.index import index_of
+from dedup_middleware.index.index import index_of
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.vetoes import OTHER_NAMES, OTHER_NUMBERS
+from dedup_middleware.verdict.detector import BELOW_THRESHOLD, NEARLY
+from dedup_middleware.verdict.vetoes import OTHER_NAMES, OTHER_NUMBERS
 
 NEW, DUPLICATE, RELATED = VerdictKind.NEW, VerdictKind.DUPLICATE, VerdictKind.RELATED
 
@@ -44,7 +44,7 @@ class TestEditedCopies:
         case = library.visit("http://two/", edited(tell(1), each=2))
         assert (case.verdict.kind, case.verdict.reason.split(", ")[0]) == (DUPLICATE, NEARLY)
         assert case.items_dropped
-        assert len(library.crawl.evidence(case)) == 5
+        assert len(library.session.evidence(case)) == 5
 
     def test_it_stays_a_duplicate_in_the_next_crawl(self, tell: type) -> None:
         library = Library()
@@ -120,15 +120,15 @@ class TestSimHash:
     def test_what_is_released_or_replaced_leads_nowhere(self) -> None:
         fingerprint = SimHashFingerprinter(b"a key of a store")
         library = Library(fingerprint=fingerprint, distance=10)
-        pending = library.index.hold(library.page("http://one/", story(1)))
+        pending = library.index.claim(library.page("http://one/", story(1)))
         page = library.page("http://two/", story(1))
         assert [p.number for p in library.index.near(page, [])] == [pending.number]
         library.index.release(pending.number)
         assert not [*library.index.near(page, [])]
-        kept = library.index.keep(library.page("http://one/", story(1)))
+        kept = library.index.commit(library.page("http://one/", story(1)))
         assert [p.number for p in library.index.near(page, [])] == [kept.number]
         assert not [*library.index.near(library.page("http://one/", story(1)), [kept])], "the page itself"
-        library.index.keep(library.page("http://one/", story(2)))
+        library.index.commit(library.page("http://one/", story(2)))
         assert not [*library.index.near(page, [])]
         library.check()
 
@@ -136,7 +136,7 @@ class TestSimHash:
         fingerprint = SimHashFingerprinter(b"a key of a store")
         library = Library(fingerprint=fingerprint, distance=10)
         page = library.page("http://one/", story(1))
-        library.index.keep(page.saying(frozenset([*page.fingerprint.weights][:1]), page.paragraphs[:1]))
+        library.index.commit(page.restricted_to(frozenset([*page.fingerprint.weights][:1]), page.paragraphs[:1]))
         assert not [*library.index.near(library.page("http://two/", story(1)), [])]
         assert not library.visit("http://two/", edited(story(1))).is_duplicate
 

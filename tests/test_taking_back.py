@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from crawling import Running, order, run_order
+from crawling import Running, run_job, write_job
 from local_site import wait_until
 from prose import story
 from test_two_witnesses import LONG_NOTICE, page, visit
@@ -73,7 +73,7 @@ def test_sections_that_all_name_the_same_towns_are_delivered(site, crawl):
 def test_owners_with_several_items_have_templates_too(site, crawl):
     urls = branches(site)
     steps = [{"url": url, "callback": "parse_labels"} for url in urls]
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert sorted(outcome.delivered) == sorted([*urls, *urls])
 
 
@@ -87,7 +87,7 @@ def test_many_copies_of_one_page_do_not_hide_a_template(site, crawl):
 
 def test_pages_that_are_judged_at_once_are_all_taken_back(site, crawl):
     urls = branches(site)
-    outcome = crawl("strangers.Articles", urls=",".join(urls))
+    outcome = crawl("sample_spiders.Articles", urls=",".join(urls))
     assert sorted(outcome.delivered) == urls
     assert len(outcome.dropped) == outcome.stats.get("dedup/taken_back", 0)
 
@@ -116,9 +116,9 @@ def test_nor_if_what_differs_stands_around_their_text(site, crawl, number):
 def test_what_an_earlier_crawl_dropped_is_delivered_once(site, crawl):
     """It waits until the spider, which may visit it itself, has nothing else to do."""
     urls = branches(site)
-    first = crawl("strangers.OneByOne", urls=",".join(urls[:2]), folder="same")
+    first = crawl("sample_spiders.OneByOne", urls=",".join(urls[:2]), folder="same")
     assert first.delivered == urls[:1]
-    outcome = crawl("strangers.OneByOne", urls=",".join(urls[::-1]), folder="same", afresh=True)
+    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls[::-1]), folder="same", afresh=True)
     assert outcome.delivered == urls[::-1]
 
 
@@ -214,7 +214,7 @@ def test_a_later_crawl_knows_a_template_whose_pages_have_sentences_of_their_own(
 def test_both_visits_of_a_page_for_two_callbacks_are_taken_back(site, crawl):
     urls = branches(site)[:3]
     steps = [{"url": urls[0]}, {"url": urls[1]}, {"url": urls[1], "callback": "parse_once"}, {"url": urls[2]}]
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert sorted(outcome.delivered) == [urls[0], urls[1], urls[1], urls[2]]
 
 
@@ -253,7 +253,7 @@ def test_taking_back_can_be_switched_off(site, crawl):
 def test_a_page_that_was_not_asked_for_by_get_stays_dropped_and_a_warning_says_so(site, crawl):
     urls = branches(site)[:3]
     steps = [{"url": urls[0]}, {"url": urls[1], "method": "POST"}, {"url": urls[2]}]
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert outcome.delivered == [urls[0], urls[2]]
     (warning,) = outcome.problems
     assert f"1 page dropped for {urls[0]}, a template, stays dropped" in warning
@@ -272,7 +272,7 @@ def test_the_request_is_made_as_it_was(site, crawl):
     """With its callback, its arguments and its meta; the plugin leaves nothing in them."""
     urls = branches(site)
     steps = [{"url": url, "callback": "parse_numbered", "cb_kwargs": {"number": n}} for n, url in enumerate(urls)]
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert sorted((item["number"], item["url"]) for item in outcome.items) == list(enumerate(urls))
     assert not [key for item in outcome.items for key in item["meta"] if "dedup" in key]
 
@@ -283,10 +283,14 @@ def test_a_crash_before_the_second_visit_costs_no_page(site, tmp_path, feeds):
     urls = branches(site)[:3]
     steps = [{"url": url, "callback": "parse_once"} for url in urls]
     settings = {"HOLD_UNTIL": {"never": 1}, "FEEDS": feeds}
-    with Running(tmp_path, order(tmp_path, "strangers_witnesses.Witnesses", steps=steps, settings=settings)) as running:
+    with Running(
+        tmp_path, write_job(tmp_path, "sample_spiders_witnesses.Witnesses", steps=steps, settings=settings)
+    ) as running:
         wait_until((tmp_path / "held").exists)
         crashed = running.kill()
     assert crashed.delivered == [urls[0], urls[2]]
-    outcome = run_order(tmp_path, order(tmp_path, "strangers_witnesses.Witnesses", steps=[], settings={"FEEDS": feeds}))
+    outcome = run_job(
+        tmp_path, write_job(tmp_path, "sample_spiders_witnesses.Witnesses", steps=[], settings={"FEEDS": feeds})
+    )
     assert sorted(outcome.delivered) == urls
     assert outcome.stats["dedup/journal/requested_again"] == 1

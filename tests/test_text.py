@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup_middleware.text import MIN_CLAUSE_WEIGHT, clauses, one_line, sentences, weight, without_digits
+from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, one_line, sentences, weight, without_digits
 
 if TYPE_CHECKING:
     from collections.abc import Callable

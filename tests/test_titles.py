@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup_middleware.sayings import Surroundings
-from dedup_middleware.sites import OTHER_TITLES, Sites
-from dedup_middleware.titles import is_telling, main_part, own_parts, parts, shared_terms
-from dedup_middleware.words import terms, words_of
+from dedup_middleware.features import PageFeatures
+from dedup_middleware.text.titles import is_telling, main_part, own_parts, parts, shared_terms
+from dedup_middleware.text.words import terms, words_of
+from dedup_middleware.verdict.sites import OTHER_TITLES, Sites
 
 
 @pytest.mark.parametrize(
@@ -38,8 +38,8 @@ def test_parts_of_a_title(title: str, expected: list[str]) -> None:
     ],
 )
 def test_the_main_part_and_whether_it_tells(title: str, heading: str, main: str, *, telling: bool) -> None:
-    around = Surroundings(title, heading)
-    assert (main_part(around), is_telling(around)) == (main, telling)
+    features = PageFeatures(title, heading)
+    assert (main_part(features), is_telling(features)) == (main, telling)
 
 
 @pytest.mark.parametrize(
@@ -57,21 +57,21 @@ def test_the_main_part_and_whether_it_tells(title: str, heading: str, main: str,
     ],
 )
 def test_what_a_page_is_called_and_its_owner_is_not(page: str, owner: str, text: list[str], own: list[str]) -> None:
-    assert own_parts(Surroundings(page), Surroundings(owner), lambda: text) == own
+    assert own_parts(PageFeatures(page), PageFeatures(owner), lambda: text) == own
 
 
 def test_terms_are_shared_by_weight_and_in_the_text_too() -> None:
-    owner = Surroundings("The last quince")
+    owner = PageFeatures("The last quince")
     assert shared_terms(["The gardener's knee"], owner, lambda: ["It was his knee."]) == pytest.approx(7 / 16)
-    assert shared_terms(["停电的晚上"], Surroundings("旧书摊"), lambda: ["那个停电的晚上"]) == 1.0
+    assert shared_terms(["停电的晚上"], PageFeatures("旧书摊"), lambda: ["那个停电的晚上"]) == 1.0
     assert shared_terms([], owner, list) == 1.0
 
 
 @given(st.text())
 def test_a_page_is_called_what_it_is_called(title: str) -> None:
-    around = Surroundings(title)
-    assert own_parts(around, around, list) == []
-    assert shared_terms(parts(title), around, list) == 1.0
+    features = PageFeatures(title)
+    assert own_parts(features, features, list) == []
+    assert shared_terms(parts(title), features, list) == 1.0
 
 
 def test_terms_of_scripts_without_spaces_are_pairs() -> None:
@@ -82,8 +82,8 @@ class TestSites:
     def test_what_stands_beside_other_titles_is_the_sites(self) -> None:
         sites = Sites()
         for number in range(OTHER_TITLES):
-            sites.note("host", Surroundings(f"Story {number} | The Harbour", "", frozenset([b"own", b"all"])))
-        page = Surroundings("Another | The Harbour", "", frozenset([b"new", b"all"]))
+            sites.note("host", PageFeatures(f"Story {number} | The Harbour", "", frozenset([b"own", b"all"])))
+        page = PageFeatures("Another | The Harbour", "", frozenset([b"new", b"all"]))
         assert sites.own_parts("host", page) == ["Another", "The Harbour"]
         sites.note("host", page)
         assert sites.own_parts("host", page) == ["Another"]
@@ -94,13 +94,13 @@ class TestSites:
         """Branches of a chain: one address each, and one telephone for all."""
         sites = Sites()
         for number in range(10):
-            sites.note("host", Surroundings("Our branches", "", frozenset([bytes([number]), b"all"])))
+            sites.note("host", PageFeatures("Our branches", "", frozenset([bytes([number]), b"all"])))
         assert sites.own_texts("host", frozenset([b"\1", b"all"])) == {b"\1", b"all"}
 
     def test_it_forgets(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.sites._MOST", 10)
+        monkeypatch.setattr("dedup_middleware.verdict.sites._MAX_KEPT", 10)
         sites = Sites()
         for number in range(100):
-            sites.note("host", Surroundings(f"{number}", "", frozenset([b"all", number.to_bytes(2, "big")])))
+            sites.note("host", PageFeatures(f"{number}", "", frozenset([b"all", number.to_bytes(2, "big")])))
         assert len(sites._met) == 10
         assert sites.own_texts("host", frozenset([b"all"])) == set()

@@ -9,7 +9,7 @@ import pytest
 from local_site import Answer
 from prose import article, blog, story, zh_story
 
-from dedup_middleware.witness import own_marks
+from dedup_middleware.verdict.witness import own_marks
 
 LONG_NOTICE = " ".join(story(7, 2))
 """Longer than a notice may be to be told from a story by its length."""
@@ -27,7 +27,9 @@ def page(title, *body, heading=None, furniture=""):
 
 
 def visit(crawl, urls, callback="parse", **kwargs):
-    return crawl("strangers_witnesses.Witnesses", steps=[{"url": url, "callback": callback} for url in urls], **kwargs)
+    return crawl(
+        "sample_spiders_witnesses.Witnesses", steps=[{"url": url, "callback": callback} for url in urls], **kwargs
+    )
 
 
 # --- the page speaks
@@ -190,7 +192,7 @@ def test_a_page_that_hides_stories_does_not_take_them(site, crawl):
     first = site.add("/thief", Answer(thief), host=1)
     urls = [site.add(f"/{n}", article("Original", told)) for n, told in enumerate(hidden)]
     steps = [{"url": first, "callback": "parse_first_paragraph"}, *({"url": u, "callback": "parse_text"} for u in urls)]
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert outcome.delivered == [first, *urls]
 
 
@@ -199,7 +201,7 @@ def test_items_joined_over_two_pages_are_delivered(site, crawl):
     terms = [site.add(f"/terms/{n}", article("Terms", shared)) for n in range(5)]
     urls = [site.add(f"/story/{n}", article("Story", story(n, 2), links=(terms[n],))) for n in range(5)]
     steps = [{"url": url, "callback": "begin_item", "cb_kwargs": {"finish": "finish_joined_item"}} for url in urls]
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert outcome.delivered == urls
     assert outcome.dropped == []
 
@@ -210,7 +212,7 @@ def test_items_without_text_own_no_story(site, crawl):
     good = [site.add(f"/{n}", article("Good", story(n)), host=1) for n in range(5)]
     copies = [site.add(f"/{n}", article("Copy", story(n)), host=2) for n in range(5)]
     steps = [{"url": u, "callback": "parse_article_text"} for u in [*broken, *good, *copies]]
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert outcome.delivered == [*broken, *good]
     assert {r["reason"] for r in outcome.records if r["url"] in good} == {"the owner's items had no text"}
     # The good ones own what they said.
@@ -224,7 +226,7 @@ def test_a_section_page_that_counts_its_stories_owns_none(site, crawl):
     section = site.add("/section", page("Section", *(paragraph for told in stories for paragraph in told)))
     urls = [site.add(f"/{n}", article("Story", told)) for n, told in enumerate(stories)]
     steps = [{"url": section, "callback": "parse_count"}, *({"url": u, "callback": "parse_text"} for u in urls)]
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert outcome.delivered == [section, *urls]
 
 
@@ -249,7 +251,7 @@ def test_the_other_actions_follow_the_same_rule(site, crawl, action):
         {"url": copy, "callback": "parse_text"},
         {"url": more, "callback": "parse_text_and_more", "cb_kwargs": {"more": " ".join(story(2))}},
     ]
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps, settings={"DEDUP_ACTION": action})
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ACTION": action})
     assert outcome.delivered == [first, copy, more]
     marked = {"tag": ("duplicate", "tagged"), "dry-run": ("duplicate", "would-drop")}[action]
     assert outcome.verdicts == {copy: marked, more: ("related", "delivered")}
@@ -265,7 +267,7 @@ def test_items_without_text_go_with_an_item_that_is_delivered(site, crawl):
         {"url": copies[0], "callback": "parse_labels"},
         {"url": copies[1], "callback": "parse_labels", "cb_kwargs": {"more": " ".join(story(2))}},
     ]
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert [item["url"] for item in outcome.dropped] == [copies[0]] * 2
     assert [item.get("label", "text") for item in outcome.items if item["url"] == copies[1]] == ["a", "b", "text"]
 
@@ -274,7 +276,7 @@ def test_summaries_are_compared_with_summaries(site, crawl):
     first = site.add("/first", article("First", story(1)))
     copies = [site.add(f"/{n}", blog("Copy", story(1)), host=n) for n in (1, 2)]
     steps = [{"url": url, "callback": "parse_summary"} for url in (first, *copies)]
-    assert crawl("strangers_witnesses.Witnesses", steps=steps).delivered == [first]
+    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).delivered == [first]
 
 
 def test_the_text_of_markup_is_what_an_item_says(site, crawl):
@@ -286,7 +288,7 @@ def test_the_text_of_markup_is_what_an_item_says(site, crawl):
         {"url": copy, "callback": "parse_html"},
         {"url": other, "callback": "parse_given", "cb_kwargs": {"html": article("x", story(2))}},
     ]
-    assert crawl("strangers_witnesses.Witnesses", steps=steps).delivered == [first, other]
+    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).delivered == [first, other]
 
 
 def test_named_fields_are_the_witnesses_of_pages_too(site, crawl):
@@ -296,9 +298,9 @@ def test_named_fields_are_the_witnesses_of_pages_too(site, crawl):
         {"url": first, "callback": "parse_text"},
         {"url": copy, "callback": "parse_text_and_more", "cb_kwargs": {"more": " ".join(story(2))}},
     ]
-    assert crawl("strangers_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}).delivered == [
-        first
-    ]
+    assert crawl(
+        "sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}
+    ).delivered == [first]
 
 
 def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, crawl):
@@ -310,8 +312,8 @@ def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, craw
         {"url": url, "callback": "parse_text_and_more", "cb_kwargs": more}
         for url, more in zip((first, *copies), given, strict=True)
     ]
-    crawl("strangers_witnesses.Witnesses", steps=steps[:1], folder="both")
-    again = crawl("strangers_witnesses.Witnesses", steps=steps[1:], folder="both")
+    crawl("sample_spiders_witnesses.Witnesses", steps=steps[:1], folder="both")
+    again = crawl("sample_spiders_witnesses.Witnesses", steps=steps[1:], folder="both")
     assert again.delivered == [first, copies[1]]
 
 
@@ -362,7 +364,7 @@ def test_an_item_that_is_finished_on_a_page_of_terms_is_delivered_however_long_t
             f"/product/{n}", page(f"Product {n}", *story(n, 2), f"<a class=next href='{finish}'>shipping</a>")
         )
         steps.append({"url": url, "callback": "begin_item", "cb_kwargs": {"finish": "finish_joined_item"}})
-    outcome = crawl("strangers_witnesses.Witnesses", steps=steps)
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert outcome.delivered == [step["url"] for step in steps]
 
 

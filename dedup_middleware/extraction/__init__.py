@@ -1,8 +1,10 @@
 """HTML tree -> paragraphs of main text.
 
 The method is a weighted DOM: `blocks` reads the tree into blocks of text, `choice` weighs them, finds the container of
-the main text among the elements around them and trims its edges, and `words` holds what names of elements and classes
-tell.
+the main text among the elements around them and trims its edges, `names` holds what names of elements and classes
+tell, and `features` what a page says beside its main text.
+
+Law of this floor: it reads a tree and changes nothing of it; it knows no other page.
 """
 
 from __future__ import annotations
@@ -12,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
+from dedup_middleware.budget import NOT_PARSED, TRUNCATED, UNLIMITED, UnjudgeableError
 from dedup_middleware.extraction.blocks import read_page
 from dedup_middleware.extraction.choice import choose
 from dedup_middleware.extraction.plain import plain_elements
-from dedup_middleware.limits import NOT_PARSED, TRUNCATED, UNLIMITED, UnjudgeableError
 
 if TYPE_CHECKING:
-    from dedup_middleware.limits import Budget
+    from dedup_middleware.budget import Budget
 
 __all__ = ["check_complete", "extract_paragraphs", "paragraphs_of", "texts_of"]
 
@@ -65,7 +67,7 @@ class Texts(NamedTuple):
 
     paragraphs: list[str]
     """Those of its main text."""
-    around: list[str]
+    others: list[str]
     """All others, in document order."""
     heading: str
     """The first ``<h1>`` that is no link, empty if there is none."""
@@ -79,9 +81,9 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
     chosen = choose(page)
     budget.check_time()
     is_chosen = set(map(id, chosen))
-    around = [block.text for block in page.blocks if id(block) not in is_chosen]
+    others = [block.text for block in page.blocks if id(block) not in is_chosen]
     heading = next((block.text for block in page.blocks if page.tags[block.node] == "h1"), "")
-    return Texts([_collapsed(block.text) for block in chosen], around, heading)
+    return Texts([_collapsed(block.text) for block in chosen], others, heading)
 
 
 def check_complete(root: etree._Element) -> None:

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.extraction.words import FURNITURE_TAGS, ROLES, Role, hides, names_furniture
-from dedup_middleware.limits import TOO_MANY_ELEMENTS, UnjudgeableError
+from dedup_middleware.budget import TOO_MANY_ELEMENTS, UnjudgeableError
+from dedup_middleware.extraction.names import FURNITURE_TAGS, ROLES, Role, hides, names_furniture
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Block(NamedTuple):
     text: str
     """Stripped, never empty; runs of white space collapsed, but for rare kinds and beyond `LOOKED_AT`."""
     node: int
-    """The innermost block-level element around it, as an index into the lists of `Page`."""
+    """The innermost block-level element around it, as an index into the lists of `PageBlocks`."""
     size: float
     """The length of what is looked at, in letters of a Latin script, see `measure`."""
     linked: float
@@ -48,7 +48,7 @@ class Block(NamedTuple):
 
 
 @dataclass(slots=True)
-class Page:
+class PageBlocks:
     """Blocks, and the block-level elements that hold them as parallel lists, all in document order.
 
     So a parent comes before its children, and the elements inside one are a run of indices right after it. Element 0
@@ -83,7 +83,7 @@ class _Writer:
     __slots__ = ("gap", "letters", "page", "path", "pieces", "unlinked")
 
     def __init__(self) -> None:
-        self.page = Page()
+        self.page = PageBlocks()
         self.gap = 0
         # The current block: its text, how many letters of it are inside links, and whether any are not.
         self.pieces: list[str] = []
@@ -102,7 +102,7 @@ class _Writer:
         self.letters = 0
         self.pieces.clear()
 
-    def finish(self) -> Page:
+    def finish(self) -> PageBlocks:
         """Return the page, now that nothing follows."""
         if self.pieces:
             self.flush()
@@ -150,7 +150,7 @@ def _elements(root: etree._Element) -> Iterator[etree._Element]:
     return chain.from_iterable(top.iter() for top in tops)
 
 
-def read_page(root: etree._Element, most: int = sys.maxsize) -> Page:
+def read_page(root: etree._Element, most: int = sys.maxsize) -> PageBlocks:
     """Return the blocks of the tree under *root*, which stays as it is. O(elements + characters).
 
     :class:`UnjudgeableError` where it has more than *most* elements, comments among them; so many have been read then.
@@ -163,7 +163,7 @@ def read_page(root: etree._Element, most: int = sys.maxsize) -> Page:
     return page
 
 
-def _read(elements: Iterator[etree._Element]) -> Page:  # noqa: C901, PLR0912 - a call for each would add half of the time
+def _read(elements: Iterator[etree._Element]) -> PageBlocks:  # noqa: C901, PLR0912 - a call for each would add half of the time
     writer = _Writer()
     pieces, path, flush = writer.pieces, writer.path, writer.flush
     role_of, block, link, unseen = ROLES.get, Role.BLOCK, Role.LINK, Role.UNSEEN

@@ -13,12 +13,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from dedup_middleware.extraction.blocks import LOOKED_AT
-from dedup_middleware.extraction.words import CUT_OFF, HEADINGS, PARTS_OF_TEXT, count_marks, has_mark
+from dedup_middleware.extraction.names import ENDS_CUT_OFF, HEADINGS, PARTS_OF_TEXT, count_marks, has_mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dedup_middleware.extraction.blocks import Block, Page
+    from dedup_middleware.extraction.blocks import Block, PageBlocks
 
 # Shorter than this is a label (dates, buttons, names) unless punctuated, and even then says little.
 SHORT = 40
@@ -59,7 +59,7 @@ TOO_LITTLE = 150
 _Format: TypeAlias = "tuple[str, str | None, str, str | None]"
 
 
-def choose(page: Page) -> list[Block]:
+def choose(page: PageBlocks) -> list[Block]:
     """Return the blocks of *page* that are its main text, in document order; none if it has no main text."""
     weights = [_weigh(block, page) for block in page.blocks]
     furniture, levels, held = _furniture(page, weights)
@@ -71,7 +71,7 @@ def choose(page: Page) -> list[Block]:
     return _best_run(_candidates(page, weights, levels, inside))
 
 
-def _weigh(block: Block, page: Page) -> float:
+def _weigh(block: Block, page: PageBlocks) -> float:
     """Return how much *block* looks like running text, `LABEL` for not at all. O(1)."""
     text, node, size, linked, _ = block
     tag = page.tags[node]
@@ -86,14 +86,14 @@ def _weigh(block: Block, page: Page) -> float:
         weight = min(weight, PHRASE * (1 + count_marks(text[:LOOKED_AT], weight / PHRASE - 1)))
         if weight > SATURATION:
             weight = SATURATION + (weight - SATURATION) / 10
-    if CUT_OFF.search(text, max(0, len(text) - 8)):
+    if ENDS_CUT_OFF.search(text, max(0, len(text) - 8)):
         weight *= TEASER
     if linked > TEASER_LINKS and "li" in (tag, page.tags[page.parents[node]]):
         weight *= TEASER
     return weight
 
 
-def _furniture(page: Page, weights: Sequence[float]) -> tuple[list[bool], list[int], list[float]]:
+def _furniture(page: PageBlocks, weights: Sequence[float]) -> tuple[list[bool], list[int], list[float]]:
     """Return for each element whether it is furniture, how many furniture elements it is in, and what text it holds."""
     parents = page.parents
     held = [0.0] * len(parents)
@@ -111,7 +111,7 @@ def _furniture(page: Page, weights: Sequence[float]) -> tuple[list[bool], list[i
     return furniture, levels, held
 
 
-def _evidence(page: Page, weights: Sequence[float], levels: Sequence[int]) -> list[float]:
+def _evidence(page: PageBlocks, weights: Sequence[float], levels: Sequence[int]) -> list[float]:
     """Return for each element what its own blocks say for its being, or being in, the container of the main text."""
     evidence = [0.0] * len(page.parents)
     blocks = page.blocks
@@ -127,7 +127,7 @@ def _evidence(page: Page, weights: Sequence[float], levels: Sequence[int]) -> li
     return evidence
 
 
-def _container(page: Page, evidence: Sequence[float]) -> tuple[int, list[float]]:
+def _container(page: PageBlocks, evidence: Sequence[float]) -> tuple[int, list[float]]:
     """Return the element that the evidence points to, and the sums of the evidence under each element.
 
     Text counts fully for the element that it is in and for the parent of that, and less for each one further up.
@@ -150,7 +150,7 @@ def _container(page: Page, evidence: Sequence[float]) -> tuple[int, list[float]]
     return best, sums
 
 
-def _end(page: Page, node: int) -> int:
+def _end(page: PageBlocks, node: int) -> int:
     """Return the index after the last element inside *node*."""
     end = node + 1
     while end < len(page.parents) and page.parents[end] >= node:
@@ -158,7 +158,7 @@ def _end(page: Page, node: int) -> int:
     return end
 
 
-def _ascend(page: Page, node: int, sums: Sequence[float]) -> int:
+def _ascend(page: PageBlocks, node: int, sums: Sequence[float]) -> int:
     """Climb from *node* while its like among the siblings add much.
 
     Each step adds a quarter to the sum, so there are few, however deep the page.
@@ -177,7 +177,7 @@ def _ascend(page: Page, node: int, sums: Sequence[float]) -> int:
     return node
 
 
-def _pruned(page: Page, container: int, end: int, furniture: Sequence[bool], held: Sequence[float]) -> set[int]:
+def _pruned(page: PageBlocks, container: int, end: int, furniture: Sequence[bool], held: Sequence[float]) -> set[int]:
     """Return the elements between *container* and *end* that are left out of the main text."""
     total = held[container]
     pruned: set[int] = set()
@@ -189,7 +189,7 @@ def _pruned(page: Page, container: int, end: int, furniture: Sequence[bool], hel
 
 
 def _candidates(
-    page: Page, weights: Sequence[float], levels: Sequence[int], inside: Sequence[bool]
+    page: PageBlocks, weights: Sequence[float], levels: Sequence[int], inside: Sequence[bool]
 ) -> list[tuple[Block, float]]:
     """Return the blocks of the container, with weights, and those elsewhere that are set as its paragraphs are."""
     formats: defaultdict[_Format, float] = defaultdict(float)
@@ -209,12 +209,12 @@ def _candidates(
     return candidates
 
 
-def _format(node: int, page: Page) -> _Format:
+def _format(node: int, page: PageBlocks) -> _Format:
     parent = page.parents[node]
     return page.tags[node], page.classes[node], page.tags[parent], page.classes[parent]
 
 
-def _is_set_as(main: _Format, node: int, page: Page) -> bool:
+def _is_set_as(main: _Format, node: int, page: PageBlocks) -> bool:
     """Say whether *node* has the class of the *main* format; without a class only a whole match of ``<p>`` tells."""
     tag, class_, _, _ = main
     if class_:

@@ -1,4 +1,7 @@
-"""Text -> fingerprint."""
+"""Paragraphs -> fingerprint: what is kept of a text.
+
+Law of this floor: pure functions under a store's key; it knows no store and no other page.
+"""
 
 from dedup_middleware.fingerprints.clauses import ClauseFingerprinter, fast_hash
 from dedup_middleware.fingerprints.simhash import SimHashFingerprinter

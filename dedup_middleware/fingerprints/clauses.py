@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import xxhash
 
-from dedup_middleware.limits import UNLIMITED
+from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.model import Fingerprint
-from dedup_middleware.text import portions, reduced, telling, without_digits
+from dedup_middleware.text.clauses import portions, reduced, telling, without_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.limits import Budget
+    from dedup_middleware.budget import Budget
 
 #: 64 bits: among a billion stored clauses, a page of 40 meets one false hit in 500 million pages; a drop takes dozens.
 HASH_BYTES = 8
@@ -29,7 +29,7 @@ HASH_BYTES = 8
 #: For what can only keep a page: skeletons, titles, numbers.
 FAST_HASH_BYTES = 4
 # Clauses whose hashes are at hand: those of some fifty news pages, 1 MB.
-_MOST_REMEMBERED = 2_048
+_MAX_REMEMBERED = 2_048
 # A hostile page can have clauses of any length.
 _LONGEST_REMEMBERED = 200
 
@@ -51,7 +51,7 @@ class ClauseFingerprinter:
         # Copying a hasher that has taken the key in takes two thirds of the time of making one.
         self._hasher = blake2b(digest_size=HASH_BYTES, key=key)
         # What a page says its items say again, and so does its owner.
-        self._remembered = lru_cache(_MOST_REMEMBERED)(self._hashes_of)
+        self._remembered = lru_cache(_MAX_REMEMBERED)(self._hashes_of)
 
     def hash(self, clause: str) -> bytes:
         """Return the 8-byte hash of a reduced clause. 1 µs, and 0.2 for one that was asked for lately."""

@@ -34,16 +34,16 @@ from typing import TYPE_CHECKING, Any
 
 from xxhash import xxh3_128_intdigest
 
-from dedup_middleware.characters import NOISE
+from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.clauses import ClauseFingerprinter
-from dedup_middleware.limits import UNLIMITED
-from dedup_middleware.text import DENSE_WEIGHT, folded, portions, sentences, weight
+from dedup_middleware.text.characters import NOISE
+from dedup_middleware.text.clauses import DENSE_WEIGHT, folded, portions, sentences, weight
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dedup_middleware.limits import Budget
+    from dedup_middleware.budget import Budget
     from dedup_middleware.model import Fingerprint
 
 SIMHASH_BITS = 128

@@ -1,7 +1,7 @@
 """The store: sorted bytes → bytes, in LevelDB, SQLite or memory, chosen by a URI.
 
 ``leveldb:PATH`` and ``sqlite:PATH`` keep what they know from crawl to crawl, ``memory:`` until it is closed.
-Law of this file: it knows names; what a name opens is imported when it is opened.
+Law of this floor: it knows bytes, and nothing of pages; what a name opens is imported when it is opened.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from filelock import FileLock, Timeout
 
 from dedup_middleware import permissions
-from dedup_middleware.protocols import Store
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
 from dedup_middleware.stores.opened import Medium, OpenStore
+from dedup_middleware.stores.protocol import Store
 from dedup_middleware.stores.watermark import Watermark
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def _look(backend: Backend, path: Path) -> Found:
     found = backend.look(path)
     if found is Found.FOREIGN:
         with suppress(ValueError, OSError):
-            Watermark.there(backend.watermark_path(path))
+            Watermark.load(backend.watermark_path(path))
             return Found.BEREFT
     return found
 

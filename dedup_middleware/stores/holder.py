@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Bytes; more than that no holder has written.
-_MOST = 4096
+_MAX_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Holder:
         """Return the one that the file *path* names; ``None`` if it names none."""
         try:
             with path.open("rb") as file:
-                holder = cls(**json.loads(file.read(_MOST)))
+                holder = cls(**json.loads(file.read(_MAX_BYTES)))
         except (OSError, ValueError, TypeError):
             return None
         kinds = (str, bool, int, str, str)

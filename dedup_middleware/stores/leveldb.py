@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dedup_middleware.protocols import Store
+    from dedup_middleware.stores.protocol import Store
 
 # Measured at 10 million keys, a page = 32 gets + 32 puts, p50 / p99: 0.21 / 0.34 ms with these three, 0.52 / 2.4 ms
 # with LevelDB's defaults. Nine of ten gets find nothing, and the Bloom filter answers those from memory.
@@ -45,7 +45,7 @@ _WATERMARK = "watermark"
 
 
 class LevelDBStore:
-    """A :class:`~dedup_middleware.protocols.Store` on the LevelDB in ``PATH/db``.
+    """A :class:`~dedup_middleware.stores.protocol.Store` on the LevelDB in ``PATH/db``.
 
     *sync* covers its own batch: an earlier batch without it may still be lost when the power fails (not when the
     process dies). After a failed write the store refuses everything until it is opened again: LevelDB was seen to go
@@ -117,7 +117,7 @@ class LevelDBStore:
     def _raise_mark(self, number: int) -> None:
         try:
             with refusals.of_os(self.uri, "write"):
-                self._mark.raise_to(number)
+                self._mark.advance(number)
         except StoreError:
             self._write_failed = True
             raise
@@ -202,7 +202,7 @@ def known_ids(path: Path) -> set[bytes]:
     with suppress(ValueError):
         ids.add(marker.read(path).store_id)
     with suppress(ValueError):
-        ids.add(Watermark.there(watermark_path(path))[0].store_id)
+        ids.add(Watermark.load(watermark_path(path))[0].store_id)
     return ids
 
 
@@ -212,7 +212,7 @@ def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None
     The marker says "unfinished" until *seed* is on the medium, so a creation that was killed is taken up again, and
     any other store without ``CURRENT`` is damaged: LevelDB alone would begin an empty database there and say nothing.
     """
-    mark = Watermark.fresh(watermark_path(path))
+    mark = Watermark.create(watermark_path(path))
     if marker.is_ours(path):
         with refusals.of_value(_uri(path)):
             said = marker.read(path)

@@ -18,7 +18,7 @@ _OVERHEAD = 130
 
 
 class MemoryStore:
-    """A :class:`~dedup_middleware.protocols.Store` that ends with its ``close()``; *sync* means nothing to it."""
+    """A :class:`~dedup_middleware.stores.protocol.Store` that ends with its ``close()``; *sync* means nothing to it."""
 
     uri = "memory:"
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import ExitStack
 
-    from dedup_middleware.protocols import Store
     from dedup_middleware.stores.layout import Header
+    from dedup_middleware.stores.protocol import Store
 
 # Pairs that a scan takes under one hold of the guard: enough to make the guard's cost vanish, few enough that pairs
 # of some hundred kilobytes do not pile up.
@@ -59,7 +59,7 @@ class Medium:
 
 
 class OpenStore:
-    """A :class:`~dedup_middleware.protocols.Store` with its header. Several may share a medium, each closes its own.
+    """A `Store` with its header. Several may share a medium, each closes its own.
 
     Openers that share one may be in different threads; one ``OpenStore`` still serves one thread at a time. In a forked
     child every call is a ``StoreError``; the parent's store is not touched.

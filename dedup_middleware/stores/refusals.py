@@ -71,6 +71,13 @@ def absent(uri: str) -> StoreError:
     return StoreError(_one_line(f"there is no store at {uri}: crawl first, or name another one in DEDUP_STORE"))
 
 
+def nothing_there(uri: str) -> str:
+    """Return what a command says that needs a store, and has none at the absolute *uri*."""
+    if uri == "memory:":
+        return "no store is named; use -s DEDUP_STORE=URI, or --spider NAME"
+    return f"there is no store at {uri}; crawl first, or name another: -s DEDUP_STORE=URI"
+
+
 def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
     """Refuse *uri*: somebody else holds it, *holder* if that is known."""
     who = "" if holder is None else f", {holder}"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from dedup_middleware.protocols import Store
+    from dedup_middleware.stores.protocol import Store
 
     Scan = Callable[[bytes, bytes], Iterator[tuple[bytes, bytes]]]
 
@@ -112,7 +112,7 @@ def _own(scan: Scan, path: Path, backend: disk.Backend, uri: str) -> tuple[Heade
     if ids and store_id not in ids:
         raise refusals.beyond_repair(uri, "its database is that of another store")
     with suppress(ValueError):
-        mark, reached = Watermark.there(backend.watermark_path(path))
+        mark, reached = Watermark.load(backend.watermark_path(path))
         if mark.store_id != store_id:
             return header, None
         return header, max(0, reached - decode_watermark(own.get(WATERMARK_KEY, bytes(8))))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from dedup_middleware.protocols import Store
+    from dedup_middleware.stores.protocol import Store
 
 # Where they lie in the file: sqlite.org/fileformat2.html, 1.3.
 _MAGIC = b"SQLite format 3\x00"
@@ -57,7 +57,7 @@ def _without_database(path: Path) -> Found:
     if not watermark_path(path).exists():
         return Found.NOTHING
     try:
-        _, number = Watermark.there(watermark_path(path))
+        _, number = Watermark.load(watermark_path(path))
     except ValueError:
         return Found.FOREIGN
     # 0: a creation was killed, or nothing was ever written.
@@ -77,7 +77,7 @@ def watermark_path(path: Path) -> Path:
 def known_ids(path: Path) -> set[bytes]:
     """Return the ids that the files beside the database give the store, which may be damaged."""
     with suppress(ValueError):
-        return {Watermark.there(watermark_path(path))[0].store_id}
+        return {Watermark.load(watermark_path(path))[0].store_id}
     return set()
 
 
@@ -85,15 +85,15 @@ def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None
     """Open the store at *path*, or create it with the pair *seed* in it; return it and whether it was created."""
     if look(path) is Found.OURS:
         with refusals.of_value(f"{SCHEME}:{path}"):
-            mark, _ = Watermark.there(watermark_path(path))
+            mark, _ = Watermark.load(watermark_path(path))
         if not path.exists() or not path.stat().st_size:
             raise refusals.corrupt(f"{SCHEME}:{path}", "its database is missing")
         # A creation was killed, and the journal leads back to before it.
         if not _beside(path, "-journal").exists():
             _try_out(path, mark, check)
     else:
-        mark = Watermark.fresh(watermark_path(path))
-        mark.raise_to(0)
+        mark = Watermark.create(watermark_path(path))
+        mark.advance(0)
     # SQLite opens a file that it may only read without a word; this fails now and not at the first page.
     permissions.make_file(path)
     path.open("ab").close()

@@ -35,7 +35,7 @@ _DELETE = "DELETE FROM pairs WHERE key = ?"
 
 
 class SQLiteStore:
-    """A :class:`~dedup_middleware.protocols.Store` on the SQLite file *path*.
+    """A :class:`~dedup_middleware.stores.protocol.Store` on the SQLite file *path*.
 
     Batches without *sync* survive the process's death; a batch with *sync* survives a power failure, and with it all
     that were written before.
@@ -125,7 +125,7 @@ class SQLiteStore:
         self._unsynced = not sync
         if sync:
             with refusals.of_os(self.uri, "write"):
-                self._mark.raise_to(number)
+                self._mark.advance(number)
 
     def close(self) -> None:
         """See Store; ends scans that are under way. Syncs first what was not, so that no cut of it goes unnoticed."""

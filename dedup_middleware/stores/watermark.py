@@ -20,7 +20,7 @@ from dedup_middleware.stores.layout import ID_BYTES, ID_KEY, WATERMARK_KEY, deco
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dedup_middleware.protocols import Store
+    from dedup_middleware.stores.protocol import Store
 
 DRAFT_SUFFIX = ".tmp"
 
@@ -33,12 +33,12 @@ class Watermark:
         self.store_id = store_id
 
     @classmethod
-    def fresh(cls, path: Path) -> Watermark:
+    def create(cls, path: Path) -> Watermark:
         """Return that of a store to be created, with an id of its own; writes nothing."""
         return cls(path, secrets.token_bytes(ID_BYTES))
 
     @classmethod
-    def there(cls, path: Path) -> tuple[Watermark, int]:
+    def load(cls, path: Path) -> tuple[Watermark, int]:
         """Return that of the file *path*, and its number; ``ValueError`` if it is missing or not what was written."""
         try:
             with path.open("rb") as file:
@@ -54,7 +54,7 @@ class Watermark:
             pass
         raise ValueError(f"its {path.name} cannot be read")
 
-    def raise_to(self, number: int) -> None:
+    def advance(self, number: int) -> None:
         """Put *number* on the medium; the file has the old number or the new one at any time. Two syncs at most."""
         draft = self.path.with_name(self.path.name + DRAFT_SUFFIX)
         permissions.make_file(draft, like=self.path)
@@ -72,7 +72,7 @@ class Watermark:
         """Refuse *store* if it is not the one of this file, or has lost synced batches."""
         found, number = store.get_many([ID_KEY, WATERMARK_KEY])
         try:
-            mark, reached = Watermark.there(self.path)
+            mark, reached = Watermark.load(self.path)
             held = decode_watermark(number or b"")
         except ValueError as error:
             raise refusals.corrupt(store.uri, str(error)) from None

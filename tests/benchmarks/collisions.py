@@ -32,7 +32,7 @@ import xxhash
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from dedup_middleware.text import clauses, folded
+from dedup_middleware.text.clauses import clauses, folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from corpus import CRAWL_FIELDS, read_corpus
-from crawling import Outcome, order, run_order
+from crawling import Outcome, run_job, write_job
 from local_site import Site
 from prose import article, blog, story, zh_story
 
@@ -35,8 +35,8 @@ def page(number: int) -> str:
 def crawl(folder: Path, urls: str, *, plugin: bool, freeze: bool = True) -> Outcome:
     """Run one crawl; ``stats`` has the figures of the process."""
     settings = {"LOG_LEVEL": "WARNING", "DEDUP_TUNE_GC": freeze}
-    command = order(folder, "strangers.AllText", urls=urls, plugin=plugin, settings=settings)
-    outcome = run_order(folder, command, timeout=600)
+    command = write_job(folder, "sample_spiders.AllText", urls=urls, plugin=plugin, settings=settings)
+    outcome = run_job(folder, command, timeout=600)
     if outcome.exit_status:
         sys.exit(outcome.stderr)
     return outcome

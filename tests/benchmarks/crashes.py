@@ -37,9 +37,9 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from crawling import Outcome, Running, order, run_order
+from crawling import Outcome, Running, run_job, write_job
+from fault_injection import EDGES, EXIT_STATUS, STORE_CALLS
 from local_site import Site
-from mishaps import EDGES, EXIT_STATUS, STORE_CALLS
 from prose import article, blog, story, zh_story
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ CONCURRENCY = 16
 BUCKET = "bucket"
 BATCH = 50
 IN_BATCHES = {
-    "FEED_STORAGES": {"late": "strangers.LateStorage"},
+    "FEED_STORAGES": {"late": "sample_spiders.LateStorage"},
     "FEEDS": {f"late://{BUCKET}/%(batch_time)s-%(batch_id)d.jsonl": {"format": "jsonlines", "batch_item_count": BATCH}},
 }
 
@@ -139,15 +139,15 @@ def fill(folder: Path, told: StorySite) -> None:
     """Let an earlier crawl fill the store in *folder*, with a feed and a log of its own."""
     elsewhere = {"FEEDS": {"earlier.jsonl": {"format": "jsonlines"}}, "DEDUP_LOG": "earlier-records.jsonl"}
     settings = {"LOG_LEVEL": "INFO", **elsewhere}
-    command = order(folder, "strangers.Articles", urls=",".join(told.urls), settings=settings)
-    run_order(folder, command, timeout=PATIENCE)
+    command = write_job(folder, "sample_spiders.Articles", urls=",".join(told.urls), settings=settings)
+    run_job(folder, command, timeout=PATIENCE)
     for name in ("items.jsonl", "dropped.jsonl", "stats.jsonl", "log.txt"):
         (folder / name).unlink()
 
 
 def run_chain(folder: Path, told: StorySite, moments: list[float], settings: dict[str, Any]) -> tuple[Outcome, int]:
     """Kill a crawl at these *moments*, in seconds, then let it end; return that, and how often no store opened."""
-    command = order(folder, "strangers.Articles", urls=",".join(told.urls), settings=settings)
+    command = write_job(folder, "sample_spiders.Articles", urls=",".join(told.urls), settings=settings)
     for moment in moments:
         with Running(folder, command) as running:
             time.sleep(moment)
@@ -158,16 +158,16 @@ def run_chain(folder: Path, told: StorySite, moments: list[float], settings: dic
     return outcome, refused
 
 
-def run_mishap(told: StorySite, settings: dict[str, Any], mishap: dict[str, Any]) -> tuple[int, Verdict]:
-    """Crawl with *mishap*, again without it if it ended the process; return the first exit status and what was seen."""
+def run_with_fault(told: StorySite, settings: dict[str, Any], fault: dict[str, Any]) -> tuple[int, Verdict]:
+    """Crawl with *fault*, again without it if it ended the process; return the first exit status and what was seen."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        extra = {"EXTENSIONS": {"mishaps.Mishap": 0}, "MISHAP": mishap}
+        extra = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
         urls = ",".join(told.urls)
-        outcome = run_order(folder, order(folder, "strangers.Articles", urls=urls, settings=settings | extra))
+        outcome = run_job(folder, write_job(folder, "sample_spiders.Articles", urls=urls, settings=settings | extra))
         status = outcome.exit_status
         if status:
-            outcome = run_order(folder, order(folder, "strangers.Articles", urls=urls, settings=settings))
+            outcome = run_job(folder, write_job(folder, "sample_spiders.Articles", urls=urls, settings=settings))
         return status, witness(told.stories, outcome)
 
 
@@ -181,8 +181,8 @@ def edges(times: int, chance: random.Random) -> None:
                 # Every third claim becomes an owner, and a round of sealing comes with every tenth of them.
                 nth = chance.randint(1, 4 if edge in ("flush", "seal") else 40)
                 settings = settings_of(jobdir=bool(turn % 2), interval=10)
-                mishap = {"at": [place], "nth": nth, "moment": moment, "kind": "exit"}
-                status, seen = run_mishap(sites[turn // 2 % 2], settings, mishap)
+                fault = {"at": [place], "nth": nth, "moment": moment, "kind": "exit"}
+                status, seen = run_with_fault(sites[turn // 2 % 2], settings, fault)
                 total.update(times=1, ended=status == EXIT_STATUS, lost=len(seen.lost), self_drops=seen.self_drops)
                 total.update(twice=seen.twice, missing=seen.missing)
             print(json.dumps({"edge": f"{moment} {edge}", **total}), flush=True)
@@ -193,8 +193,8 @@ def store_calls(most: int) -> None:
     told = StorySite.build(60, together=False)
     total: Counter[str] = Counter()
     for nth in range(1, most + 1):
-        mishap = {"at": STORE_CALLS, "nth": nth, "kind": "fail"}
-        status, seen = run_mishap(told, settings_of(jobdir=False, interval=5), mishap)
+        fault = {"at": STORE_CALLS, "nth": nth, "kind": "fail"}
+        status, seen = run_with_fault(told, settings_of(jobdir=False, interval=5), fault)
         refused_at_start = status == 1
         total.update(calls=1, refused_at_start=refused_at_start, crashed=status not in (0, 1))
         total.update(lost=len(seen.lost), missing=seen.missing, self_drops=seen.self_drops)
@@ -229,13 +229,13 @@ def run_on_full_disk(told: StorySite, place: str, times_room: int) -> Counter[st
         folder = Path(scratch)
         disk = folder / "disk"
         settings = settings_of(jobdir=False, interval=10) | settings_on(disk)
-        command = order(folder, "strangers.Articles", urls=",".join(told.urls), settings=settings)
+        command = write_job(folder, "sample_spiders.Articles", urls=",".join(told.urls), settings=settings)
         with small_disk(disk, room * times_room):
-            outcome = run_order(folder, command)
+            outcome = run_job(folder, command)
         refused = outcome.exit_status == 1
         failed = refused or outcome.stats.get("dedup/failures", 0)
         dropped_after = sum("Dropped:" in line for line in after_failure(outcome.log.splitlines()))
-        outcome = run_order(folder, command)
+        outcome = run_job(folder, command)
         for name in ("feed.jsonl", "records.jsonl"):
             if (disk / name).exists():
                 (folder / name).write_bytes((disk / name).read_bytes())

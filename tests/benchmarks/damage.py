@@ -26,10 +26,10 @@ if __name__ == "__main__":
 
 from prose import story, zh_story
 
-from dedup_middleware import codec, pagecodec, soundness
 from dedup_middleware.errors import StoreError
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index import index_of
+from dedup_middleware.index import codec, consistency, page_codec
+from dedup_middleware.index.index import index_of
 from dedup_middleware.model import Page
 from dedup_middleware.stores import disk, leveldb, open_store, sqlite
 from dedup_middleware.stores.layout import OWN_KEYS_END
@@ -99,7 +99,7 @@ def fill(backend: str, folder: Path, *, pages: int, killed: bool, first: int = 0
         for number in range(first + turn * pages // 3, first + (turn + 1) * pages // 3):
             text = tuple((story if number % 2 else zh_story)(number))
             name = (number % (pages * 3 // 4)).to_bytes(16, "big")
-            index.keep(Page(f"http://site{number % 7}.test/{number}", (name,), fingerprint(text), text, "run"))
+            index.commit(Page(f"http://site{number % 7}.test/{number}", (name,), fingerprint(text), text, "run"))
             work.history.append(dict(store.scan(OWN_KEYS_END, b"\xff" * 64)))
             if len(work.history) % SYNC_EVERY == 0:
                 store.write([], sync=True)
@@ -306,7 +306,7 @@ def repaired(store: Filled) -> tuple[str, str]:
     """Repair the damaged *store* and return the outcome and the reason."""
     before = store.files()
     try:
-        report = soundness.repair(store.uri)
+        report = consistency.repair(store.uri)
     except StoreError as error:
         kept = before == {name: data for name, data in store.files().items() if name in before}
         return ("beyond repair", str(error)) if kept else ("WRONG", "repairing changed the store")
@@ -317,7 +317,7 @@ def repaired(store: Filled) -> tuple[str, str]:
     held = dict(opened.scan(OWN_KEYS_END, b"\xff" * 64))
     opened.close()
     ever = {pair for pairs in store.history for pair in pairs.items()}
-    owners = {k[1:]: pagecodec.decode_page(0, v).hashes for k, v in held.items() if k[:1] == b"p"}
+    owners = {k[1:]: page_codec.decode_page(0, v).hashes for k, v in held.items() if k[:1] == b"p"}
     for key, value in held.items():
         if key[:1] == b"c":
             numbers = map(codec.encode_number, codec.decode_postings(value))

@@ -38,28 +38,30 @@ from corpus import (
 )
 from rivals import Exact, Shingles, SimHash
 
-from dedup_middleware import comparison, detector, lookup, text, witness
-from dedup_middleware.config import DEFAULTS
-from dedup_middleware.crawl import Crawl
-from dedup_middleware.detector import Detector
 from dedup_middleware.extraction import texts_of
-from dedup_middleware.extraction.facts import surroundings_of
+from dedup_middleware.extraction.features import features_of
 from dedup_middleware.fingerprints import ClauseFingerprinter, SimHashFingerprinter
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index import Index
-from dedup_middleware.journal import Journal
+from dedup_middleware.index import lookup
+from dedup_middleware.index.index import Index
+from dedup_middleware.index.journal import Journal
+from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.model import Action, Page
-from dedup_middleware.openclaims import OpenClaims
-from dedup_middleware.sites import Sites
+from dedup_middleware.session.session import Session
+from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store
-from dedup_middleware.templates import Templates
+from dedup_middleware.text import clauses as text
+from dedup_middleware.verdict import comparison, detector, witness
+from dedup_middleware.verdict.detector import Detector
+from dedup_middleware.verdict.sites import Sites
+from dedup_middleware.verdict.templates import Templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
+    from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.errors import DedupError
-    from dedup_middleware.takingback import TakenBack
 
 
 class Reading:
@@ -70,7 +72,7 @@ class Reading:
         self.page = page
         texts = texts_of(root)
         self.extracted: Sequence[str] = texts.paragraphs
-        self.around = surroundings_of(root, texts)
+        self.features = features_of(root, texts)
 
     @cached_property
     def body(self) -> Sequence[str]:
@@ -108,7 +110,7 @@ class Product:
         kept = index(store, OpenClaims(), Journal(), common=common, text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"])
         fingerprint = fingerprinter(store.header.key)
         self._threshold = threshold
-        self._crawl = Crawl(
+        self._session = Session(
             spider="benchmark",
             run="benchmark",
             detector=Detector(kept, fingerprint.hash, threshold),
@@ -121,19 +123,19 @@ class Product:
 
     def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
         """See Judge. One item a page, which is safe before the next page comes."""
-        crawl, url = self._crawl, reading.page.url
-        page = crawl.page(url, (url_identity(url),), list(paragraphs), around=reading.around)
-        case = crawl.examine(page, Action.DROP, self._threshold)
-        crawl.enter(case)
-        if case.is_duplicate:
-            crawl.count_drop(case)
+        crawl, url = self._session, reading.page.url
+        page = crawl.page(url, (url_identity(url),), list(paragraphs), features=reading.features)
+        state = crawl.examine(page, Action.DROP, self._threshold)
+        crawl.enter(state)
+        if state.is_duplicate:
+            crawl.count_drop(state)
         else:
-            crawl.deliver(case, {})
-        if case.claim is not None:
-            case.claim.item_scraped()
-            case.claim.callback_finished()
-        crawl.finish(case)
-        return case.is_duplicate
+            crawl.deliver(state, {})
+        if state.claim is not None:
+            state.claim.item_scraped()
+            state.claim.callback_finished()
+        crawl.finish(state)
+        return state.is_duplicate
 
 
 class Silence:

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from prose import story, zh_story
 
 from dedup_middleware.fingerprints.simhash import load_dictionary, paragraph_simhashes
-from dedup_middleware.hamming import HammingIndex
+from dedup_middleware.index.hamming import HammingIndex
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:

@@ -28,12 +28,12 @@ from hostile_pages import HOSTILE, STORY, ZH_STORY, verdict_on
 from library import Library
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.comparison import compare
-from dedup_middleware.config import DEFAULTS
-from dedup_middleware.limits import Budget
+from dedup_middleware.budget import Budget
+from dedup_middleware.settings.table import DEFAULTS
+from dedup_middleware.verdict.comparison import compare
 
-MOST_SECONDS = 2.0
-MOST_MEGABYTES = 300
+MAX_SECONDS = 2.0
+MAX_MEGABYTES = 300
 #: Seconds of wall time a case may take before it is given up; the parse itself may be slow.
 PATIENCE = 120
 
@@ -54,13 +54,13 @@ def peak_megabytes() -> float:
 
 def measure(name: str) -> None:
     """Print what case *name* costs, as JSON."""
-    case, library = HOSTILE[name], Library()
+    state, library = HOSTILE[name], Library()
     # What is made once a process is no page's cost.
     verdict_on(library, HOSTILE["nothing"].response(1))
     for story in (STORY, ZH_STORY, "<p>體\u0300" * 40):
         verdict_on(library, HOSTILE["nothing"].response(1).replace(url="http://warm/", body=story.encode()))
     seconds, verdicts = [], []
-    responses = [case.response(case.full, f"http://site/{number}") for number in range(2)]
+    responses = [state.response(state.full, f"http://site/{number}") for number in range(2)]
     too_large = [len(response.body) > DEFAULTS["DEDUP_MAX_BYTES"] for response in responses]
     parsing = time.process_time()
     with contextlib.suppress(ValueError):  # what cannot be parsed is Scrapy's to say
@@ -103,13 +103,13 @@ def report(names: list[str]) -> bool:
         costs = [f"{m['size'] / 1e6:.2f}", f"{m['parse']:.2f}", f"{m['seconds']:.2f}", f"{m['megabytes']:.0f}"]
         rows.append([name, *costs, m["verdict"]])
     print(table(["page", "MB", "parse, s", "above it, s", "above it, MB", "verdict"], rows))
-    for what, most in (("seconds", MOST_SECONDS), ("megabytes", MOST_MEGABYTES)):
+    for what, most in (("seconds", MAX_SECONDS), ("megabytes", MAX_MEGABYTES)):
         worst = max(measured, key=lambda name: measured[name][what])
         print(f"\nworst of {len(names)}: {measured[worst][what]:.2f} {what} (bar {most}), {worst}")
     failed = len(names) - len(measured)
     print(f"\nuncaught, or out of patience: {failed}")
     return not failed and all(
-        m["seconds"] <= MOST_SECONDS and m["megabytes"] <= MOST_MEGABYTES for m in measured.values()
+        m["seconds"] <= MAX_SECONDS and m["megabytes"] <= MAX_MEGABYTES for m in measured.values()
     )
 
 
@@ -126,7 +126,7 @@ def try_bytes(library: Library, data: bytes) -> None:
 def fuzz(minutes: float) -> None:
     """Look for what raises, for so many *minutes*."""
     library = Library()
-    seeds = [case.body(50) for case in HOSTILE.values()]
+    seeds = [state.body(50) for state in HOSTILE.values()]
 
     def one(data: bytes) -> None:
         try_bytes(library, data)

@@ -25,13 +25,13 @@ from library import Library
 from second_opinion import misread, punctuate, reword
 from w3lib.url import safe_url_string
 
-from dedup_middleware.addresses import without_secrets
 from dedup_middleware.extraction import paragraphs_of
+from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dedup_middleware.case import Case
+    from dedup_middleware.delivery.page_state import PageState
 
 PREFERRED = "example.org"
 VICTIM = f"http://news.{PREFERRED}/story"
@@ -62,7 +62,7 @@ Text = list[str]
 Pages = list[tuple[str, Text]]
 
 # Thieves' pages that differ in their spam.
-_MOST_PAGES = 8
+_MAX_PAGES = 8
 _FIFTH = 4
 
 
@@ -77,7 +77,7 @@ class Loot(NamedTuple):
     def spam(self, page: int) -> Text:
         """Return the filling of the thief's *page*, from 0 on: at least twice the story, a different one for each."""
         filling = Text()
-        for other in islice(cycle(self.others), page * len(self.others) // _MOST_PAGES, None):
+        for other in islice(cycle(self.others), page * len(self.others) // _MAX_PAGES, None):
             if _length(filling) >= 2 * _length(self.story):
                 break
             filling += other
@@ -126,7 +126,7 @@ CASES: dict[str, Callable[[Loot], Pages]] = {
 }
 
 
-def crawled(thefts: Pages, story: Text, preferred: Sequence[str]) -> tuple[Library, Case]:
+def crawled(thefts: Pages, story: Text, preferred: Sequence[str]) -> tuple[Library, PageState]:
     """Return a new library after a crawl of *thefts* and then of the victim, and the victim's case."""
     library = Library(preferred_hosts=preferred)
     for url, text in thefts:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from crashes import StorySite
-from crawling import Outcome, Running, order, run_order, store_uri
+from crawling import Outcome, Running, run_job, store_uri, write_job
 
 #: One page after the other, so that what is dropped does not depend on which answer comes first.
 IN_ORDER = {"CONCURRENT_REQUESTS": 1, "LOG_LEVEL": "INFO"}
@@ -51,7 +51,7 @@ def crawl_together(told: StorySite, processes: int, chance: random.Random) -> li
         crawls = []
         for number in range(processes):
             folder = Path(scratch) / str(number)
-            command = order(folder, "strangers.OneByOne", urls=",".join(told.urls), settings=shared)
+            command = write_job(folder, "sample_spiders.OneByOne", urls=",".join(told.urls), settings=shared)
             crawls.append(running.enter_context(Running(folder, command)))
             time.sleep(chance.choice([0, 0, chance.random()]))
         return [Seen.of(crawl.wait(600)) for crawl in crawls]
@@ -89,8 +89,8 @@ def main() -> None:
     chance = random.Random(options.seed)
     told = StorySite.build(options.pages, together=False)
     with tempfile.TemporaryDirectory() as scratch:
-        command = order(Path(scratch), "strangers.OneByOne", urls=",".join(told.urls), settings=IN_ORDER)
-        alone = [i["url"] for i in run_order(Path(scratch), command, timeout=600).dropped]
+        command = write_job(Path(scratch), "sample_spiders.OneByOne", urls=",".join(told.urls), settings=IN_ORDER)
+        alone = [i["url"] for i in run_job(Path(scratch), command, timeout=600).dropped]
     for processes in options.processes:
         total: Counter[str] = Counter()
         for _ in range(options.runs):

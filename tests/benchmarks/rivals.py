@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from dedup_middleware.text import folded
+from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

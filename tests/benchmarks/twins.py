@@ -23,12 +23,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from corpus import table
-from crawling import Outcome, order, run_order
+from crawling import Outcome, run_job, write_job
 from local_site import Site
 from prose import article, story
 
 MOST = 1.10
-PIPELINE = {"EXTRA_PIPELINES": {"strangers.FatePipeline": 100}}
+PIPELINE = {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 FIGURES = ("wall_s", "cpu_s")
 
@@ -36,8 +36,10 @@ FIGURES = ("wall_s", "cpu_s")
 def crawl(folder: Path, steps: list[dict[str, Any]], **settings: Any) -> Outcome:
     """Ask for all *steps* at once."""
     many = {"CONCURRENT_REQUESTS": len(steps), "CONCURRENT_REQUESTS_PER_DOMAIN": len(steps), "LOG_LEVEL": "WARNING"}
-    command = order(folder, "strangers.Steps", steps=steps, together=True, settings={**FEED, **many, **settings})
-    outcome = run_order(folder, command, timeout=600)
+    command = write_job(
+        folder, "sample_spiders.Steps", steps=steps, together=True, settings={**FEED, **many, **settings}
+    )
+    outcome = run_job(folder, command, timeout=600)
     if outcome.exit_status:
         sys.exit(outcome.stderr)
     return outcome

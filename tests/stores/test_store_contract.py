@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from dedup_middleware.errors import StoreError
-from dedup_middleware.protocols import Store
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.layout import HEADER_KEY
+from dedup_middleware.stores.protocol import Store
 
 if TYPE_CHECKING:
     import subprocess

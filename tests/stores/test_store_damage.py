@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 from benchmarks.damage import OUTCOMES, campaign, fill, record_ends
 
-from dedup_middleware import soundness
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index import index_of
+from dedup_middleware.index import consistency
+from dedup_middleware.index.index import index_of
 from dedup_middleware.stores import leveldb, open_store, sqlite
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY
 
@@ -152,7 +152,7 @@ def test_a_repaired_copy_can_be_crawled_with(backend: str, tmp_path: Path) -> No
     filled = fill(backend, tmp_path / "filled", pages=30, killed=False)
     mark = filled.folder / ("store/watermark" if backend == "leveldb" else "store.watermark")
     mark.unlink()
-    report = soundness.repair(filled.uri)
+    report = consistency.repair(filled.uri)
     assert report["copy"] == f"{filled.uri}.repaired"
     assert report["batches_missing"] is None
     assert not any(report["left_out"].values())
@@ -161,7 +161,7 @@ def test_a_repaired_copy_can_be_crawled_with(backend: str, tmp_path: Path) -> No
     assert all(index.text(page.number) for page in index.pages())
     assert {key: store.get_many([key])[0] for key in filled.history[-1]} == filled.history[-1]
     store.close()
-    assert soundness.repair(filled.uri)["copy"] == f"{filled.uri}.repaired-2"
+    assert consistency.repair(filled.uri)["copy"] == f"{filled.uri}.repaired-2"
 
 
 def test_repair_leaves_out_what_does_not_hold_together(tmp_path: Path) -> None:
@@ -172,14 +172,14 @@ def test_repair_leaves_out_what_does_not_hold_together(tmp_path: Path) -> None:
     texts = [b"t" + key[1:] for key in pages]
     store.write([(pages[2], b"garbage"), (texts[3], b"garbage"), (b"n", bytes(7))], [texts[0], pages[1]])
     store.close()
-    report = soundness.repair(filled.uri)
+    report = consistency.repair(filled.uri)
     assert report["kept"] == {"owners": len(pages) - 4, "duplicates": 0}
     assert report["left_out"]["pages"] == 3
     assert report["left_out"]["pages that are named and missing"] == 4
     assert report["left_out"]["identities"] == 4
     assert report["left_out"]["texts"] == 3
     assert report["left_out"]["postings"] > 40
-    text = soundness.repair_text(report)
+    text = consistency.repair_text(report)
     assert "pages that are named and missing" in text
     copy = open_store(report["copy"], fingerprint_scheme=ClauseFingerprinter.scheme)
     assert [key for key, _ in copy.scan(b"p", b"q")] == pages[4:]
@@ -194,22 +194,22 @@ def test_repair_refuses_what_is_open_absent_foreign_or_without_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with pytest.raises(StoreError, match="there is no store"):
-        soundness.repair(uri)
+        consistency.repair(uri)
     with pytest.raises(StoreError, match="there is no store"):
-        soundness.repair("memory:")
+        consistency.repair("memory:")
     with hold(uri), pytest.raises(StoreLockedError):
-        soundness.repair(uri)
+        consistency.repair(uri)
     store = open_store(uri, fingerprint_scheme=SCHEME)
     with pytest.raises(StoreLockedError):
-        soundness.repair(uri)
+        consistency.repair(uri)
     store.close()
     usage = shutil.disk_usage(path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
     with pytest.raises(StoreError, match="make room"):
-        soundness.repair(uri)
+        consistency.repair(uri)
     scheme, _, _ = uri.partition(":")
     thesis = path.with_name("thesis")
     thesis.write_text("ten years of work")
     with pytest.raises(StoreCorruptError, match="untouched"):
-        soundness.repair(f"{scheme}:{thesis}")
+        consistency.repair(f"{scheme}:{thesis}")
     assert not [entry for entry in path.parent.iterdir() if "repaired" in entry.name or "thesis." in entry.name]

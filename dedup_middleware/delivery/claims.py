@@ -1,0 +1,161 @@
+"""Provisional ownership: a page owns its text until its items are safe or lost.
+
+Law of this file: it knows neither Scrapy nor time. Whoever waits for a claim brings the clock.
+
+    pending   -> confirmed   the callback has finished, it gave at least one item, and every item left the pipelines
+    pending   -> void        the callback raised, it gave no item, or an item was dropped or failed on the way
+    confirmed -> sealed      see `sealing`
+
+Pending claims live in memory only, so that a crash voids them; confirming one is one atomic batch in the store.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from dedup_middleware.errors import DedupError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dedup_middleware.index.index import Index
+    from dedup_middleware.model import Page, StoredPage
+    from dedup_middleware.verdict.item_witness import Statement
+
+
+class ClaimState(Enum):
+    """Where a claim stands."""
+
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+    VOID = "void"
+
+
+class Claim:
+    """One page's claim; it settles by itself once the last outcome is in."""
+
+    def __init__(self, page: Page, stored: StoredPage, settle: Callable[[Claim, ClaimState], None]) -> None:
+        self.page = page
+        self.stored = stored
+        self.state = ClaimState.PENDING
+        self.statements: list[Statement] = []
+        """What its items say, those that could be read."""
+        self.kept: StoredPage | None = None
+        """The page as it is stored, once the claim is confirmed."""
+        self.failed = False
+        """Whether it was voided by what went wrong, not because the project wants none of its items."""
+        self.feeds: frozenset[str] = frozenset()
+        """The kinds of the feeds that have taken an item."""
+        self._settle = settle
+        self._waiters: list[Callable[[], None]] = []
+        self._items = 0
+        self._scraped = 0
+        self._finished = False
+
+    def item_yielded(self) -> None:
+        """Count an item on its way to the pipelines."""
+        self._items += 1
+
+    def item_scraped(self, feeds: frozenset[str] = frozenset()) -> None:
+        """Count an item that has left the pipelines, and that *feeds* have taken."""
+        self._scraped += 1
+        self.feeds |= feeds
+        self._settle_if_complete()
+
+    def item_dropped(self) -> None:
+        """Void the claim: a pipeline does not want an item."""
+        self._end(ClaimState.VOID)
+
+    def item_failed(self) -> None:
+        """Void the claim: an item raised an error in a pipeline, or a feed could not take it."""
+        self._fail()
+
+    def callback_finished(self) -> None:
+        """Note that no item will follow."""
+        self._finished = True
+        self._settle_if_complete()
+
+    def callback_failed(self) -> None:
+        """Void the claim: the callback raised or was abandoned."""
+        self._fail()
+
+    def when_settled(self, callback: Callable[[], None]) -> None:
+        """Call *callback* once the claim is confirmed or void; at once if it is already."""
+        if self.state is ClaimState.PENDING:
+            self._waiters.append(callback)
+        else:
+            callback()
+
+    def _settle_if_complete(self) -> None:
+        if self._finished and self._scraped == self._items:
+            self._end(ClaimState.CONFIRMED if self._items else ClaimState.VOID)
+
+    def _fail(self) -> None:
+        self.failed = True
+        self._end(ClaimState.VOID)
+
+    def _end(self, state: ClaimState) -> None:
+        if self.state is not ClaimState.PENDING:
+            return
+        self.state = state
+        try:
+            self._settle(self, state)
+        finally:
+            waiters, self._waiters = self._waiters, []
+            for waiter in waiters:
+                waiter()
+
+
+class Claims:
+    """The open claims of one crawl."""
+
+    def __init__(
+        self,
+        index: Index,
+        on_settled: Callable[[Claim], None],
+        on_failure: Callable[[DedupError], None],
+        *,
+        sealed: bool = False,
+    ) -> None:
+        """Keep the claims of *index*; *on_settled* hears of each one that ends, *on_failure* of a store that failed.
+
+        With *sealed*, confirming a claim seals its owner: no feed has its items in a buffer.
+        """
+        self._index = index
+        self._sealed = sealed
+        self._on_settled = on_settled
+        # An exception would reach whoever ended the claim: in Scrapy a signal handler, which only logs it.
+        self._on_failure = on_failure
+        self._open: dict[int, Claim] = {}
+
+    def open(self, page: Page, own: StoredPage | None = None) -> Claim:
+        """Open a claim for *page*; *own* is the stored page when it is unchanged: its text is owned already."""
+        stored = own or self._index.claim(page)
+        claim = Claim(page, stored, self._settle)
+        if stored.pending:
+            self._open[stored.number] = claim
+        return claim
+
+    def of(self, owner: StoredPage) -> Claim | None:
+        """Return the open claim of *owner*; ``None`` if it is settled, or another crawl's."""
+        return self._open.get(owner.number)
+
+    def revoke_all(self) -> None:
+        """End every open claim: the crawl is over, or the store is not to be trusted."""
+        for claim in list(self._open.values()):
+            claim.callback_failed()
+
+    def _settle(self, claim: Claim, state: ClaimState) -> None:
+        number = claim.stored.number
+        self._open.pop(number, None)
+        try:
+            if claim.stored.pending:
+                self._index.release(number)
+            if state is ClaimState.CONFIRMED:
+                claim.kept = self._index.commit(claim.page, sealed=self._sealed, feeds=claim.feeds)
+        except DedupError as error:
+            claim.state = ClaimState.VOID
+            self._on_failure(error)
+        finally:
+            self._on_settled(claim)

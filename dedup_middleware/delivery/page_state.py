@@ -1,0 +1,105 @@
+"""One page on its way through the spider.
+
+Law of this file: it holds what is known so far; what happens next is `crawl`'s business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dedup_middleware.budget import Budget
+from dedup_middleware.model import Action, Objection, Page, Verdict, VerdictKind
+
+if TYPE_CHECKING:
+    from dedup_middleware.delivery.claims import Claim
+    from dedup_middleware.index.journal import PackedRequest
+
+#: Why a page is unjudged where that is the project's wish.
+SWITCHED_OFF = "switched off"
+_OUTCOMES = {Action.DROP: "dropped", Action.TAG: "tagged", Action.DRY_RUN: "would-drop"}
+
+
+@dataclass(slots=True)
+class PageState:
+    """A page, or an item that stands for one, on its way through the spider."""
+
+    url: str
+    page: Page | None
+    """``None`` when its text could not be read, or was not asked for."""
+    verdict: Verdict
+    action: Action
+    threshold: float
+    budget: Budget = field(default_factory=Budget)
+    """What is left for the page and its items; its time stands still but where it is spent."""
+    version: int = 0
+    """The index's version when the verdict was made."""
+    is_doubtful: bool = False
+    """Whether its drop is to be noted under the key of its `doubt`."""
+    doubt: bytes = b""
+    """The key of the owner's text, if the page is to be requested again should that prove a template; else empty."""
+    claim: Claim | None = None
+    entered: bool = False
+    """Whether the callback has got the page, and has not raised."""
+    has_output: bool = False
+    """Whether the spider's output for it has begun to flow."""
+    finished: bool = False
+    """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
+    request: PackedRequest | None = None
+    """The request of a page that may be dropped; ``None`` where it cannot be packed."""
+    recovered: frozenset[bytes] = frozenset()
+    """The keys under which an unclean shutdown left the page, or items of it, in the journal."""
+    objection: Objection | None = None
+    """What the item that was heard last says against withholding it, if anything."""
+    agreed: bool = False
+    """Whether an item with text has said no more than its owner's."""
+    asks_again: bool = False
+    """Whether its callback has requested the same page again; if it gave no item either, the page was not the one it
+    wanted."""
+    written_down: bool = False
+    """Whether the store knows that it repeats its owner."""
+    journalled_for: int = 0
+    """The number of the owner until whose sealing it is in the journal; 0 while it is not."""
+    repeated: list[str] | None = None
+    """The first repeated sentences, once they have been asked for."""
+    items_dropped: int = 0
+    items_delivered: int = 0
+    items_would_drop: int = 0
+    items_tagged: int = 0
+
+    @classmethod
+    def unjudged(cls, url: str, reason: str, action: Action, threshold: float) -> PageState:
+        """Return the state of a page that cannot be judged, for *reason*."""
+        return cls(url, None, Verdict(VerdictKind.UNJUDGED, reason=reason), action, threshold)
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the verdict, as it stands, is that the page is a duplicate."""
+        return self.verdict.kind is VerdictKind.DUPLICATE
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether nothing can be told of the page, though that is wanted: then its items are asked."""
+        return self.verdict.kind is VerdictKind.UNJUDGED and self.verdict.reason != SWITCHED_OFF
+
+    @property
+    def has_items(self) -> bool:
+        """Whether items of the page have come."""
+        return self.items_dropped + self.items_delivered > 0
+
+    @property
+    def takes_effect(self) -> bool:
+        """Whether items of the page were dropped or tagged, or would be dropped."""
+        acted_on = {
+            Action.DROP: self.items_dropped,
+            Action.TAG: self.items_tagged,
+            Action.DRY_RUN: self.items_would_drop,
+        }
+        return self.is_duplicate and acted_on[self.action] > 0
+
+    @property
+    def outcome(self) -> str:
+        """What came of the page, as a record says it."""
+        if self.is_duplicate and not self.has_items:
+            return "links-last"
+        return _OUTCOMES[self.action] if self.takes_effect else "delivered"

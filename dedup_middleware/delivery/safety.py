@@ -1,0 +1,218 @@
+"""What is written down around a drop, so that neither a crash nor a failure costs a story.
+
+Law of this file: nothing is dropped before the store knows of it, nor after anything has failed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dedup_middleware.index import codec
+from dedup_middleware.index.codec import entry_key, identity_of
+from dedup_middleware.index.journal import Entry
+from dedup_middleware.index.packing import is_repeatable
+from dedup_middleware.model import Action, VerdictKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+    from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
+
+    from dedup_middleware.delivery.claims import Claim
+    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.delivery.sealing import Sealing
+    from dedup_middleware.index.journal import Journal, PackedRequest
+    from dedup_middleware.model import StoredPage
+
+NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"
+
+
+class Safety:
+    """The drops and deliveries of one crawl, until they are safe."""
+
+    def __init__(
+        self,
+        sealing: Sealing,
+        spider: str,
+        *,
+        crawl: str,
+        flush: Callable[[], set[Hashable]] | None,
+        guard: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """Seal by *sealing*.
+
+        *crawl* is the only one that may deliver, after a crash, what was dropped; "" if any may. *flush* brings what
+        was delivered onto its media, and returns those that will have it later; without it, what has left the
+        pipelines is safe. *guard* notes what fails inside it.
+        """
+        self.failed = False
+        """Whether something has failed: from then on nothing is dropped, and nothing sealed."""
+        self._index = sealing.index
+        self._spider = spider
+        self._crawl = crawl
+        self._flush = flush
+        self._guard = guard
+        self._sealing = sealing
+        # Entries that an unclean shutdown left, which the crawl has met: all; those whose callback has asked for their
+        # page once more; those whose page has been seen to its end without an owner; those whose items failed.
+        self._met: set[bytes] = set()
+        self._asked_again: set[bytes] = set()
+        self._visited_by_end: set[bytes] = set()
+        self._failed: set[bytes] = set()
+
+    @property
+    def journal(self) -> Journal:
+        """The pages that are dropped and not yet safe, and those that an unclean shutdown left."""
+        return self._index.journal
+
+    def to_request_again(self) -> Iterator[tuple[bytes, Entry]]:
+        """Yield, by key, what an unclean shutdown left of this crawl's spider, and the crawl has not met by itself."""
+        for key, entry in self.journal.hand_out(self._spider, self._sealing.run, self._met):
+            page = self._index.find([entry.identity]) if entry.is_to_be_delivered(key) else None
+            if page is not None and page.owner is None and page.run == self._sealing.run:
+                # The spider has visited it itself, and it was delivered.
+                self._sealing.visited(key)
+            else:
+                yield key, entry
+
+    def recovered(self, identities: Iterable[bytes], purpose: bytes | None) -> frozenset[bytes]:
+        """Return the keys of what an unclean shutdown left of a page, or an item, that was requested for *purpose*."""
+        recovered = self.journal.recovered
+        if not recovered or purpose is None:
+            return frozenset()
+        keys = {entry_key(i, purpose, self._spider, crawl) for i in identities for crawl in ("", self._sealing.run)}
+        return frozenset(keys & recovered.keys())
+
+    def may_drop(self, state: PageState, feeds: AbstractSet[str]) -> bool:
+        """Write down that an item of the page, which *feeds* would take, is dropped before it is; tell if it may be.
+
+        Where a crash could still take the owner's items, the page must be there to be requested again after it.
+        """
+        match, page, request = state.verdict.match, state.page, state.request
+        if match is None or page is None:
+            return False
+        needs_journal = not self._sealing.is_certain(match.owner, feeds)
+        if needs_journal and request is None:
+            state.verdict = dataclasses.replace(state.verdict, kind=VerdictKind.RELATED, reason=NOT_JOURNALLED)
+            return False
+        if not state.written_down or (needs_journal and state.journalled_for != match.owner.number):
+            entry = None
+            if request is not None:
+                entry = Entry(page.identities[0], self._spider, request.whole, self._crawl, request.purpose)
+            kept = None if request is None else request.kept
+            self._write_down(state, entry, kept=kept, journal=needs_journal)
+        return state.written_down and not self.failed
+
+    def note_doubt(self, template: bytes, identity: bytes) -> None:
+        """Write down of a page, if it was dropped, that it may fill in the text with the id *template*."""
+        with self._guard():
+            page = self._index.find([identity])
+            if page is not None and page.owner is not None and self._index.request_of(page) is not None:
+                self._index.store.write([(codec.doubt_key(template, page.number), b"")])
+
+    def note_template(self, template: bytes, copies: Iterable[StoredPage]) -> None:
+        """Write down that the text with the id *template* is one, of which *copies* need not be taken back."""
+        with self._guard():
+            deletes = [codec.doubt_key(template, page.number) for page in copies]
+            self._index.store.write([(codec.template_key(template), b"")], deletes)
+
+    def journal_again(
+        self, page: StoredPage, template: bytes, request: PackedRequest | None, *, at_once: bool
+    ) -> Entry | None:
+        """Write down that *page*, which was dropped for a *template*, is to be delivered: *at_once*, or when idle.
+
+        *request* is what is known of its request; else the store may have that. Return its entry, with the request as
+        it was, of whichever spider; ``None`` if it must not, or cannot, be requested again.
+        """
+        with self._guard():
+            if request is None:
+                dropped = self._index.request_of(page)
+                if dropped is not None and dropped.spider == self._spider:
+                    dropped = dropped._replace(crawl=self._crawl)
+            else:
+                dropped = Entry(page.identities[0], self._spider, request.whole, self._crawl, request.purpose)
+            entry = None if dropped is None or not is_repeatable(dropped.request) else dropped.to_deliver()
+            if dropped is None or entry is None:
+                return None
+            deletes = [codec.journal_key(dropped.key), codec.doubt_key(template, page.number)]
+            self._index.store.write([self.journal.entry_pair(entry)], deletes)
+            self.journal.note_taken_back(entry, dropped, requested=at_once)
+            return entry._replace(request=dropped.request)
+        return None
+
+    def finished(self, state: PageState) -> None:
+        """Note that the output of *state* has been seen to its end."""
+        if state.is_duplicate and state.has_items and not state.written_down:
+            self._write_down(state)
+        self._met |= state.recovered
+        if state.asks_again:
+            self._asked_again |= state.recovered
+        if not state.entered or (not state.has_items and self._asked_again & state.recovered):
+            return  # its callback has raised, or has not got the page that it wants: to be requested once more
+        # Its items may still be in the pipelines, and a round that began now would not have them. A claim tells when
+        # they have left, and how; without one, and for items that the page does not have any more, only the crawl's end
+        # does. What was dropped again is written down again, under the identity that the page has now.
+        for key in state.recovered:
+            if state.claim is not None and state.page is not None and identity_of(key) in state.page.identities:
+                state.claim.when_settled(partial(self._visited, key, state.claim))
+            else:
+                self._visited_by_end.add(key)
+
+    def item_failed(self, state: PageState) -> None:
+        """Note that an item of the page is lost on its way: what an unclean shutdown left of it stays journalled."""
+        self._failed |= state.recovered
+
+    def confirmed(self, number: int) -> None:
+        """Note that the items of the owner *number* have left the pipelines."""
+        self._sealing.confirmed(number)
+        self._seal_if_due()
+
+    def stored(self, medium: Hashable) -> None:
+        """Note that *medium*, which `flush` returned, has got what was delivered."""
+        if not self.failed:
+            with self._guard():
+                self._sealing.stored(medium)
+
+    def gone(self, identities: Collection[bytes], recovered: Iterable[bytes]) -> None:
+        """Note that there is nothing at a page's address any more: it owns nothing, and need not be requested again."""
+        with self._guard():
+            owners = [page.number for page in self._index.same(identities) if page.owner is None]
+            self._index.revoke(owners)
+            for key in recovered:
+                self._sealing.visited(key)
+
+    def end(self, *, store_failed: bool) -> None:
+        """Seal what has been delivered; void it after a failure."""
+        if not self.failed:
+            for key in self._visited_by_end - self._failed:
+                self._sealing.visited(key)
+            self._sealing.begin_round(set())
+        elif not store_failed:
+            self._sealing.give_up()
+
+    def _visited(self, key: bytes, claim: Claim) -> None:
+        if claim.failed:
+            self._failed.add(key)
+        else:
+            self._sealing.visited(key)
+            self._seal_if_due()
+
+    def _seal_if_due(self) -> None:
+        if self._sealing.is_due and not self.failed:
+            with self._guard():
+                self._sealing.begin_round(set() if self._flush is None else self._flush())
+
+    def _write_down(
+        self, state: PageState, entry: Entry | None = None, *, kept: bytes | None = None, journal: bool = False
+    ) -> None:
+        if state.page is not None and state.verdict.match is not None:
+            with self._guard():
+                doubt = state.doubt if state.is_doubtful and state.action is Action.DROP else b""
+                self._index.remember_duplicate(
+                    state.page, state.verdict.match, entry, kept=kept, journal=journal, doubt=doubt
+                )
+                state.written_down = True
+                if journal:
+                    state.journalled_for = state.verdict.match.owner.number

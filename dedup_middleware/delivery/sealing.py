@@ -1,0 +1,112 @@
+"""Which owners are sealed when: those whose items are on their media. And what is certain until then.
+
+Law of this file: it knows neither Scrapy nor files. A medium is whatever the caller waits for, such as a feed that is
+only stored when it closes.
+
+    confirmed   its items have left the pipelines and are in the feeds' buffers
+    sealed      the feeds have them on their media: no crash can take them back
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from dedup_middleware.errors import UnreadableError
+from dedup_middleware.model import Scope
+from dedup_middleware.stores import refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from collections.abc import Set as AbstractSet
+
+    from dedup_middleware.index.index import Index
+    from dedup_middleware.model import StoredPage
+
+
+@dataclass(slots=True)
+class _Group:
+    """What was confirmed between two rounds, and what it still waits for."""
+
+    numbers: set[int] = field(default_factory=set)
+    visited: list[bytes] = field(default_factory=list)
+    awaited: set[Hashable] = field(default_factory=set)
+
+
+class Sealing:
+    """The unsealed owners of one crawl, *run*, in groups."""
+
+    def __init__(self, index: Index, run: str, scope: Scope, interval: int) -> None:
+        """Let a round be due after *interval* confirmed owners; by *scope*, earlier crawls' deliveries count or not."""
+        self.index = index
+        self._journal = index.journal
+        self.run = run
+        self._scope = scope
+        self._interval = interval
+        self._current = _Group()
+        self._groups: list[_Group] = []
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a round should begin."""
+        return len(self._current.numbers) + len(self._current.visited) >= self._interval
+
+    def is_certain(self, owner: StoredPage, feeds: AbstractSet[str]) -> bool:
+        """Tell whether no crash can take back that *owner* was delivered, and that *feeds* have taken items of it."""
+        certain = self._journal.certain(owner)
+        if certain is None or (self._scope is Scope.CRAWL and certain.run != self.run):
+            return False
+        return certain.has_reached(feeds)
+
+    def confirmed(self, number: int) -> None:
+        """Note an owner whose items have left the pipelines."""
+        for group in self._groups:
+            # It was delivered once more, and what that gave may be on its medium later.
+            group.numbers.discard(number)
+        self._current.numbers.add(number)
+
+    def visited(self, key: bytes) -> None:
+        """Note a journal entry that an unclean shutdown left, now that its page has been delivered."""
+        self._current.visited.append(key)
+
+    def begin_round(self, awaited: set[Hashable]) -> None:
+        """Seal what has been confirmed so far once all of *awaited* are stored; the other media have it already.
+
+        :class:`StoreError` if the store fails. One synced batch.
+        """
+        self._current.awaited = set(awaited)
+        self._groups.append(self._current)
+        self._current = _Group()
+        self._seal()
+
+    def stored(self, medium: Hashable) -> None:
+        """Note that *medium* is stored."""
+        for group in self._groups:
+            group.awaited.discard(medium)
+        self._seal()
+
+    def give_up(self) -> None:
+        """Let what is not sealed be what it was before: its items are not safe, and will not be any more."""
+        groups, self._groups, self._current = [*self._groups, self._current], [], _Group()
+        for number in self._journal.unsealed_by(self.run, [n for group in groups for n in group.numbers]):
+            self.index.roll_back(number, self._journal.owners[number].before)
+
+    def _seal(self) -> None:
+        ready = [group for group in self._groups if not group.awaited]
+        self._groups = [group for group in self._groups if group.awaited]
+        numbers = {number for group in ready for number in group.numbers}
+        visited = [key for group in ready for key in group.visited]
+        if deletes := self._journal.sealing_deletes(self.run, numbers, visited):
+            self.index.store.write([], deletes, sync=True)
+            self._journal.note_sealed(self.run, numbers, visited)
+
+
+def recover(index: Index) -> None:
+    """Roll back what an unclean shutdown left unsealed; what was dropped for it is in the journal's `recovered` then.
+
+    The first crawl of a process to open a store does; 0.5 ms an owner.
+    """
+    with refusals.of_value(index.store.uri, UnreadableError):
+        unsealed = index.journal.recover(index.store)
+    for number, before in unsealed:
+        index.roll_back(number, before)

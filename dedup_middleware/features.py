@@ -1,0 +1,55 @@
+"""What pages and items say beside the main text, as frozen types.
+
+Law of this file: as that of `model`: no I/O, no algorithm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
+#: What a store keeps of the hash of a text around a page.
+STORED_TEXT_BYTES = 2
+# Two texts with this share of their clauses in common are one.
+_MOST_OF_IT = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class PageFeatures:
+    """What a page says beside its main text: what it is called, and what stands around it."""
+
+    title: str = ""
+    """As written, on one line."""
+    heading: str = ""
+    """The first heading, where the title does not contain it."""
+    texts: frozenset[bytes] = frozenset()
+    """Hashes of the texts around the main text, links and digits apart: labels, addresses, furniture. 4 bytes each of a
+    page that is fetched, 2 of one that is stored."""
+    numbered: frozenset[bytes] = frozenset()
+    """Likewise of those that have digits, as they are: prices, dates, counters."""
+
+    def stored(self) -> PageFeatures:
+        """Return them as they are stored: of two pages' few texts, one in a thousand is taken for another."""
+        texts, numbered = (frozenset(h[:STORED_TEXT_BYTES] for h in hashes) for hashes in (self.texts, self.numbered))
+        return replace(self, texts=texts, numbered=numbered)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the items of an owner said when it was delivered, all of them together."""
+
+    hashes: frozenset[bytes]
+    """Of the clauses of their texts, 8 bytes each."""
+    values: frozenset[bytes]
+    """Hashes (4 bytes each) of their short values: names, prices, labels."""
+    has_text: bool
+    """Whether their texts are enough to be compared."""
+    texts: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Their texts, as long as it has not been stored."""
+
+    def is_text_of(self, hashes: AbstractSet[bytes]) -> bool:
+        """Tell whether this is most of what a page with clauses of these *hashes* says, and no more."""
+        return self.hashes <= hashes and len(self.hashes) >= _MOST_OF_IT * len(hashes)

@@ -1,0 +1,125 @@
+"""What one page changes in a store, as one atomic batch.
+
+Law of this file: it reads what it must and collects what is to be written; it decides nothing and keeps nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index.lookup import equals_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dedup_middleware.index.paragraphs import ParagraphIndex
+    from dedup_middleware.model import StoredPage
+    from dedup_middleware.stores.protocol import Store
+
+
+class Batch:
+    """Puts and deletes for one page; :meth:`write` makes them all at once, or none."""
+
+    def __init__(
+        self,
+        store: Store,
+        paragraphs: ParagraphIndex | None,
+        most_holders: int,
+        counts: Callable[[int], bool] | None = None,
+    ) -> None:
+        """Collect for *store*; no posting list grows beyond *most_holders*.
+
+        In a full one, those of which *counts* says that they may drop nothing any more make room.
+        """
+        self.puts: list[tuple[bytes, bytes]] = []
+        self.deletes: list[bytes] = []
+        self._store = store
+        self._paragraphs = paragraphs
+        self._most_holders = most_holders
+        self._counts = counts
+
+    def write(self, *, sync: bool = False) -> None:
+        """Apply what was collected; :class:`StoreError` if the medium fails."""
+        self._store.write(self.puts, self.deletes, sync=sync)
+
+    def number_for(self, url: str) -> int:
+        """Take the next number for a page first seen at *url*."""
+        (value,) = self._store.get_many([codec.NEXT_PLACE_KEY])
+        place = 1 if value is None else codec.decode_number(value)
+        self.puts.append((codec.NEXT_PLACE_KEY, codec.encode_number(place + 1)))
+        return codec.page_number(place, url)
+
+    def replace(
+        self,
+        owners: Iterable[StoredPage],
+        number: int,
+        new: StoredPage | None,
+        borrowed: frozenset[bytes] = frozenset(),
+    ) -> None:
+        """Let *new*, under *number*, hold its text, but for the *borrowed*, instead of *owners*; ``None``: nobody."""
+        before = [owner for owner in owners if owner.owner is None]
+        mine = frozenset(owner.number for owner in before) | {number}
+        self._postings(number, mine, listed(before), listed([] if new is None else [new]), borrowed)
+        if self._paragraphs is not None:
+            bits_before = {(bits, owner.number) for owner in before for bits in owner.simhashes}
+            bits_now = set() if new is None else {(bits, number) for bits in new.simhashes}
+            puts, deletes = self._paragraphs.changes(bits_before, bits_now)
+            self.puts += puts
+            self.deletes += deletes
+
+    def put_page(self, page: StoredPage, text: bytes | None, said: bytes | None = None) -> None:
+        """Store *page* under its number and its identities, and, packed, its *text* and what its items *said*."""
+        self.puts.append((codec.page_key(page.number), page_codec.encode_page(page)))
+        self.puts += [(codec.identity_key(i), codec.encode_number(page.number)) for i in page.identities]
+        if text is not None:
+            self.puts.append((codec.text_key(page.number), text))
+        if said is not None:
+            self.puts.append((codec.said_key(page.number), said))
+
+    def remove_page(self, page: StoredPage) -> None:
+        """Remove *page* itself and its texts, and that it is unsealed."""
+        keys = (codec.page_key, codec.text_key, codec.said_key, codec.unsealed_key, codec.request_key)
+        self.deletes += [key(page.number) for key in keys]
+
+    def remove_identities(self, identities: Iterable[bytes]) -> None:
+        """Let these *identities* lead nowhere."""
+        self.deletes += map(codec.identity_key, identities)
+
+    def _postings(
+        self,
+        number: int,
+        mine: frozenset[int],
+        before: frozenset[bytes],
+        now: frozenset[bytes],
+        borrowed: frozenset[bytes],
+    ) -> None:
+        alone = codec.encode_postings((number,))
+        others = frozenset(map(codec.clause_key, borrowed))
+        keys = list(before | now)
+        for key, value in zip(keys, self._store.get_many(keys), strict=True):
+            if value is None:
+                if key in now:
+                    self.puts.append((key, alone))
+                continue
+            holders = frozenset(codec.decode_postings(value))
+            kept = holders - mine
+            # What it said before it goes on holding as it did: as one of the holders, or not.
+            holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
+            if holds and len(kept) >= self._most_holders and self._counts is not None:
+                kept = frozenset(filter(self._counts, kept))
+            if holds and len(kept) < self._most_holders:
+                kept |= {number}
+            if kept == holders:
+                continue
+            if kept:
+                self.puts.append((key, codec.encode_postings(tuple(sorted(kept)))))
+            else:
+                self.deletes.append(key)
+
+
+def listed(pages: Iterable[StoredPage]) -> frozenset[bytes]:
+    """Return the keys of the posting lists that lead to *pages*."""
+    keys = {codec.clause_key(h) for page in pages for h in page.hashes}
+    equals = {equals_key(page.letters, page.features) for page in pages}
+    return frozenset(keys | {key for key in equals if key is not None})

@@ -1,0 +1,225 @@
+"""The stored pages of one store and its open claims, and how they change.
+
+Law of this file: nothing changes but in one atomic batch a page. Pages whose claim is open live in memory only, under
+negative numbers; confirming one writes it. A crash therefore leaves nothing provisional behind.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index.batch import Batch
+from dedup_middleware.index.journal import Entry, Journal
+from dedup_middleware.index.lookup import ALL, Lookup
+from dedup_middleware.index.open_claims import OpenClaims
+from dedup_middleware.model import Scope, StoredPage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dedup_middleware.model import Delivery, Match, Page, Reach
+    from dedup_middleware.stores.opened import Medium, OpenStore
+    from dedup_middleware.stores.protocol import Store
+
+
+class Index(Lookup):
+    """The stored pages and the open claims of one store.
+
+    *common*: a clause held by more kept pages than this is boilerplate, without a vote, and its posting list is capped;
+    on pages of one host, a clause held by more than two of that host's.
+    *text_limit*: characters of a page's text kept, for `explain` and the second opinion; 0 keeps none.
+    *distance*: within how many bits a paragraph is near, where pages have SimHashes; ``None`` where they have none.
+    *reach*: which owners may drop a page, and so whether what earlier crawls have delivered counts as delivered.
+    Every method that reads the store raises :class:`StoreCorruptError` for what it cannot read there.
+    """
+
+    def __init__(  # noqa: PLR0913 - what an index is made of, by name
+        self,
+        store: Store,
+        claims: OpenClaims,
+        journal: Journal,
+        *,
+        common: int,
+        text_limit: int,
+        distance: int | None = None,
+        reach: Reach = ALL,
+    ) -> None:
+        super().__init__(store, claims, common=common, text_limit=text_limit, distance=distance, reach=reach)
+        self.journal = journal
+        # One more than makes a clause common: the page that is judged may be a holder itself, and does not count then.
+        self._most_holders = common + 2
+
+    @property
+    def version(self) -> int:
+        """A number that grows whenever the answer to a lookup may have changed."""
+        return self._claims.version
+
+    def changed_since(self, version: int, page: Page) -> bool:
+        """Tell whether a verdict on *page* that was made at *version* may be another by now."""
+        return self._claims.changed_since(version, page)
+
+    # --- claims
+
+    def claim(self, page: Page) -> StoredPage:
+        """Open a claim: *page* owns its text from now on, in memory. Returns it under its pending number."""
+        pending = self._claims.add(page)
+        if self._paragraphs is not None:
+            self._paragraphs.claim(pending.number, pending.simhashes)
+        return pending
+
+    def release(self, number: int) -> None:
+        """End the claim *number*: its text is nobody's again."""
+        pending = self._claims.remove(number)
+        if self._paragraphs is not None:
+            self._paragraphs.release(number, pending.simhashes)
+
+    def commit(self, page: Page, *, sealed: bool = False, feeds: frozenset[str] = frozenset()) -> StoredPage:
+        """Store *page* as an owner that *feeds* have taken; what its identity held before is superseded.
+
+        In one batch. It is unsealed, unless it is *sealed* now, or all it says was, by the same crawl and feeds.
+        """
+        own = self.same(page.identities)
+        known = own[0] if own and own[0].says(page) else None
+        reached = self._reached(page, known, feeds)
+        batch = self._batch(page.run)
+        stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), feeds=reached)
+        batch.deletes += [codec.request_key(o.number) for o in own[:1] if o.owner is not None]
+        unsealed = None if sealed else self.journal.unsealed(stored, known)
+        if unsealed is not None:
+            batch.puts.append(self.journal.unsealed_pair(stored.number, unsealed))
+        self._write(batch, stored, page.paragraphs, own, page.borrowed)
+        if unsealed is not None:
+            self.journal.note_unsealed(stored.number, unsealed)
+        return stored
+
+    def _reached(self, page: Page, known: StoredPage | None, feeds: frozenset[str]) -> frozenset[str] | None:
+        """Return the feeds that have items of *page* now, that is, *feeds* and those that count of before."""
+        if known is None:
+            return feeds
+        # What another crawl has delivered and not sealed may still be lost.
+        before = known.delivery if known.run == page.run else self.journal.certain(known)
+        if before is None or (self.reach.scope is Scope.CRAWL and before.run != page.run):
+            return feeds
+        return None if before.feeds is None else feeds | before.feeds
+
+    def remember_duplicate(  # noqa: PLR0913 - what is known of a dropped page, by name
+        self,
+        page: Page,
+        match: Match,
+        entry: Entry | None = None,
+        *,
+        kept: bytes | None = None,
+        journal: bool = False,
+        doubt: bytes = b"",
+    ) -> None:
+        """Store that *page* repeats ``match.owner``: no postings, so it can never own.
+
+        *entry* is how to request it again, if it was dropped: in the *journal* until that owner is sealed, else cleared
+        from there. Its request as it is to be *kept* stays for as long as the page is stored. *doubt* is the key of the
+        text that it may fill in, if any.
+        """
+        own = self.same(page.identities)
+        batch = self._batch()
+        stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), match)
+        if doubt:
+            batch.puts.append((codec.doubt_key(doubt, stored.number), b""))
+        note: Callable[[], None] = lambda: None  # noqa: E731 - the others are partials
+        if entry is not None:
+            key = codec.request_key(stored.number)
+            if kept is None:
+                batch.deletes.append(key)
+            else:
+                batch.puts.append((key, entry._replace(request=kept, crawl="").encode()))
+            if journal:
+                batch.puts.append(self.journal.entry_pair(entry))
+                note = partial(self.journal.note_entry, entry, match.owner.number)
+            elif entry.key in self.journal.recovered:
+                batch.deletes.append(codec.journal_key(entry.key))
+                note = partial(self.journal.forget, [entry.key])
+        self._write(batch, stored, page.paragraphs, own)
+        note()
+
+    def request_of(self, page: StoredPage) -> Entry | None:
+        """Return what is kept of the request of a dropped page, if anything. One get."""
+        (value,) = self.store.get_many([codec.request_key(page.number)])
+        with self._reading():
+            return None if value is None else Entry(*codec.decode_entry(value))
+
+    def roll_back(self, number: int, before: Delivery | None) -> None:
+        """Let an owner be what it was *before* it was delivered; ``None``: void it. One batch."""
+        page = self.page(number)
+        if before is None or page is None:
+            self.revoke([number])
+            return
+        stored = replace(page, delivery=before)
+        self.store.write([(codec.page_key(number), page_codec.encode_page(stored))], [codec.unsealed_key(number)])
+        self.journal.note_rolled_back(number)
+        self._claims.touch(page.hashes.union(page.identities))
+
+    def revoke(self, numbers: Iterable[int]) -> None:
+        """Remove these pages, in a batch each: what they own is nobody's."""
+        for number in numbers:
+            batch = self._batch()
+            batch.deletes.append(codec.unsealed_key(number))
+            page = self.page(number)
+            if page is not None:
+                with self._reading():
+                    batch.replace([page], number, None)
+                batch.remove_identities(page.identities)
+                batch.remove_page(page)
+            batch.write()
+            self.journal.note_rolled_back(number)
+            if page is not None:
+                self._claims.touch(page.hashes.union(page.identities))
+
+    # --- writing
+
+    def _batch(self, run: str = "") -> Batch:
+        gives_way = None if self.reach.is_all or not run else self.counting(run)
+        return Batch(self.store, self._paragraphs, self._most_holders, gives_way)
+
+    def _write(
+        self,
+        batch: Batch,
+        stored: StoredPage,
+        paragraphs: tuple[str, ...],
+        own: list[StoredPage],
+        borrowed: frozenset[bytes] = frozenset(),
+    ) -> None:
+        """Write *batch*, and with it *stored* and its text in the place of what was its *own*."""
+        with self._reading():
+            batch.replace(own, stored.number, stored if stored.owner is None else None, borrowed)
+        said = _own_words(stored)
+        batch.put_page(stored, self._packed(paragraphs), self._packed(said) if said else None)
+        if own and not said:
+            batch.deletes.append(codec.said_key(stored.number))
+        batch.remove_identities(i for known in own for i in known.identities if i not in stored.identities)
+        for other in own[1:]:
+            batch.remove_page(other)
+        batch.write()
+        owned = frozenset[bytes]().union(*(o.hashes for o in (stored, *own) if o.owner is None))
+        self._claims.touch(owned.union(*(known.identities for known in (stored, *own))))
+
+    def _packed(self, texts: tuple[str, ...]) -> bytes | None:
+        return codec.encode_text(texts, self._text_limit) if self._text_limit else None
+
+
+def _own_words(stored: StoredPage) -> tuple[str, ...]:
+    """Return the text of the items of *stored*, unless that is its own text, or none."""
+    said = stored.said
+    return said.texts if said is not None and said.has_text and not said.is_text_of(stored.hashes) else ()
+
+
+_shared: WeakKeyDictionary[Medium, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
+
+
+def index_of(
+    store: OpenStore, *, common: int, text_limit: int, distance: int | None = None, reach: Reach = ALL
+) -> Index:
+    """Return an index of *store*; those of one process that share the store share their open claims and its journal."""
+    claims, journal = _shared.setdefault(store.medium, (OpenClaims(), Journal()))
+    return Index(store, claims, journal, common=common, text_limit=text_limit, distance=distance, reach=reach)

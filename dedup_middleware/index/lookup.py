@@ -1,0 +1,203 @@
+"""Which stored pages hold what a new page says, and how much of it.
+
+Law of this file: the only home of scores and of what is boilerplate. It reads, and knows the keys of a fingerprint, not
+why pages are compared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+from dedup_middleware.errors import UnreadableError
+from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index.paragraphs import ParagraphIndex
+from dedup_middleware.model import Match, Reach
+from dedup_middleware.stores import refusals
+from dedup_middleware.text import titles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dedup_middleware.features import PageFeatures
+    from dedup_middleware.index.open_claims import OpenClaims
+    from dedup_middleware.model import Fingerprint, Page, StoredPage
+    from dedup_middleware.stores.protocol import Store
+
+#: A clause held by more kept pages of one host than this is boilerplate there: more such pages are a menu or a notice.
+COMMON_ON_HOST = 2
+
+
+ALL = Reach()
+
+
+class Lookup:
+    """The stored pages and the open claims of one store, to be read; see `Index` for the arguments."""
+
+    def __init__(  # noqa: PLR0913 - what there is to look up, by name
+        self,
+        store: Store,
+        claims: OpenClaims,
+        *,
+        common: int,
+        text_limit: int,
+        distance: int | None = None,
+        reach: Reach = ALL,
+    ) -> None:
+        self.store = store
+        self.reach = reach
+        self._claims = claims
+        self._common = common
+        self._text_limit = text_limit
+        self._reading = partial(refusals.of_value, store.uri, UnreadableError)
+        self._paragraphs = None if distance is None else ParagraphIndex(store, claims.paragraphs, distance)
+
+    def same(self, identities: Iterable[bytes]) -> list[StoredPage]:
+        """Return the stored pages with one of these *identities*. One or two gets and one a page."""
+        values = self.store.get_many([codec.identity_key(i) for i in identities])
+        numbers = dict.fromkeys(codec.decode_number(value) for value in values if value is not None)
+        return [page for number in numbers if (page := self.page(number)) is not None]
+
+    def find(self, identities: Iterable[bytes]) -> StoredPage | None:
+        """Return the first of the stored pages with one of these *identities*, if any."""
+        return next(iter(self.same(identities)), None)
+
+    def page(self, number: int) -> StoredPage | None:
+        """Return a page by its number, stored or pending."""
+        if number < 0:
+            return self._claims.pages.get(number)
+        (value,) = self.store.get_many([codec.page_key(number)])
+        with self._reading():
+            return None if value is None else page_codec.decode_page(number, value)
+
+    def pages(self) -> Iterator[StoredPage]:
+        """Yield every stored page, owners and dropped duplicates, oldest first."""
+        with self._reading():
+            for key, value in self.store.scan(*codec.PAGES):
+                yield page_codec.decode_page(codec.decode_number(key[1:]), value)
+
+    def text(self, number: int) -> list[str]:
+        """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One get."""
+        if number < 0:
+            return list(self._claims.texts.get(number, ()) if self._text_limit else ())
+        (value,) = self.store.get_many([codec.text_key(number)])
+        with self._reading():
+            return [] if value is None else codec.decode_text(value)
+
+    def said(self, owner: StoredPage) -> list[str]:
+        """Return what is kept of the text that the items of *owner* said; empty if none is. One get."""
+        if owner.said is None or owner.said.is_text_of(owner.hashes):
+            return self.text(owner.number)
+        (value,) = self.store.get_many([codec.said_key(owner.number)])
+        with self._reading():
+            return [] if value is None else codec.decode_text(value)
+
+    def is_cut(self, text: Sequence[str]) -> bool:
+        """Tell whether *text*, as it was kept, may go on."""
+        return sum(map(len, text)) + len(text) > self._text_limit
+
+    def live_clauses(self, page: Page, own: list[StoredPage]) -> dict[bytes, tuple[int, ...]]:
+        """Return the clauses of *page* that are not boilerplate, each with the numbers of other pages that hold it.
+
+        *own* is the stored page with the identity of *page*: no other page, and neither is a claim of that identity.
+        Cost: one get a clause.
+        """
+        hashes = list(page.fingerprint.weights)
+        mine = self._numbers_of(page, own)
+        host = codec.host_mark(page.url)
+        live = {}
+        pending = self._claims.postings
+        values = self.store.get_many([codec.clause_key(h) for h in hashes])
+        with self._reading():
+            stored = [codec.decode_postings(value) if value else () for value in values]
+        counts = self.counting(page.run)
+        for clause_hash, numbers in zip(hashes, stored, strict=True):
+            holders = numbers
+            if clause_hash in pending:
+                holders += tuple(pending[clause_hash])
+            elif not holders:
+                live[clause_hash] = holders
+                continue
+            if mine:
+                holders = tuple(n for n in holders if n not in mine)
+            if len(holders) > COMMON_ON_HOST and not self.reach.is_all:
+                holders = tuple(n for n in holders if counts(n))
+            on_host = [*map(codec.host_bits, holders)].count(host) if len(holders) > COMMON_ON_HOST else 0
+            if len(holders) <= self._common and on_host <= COMMON_ON_HOST:
+                live[clause_hash] = holders
+        return live
+
+    def counting(self, run: str) -> Callable[[int], bool]:
+        """Return what tells of the number of a page whether that may drop one of the crawl *run*. One get a page."""
+
+        @cache
+        def counts(number: int) -> bool:
+            owner = self.page(number)
+            return owner is not None and self.reach.has(owner, run)
+
+        return counts
+
+    def _numbers_of(self, page: Page, own: list[StoredPage]) -> set[int]:
+        claimed = {number for identity in page.identities for number in self._claims.identities.get(identity, ())}
+        return claimed.union(stored.number for stored in own)
+
+    def near(self, page: Page, own: list[StoredPage]) -> Iterator[StoredPage]:
+        """Yield the other pages with paragraphs near those of *page*, those with most of them first."""
+        if self._paragraphs is not None and page.fingerprint.simhashes:
+            mine = self._numbers_of(page, own)
+            with self._reading():
+                near = self._paragraphs.near(page.fingerprint.simhashes)
+            for number in near:
+                if number not in mine and (stored := self.page(number)) is not None:
+                    yield stored
+
+    def matches(self, fingerprint: Fingerprint, live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
+        """Yield the pages that hold some of the *live* clauses, the one that covers most of their weight first.
+
+        Of equals, a stored page comes before a pending one and an older before a younger. Cost: one get a match taken.
+        """
+        total = sum(fingerprint.weights[h] for h in live)
+        covered: defaultdict[int, int] = defaultdict(int)
+        for clause_hash, holders in live.items():
+            for number in holders:
+                covered[number] += fingerprint.weights[clause_hash]
+        for number in sorted(covered, key=lambda n: (-covered[n], n < 0, abs(n))):
+            if (owner := self.page(number)) is not None:
+                yield Match(owner, covered[number] / total, owner.hashes & fingerprint.weights.keys())
+
+    def is_template(self, template: bytes) -> bool:
+        """Tell whether the text with the id *template* is known to be one. One get."""
+        return self.store.get_many([codec.template_key(template)]) != [None]
+
+    def doubtful_drops(self, template: bytes) -> Iterator[StoredPage]:
+        """Yield the dropped pages that may fill in the text with the id *template*, oldest first. One get a page."""
+        for key, _ in self.store.scan(*codec.doubt_range(template)):
+            with self._reading():
+                number = codec.doubt_number(key)
+            page = self.page(number)
+            # One that has been delivered since is none; its key stays.
+            if page is not None and page.owner is not None:
+                yield page
+
+    def equals(self, page: Page, own: list[StoredPage]) -> Iterator[StoredPage]:
+        """Yield the other pages, oldest first, with the very letters of *page* and, but for the site's part, its title.
+
+        Whatever is boilerplate. Cost: one get, and one a page.
+        """
+        key = equals_key(page.fingerprint.letters, page.features)
+        if key is None:
+            return
+        (value,) = self.store.get_many([key])
+        with self._reading():
+            stored = codec.decode_postings(value) if value else ()
+        mine = self._numbers_of(page, own)
+        for number in (*stored, *self._claims.equals.get(key, ())):
+            other = None if number in mine else self.page(number)
+            if other is not None and other.letters == page.fingerprint.letters:
+                yield other
+
+
+def equals_key(letters: bytes, features: PageFeatures | None) -> bytes | None:
+    """Return the key under which a page with these *letters* is found by them; ``None`` where nobody knows them."""
+    return codec.equals_key(letters, "" if features is None else titles.main_part(features)) if letters else None

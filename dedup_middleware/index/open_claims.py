@@ -1,0 +1,97 @@
+"""The pages whose claims are open, in memory.
+
+Law of this file: nothing in it is written anywhere, so a crash leaves nothing provisional behind.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dedup_middleware.index import codec
+from dedup_middleware.index.lookup import equals_key
+from dedup_middleware.model import StoredPage
+
+if TYPE_CHECKING:
+    from dedup_middleware.model import Page
+    from dedup_middleware.stores.protocol import Store
+
+#: Changes of which is remembered what they touched: as many as come between a download and its callback, and more.
+_REMEMBERED_CHANGES = 64
+
+
+class OpenClaims:
+    """The pages whose claims are open, in memory, under negative numbers.
+
+    Crawlers of one process that share a store share these too, so that they see one another's claims.
+    """
+
+    def __init__(self) -> None:
+        self.pages: dict[int, StoredPage] = {}
+        self.postings: defaultdict[bytes, list[int]] = defaultdict(list)
+        self.identities: defaultdict[bytes, set[int]] = defaultdict(set)
+        self.equals: defaultdict[bytes, list[int]] = defaultdict(list)
+        self.texts: dict[int, tuple[str, ...]] = {}
+        self.version = 0
+        self._recent: deque[frozenset[bytes]] = deque(maxlen=_REMEMBERED_CHANGES)
+        self._last = 0
+
+    @cached_property
+    def paragraphs(self) -> Store:
+        """A store for the SimHashes of their paragraphs."""
+        from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - few crawls have SimHashes
+
+        return MemoryStore()
+
+    def add(self, page: Page) -> StoredPage:
+        """Add *page* and return it under its pending number. O(clauses)."""
+        self._last += 1
+        pending = StoredPage.of(page, -codec.page_number(self._last, page.url))
+        self.pages[pending.number] = pending
+        self.texts[pending.number] = page.paragraphs
+        for clause_hash in pending.hashes - page.borrowed:
+            self.postings[clause_hash].append(pending.number)
+        if (key := equals_key(pending.letters, pending.features)) is not None:
+            self.equals[key].append(pending.number)
+        for identity in pending.identities:
+            self.identities[identity].add(pending.number)
+        self.touch(pending.hashes.union(pending.identities))
+        return pending
+
+    def remove(self, number: int) -> StoredPage:
+        """Forget the page *number* and return it. O(clauses)."""
+        pending = self.pages.pop(number)
+        del self.texts[number]
+        for clause_hash in pending.hashes:
+            _remove(self.postings, clause_hash, number)
+        if (key := equals_key(pending.letters, pending.features)) is not None:
+            _remove(self.equals, key, number)
+        for identity in pending.identities:
+            self.identities[identity].discard(number)
+            if not self.identities[identity]:
+                del self.identities[identity]
+        self.touch(pending.hashes.union(pending.identities))
+        return pending
+
+    def touch(self, touched: frozenset[bytes]) -> None:
+        """Note that what is known of these clauses and identities has changed."""
+        self.version += 1
+        self._recent.append(touched)
+
+    def changed_since(self, version: int, page: Page) -> bool:
+        """Tell whether anything that concerns *page* has changed since *version*. O(changes since * clauses)."""
+        changes = self.version - version
+        # Any page may have a paragraph near one of its own.
+        if changes > len(self._recent) or (changes and page.fingerprint.simhashes):
+            return True
+        recent = islice(reversed(self._recent), changes)
+        return any(not t.isdisjoint(page.fingerprint.weights) or not t.isdisjoint(page.identities) for t in recent)
+
+
+def _remove(lists: dict[bytes, list[int]], key: bytes, number: int) -> None:
+    if number in lists.get(key, ()):
+        lists[key].remove(number)
+        if not lists[key]:
+            del lists[key]

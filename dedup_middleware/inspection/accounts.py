@@ -1,0 +1,134 @@
+"""What is counted, and written into the log, of a page that has been seen to its end.
+
+Law of this file: it tells what has happened and changes nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from dedup_middleware.inspection.alarms import Alarms
+from dedup_middleware.inspection.records import DIFFERENCE_CHARACTERS, DIFFERENCES, EVIDENCE_CHARACTERS, Record
+from dedup_middleware.model import VerdictKind, Witness
+from dedup_middleware.text.clauses import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.delivery.taking_back import TakenBack
+    from dedup_middleware.index.lookup import Lookup
+    from dedup_middleware.inspection.listener import Listener
+    from dedup_middleware.inspection.records import RecordLog
+
+#: What a record says came of a page that is taken back, and why.
+TAKEN_BACK = "taken-back"
+A_TEMPLATE = "its owner's text is a template"
+
+
+class Accounts:
+    """The accounts of one crawl, *run*, of *spider*; *guard* notes what fails inside it."""
+
+    def __init__(
+        self,
+        spider: str,
+        run: str,
+        log: RecordLog | None,
+        listener: Listener,
+        guard: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self._spider = spider
+        self._run = run
+        self._log = log
+        self._count = listener.count
+        self._guard = guard
+        self._alarms = Alarms(listener)
+        # Drops by the number of their owner, where the owner is another crawl's so far.
+        self._drops_for_earlier: Counter[int] = Counter()
+
+    def dropped(self, state: PageState) -> None:
+        """Count an item of *state* that is dropped now."""
+        self._count("items/dropped", 1)
+        match = state.verdict.match
+        if match is not None and match.owner.run != self._run:
+            self._drops_for_earlier[match.owner.number] += 1
+
+    def finished(self, state: PageState, evidence: Callable[[PageState], list[str]]) -> None:
+        """Count *state*; record it, with its *evidence*, unless it is new."""
+        verdict = state.verdict
+        self._count("pages", 1)
+        self._count(f"verdict/{verdict.kind.value}", 1)
+        if state.items_would_drop:
+            self._count("items/would_drop", state.items_would_drop)
+        if verdict.kind is VerdictKind.UNJUDGED:
+            self._count(f"unjudged/{verdict.reason.replace(' ', '_')}", 1)
+        if verdict.witness is not None and not state.is_duplicate:
+            self._count(f"kept/{verdict.witness.value}/{verdict.reason.replace(' ', '_')}", 1)
+        self._alarms.finished(state)
+        if verdict.kind is not VerdictKind.NEW and self._log is not None:
+            with self._guard():
+                self._log.append(self.record(state, evidence(state)))
+
+    def taken_back(self, taken: Sequence[TakenBack]) -> None:
+        """Count and record the pages that are taken back."""
+        again = [page for page in taken if page.entry is not None]
+        self._count("taken_back", len(again))
+        if self._log is not None:
+            with self._guard():
+                for page in again:
+                    self._log.append(self._record_of_taken_back(page))
+
+    def close(self, index: Lookup) -> None:
+        """Count what was dropped for earlier crawls, of which *index* knows the owners; close the log."""
+        with self._guard():
+            for number, drops in self._drops_for_earlier.items():
+                owner = index.page(number)
+                # An owner that this crawl has delivered too, after the drop, bears this crawl's name by now.
+                if owner is None or owner.run != self._run:
+                    self._count("items/dropped_for_earlier_crawls", drops)
+        if self._log is not None:
+            with self._guard():
+                self._log.close()
+
+    def record(self, state: PageState, evidence: list[str]) -> Record:
+        """Return what the log says of *state*, with its *evidence*."""
+        match, witness = state.verdict.match, state.verdict.witness
+        if state.is_duplicate and state.agreed:
+            witness = Witness.BOTH
+        return Record(
+            time=_now(),
+            spider=self._spider,
+            run=self._run,
+            url=state.url,
+            verdict=state.verdict.kind.value,
+            outcome=state.outcome,
+            owner_url=match.owner.url if match else None,
+            owner_run=match.owner.run if match else None,
+            score=round(match.score, 4) if match else None,
+            reason=state.verdict.reason,
+            witness=None if witness is None else witness.value,
+            difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in state.verdict.own[:DIFFERENCES]],
+            evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in evidence],
+            items_dropped=state.items_dropped,
+            items_delivered=state.items_delivered,
+        )
+
+    def _record_of_taken_back(self, taken: TakenBack) -> Record:
+        return Record(
+            time=_now(),
+            spider=self._spider,
+            run=self._run,
+            url=taken.page.url,
+            verdict=VerdictKind.RELATED.value,
+            outcome=TAKEN_BACK,
+            owner_url=taken.owner_url,
+            score=taken.page.score,
+            reason=A_TEMPLATE,
+        )
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

@@ -1,0 +1,114 @@
+"""What a person wants to know at once, and not from the summary.
+
+A host of which most pages repeat one and the same page: furniture taken for text, or a circle of sessions. And a field
+by which nearly every duplicate is kept: a counter, or the time of the day.
+
+Law of this file: it counts, and keeps little.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dedup_middleware.urls import host_of
+from dedup_middleware.verdict.item_witness import ITEM_VALUE, field_of
+
+if TYPE_CHECKING:
+    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.inspection.listener import Listener
+
+#: Fewer pages of a host tell nothing.
+FEWEST_PAGES = 20
+#: A field that keeps so many of the pages that repeat another says nothing of them.
+NEARLY_ALL = 0.9
+_MAX_HOSTS = 10_000
+
+
+@dataclass(slots=True)
+class _Host:
+    pages: int = 0
+    owner: str = ""
+    repeats: int = 0
+    """How many pages repeated *owner* since it became the candidate: no more than really did."""
+    votes: int = 0
+    told: bool = False
+
+
+class OneOwnerAlarm:
+    """Counts by the majority vote of R. Boyer and J. Moore (1981): one candidate a host, whatever many owners it has.
+
+    Of very many hosts, those are forgotten from which no page has come for longest.
+    """
+
+    def __init__(self) -> None:
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+
+    def note_page(self, host: str, owner: str | None) -> tuple[int, int] | None:
+        """Note a page of *host* that repeats the page *owner*, or none; O(1).
+
+        Return (pages that repeat *owner*, pages of the host) the first time that the former are most of the latter.
+        """
+        seen = self._hosts.setdefault(host, _Host())
+        self._hosts.move_to_end(host)
+        if len(self._hosts) > _MAX_HOSTS:
+            self._hosts.popitem(last=False)
+        seen.pages += 1
+        if owner is None:
+            return None
+        if owner == seen.owner:
+            seen.repeats += 1
+            seen.votes += 1
+        elif seen.votes:
+            seen.votes -= 1
+        else:
+            seen.owner, seen.repeats, seen.votes = owner, 1, 1
+        if seen.told or seen.pages < FEWEST_PAGES or 2 * seen.repeats <= seen.pages:
+            return None
+        seen.told = True
+        return seen.repeats, seen.pages
+
+
+class FieldAlarm:
+    """Counts the pages whose items were heard, and by which field each was kept."""
+
+    def __init__(self) -> None:
+        self._heard = 0
+        self._kept: Counter[str] = Counter()
+        self._told: set[str] = set()
+
+    def note_page(self, fields: frozenset[str]) -> tuple[str, int, int] | None:
+        """Note a page that was kept by *fields* of its item alone, or by none and dropped; O(fields).
+
+        Return (field, pages that it kept, pages) the first time that the former are nearly all of the latter.
+        """
+        self._heard += 1
+        self._kept.update(fields)
+        for name in fields - self._told:
+            if self._heard >= FEWEST_PAGES and self._kept[name] >= NEARLY_ALL * self._heard:
+                self._told.add(name)
+                return name, self._kept[name], self._heard
+        return None
+
+
+class Alarms:
+    """Tells a *listener* once of what it should know."""
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._owners = OneOwnerAlarm()
+        self._fields = FieldAlarm()
+
+    def finished(self, state: PageState) -> None:
+        """Note *state*, whose output has been seen to its end."""
+        match, host = state.verdict.match, host_of(state.url)
+        owner = match.owner.url if match is not None and state.takes_effect else None
+        if host and (numbers := self._owners.note_page(host, owner)) is not None and owner is not None:
+            self._listener.count("hosts_with_one_owner", 1)
+            self._listener.one_owner(host, owner, *numbers)
+        kept = state.verdict.reason == ITEM_VALUE
+        if kept or state.takes_effect:
+            told = self._fields.note_page(frozenset(map(field_of, state.verdict.own if kept else ())))
+            if told is not None:
+                self._listener.field_that_keeps(*told)

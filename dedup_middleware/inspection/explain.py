@@ -1,0 +1,236 @@
+"""What the commands show: records, sums, and the explanation of one page.
+
+Law of this file: it reads records and closed stores, changes nothing, and returns plain data beside its text form.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware.errors import RecordsError, StoreLockedError
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.identity import url_identity
+from dedup_middleware.index import codec
+from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.inspection.records import Record, log_exists, read_records
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.stores import store_exists
+from dedup_middleware.text.clauses import one_line
+from dedup_middleware.urls import as_requested, host_of, is_under, without_secrets
+from dedup_middleware.verdict.comparison import compare
+from dedup_middleware.verdict.evidence import marked_sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dedup_middleware.delivery.restoring import RestoreFilter
+    from dedup_middleware.index.index import Index
+    from dedup_middleware.model import StoredPage
+    from dedup_middleware.settings.config import Config
+
+_SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
+_LISTED = 10
+
+
+def records(config: Config, *, follow: bool = False) -> Iterator[Record]:
+    """Yield the records of the configured log, oldest first."""
+    if config.log is None and config.log_is_default:
+        raise RecordsError("no log is named; use --spider NAME, or -s DEDUP_LOG=PATH")
+    if config.log is None:
+        raise RecordsError("DEDUP_LOG is empty, so no records were kept; set it to a path, or leave it out")
+    return read_records(config.log, follow=follow)
+
+
+def is_wanted(record: Record, wanted: RestoreFilter, config: Config, *, min_score: float, everything: bool) -> bool:
+    """Tell whether *record* passes the filters of ``scrapy dedup log``."""
+    if wanted.host and not is_under(record.host, [wanted.host]):
+        return False
+    if wanted.owner and record.owner_url != without_secrets(wanted.owner, redact=config.redact_query):
+        return False
+    if (record.score or 0.0) < min_score:
+        return False
+    return everything or record.verdict in _SHOWN
+
+
+def record_text(record: Record) -> str:
+    """Return *record* for a person: a line, and its first evidence below."""
+    score = f"{record.score:>4.0%}" if record.score is not None else "    "
+    text = f"{record.time[:19]}  {record.verdict:<9} {record.outcome:<10} {score}  {one_line(record.url)}"
+    if record.owner_url:
+        text += f"\n    repeats {one_line(record.owner_url)}"
+    if record.reason:
+        text += f"\n    because: {one_line(record.reason)}"
+    text += "".join(f"\n    its own: {one_line(own)}" for own in record.difference)
+    return text + "".join(f"\n    | {one_line(sentence)}" for sentence in record.evidence[:2])
+
+
+def stats(config: Config) -> dict[str, Any]:
+    """Return the sums of the log and of the store; of a store in use, only that it is."""
+    summary: dict[str, Any] = {"store": config.store, "log": None if config.log is None else str(config.log)}
+    summary |= _store_sums(config)
+    verdicts: Counter[str] = Counter()
+    outcomes: Counter[str] = Counter()
+    pairs: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
+    dropped = 0
+    try:
+        for record in records(config) if config.log is not None and log_exists(config.log) else ():
+            verdicts[record.verdict] += 1
+            outcomes[record.outcome] += 1
+            dropped += record.items_dropped
+            if record.verdict == VerdictKind.DUPLICATE.value:
+                pairs[f"{record.host} repeats {_host(record.owner_url)}"] += 1
+            elif record.witness:
+                kept[f"by the {record.witness}: {record.reason}"] += 1
+    except RecordsError as error:
+        summary["note"] = str(error)
+    return summary | {
+        "verdicts": dict(verdicts.most_common()),
+        "outcomes": dict(outcomes.most_common()),
+        "kept": dict(kept.most_common()),
+        "items_dropped": dropped,
+        "hosts": dict(pairs.most_common(_LISTED)),
+    }
+
+
+def _store_sums(config: Config) -> dict[str, Any]:
+    if not store_exists(config.store):
+        return {"state": "absent"}
+    owners = duplicates = journalled = 0
+    try:
+        with index_for_command(config.store, "stats", common=config.common_clause, text_limit=config.text_limit) as (
+            store,
+            index,
+        ):
+            journalled = sum(1 for _ in store.scan(*codec.JOURNAL))
+            for page in index.pages():
+                owners += page.owner is None
+                duplicates += page.owner is not None
+    except StoreLockedError as error:
+        return {"state": "in use by a running crawl", "holder": None if error.holder is None else str(error.holder)}
+    sums = {"owners": owners, "duplicates": duplicates, "journalled": journalled}
+    return {"state": "closed", "created": store.header.created, **sums}
+
+
+def stats_text(sums: dict[str, Any]) -> str:
+    """Return what :func:`stats` found for a person."""
+    holder = f": {sums['holder']}" if sums.get("holder") else ""
+    store = "none is named" if sums["store"] == "memory:" else sums["store"]
+    lines = [f"store       {store}", f"            {sums['state']}{holder}"]
+    if "owners" in sums:
+        lines.append(f"            created {sums['created']}, {sums['owners']} owners, {sums['duplicates']} duplicates")
+    if sums.get("journalled"):
+        lines.append(f"            {sums['journalled']} dropped pages to be requested again by the next crawl")
+    lines.append(f"log         {sums['log'] or 'none'}")
+    if "note" in sums:
+        lines.append(f"            {sums['note']}")
+    for title, name in (("verdicts", "verdicts"), ("outcomes", "outcomes"), ("kept", "kept"), ("hosts", "hosts")):
+        for position, (key, value) in enumerate(sums[name].items()):
+            lines.append(f"{title if position == 0 else '':<11} {value:>7}  {key}")
+    lines.append(f"items dropped {sums['items_dropped']:>5}")
+    return "\n".join(lines)
+
+
+def explain(config: Config, url: str) -> dict[str, Any]:
+    """Return all that is known of *url*, from the store and from the log; :class:`RecordsError` if that is nothing."""
+    url = as_requested(url)
+    shown = without_secrets(url, redact=config.redact_query)
+    last = _last_record(config, shown)
+    explanation: dict[str, Any] = {"url": shown, "record": None if last is None else last.as_dict()}
+    try:
+        explanation["stored"] = _stored(config, url)
+        explanation["note"] = ""
+    except StoreLockedError as error:
+        explanation["stored"] = None
+        explanation["note"] = f"{error}; until then this is what the log says"
+    if last is None and explanation["stored"] is None:
+        raise RecordsError(
+            f"nothing is known of {shown}: neither the store {config.store} nor the log {config.log} names it"
+            + (f" ({explanation['note']})" if explanation["note"] else "; a page that gave no item is not kept")
+        )
+    return explanation
+
+
+def _stored(config: Config, url: str) -> dict[str, Any] | None:
+    if not store_exists(config.store):
+        return None
+    with index_for_command(config.store, "explain", common=config.common_clause, text_limit=config.text_limit) as (
+        store,
+        index,
+    ):
+        page = index.find([url_identity(url)])
+        return None if page is None else _page_details(index, page, ClauseFingerprinter(store.header.key))
+
+
+def _page_details(index: Index, page: StoredPage, fingerprint: ClauseFingerprinter) -> dict[str, Any]:
+    owner = None if page.owner is None else index.page(page.owner)
+    text = index.text(page.number)
+    held = page.hashes
+    if owner is not None:
+        held = owner.hashes
+        nearly = compare(text, index.text(owner.number), says=lambda clause: fingerprint.hash(clause) in owner.hashes)
+        held |= frozenset(map(fingerprint.hash, nearly.near))
+    is_gone = page.owner is not None and owner is None
+    return {
+        "kind": "owner" if page.owner is None else "duplicate",
+        "since": page.time,
+        "run": page.run,
+        "clauses": len(page.hashes),
+        "owner_url": owner.url if owner else None,
+        "owner_changed": owner is not None and not owner.is_owner_of(page),
+        "score": page.score if page.owner is not None else None,
+        "sentences": [
+            {"text": s.text, "share": None if s.share is None or is_gone else round(s.share, 4)}
+            for s in marked_sentences(text, held, fingerprint.hash)
+        ],
+        "repeated_by": [p.url for p in index.pages() if p.owner == page.number] if page.owner is None else [],
+    }
+
+
+def explanation_text(explanation: dict[str, Any]) -> str:
+    """Return what :func:`explain` found for a person, sentence by sentence."""
+    stored, record = explanation["stored"], explanation["record"]
+    lines = [one_line(explanation["url"])]
+    if explanation["note"]:
+        lines.append(f"  ({explanation['note']})")
+    if record is not None:
+        lines += ["", "the last record:", *record_text(Record(**record)).splitlines()]
+    if stored is not None:
+        lines += ["", *_stored_lines(stored)]
+    return "\n".join(lines)
+
+
+def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
+    sentences = stored["sentences"]
+    if stored["kind"] == "duplicate":
+        yield f"stored {stored['since']} as a duplicate: {stored['score']:.0%} of its text is in"
+        if stored["owner_url"] is None:
+            yield "  a page that is not stored any more, so that nothing tells which sentences it repeats:"
+        else:
+            yield f"  {one_line(stored['owner_url'])}" + ", which has changed since" * stored["owner_changed"]
+            yield "sentence by sentence ('=' repeated, '+' not, ' ' too short to tell):"
+        for sentence in sentences:
+            share = sentence["share"]
+            yield f"  {' ' if share is None else '=' if share >= 0.5 else '+'} {one_line(sentence['text'])}"  # noqa: PLR2004
+    else:
+        repeats = len(stored["repeated_by"])
+        yield f"stored {stored['since']} as an owner of {stored['clauses']} clauses; repeated by {repeats}:"
+        yield from (f"  {one_line(url)}" for url in stored["repeated_by"][:_LISTED])
+        yield "its text:"
+        yield from (f"    {one_line(sentence['text'])}" for sentence in sentences)
+    if not sentences:
+        yield "  (no text was kept: DEDUP_TEXT_LIMIT is 0)"
+
+
+def _last_record(config: Config, url: str) -> Record | None:
+    last = None
+    if config.log is not None and log_exists(config.log):
+        for record in records(config):
+            if record.url == url:
+                last = record
+    return last
+
+
+def _host(url: str | None) -> str:
+    return host_of(url or "") or "?"

@@ -1,0 +1,229 @@
+"""Records: one JSON line for every verdict that is not "new".
+
+Law of this file: the only home of the log's format. A line is pure ASCII and holds one record, whatever a title holds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from dataclasses import dataclass, field
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware import permissions
+from dedup_middleware.errors import PATH_ERRORS, RecordsError
+from dedup_middleware.urls import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+#: Evidence in a record: enough to see at a glance why; `scrapy dedup explain` shows every sentence.
+EVIDENCE_SENTENCES = 5
+EVIDENCE_CHARACTERS = 200
+DIFFERENCES = 5
+DIFFERENCE_CHARACTERS = 100
+#: Bytes of a file that tell what it is: some thirty records.
+_START = 32_768
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was decided about one page, and what came of it."""
+
+    time: str
+    """UTC, ISO 8601."""
+    spider: str
+    run: str
+    url: str
+    verdict: str
+    outcome: str
+    """``delivered``, ``dropped``, ``tagged``, ``would-drop``, ``links-last`` for a duplicate without items, or
+    ``taken-back`` for one that is requested again."""
+    owner_url: str | None = None
+    owner_run: str | None = None
+    """The crawl that delivered the owner; another than ``run`` when the owner is of an earlier crawl."""
+    score: float | None = None
+    """Share of the page's live text that the owner already holds, 0-1."""
+    reason: str = ""
+    witness: str | None = None
+    """Who kept a page whose text its owner holds: ``page`` or ``item``; of a duplicate, who agreed."""
+    difference: list[str] = field(default_factory=list)
+    """What that witness says and the owner does not, at most five pieces."""
+    evidence: list[str] = field(default_factory=list)
+    """Repeated sentences, at most five, as this page wrote them."""
+    items_dropped: int = 0
+    items_delivered: int = 0
+
+    @property
+    def host(self) -> str:
+        """The host of ``url``, without port; empty for a URL that has none."""
+        return host_of(self.url)
+
+    def to_line(self) -> str:
+        """Return the record as one line of JSON, ASCII only, without its line end."""
+        return json.dumps(self.as_dict())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values. `dataclasses.asdict` copies them, and takes ten times as long."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+class RecordLog:
+    """Append records to a file, each at once, so that a reader may follow."""
+
+    def __init__(self, path: Path) -> None:
+        """Open *path* for appending, with its folders; :class:`RecordsError` if that cannot be done."""
+        self.path = path
+        try:
+            permissions.make_folder(path.parent)
+            permissions.make_file(path)
+            if path.is_file() and not _is_ours(path):
+                raise _foreign(path)
+            torn = _ends_torn(path)
+            self._file = path.open("a", encoding="ascii", newline="\n")
+            if torn:
+                self._file.write("\n")
+        except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
+            raise _unwritable(path, error) from error
+
+    def append(self, record: Record) -> None:
+        """Write one line; :class:`RecordsError` if the medium fails."""
+        try:
+            self._file.write(record.to_line() + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise RecordsError(
+                f"DEDUP_LOG {self.path} cannot be written ({error.strerror}); make room on its disk"
+            ) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        try:
+            self._file.close()
+        except OSError as error:
+            raise RecordsError(f"DEDUP_LOG {self.path} could not be closed ({error.strerror})") from error
+
+
+def _unwritable(path: Path, error: OSError | ValueError) -> RecordsError:
+    misnamed = not isinstance(error, OSError) or error.errno in PATH_ERRORS
+    remedy = "give another path" if misnamed else "give another path, or make it and its folder writable"
+    detail = getattr(error, "strerror", None) or error
+    refusal = RecordsError(f"DEDUP_LOG = {str(path)!r} cannot be written ({detail}); {remedy}")
+    refusal.misnamed = misnamed
+    return refusal
+
+
+def log_exists(path: Path) -> bool:
+    """Return whether there is a log at *path*; :class:`RecordsError` where that may not be looked at."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise RecordsError(f"the log {path} cannot be read ({error.strerror}); ask its owner") from error
+
+
+def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] | None = None) -> Iterator[Record]:
+    """Yield the records of a log, oldest first; lines that hold none (a torn last line) are passed over.
+
+    With *follow*, never end: at the end of the file call *idle* (default: sleep a quarter of a second) and look again.
+    """
+    idle = idle or (lambda: time.sleep(0.25))
+    try:
+        with path.open(encoding="utf8", errors="replace") as file:
+            torn = ""
+            while True:
+                line = file.readline()
+                if line.endswith("\n"):
+                    if (record := _parse(torn + line)) is not None:
+                        yield record
+                    torn = ""
+                elif follow:
+                    torn += line
+                    idle()
+                else:
+                    return
+    except FileNotFoundError:
+        raise RecordsError(
+            f"there is no log at {path}; crawl first, or name it: -s DEDUP_LOG=PATH, or --spider NAME"
+        ) from None
+    except OSError as error:
+        raise RecordsError(f"the log {path} cannot be read ({error.strerror})") from error
+
+
+def remove_log(path: Path) -> bool:
+    """Remove a log and return whether there was one; :class:`RecordsError` if it cannot be removed."""
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise RecordsError(f"the log {path} cannot be removed ({error.strerror})") from error
+    return True
+
+
+def observer_log(path: Path) -> Path:
+    """Return where this process writes its records when another one writes to the log *path*."""
+    return path.with_name(f"{path.stem}.{os.getpid()}{path.suffix}")
+
+
+def observer_logs_beside(path: Path) -> list[Path]:
+    """Return the logs that observers have written beside the log *path*."""
+    name = re.compile(rf"{re.escape(path.stem)}\.\d+{re.escape(path.suffix)}")
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    return sorted(file for file in beside if name.fullmatch(file.name) and file.is_file() and _is_ours(file))
+
+
+def _is_ours(path: Path) -> bool:
+    """Tell whether the file *path* is a log of records, as far as its beginning tells; one that is empty or torn is."""
+    with path.open("rb") as file:
+        whole_lines = file.read(_START).split(b"\n")[:-1]
+    return not whole_lines or any(_parse(line.decode("ascii", "replace")) is not None for line in whole_lines)
+
+
+def _foreign(path: Path) -> RecordsError:
+    refusal = RecordsError(f"DEDUP_LOG = {str(path)!r} holds something else than records; give another path")
+    refusal.misnamed = True
+    return refusal
+
+
+def _ends_torn(path: Path) -> bool:
+    """Tell whether the last line of the file lacks its end, because its writer was killed."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def _parse(line: str) -> Record | None:
+    try:
+        fields: dict[str, Any] = json.loads(line)
+        record = Record(**{k: v for k, v in fields.items() if k in Record.__slots__})
+    except (ValueError, TypeError, AttributeError):
+        return None
+    if not (isinstance(record.evidence, list) and isinstance(record.difference, list)):
+        return None
+    texts = (
+        record.time,
+        record.url,
+        record.verdict,
+        record.outcome,
+        record.reason,
+        record.spider,
+        record.run,
+        *record.evidence,
+        *record.difference,
+    )
+    counts = (record.items_dropped, record.items_delivered)
+    is_ours = (
+        all(isinstance(text, str) for text in texts)
+        and isinstance(record.owner_url, (str, NoneType))
+        and isinstance(record.owner_run, (str, NoneType))
+        and isinstance(record.witness, (str, NoneType))
+        and isinstance(record.score, (float, int, NoneType))
+        and all(isinstance(count, int) for count in counts)
+    )
+    return record if is_ours else None

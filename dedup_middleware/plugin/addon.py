@@ -1,0 +1,42 @@
+"""The one line that a project adds; the only place with priorities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.settings import SETTINGS_PRIORITIES
+
+from dedup_middleware.plugin.downloadermiddlewares import DedupDownloaderMiddleware
+from dedup_middleware.plugin.extension import DedupExtension
+from dedup_middleware.plugin.logformatter import DropLogFormatter
+from dedup_middleware.plugin.pipelines import DedupItemPipeline
+from dedup_middleware.plugin.spidermiddlewares import DedupCallbackMiddleware, DedupSpiderMiddleware
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+#: Engine side of OffsiteMiddleware (50), the engine-most of Scrapy's own: it sees a response last.
+DOWNLOADER_MIDDLEWARE_PRIORITY = 25
+#: Engine side of StartSpiderMiddleware (25), the engine-most of Scrapy's own: nothing changes an item after it.
+SPIDER_MIDDLEWARE_PRIORITY = 5
+#: Spider side of all others, whatever a project adds: next to the callback.
+CALLBACK_MIDDLEWARE_PRIORITY = 1_000_000
+#: Before the pipelines of any project, which count from 0 on.
+PIPELINE_PRIORITY = -1000
+#: After Scrapy's own, so that a feed has taken an item, or has not, before we ask.
+EXTENSION_PRIORITY = 1000
+
+
+class Addon:
+    """``ADDONS = {"dedup_middleware.Addon": 500}`` switches the plugin on."""
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Register the components, unless the project has placed them itself, and the quiet ``Dropped:`` line."""
+        register = settings.setdefault_in_component_priority_dict
+        register("EXTENSIONS", DedupExtension, EXTENSION_PRIORITY)
+        register("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_MIDDLEWARE_PRIORITY)
+        register("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_MIDDLEWARE_PRIORITY)
+        register("SPIDER_MIDDLEWARES", DedupCallbackMiddleware, CALLBACK_MIDDLEWARE_PRIORITY)
+        register("ITEM_PIPELINES", DedupItemPipeline, PIPELINE_PRIORITY)
+        if settings.getpriority("LOG_FORMATTER") == SETTINGS_PRIORITIES["default"]:
+            settings.set("LOG_FORMATTER", DropLogFormatter, priority="addon")

@@ -1,0 +1,156 @@
+"""A response -> its text and a provisional verdict."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from scrapy.http import HtmlResponse
+from scrapy.http.request import NO_CALLBACK
+
+from dedup_middleware.budget import NOT_PARSED, TOO_LARGE, UnjudgeableError
+from dedup_middleware.delivery.page_state import SWITCHED_OFF, PageState
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.extraction import check_complete, texts_of
+from dedup_middleware.extraction.features import features_of
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.plugin.extension import extension_of
+from dedup_middleware.plugin.recovery import take_recovered
+from dedup_middleware.plugin.requests import identities_of
+from dedup_middleware.settings.config import PageOptions
+from dedup_middleware.urls import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from dedup_middleware.budget import Budget
+    from dedup_middleware.model import Page
+    from dedup_middleware.plugin.extension import DedupExtension
+    from dedup_middleware.session.session import Session
+
+logger = logging.getLogger(__name__)
+
+NOT_TEXT = "not text"
+CUT_OFF = "cut off"
+#: How Scrapy flags a response that is not all there: DOWNLOAD_FAIL_ON_DATALOSS, StopDownload.
+CUT_OFF_FLAGS = frozenset({"dataloss", "partial", "download_stopped"})
+NO_CHARSET = "no charset"
+#: Codecs of Python, as `codecs.lookup` names them, that turn no bytes of a page into text; punycode takes minutes for a
+#: megabyte.
+NO_CHARSETS = frozenset(["base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "undefined", "uu", "zlib"])
+ERROR = "error"
+#: Nothing is at the address any more, 404 and 410: who owned its text from there owns it no more.
+GONE = frozenset({404, 410})
+
+
+class DedupDownloaderMiddleware:
+    """Judge every page on its way to the spider.
+
+    It stands on the engine's side of all others and sees what the callback will see: decompressed, retried, redirected.
+    It works on ``response.selector``, the tree that the callback gets, and of what that sees it changes nothing but
+    ``response.flags``.
+    """
+
+    def __init__(self, extension: DedupExtension) -> None:
+        self._extension = extension
+        self._crawler = extension.crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(extension_of(crawler))
+
+    def process_request(self, request: Request) -> None:
+        if self._extension.session is not None:
+            with self._harmless(request):
+                self._extension.origins.note(request)
+
+    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
+        """Leave nothing of ours where an errback sees it."""
+        with self._harmless(request):
+            self._extension.origins.take(request)
+            take_recovered(request)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        session = self._extension.session
+        with self._harmless(response):
+            original_url, recovered = self._extension.origins.take(request), take_recovered(request)
+            if session is not None and request.callback is not NO_CALLBACK:
+                self._judge(session, request, response, original_url, recovered)
+        return response
+
+    @contextmanager
+    def _harmless(self, where: Request | Response) -> Iterator[None]:
+        """Let no defect of ours stop what passes: an errback would get it, and not the callback."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - whatever it is
+            self._extension.defect(error, where)
+
+    def _judge(
+        self, session: Session, request: Request, response: Response, original_url: str, recovered: frozenset[bytes]
+    ) -> None:
+        identities = identities_of(self._crawler, request, original_url, response.url)
+        if response.status in GONE:
+            session.safety.gone(identities, recovered)
+        if not 200 <= response.status < 300:  # noqa: PLR2004
+            return
+        state = self._examine(session, request, response, identities)
+        state.recovered = recovered
+        self._extension.page_states[response] = state
+        match = state.verdict.match
+        if match is not None and state.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
+            response.flags.append(f"dedup: {state.verdict.kind.value} {match.score:.0%}")
+
+    def _examine(
+        self, session: Session, request: Request, response: Response, identities: tuple[bytes, ...]
+    ) -> PageState:
+        config = self._extension.config
+        wanted = request.meta.get("dedup")
+        url = without_secrets(response.url, redact=config.redact_query)
+        off = PageState.unjudged(url, SWITCHED_OFF, config.action, config.threshold)
+        if wanted is False:
+            return off
+        try:
+            options = PageOptions.from_meta(wanted, config)
+        except ConfigError as error:
+            logger.error("dedup: %s; %s is not judged", error, request, extra={"spider": self._crawler.spider})
+            return off
+        budget = config.budget()
+        try:
+            page = self._page(session, response, url, identities, budget)
+            return session.examine(page, options.action, options.threshold, budget)
+        except UnjudgeableError as error:
+            reason = error.reason
+        except Exception as error:  # noqa: BLE001 - whatever a page does to a parser
+            self._extension.defect(error, response)
+            reason = ERROR
+        return PageState.unjudged(url, reason, options.action, options.threshold)
+
+    def _page(
+        self, session: Session, response: Response, url: str, identities: tuple[bytes, ...], budget: Budget
+    ) -> Page:
+        """Return *response* as a page; `UnjudgeableError` if it is none, not all there, or costs more than it may."""
+        config = self._extension.config
+        if not isinstance(response, HtmlResponse):
+            raise UnjudgeableError(NOT_TEXT)
+        if not CUT_OFF_FLAGS.isdisjoint(response.flags):
+            raise UnjudgeableError(CUT_OFF)
+        if len(response.body) > config.max_bytes:
+            raise UnjudgeableError(TOO_LARGE)
+        if response.encoding in NO_CHARSETS:
+            raise UnjudgeableError(NO_CHARSET)
+        try:
+            root = response.selector.root
+        except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none
+            raise UnjudgeableError(NOT_PARSED) from error
+        check_complete(root)
+        budget.check_time()
+        texts = texts_of(root, budget)
+        features = features_of(root, texts)
+        return session.page(url, identities, texts.paragraphs, features=features, budget=budget)

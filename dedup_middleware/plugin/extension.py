@@ -1,0 +1,283 @@
+"""The plugin's life within one crawl: open, refuse, count, sum up, close."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+from scrapy import signals
+from scrapy.exceptions import NotConfigured
+from scrapy.extensions.feedexport import FeedExporter
+
+from dedup_middleware.errors import DedupError, FeedError
+from dedup_middleware.plugin.collector import TunedCollector
+from dedup_middleware.plugin.feeds import Feeds
+from dedup_middleware.plugin.item_signals import ItemSignals
+from dedup_middleware.plugin.origins import Origins
+from dedup_middleware.plugin.project import read_config
+from dedup_middleware.plugin.recovery import Recovery
+from dedup_middleware.plugin.requests import pack
+from dedup_middleware.plugin.telling import Teller
+from dedup_middleware.plugin.waiting import sleep
+from dedup_middleware.session import messages
+from dedup_middleware.session.opening import open_for_crawl
+from dedup_middleware.session.runs import run_id
+from dedup_middleware.session.session import Session
+from dedup_middleware.settings.config import Config, is_enabled, unknown_settings
+from dedup_middleware.verdict.detector import Detector
+
+if TYPE_CHECKING:
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.extensions.feedexport import FeedSlot
+    from scrapy.http import Response
+    from typing_extensions import Self
+
+    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.index.journal import PackedRequest
+    from dedup_middleware.inspection.records import RecordLog
+    from dedup_middleware.session.opening import Opened
+    from dedup_middleware.stores import OpenStore
+
+logger = logging.getLogger(__name__)
+
+#: The reason a crawl is closed with when the plugin cannot start.
+CLOSE_REASON = "dedup_error"
+
+
+class DedupExtension:
+    """Hold what the middlewares and the pipeline of one crawl share.
+
+    ``session`` is ``None`` wherever the plugin must stay out of the way: before the spider opens, after it has closed,
+    in ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check``, and when the start has failed.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.session: Session | None = None
+        self.page_states: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
+        self.item_sources: dict[int, tuple[Any, PageState, bytes]] = {}
+        """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its source."""
+        self.feeds = Feeds(crawler)
+        self.origins = Origins()
+        self._opened: Opened | None = None
+        self._error: DedupError | None = None
+        self._collector = TunedCollector()
+        # Scrapy holds those who listen by weak references only.
+        self._item_signals = ItemSignals(self)
+        self._recovery = Recovery(self)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler)
+        crawler.signals.connect(extension.spider_opened, signals.spider_opened)
+        crawler.signals.connect(extension.engine_started, signals.engine_started)
+        crawler.signals.connect(extension.feed_slot_closed, signals.feed_slot_closed)
+        crawler.signals.connect(extension.spider_closed, signals.spider_closed)
+        crawler.signals.connect(extension.feeds_closed, signals.feed_exporter_closed)
+        crawler.signals.connect(extension.engine_stopped, signals.engine_stopped)
+        return extension
+
+    @property
+    def config(self) -> Config:
+        """The checked settings; only once the spider is open."""
+        assert self._opened is not None
+        return self._opened.config
+
+    @property
+    def spider(self) -> Spider:
+        """The spider; only while it is open."""
+        assert self.crawler.spider is not None
+        return self.crawler.spider
+
+    def count(self, name: str, amount: int = 1) -> None:
+        """Add to a ``dedup/*`` stat."""
+        self.crawler.stats.inc_value(f"dedup/{name}", amount)
+
+    def packed(self, request: Request) -> PackedRequest | None:
+        """Return *request* as it can be kept, to be made once more; ``None`` if it cannot."""
+        return pack(request, self.spider, self.origins, redact_query=self.config.redact_query)
+
+    # --- start
+
+    async def spider_opened(self, spider: Spider) -> None:
+        if _only_looks(self.crawler, spider):
+            logger.debug("dedup is off: this command only looks at pages")
+            return
+        try:
+            await self._open(spider)
+        except DedupError as error:
+            self._error = error
+        except Exception:
+            # A defect of ours is no reason to cost anybody a crawl.
+            logger.exception(
+                "dedup: the plugin failed to start; the crawl goes on without it", extra={"spider": spider}
+            )
+            self.count("failures")
+        else:
+            return
+        self.session = None
+        self._close_files()
+
+    async def _open(self, spider: Spider) -> None:
+        settings = self.crawler.settings
+        for line in unknown_settings(settings):
+            self._warn(line)
+        if not is_enabled(settings):
+            return
+        opened = self._opened = await open_for_crawl(read_config(settings, str(spider.name)), sleep)
+        self.feeds.look()
+        self.session = self._session(opened)
+        self._announce(opened)
+        if opened.config.tune_gc:
+            self._collector.begin()
+
+    def _session(self, opened: Opened) -> Session:
+        config = opened.config
+        detector = Detector(
+            opened.index,
+            opened.fingerprint.hash,
+            config.threshold,
+            preferred_hosts=config.preferred_hosts,
+            feeds=self.feeds.kinds,
+        )
+        return Session(
+            spider=str(config.spider),
+            run=run_id(config.jobdir),
+            detector=detector,
+            fingerprint=opened.fingerprint,
+            log=opened.log,
+            listener=Teller(self, self._recovery),
+            # An observer's memory ends with it: nothing in it needs to be on a disk.
+            flush=self.feeds.flush if self.feeds.exist and not opened.trouble else None,
+            seal_interval=config.seal_interval,
+            feeds_wanting=self.feeds.wanting,
+            most_characters=config.max_bytes,
+            item_fields=config.item_fields,
+            observes=bool(opened.trouble),
+            continues=config.jobdir is not None,
+            takes_back=config.take_back,
+        )
+
+    def _announce(self, opened: Opened) -> None:
+        for line in messages.at_start(opened, self.feeds.overwritten):
+            logger.info("dedup: %s", line, extra={"spider": self.spider})
+        for line in messages.warnings_at_start(opened):
+            self._warn(line)
+        if opened.trouble:
+            self.count("observer")
+
+    async def engine_started(self) -> None:
+        """End a crawl that cannot start before its first request, with exit status 1 and no traceback.
+
+        An exception raised in ``spider_opened`` would only be logged, and the crawl would run on without the plugin;
+        one raised earlier ends it with a traceback. An engine without a spider is what Scrapy calls a failed bootstrap.
+        """
+        if self._error is None:
+            return
+        crawler = self.crawler
+        logger.error("dedup: %s", self._error, extra={"spider": crawler.spider})
+        feeds = crawler.get_extension(FeedExporter)
+        if feeds is not None:
+            # A crawl that never began must not overwrite the feed of the one before.
+            feeds.slots.clear()
+        await crawler.engine.close_spider_async(reason=CLOSE_REASON)
+        await crawler.engine.stop_async()
+        crawler.spider = None
+
+    # --- end
+
+    def _warn(self, line: str) -> None:
+        logger.warning("dedup: %s", line, extra={"spider": self.crawler.spider})
+
+    def defect(self, error: Exception, where: object, state: PageState | None = None) -> None:
+        """Tell of a defect of ours at *where*, which is delivered: the crawl goes on. The *state* owns nothing."""
+        with suppress(Exception):  # where one thing of ours is broken, so may be others
+            self.count("defects")
+        with suppress(Exception):
+            if state is not None and state.claim is not None:
+                state.claim.callback_failed()
+        logger.error(
+            "dedup: %r at %s, which is delivered; please report it",
+            error,
+            where,
+            exc_info=error,
+            extra={"spider": self.crawler.spider},
+        )
+
+    def feed_slot_closed(self, slot: FeedSlot) -> None:
+        if self.session is None:
+            return
+        try:
+            self.feeds.closed(slot)
+            self.session.safety.stored(slot)
+        except FeedError as error:
+            self.session.fail(error)
+        except Exception as error:  # noqa: BLE001 - a defect of ours
+            self.defect(error, slot.uri)
+            self.session.fail(FeedError("it is not known whether a feed was stored"))
+
+    def spider_closed(self) -> None:
+        """Close, unless there are feeds: Scrapy stores them after this signal, and then they say so."""
+        if not self.feeds.exist:
+            self._close()
+
+    def feeds_closed(self) -> None:
+        if self.session is None:
+            return
+        try:
+            self.feeds.end()
+        except FeedError as error:
+            self.session.fail(error)
+        self._close()
+
+    def engine_stopped(self) -> None:
+        """Close what is still open, because a feed's end failed in a way that nobody told of."""
+        if self.session is not None:
+            self.session.fail(FeedError("the feeds did not come to an end"))
+            self._close()
+
+    def _close(self) -> None:
+        if self.session is None:
+            return
+        self._collector.end()
+        self.session.close()
+        self.page_states.clear()
+        self.item_sources.clear()
+        self._close_files()
+        self.session = None
+        stats = self.crawler.stats
+        assert self._opened is not None
+        summary = messages.at_end(self._opened, lambda name: int(stats.get_value(f"dedup/{name}", 0)))
+        logger.info(summary, extra={"spider": self.crawler.spider})
+
+    def _close_files(self) -> None:
+        """Close the log and the store. Closing either again does nothing."""
+        if self._opened is not None:
+            if self._opened.log is not None:
+                self._close_file(self._opened.log)
+            self._close_file(self._opened.store)
+
+    def _close_file(self, file: RecordLog | OpenStore) -> None:
+        try:
+            file.close()
+        except DedupError as error:
+            logger.error("dedup: %s", error, extra={"spider": self.crawler.spider})
+
+
+def extension_of(crawler: Crawler) -> DedupExtension:
+    """Return the plugin's extension in *crawler*; where it is disabled, so is whoever asks."""
+    extension = crawler.get_extension(DedupExtension)
+    if extension is None:
+        raise NotConfigured
+    return extension
+
+
+def _only_looks(crawler: Crawler, spider: Spider) -> bool:
+    """Tell whether this is ``scrapy shell``, ``fetch``, ``view``, ``parse``, ``check`` or ``bench``, not a crawl.
+
+    The shell drives the engine without ``crawl()``; the others replace the spider's ``start``.
+    """
+    return not crawler.crawling or type(spider).start.__module__.startswith("scrapy.commands.")

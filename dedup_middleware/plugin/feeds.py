@@ -1,0 +1,202 @@
+"""Scrapy's feeds: which items they want and took, and whether these are on their media.
+
+A feed is known by what it takes, its *kind*: by its item classes, or by a filter of the project's own and the options
+that this may go by. So it is the same one in later crawls, wherever it is written to.
+
+What can be brought onto its medium while the crawl runs is a local file, or standard output, that one of Scrapy's own
+exporters writes without postprocessing. Everything else is on its medium when it has been stored: S3, Google and FTP
+storages, which collect in a temporary file; compressed feeds; exporters and storages of a project's own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from typing import TYPE_CHECKING, Any
+
+from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, ItemFilter, StdoutFeedStorage
+from scrapy.extensions.postprocessing import PostProcessingManager
+
+from dedup_middleware.errors import FeedError
+from dedup_middleware.urls import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from scrapy.crawler import Crawler
+
+# Options of a feed that say how it is written, and not what it takes.
+_OPTIONS = re.compile(
+    r"(batch_item_count|encoding|fields|format|indent|item_export_kwargs|item_filter|overwrite|postprocessing"
+    r"|store_empty|uri_params|(gzip|bz2|lzma)_.*)\Z"
+)
+# Where an object lies in memory, which is elsewhere in each process.
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+# Windows has no named pipes among its files, and syncs only what is open for writing.
+_TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY | os.O_NONBLOCK
+
+
+class Feeds:
+    """The feeds of one crawl."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        # Not weak: one whose end fails must not be forgotten.
+        self._slots: set[FeedSlot] = set()
+        self._before: list[FeedSlot] = []
+        self._counts: list[int] = []
+        self._ended = 0
+        # How items have left the pipelines, by the type that they came in with.
+        self._as_they_came: set[type] = set()
+        self._as_others: set[type] = set()
+
+    def look(self) -> None:
+        """Look at the feeds, before the next item comes."""
+        self._before = self._open
+        self._counts = [slot.itemcount for slot in self._before]
+        self._slots.update(self._before)
+
+    @property
+    def _open(self) -> list[FeedSlot]:
+        exporter = self._crawler.get_extension(FeedExporter)
+        return [] if exporter is None else exporter.slots
+
+    @property
+    def exist(self) -> bool:
+        """Whether the crawl has any."""
+        return self._crawler.get_extension(FeedExporter) is not None
+
+    @property
+    def overwritten(self) -> list[str]:
+        """The addresses of those that will not be added to what is there."""
+        feeds = self._crawler.settings.getdict("FEEDS")
+        return [str(uri) for uri, options in feeds.items() if options.get("overwrite")]
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of all feeds."""
+        return frozenset(map(_kind, self._open))
+
+    def wanting(self, item: Any) -> frozenset[str]:
+        """Return the kinds of the feeds that would take *item* if it came out of the pipelines as it goes in.
+
+        A filter of the project's own is not asked, for it may count what it is asked: it is taken to want everything.
+        So is every feed where a pipeline may make the item one of another type: where such items have come out as
+        others, or none of them has come out yet.
+        """
+        kind = type(item)
+        stays = kind not in self._as_others and (kind in self._as_they_came or not self._are_piped)
+        wanting = (slot for slot in self._open if not stays or not _is_plain(slot) or slot.filter.accepts(item))
+        return frozenset(map(_kind, wanting))
+
+    @property
+    def _are_piped(self) -> bool:
+        """Whether items go through other pipelines than ours."""
+        pipelines = self._crawler.engine.scraper.itemproc.middlewares
+        return any(not type(pipeline).__module__.startswith("dedup_middleware.") for pipeline in pipelines)
+
+    def took(self, item: Any, came_as: type | None) -> frozenset[str] | None:
+        """Return the kinds of the feeds that have taken *item*, that of Scrapy's signal; ``None`` if one failed on it.
+
+        Once an item; *came_as* is its type before the pipelines, if that is known. A serialiser that raises stops
+        neither the signal nor the crawl, but then Scrapy keeps its list of slots instead of making a new one.
+        """
+        if came_as is not None:
+            (self._as_they_came if came_as is type(item) else self._as_others).add(came_as)
+        before, counts = self._before, self._counts
+        self.look()
+        if self._before is before and self.exist:
+            return None
+        return frozenset(_kind(slot) for slot, count in zip(before, counts, strict=True) if slot.itemcount > count)
+
+    def flush(self) -> set[Hashable]:
+        """Bring what the feeds took onto their media; return those for which only their end can do that.
+
+        :class:`FeedError` if a medium fails.
+        """
+        closing: set[Hashable] = {slot for slot in self._slots if slot not in self._open and slot.itemcount}
+        return closing | {slot for slot in self._open if slot.itemcount and not _flushed(slot)}
+
+    def closed(self, slot: FeedSlot) -> None:
+        """Note the end of *slot*; :class:`FeedError` if its items were not stored."""
+        self._ended += 1
+        if self._counted("failed"):
+            raise FeedError(f"the feed {_shown(slot)} could not be stored")
+        # With Scrapy's DummyStatsCollector, or one that keeps its stats elsewhere.
+        if self._counted("success") < self._ended:
+            raise FeedError(f"whether the feed {_shown(slot)} was stored is not known without Scrapy's stats")
+        if type(slot.storage) is FileFeedStorage and slot in self._slots:
+            _sync(slot)
+        self._slots.discard(slot)
+
+    def _counted(self, how: str) -> int:
+        stats = self._crawler.stats.get_stats()
+        return sum(n for name, n in stats.items() if name.startswith(f"feedexport/{how}_count/"))
+
+    def end(self) -> None:
+        """:class:`FeedError` if any feed that took an item did not come to a good end."""
+        for slot in self._slots:
+            if slot.itemcount:
+                raise FeedError(f"the feed {_shown(slot)} was not stored")
+
+
+def _is_plain(slot: FeedSlot) -> bool:
+    """Tell whether *slot* chooses by item classes, or not at all."""
+    return type(slot.filter) is ItemFilter
+
+
+def _kind(slot: FeedSlot) -> str:
+    if _is_plain(slot):
+        return ",".join(sorted(map(_name, slot.filter.item_classes))) or "everything"
+    # What else is said of the feed is what a filter of the project's own goes by.
+    options = sorted((name, _told(value)) for name, value in slot.feed_options.items() if not _OPTIONS.match(name))
+    return f"{_name(type(slot.filter))}({', '.join(f'{name}={value}' for name, value in options)})"
+
+
+def _told(value: object) -> str:
+    return _name(value) if isinstance(value, type) else _ADDRESS.sub("", repr(value))
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _flushed(slot: FeedSlot) -> bool:
+    """Bring what *slot* took onto its medium; tell whether that can be done."""
+    ours = type(slot.exporter).__module__ == "scrapy.exporters" and not isinstance(slot.file, PostProcessingManager)
+    if not ours or slot.file is None or type(slot.storage) not in (FileFeedStorage, StdoutFeedStorage):
+        return False
+    try:
+        slot.file.flush()
+        if type(slot.storage) is FileFeedStorage:
+            _onto_disk(slot.file.fileno())
+    except (OSError, ValueError) as error:
+        raise FeedError(f"the feed {_shown(slot)} cannot be written ({error})") from error
+    return True
+
+
+def _sync(slot: FeedSlot) -> None:
+    """Bring the file of a closed *slot* onto its disk: closing it has only told the system."""
+    assert isinstance(slot.storage, FileFeedStorage)
+    try:
+        # Not blocking, for nobody may be at the other end of a named pipe.
+        descriptor = os.open(slot.storage.path, _TO_SYNC)
+        try:
+            _onto_disk(descriptor)
+        finally:
+            os.close(descriptor)
+    except FileNotFoundError:
+        return  # who has moved or removed it has it
+    except OSError as error:
+        raise FeedError(f"the feed {_shown(slot)} cannot be written ({error})") from error
+
+
+def _onto_disk(descriptor: int) -> None:
+    # Nothing else has a disk: /dev/null, a terminal, a pipe.
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.fsync(descriptor)
+
+
+def _shown(slot: FeedSlot) -> str:
+    return without_secrets(slot.uri, redact=False)

@@ -1,0 +1,80 @@
+"""Wait for the outcome of an owner's claim."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+if TYPE_CHECKING:
+    from dedup_middleware.delivery.claims import Claim
+    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.plugin.extension import DedupExtension
+
+#: Waiters at a time where CONCURRENT_REQUESTS sets no limit.
+_DEFAULT_WAITERS = 16
+
+
+async def sleep(seconds: float) -> None:
+    """Let the event loop turn for so long, whichever it is."""
+    over: Deferred[None] = Deferred()
+    call_later(seconds, lambda: over.callback(None))
+    await maybe_deferred_to_future(over)
+
+
+class OwnerWait:
+    """Let duplicates wait until the page they repeat is safe or lost.
+
+    At most ``CONCURRENT_REQUESTS`` wait at a time, each no longer than ``DEDUP_WAIT`` seconds, and none while the
+    scraper is full: who may not wait is delivered.
+    """
+
+    def __init__(self, extension: DedupExtension) -> None:
+        self._extension = extension
+        self._limit = extension.crawler.settings.getint("CONCURRENT_REQUESTS") or _DEFAULT_WAITERS
+        self._waiting = 0
+
+    async def settle(self, state: PageState) -> None:
+        """Return when the verdict of *state* does not depend on an open claim any more."""
+        session = self._extension.session
+        if session is None:
+            return
+        deadline = time.monotonic() + self._extension.config.wait
+        session.reconsider(state)
+        while (claim := session.owner_claim(state)) is not None:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or self._full() or not await self._outcome(claim, remaining):
+                self._extension.count("waits/given_up")
+                break
+            session.reconsider(state)
+        if session.owner_is_pending(state):
+            session.deliver_undecided(state)
+
+    def _full(self) -> bool:
+        slot = self._extension.crawler.engine.scraper.slot
+        return self._waiting >= self._limit or slot is None or slot.needs_backout()
+
+    async def _outcome(self, claim: Claim, seconds: float) -> bool:
+        """Wait for *claim* to be settled; tell whether it was within *seconds*."""
+        outcome: Deferred[bool] = Deferred()
+
+        def settled() -> None:
+            if not outcome.called:
+                outcome.callback(True)  # noqa: FBT003 - a Deferred takes its result so
+
+        def timed_out() -> None:
+            if not outcome.called:
+                outcome.callback(False)  # noqa: FBT003 - the same
+
+        self._extension.count("waits")
+        self._waiting += 1
+        timer = call_later(seconds, timed_out)
+        claim.when_settled(settled)
+        try:
+            return await maybe_deferred_to_future(outcome)
+        finally:
+            timer.cancel()
+            self._waiting -= 1

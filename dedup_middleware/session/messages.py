@@ -1,0 +1,155 @@
+"""What a crawl's log says of the plugin at its start and at its end.
+
+Law of this file: texts only; whoever asks for them logs them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedup_middleware.commandlines import scrapy_dedup
+from dedup_middleware.model import Action, Scope
+from dedup_middleware.stores import resolved_uri
+from dedup_middleware.urls import without_secrets
+from dedup_middleware.verdict.items import TAG_FIELD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dedup_middleware.delivery.taking_back import TakenBack
+    from dedup_middleware.session.opening import Opened
+    from dedup_middleware.settings.config import Config
+
+
+def at_start(opened: Opened, overwritten: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a crawl that begins; *overwritten* names its feeds that will be."""
+    config, store = opened.config, opened.store
+    if config.store_is_default and config.store.startswith("sqlite:"):
+        yield "plyvel is not available here, so the default store is SQLite"
+    age = "new" if store.created else "kept from earlier crawls"
+    if store.migrated_from is not None:
+        age += f", migrated from schema {store.migrated_from}"
+    yield f"action {config.action.value}, store {config.store} ({age}), log {config.log or 'none'}"
+    feeds = ", ".join(without_secrets(uri, redact=False) for uri in overwritten)
+    if feeds and not store.created and config.scope is Scope.STORE and config.action is Action.DROP:
+        remedy = "DEDUP_SCOPE=crawl"
+        # What a crash has left is in the store alone.
+        if not opened.index.journal.recovered:
+            remedy += f" or `{scrapy_dedup('reset', store=resolved_uri(config.store))}`"
+        yield (
+            f"{feeds} will be overwritten, but the store is kept: stories that earlier crawls delivered under "
+            f"other URLs will not be in it; {remedy} changes that"
+        )
+
+
+def warnings_at_start(opened: Opened) -> Iterator[str]:
+    """Yield what a person should know of a crawl that begins otherwise than was asked for."""
+    config = opened.config
+    if opened.trouble:
+        records = f"its records are in {config.log}" if config.log else "no records are kept"
+        yield (
+            f"{opened.trouble}. This crawl observes, to its own end: it delivers every page, drops nothing and judges "
+            f"in a memory of its own, which is gone when it ends; {records}"
+        )
+        return
+    missing = []
+    if config.store_is_default and config.store == "memory:":
+        missing.append(("the store is in memory, and nothing is remembered after this crawl", "DEDUP_STORE"))
+    if config.log_is_default and config.log is None:
+        missing.append(("no records are kept", "DEDUP_LOG"))
+    if missing:
+        consequences, settings = zip(*missing, strict=True)
+        tried = " or ".join(map(str, config.place.roots)) or "any folder of this user"
+        yield f"cannot write to {tried}: {'; '.join(consequences)}; set {' and '.join(settings)}"
+
+
+def tag_refused(kind: type) -> str:
+    """Return what is said when items of class *kind* take no tag."""
+    return (
+        f"items of class {kind.__module__}.{kind.__qualname__} cannot be tagged and are delivered without a tag: "
+        f"declare a field {TAG_FIELD!r} in it (scrapy.Field() in an Item, a default of None elsewhere), not frozen"
+    )
+
+
+def one_owner(config: Config, host: str, owner: str, repeats: int, pages: int) -> str:
+    """Return what is said when *repeats* of the *pages* of *host* repeat the one page *owner*."""
+    said = f"{repeats} of {pages} pages of {host} repeat {owner}. If they should not, stop the crawl"
+    if config.log is not None:
+        said += f": `{log_command(config, '--host', host, '--owner', owner)}` shows them"
+    if config.action is Action.DROP and config.store != "memory:" and not config.redact_query:
+        restore = scrapy_dedup("restore", "--host", host, "--owner", owner, store=resolved_uri(config.store))
+        said += f"; `{restore}` lets the next crawl deliver them"
+    return said
+
+
+def field_that_keeps(field: str, kept: int, pages: int) -> str:
+    """Return what is said when the *field* of items alone has *kept* nearly all *pages* that repeat another."""
+    return (
+        f"of {pages} pages that repeat another one of their host, {kept} were delivered only because their items have "
+        f"another {field!r}. If that says nothing of the page, name the fields that do in DEDUP_ITEM_FIELDS"
+    )
+
+
+def taken_back(again: Sequence[TakenBack]) -> str:
+    """Return what is said when pages are requested *again* that were dropped for a template."""
+    several, later = len(again) != 1, sum(not page.at_once for page in again)
+    said = (
+        f"{len(again)} page{'s' * several} dropped for {_owner(again)} {'are' if several else 'is'} requested again: "
+        "three pages of their host have its text and each says things of its own, so they are no copies of one page"
+    )
+    return said + (f"; {later} of them once their spider has nothing else to do" if later else "")
+
+
+def not_taken_back(config: Config, left: Sequence[TakenBack]) -> str:
+    """Return what is said when pages that were dropped for a template are *left* as they are."""
+    several, owner = len(left) != 1, _owner(left)
+    why = "their requests are not GETs, or were not kept" if config.take_back else "DEDUP_TAKE_BACK is False"
+    said = f"{len(left)} page{'s' * several} dropped for {owner}, a template, stay{'s' * (not several)} dropped: {why}"
+    is_shown = config.store != "memory:" and not config.redact_query and left[0].owner_url
+    if is_shown and any(page.is_restorable for page in left):
+        restore = scrapy_dedup("restore", "--owner", left[0].owner_url, store=resolved_uri(config.store))
+        said += f"; `{restore}` lets the next crawl deliver what can be requested again"
+    return said
+
+
+def _owner(pages: Sequence[TakenBack]) -> str:
+    return pages[0].owner_url or "a page that is not stored any more"
+
+
+def at_end(opened: Opened, stat: Callable[[str], int]) -> str:
+    """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat."""
+    config = opened.config
+    lines = [
+        ("pages looked at", stat("pages")),
+        ("items delivered", stat("items/delivered")),
+        ("duplicates dropped", stat("items/dropped")),
+        ("  in favour of earlier crawls", stat("items/dropped_for_earlier_crawls")),
+        ("links followed last", stat("outlinks_last")),
+    ]
+    sometimes = (
+        ("items/tagged", "duplicates tagged"),
+        ("items/tag_refused", "items that cannot be tagged"),
+        ("items/would_drop", "duplicates not dropped"),
+        ("journal/requested_again", "dropped pages requested again"),
+        ("taken_back", "drops taken back"),
+    )
+    lines += [(label, stat(name)) for name, label in sometimes if stat(name)]
+    text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)
+    if opened.trouble:
+        text += f"\n  it only observed, and dropped nothing: {opened.trouble}"
+    if config.log is not None:
+        what = "verdicts until the failure:  " if stat("failures") else "every verdict, with evidence:"
+        text += f"\n  {what}   {config.log}\n  to read it:                     {log_command(config)}"
+    return f"dedup summary{text}"
+
+
+def log_command(config: Config, *words: str) -> str:
+    """Return ``scrapy dedup log WORDS`` so that it reads the log of this crawl.
+
+    By its spider where that leads there: in the project, if no setting names another.
+    """
+    project = config.place.project
+    if config.log_is_default and config.log is not None and project is not None and project in config.log.parents:
+        return scrapy_dedup("log", *words, spider=config.spider)
+    store = None if config.store == "memory:" else resolved_uri(config.store)
+    return scrapy_dedup("log", *words, store=store, log=None if config.log is None else config.log.absolute())

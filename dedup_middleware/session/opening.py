@@ -1,0 +1,144 @@
+"""What a crawl or a command opens: the store and the log that were asked for, or what a crawl makes do with.
+
+Law of this file: a person's mistake, and a store that only a person can judge, end the crawl before it begins. Trouble
+of our own never does: then the crawl observes. It delivers every page, drops nothing, and judges in a memory of its
+own.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from dedup_middleware import permissions
+from dedup_middleware.delivery.sealing import recover
+from dedup_middleware.errors import (
+    DedupError,
+    RecordsError,
+    StoreCorruptError,
+    StoreError,
+    StoreLockedError,
+    StoreVersionError,
+)
+from dedup_middleware.fingerprints import FINGERPRINTERS
+from dedup_middleware.index.index import Index, index_of
+from dedup_middleware.index.migrations import MIGRATIONS
+from dedup_middleware.inspection.records import RecordLog, observer_log
+from dedup_middleware.model import Reach, StoreBusy
+from dedup_middleware.stores import open_store, store_exists
+from dedup_middleware.stores.holder import Holder
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from dedup_middleware.fingerprints import ClauseFingerprinter
+    from dedup_middleware.settings.config import Config
+    from dedup_middleware.stores import OpenStore
+
+    Sleep = Callable[[float], Awaitable[None]]
+
+#: Seconds for which a crawl waits for a command that has its store open: a crawl is long, a command is not.
+PATIENCE = 10.0
+#: And for somebody who has not said yet who it is, or is just gone.
+PATIENCE_WITH_UNKNOWN = 1.0
+_ASK_AGAIN = 0.05
+#: Bytes of a store in memory that nobody asked for: some 50 000 pages. Then every page is delivered, unjudged; a crawl
+#: that eats the machine's memory would end worse.
+MAX_MEMORY = 512 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a crawl works with."""
+
+    config: Config
+    """An observer's names its own store and log."""
+    store: OpenStore
+    index: Index
+    fingerprint: ClauseFingerprinter
+    log: RecordLog | None
+    trouble: str = ""
+    """Why the crawl observes, in one line; empty if it does not."""
+
+
+async def open_for_crawl(config: Config, sleep: Sleep) -> Opened:
+    """Open what *config* names. :class:`DedupError` for what ends the crawl.
+
+    A bad setting; a store that is damaged, foreign, of a newer version, or made with other fingerprints.
+    """
+    try:
+        return await _when_free(config, sleep)
+    except StoreLockedError as error:
+        if config.store_busy is StoreBusy.REFUSE:
+            raise
+        log = None if config.log is None else observer_log(config.log)
+        return _observing(replace(config, log=log, log_is_default=False), str(error))
+    except (StoreCorruptError, StoreVersionError):
+        raise
+    except (StoreError, RecordsError) as error:
+        unnamed = config.store_is_default and config.log_is_default and not _is_there(config)
+        if error.misnamed and not unnamed:
+            raise
+        # Where a later process goes on with the crawl, memory would not do: what is dropped must be written down.
+        if unnamed and config.jobdir is None:
+            return _opened(replace(config, store="memory:", log=None))
+        return _observing(config, str(error))
+
+
+async def _when_free(config: Config, sleep: Sleep) -> Opened:
+    """Return what is open once no command has the store open any more."""
+    began = time.monotonic()
+    while True:
+        try:
+            return _opened(config)
+        except StoreLockedError as error:
+            patience = PATIENCE_WITH_UNKNOWN if error.holder is None else PATIENCE if error.holder.brief else 0
+            if time.monotonic() >= began + patience:
+                raise
+        await sleep(_ASK_AGAIN)
+
+
+def _is_there(config: Config) -> bool:
+    with suppress(DedupError):
+        return store_exists(config.store)
+    return True
+
+
+def _observing(config: Config, trouble: str) -> Opened:
+    alone = replace(config, store="memory:", store_is_default=True)
+    try:
+        return replace(_opened(alone), trouble=trouble)
+    except RecordsError as error:
+        log_trouble = trouble if trouble == str(error) else f"{trouble}; and {error}"
+        return replace(_opened(replace(alone, log=None)), trouble=log_trouble)
+
+
+def _opened(config: Config) -> Opened:
+    fingerprinter = FINGERPRINTERS[config.fingerprint]
+    store = open_store(
+        config.store,
+        fingerprint_scheme=fingerprinter.scheme,
+        holder=Holder.this_process(f"spider {config.spider}"),
+        migrations=MIGRATIONS,
+        room=MAX_MEMORY if config.store_is_default else sys.maxsize,
+    )
+    try:
+        index = index_of(
+            store,
+            common=config.common_clause,
+            text_limit=config.text_limit,
+            distance=config.simhash_reach,
+            reach=Reach(config.scope, config.lease),
+        )
+        recover(index)
+        if store.migrated_from is not None and config.log is not None:
+            # As private as the store has become.
+            permissions.tighten([config.log])
+        log = RecordLog(config.log) if config.log else None
+    except BaseException:
+        store.close()
+        raise
+    return Opened(config, store, index, fingerprinter(store.header.key), log)

@@ -1,0 +1,291 @@
+"""One crawl's pages, from verdict to record.
+
+Law of this file: it knows what happens to a page and in which order, but neither Scrapy nor the clock. Whatever fails
+here, pages are delivered: after a failure of the store or the log nothing is dropped any more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware.budget import UNLIMITED, Budget
+from dedup_middleware.delivery.claims import Claims, ClaimState
+from dedup_middleware.delivery.hearing import Hearing, Stance
+from dedup_middleware.delivery.page_state import PageState
+from dedup_middleware.delivery.safety import Safety
+from dedup_middleware.delivery.sealing import Sealing
+from dedup_middleware.delivery.taking_back import TakingBack
+from dedup_middleware.errors import DedupError, StoreError
+from dedup_middleware.inspection.accounts import Accounts
+from dedup_middleware.inspection.records import EVIDENCE_SENTENCES
+from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
+from dedup_middleware.session.tagging import Tagger
+from dedup_middleware.verdict.detector import is_worth_owning
+from dedup_middleware.verdict.evidence import repeated_sentences
+from dedup_middleware.verdict.item_witness import ItemWitness
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Hashable, Iterator
+
+    from dedup_middleware.delivery.claims import Claim
+    from dedup_middleware.features import PageFeatures
+    from dedup_middleware.fingerprints import ClauseFingerprinter
+    from dedup_middleware.inspection.listener import Listener
+    from dedup_middleware.inspection.records import RecordLog
+    from dedup_middleware.model import Witness
+    from dedup_middleware.verdict.detector import Detector
+
+STORE_FAILED = "the store failed"
+#: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
+EVIDENCE_MILLISECONDS = 100
+OWNER_PENDING = "the owner's claim was still open"
+NOT_REACHED = "a feed that takes such items has taken none of the owner's"
+
+
+class Session:
+    """The state that all pages of one crawl share."""
+
+    def __init__(  # noqa: PLR0913 - what a crawl is made of, by name
+        self,
+        *,
+        spider: str,
+        run: str,
+        detector: Detector,
+        fingerprint: ClauseFingerprinter,
+        log: RecordLog | None,
+        listener: Listener,
+        flush: Callable[[], set[Hashable]] | None = None,
+        seal_interval: int = 1,
+        feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
+        most_characters: int = sys.maxsize,
+        item_fields: Collection[str] = (),
+        observes: bool = False,
+        continues: bool = False,
+        takes_back: bool = True,
+    ) -> None:
+        """Judge with *detector* and tell *listener*.
+
+        *flush* and *seal_interval* are for :class:`Safety`; *feeds_wanting* returns the kinds of the feeds that would
+        take an item; *most_characters* and *item_fields* are for :class:`ItemWitness`. A crawl that *observes* drops
+        nothing; one that *continues* is taken up by later processes, under the same name; one that *takes_back* lets
+        the listener request pages again that were dropped for a template.
+        """
+        self.run = run
+        self.fingerprint = fingerprint
+        self._hearing = Hearing(ItemWitness(fingerprint, most_characters, item_fields), detector)
+        self._detector = detector
+        self._listener = listener
+        self._count = listener.count
+        self._claims = Claims(detector.index, self._claim_settled, self.fail, sealed=flush is None)
+        self._store_failed = False
+        sealing = Sealing(detector.index, run, detector.index.reach.scope, seal_interval)
+        for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
+        self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
+        self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
+        self._feeds_wanting = feeds_wanting
+        self._observes = observes
+        self._accounts = Accounts(spider, run, log, listener, self._guarded)
+        self._tagger = Tagger(listener)
+
+    # --- verdicts
+
+    def page(  # noqa: PLR0913 - what a page is made of
+        self,
+        url: str,
+        identities: tuple[bytes, ...],
+        paragraphs: list[str],
+        *,
+        source: bytes = b"",
+        features: PageFeatures | None = None,
+        budget: Budget = UNLIMITED,
+    ) -> Page:
+        """Return the page, or the item of the request *source*, that has this text; within *budget*, or it raises."""
+        return Page(
+            url, identities, self.fingerprint(paragraphs, budget), tuple(paragraphs), self.run, source, features
+        )
+
+    def examine(self, page: Page, action: Action, threshold: float, budget: Budget | None = None) -> PageState:
+        """Return the state of *page* with its provisional verdict; its items have what is left of its *budget*."""
+        if self._observes and action is Action.DROP:
+            action = Action.DRY_RUN
+        state = PageState(page.url, page, Verdict(VerdictKind.NEW), action, threshold, budget or Budget())
+        self._judge(state)
+        state.budget.pause()
+        return state
+
+    def enter(self, state: PageState) -> None:
+        """Make the verdict binding, for the callback gets the page: unless it is a duplicate, it claims its text."""
+        state.entered = True
+        self._judge_if_stale(state)
+        self._claim(state)
+
+    def reconsider(self, state: PageState) -> None:
+        """Judge a duplicate anew if anything has changed; if it is none any more, it claims its text."""
+        if state.is_duplicate:
+            self._judge_if_stale(state)
+            self._claim(state)
+
+    def deliver_undecided(self, state: PageState) -> None:
+        """Give up on a duplicate whose owner is still pending: it is delivered and owns nothing."""
+        state.verdict = dataclasses.replace(state.verdict, kind=VerdictKind.RELATED, reason=OWNER_PENDING)
+
+    def owner_claim(self, state: PageState) -> Claim | None:
+        """Return the open claim that this duplicate depends on, if any."""
+        match = state.verdict.match
+        return self._claims.of(match.owner) if state.is_duplicate and match and match.owner.pending else None
+
+    def owner_is_pending(self, state: PageState) -> bool:
+        """Tell whether the owner of this duplicate may still fail."""
+        match = state.verdict.match
+        return bool(state.is_duplicate and match and match.owner.pending)
+
+    def deliver_if_feed_lacks_it(self, state: PageState, item: Any) -> frozenset[str]:
+        """Let the page of *item* own its text too if a feed wants the item that has taken none of its owner's.
+
+        Return the kinds of the feeds that want it.
+        """
+        match = state.verdict.match
+        feeds = self._feeds_wanting(item) if state.is_duplicate else frozenset()
+        if state.is_duplicate and match and not match.owner.delivery.has_reached(feeds):
+            self.keep(state, Objection(NOT_REACHED))
+        return feeds
+
+    def may_drop(self, state: PageState, item: Any) -> bool:
+        """Tell whether *item* of a duplicate may be dropped, and write down before it is that it is."""
+        self.reconsider(state)
+        feeds = self.deliver_if_feed_lacks_it(state, item)
+        if self.owner_is_pending(state):
+            self.deliver_undecided(state)
+        self._look_for_doubt(state)
+        return state.is_duplicate and self.safety.may_drop(state, feeds)
+
+    def hear(self, state: PageState, item: Any, shown: Callable[[], str]) -> Stance:
+        """Return what an *item* of a duplicate says; see `Hearing`. A store that fails is no reason to withhold it."""
+        with self._guarded():
+            return self._hearing.hear(state, item, shown)
+        return Stance.OBJECTS
+
+    def keep(self, state: PageState, objection: Objection, witness: Witness | None = None) -> None:
+        """Let a duplicate be delivered, for the *objection* of a *witness* or of our own, and own what it says."""
+        if state.is_duplicate:
+            state.verdict = Verdict(VerdictKind.RELATED, state.verdict.match, objection.reason, witness, objection.own)
+            self._claim(state)
+
+    def settle_items(self, state: PageState, *, several: bool) -> None:
+        """Let a page own what its items said, and if it has *several*, nothing else."""
+        if state.claim is not None:
+            state.claim.page = self._hearing.settled(state.claim, several=several)
+
+    def evidence(self, state: PageState) -> list[str]:
+        """Return the first repeated sentences of a page, as many as a record shows, in reading order."""
+        if state.verdict.match is None or state.page is None:
+            return []
+        if state.repeated is None:
+            budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
+            repeated = repeated_sentences(state.page, state.verdict.match.shared, self.fingerprint.hash, budget)
+            state.repeated = list(islice(repeated, EVIDENCE_SENTENCES))
+        return state.repeated
+
+    # --- ends
+
+    def deliver(self, state: PageState, item: Any, *, repeats: bool = False) -> None:
+        """Count *item* as delivered, and tag it where that is the action: it *repeats* the page's owner, or not."""
+        state.items_delivered += 1
+        if state.claim is not None:
+            state.claim.item_yielded()
+            self._hearing.note(state.claim, state, item)
+        if state.action is Action.TAG:
+            state.items_tagged += (
+                self._tagger.tag(item, state.verdict, repeats=repeats) and state.is_duplicate and repeats
+            )
+
+    def count_drop(self, state: PageState) -> None:
+        """Count an item of *state* that is dropped now."""
+        state.items_dropped += 1
+        self._accounts.dropped(state)
+
+    def finish(self, state: PageState) -> None:
+        """Count and record a page whose output has been seen to its end; store what was dropped, or would be."""
+        if state.finished:
+            return
+        state.finished = True
+        self._look_for_doubt(state)
+        self.safety.finished(state)
+        self._accounts.finished(state, self.evidence)
+        with self._guarded():
+            for taken in self._taking_back.finished(state):
+                self._accounts.taken_back(taken)
+                self._listener.taken_back(taken)
+
+    def close(self) -> None:
+        """Seal what has been delivered, or void it after a failure; count drops for earlier crawls; close the log."""
+        with self._guarded():
+            self._claims.revoke_all()
+            self.safety.end(store_failed=self._store_failed)
+        self._accounts.close(self._detector.index)
+
+    # --- inside
+
+    def _judge_if_stale(self, state: PageState) -> None:
+        if state.page is not None and (
+            self._store_failed or self._detector.index.changed_since(state.version, state.page)
+        ):
+            self._judge(state)
+
+    def _look_for_doubt(self, state: PageState) -> None:
+        templates = self._detector.templates
+        if state.doubt and state.page is not None:
+            state.is_doubtful = templates.is_doubtful(state.doubt, state.page.identities[0])
+        while templates.late:
+            self.safety.note_doubt(*templates.late.pop())
+
+    def _judge(self, state: PageState) -> None:
+        if state.page is None:
+            return
+        if not self._store_failed:
+            with self._guarded():
+                state.version = self._detector.index.version
+                state.repeated = None
+                state.verdict = self._detector.judge(state.page, threshold=state.threshold)
+                state.doubt = self._detector.doubt(state.page, state.verdict)
+                return
+        state.verdict = Verdict(VerdictKind.UNJUDGED, reason=STORE_FAILED)
+
+    def _claim(self, state: PageState) -> None:
+        if state.page is None or state.is_duplicate or not is_worth_owning(state.page, state.verdict):
+            return
+        if state.items_delivered:
+            return  # what becomes of these would be taken for what becomes of the claim's own
+        with self._guarded():
+            own = self._detector.index.find(state.page.identities) if state.verdict.kind is VerdictKind.SAME else None
+            state.claim = self._claims.open(
+                self._detector.as_kept(state.page, state.verdict.match, state.threshold), own
+            )
+
+    def _claim_settled(self, claim: Claim) -> None:
+        self._count(f"claims/{claim.state.value}", 1)
+        if claim.state is ClaimState.CONFIRMED and claim.kept is not None:
+            self.safety.confirmed(claim.kept.number)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """Turn a failure of the store or the log into a crawl without drops."""
+        try:
+            yield
+        except DedupError as error:
+            self.fail(error)
+
+    def fail(self, error: DedupError) -> None:
+        """Stop dropping: from now on every page is delivered."""
+        self._store_failed = self._store_failed or isinstance(error, StoreError)
+        if self.safety.failed:
+            return
+        self.safety.failed = True
+        self._count("failures", 1)
+        self._listener.failed(error)
+        with self._guarded():
+            self._claims.revoke_all()

@@ -1,0 +1,179 @@
+"""DEDUP_* settings -> one frozen value.
+
+Law of this file: nobody else reads a DEDUP_* setting, and every bad value is found here, before the crawl starts.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dedup_middleware.budget import Budget
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.model import Action, FingerprintKind, Scope, StoreBusy
+from dedup_middleware.settings.kinds import as_choice, shown
+from dedup_middleware.settings.places import NOWHERE, Place
+from dedup_middleware.settings.table import PREFIX, SETTINGS, THRESHOLD
+from dedup_middleware.stores import default_backend, parse_uri
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import timedelta
+
+
+#: What the names of a store's own files have behind its path.
+_BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".watermark")
+META_KEYS = frozenset({"action", "threshold"})
+
+
+class Settings(Protocol):
+    """What is asked of settings: Scrapy's, or a dict."""
+
+    def get(self, name: str, /) -> Any:
+        """Return the value of *name*, ``None`` if it has none."""
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the user asked for, checked."""
+
+    enabled: bool
+    spider: str | None
+    """The crawl's; ``None`` where a command is told of a store or a log and of no spider."""
+    store: str
+    store_is_default: bool
+    store_busy: StoreBusy
+    log: Path | None
+    log_is_default: bool
+    place: Place
+    """Where the store and the log are that no setting names."""
+    action: Action
+    threshold: float
+    outlink_penalty: int
+    scope: Scope
+    lease: timedelta | None
+    preferred_hosts: tuple[str, ...]
+    item_fields: tuple[str, ...]
+    fingerprint: FingerprintKind
+    simhash_distance: int
+    common_clause: int
+    log_level: str
+    redact_query: bool
+    max_bytes: int
+    max_nodes: int
+    max_clauses: int
+    max_milliseconds: int
+    text_limit: int
+    take_back: bool
+    wait: float
+    seal_interval: int
+    tune_gc: bool
+    jobdir: Path | None
+
+    @classmethod
+    def from_settings(
+        cls, settings: Settings, spider: str | None, *, project: Path | None = None, feeds: Iterable[str] = ()
+    ) -> Config:
+        """Read the settings of a crawl of *spider*; without one, a store or a log that no setting names is none.
+
+        *project* is our folder in the project's data folder, where there is a project; *feeds* are the URIs of the
+        crawl's feeds, which the log must not be. :class:`ConfigError` names the setting, its value and the remedy.
+        """
+        read = {setting.field: setting.read(settings.get(setting.name)) for setting in SETTINGS.values()}
+        uri, log = read.pop("store"), read.pop("log")
+        place = NOWHERE if uri and log is not None else Place.of(settings, project)
+        folder = None if spider is None else place.folder(spider)
+        config = cls(
+            spider=spider,
+            store=uri or _default_store(folder),
+            store_is_default=not uri,
+            log=(folder and folder / "log.jsonl") if log is None else log or None,
+            log_is_default=log is None,
+            place=place,
+            jobdir=Path(jobdir) if (jobdir := settings.get("JOBDIR")) else None,
+            **read,
+        )
+        config.check_together(feeds)
+        return config
+
+    def check_together(self, feeds: Iterable[str]) -> None:
+        """Raise ConfigError where settings that are right by themselves do not go with each other."""
+        scheme, _ = parse_uri(self.store)
+        if scheme == "memory" and not self.store_is_default and self.jobdir:
+            raise ConfigError(
+                f"DEDUP_STORE = {self.store!r} cannot go with JOBDIR = {str(self.jobdir)!r}: "
+                "a resumed crawl would have forgotten its pages; use leveldb:PATH or sqlite:PATH"
+            )
+        if scheme != "memory" and self.log is not None:
+            _check_apart(self.store, self.log)
+        paths = (uri.removeprefix("file://") for uri in feeds)
+        if self.log is not None and os.path.realpath(self.log) in map(os.path.realpath, paths):
+            raise ConfigError(f"DEDUP_LOG = {str(self.log)!r} is a feed too; give it a path of its own")
+
+    def budget(self) -> Budget:
+        """Return what a page or an item may cost, from now on."""
+        return Budget(elements=self.max_nodes, clauses=self.max_clauses, milliseconds=self.max_milliseconds)
+
+    @property
+    def simhash_reach(self) -> int | None:
+        """Within how many bits a paragraph is near; ``None`` where pages have no SimHashes."""
+        return self.simhash_distance if self.fingerprint is FingerprintKind.CLAUSES_AND_SIMHASH else None
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """What one request's ``meta["dedup"]`` asks for, with the crawl's settings for the rest."""
+
+    action: Action
+    threshold: float
+
+    @classmethod
+    def from_meta(cls, value: object, config: Config) -> PageOptions:
+        """Read ``meta["dedup"]``; ``None`` and ``True`` mean the crawl's settings, the unknown is a ConfigError."""
+        if value is None or value is True:
+            return cls(config.action, config.threshold)
+        if not isinstance(value, dict) or not META_KEYS.issuperset(value):
+            raise ConfigError(
+                f'meta["dedup"] = {shown(value)} is not understood; '
+                f"use False, or a dict with any of {sorted(META_KEYS)}"
+            )
+        action, limit = value.get("action"), value.get("threshold")
+        return cls(
+            config.action if action is None else as_choice('meta["dedup"]["action"]', action, Action),
+            config.threshold if limit is None else THRESHOLD.read('meta["dedup"]["threshold"]', limit),
+        )
+
+
+def is_enabled(settings: Settings) -> bool:
+    """Return DEDUP_ENABLED. A crawl without the plugin needs none of the other settings, right or wrong."""
+    return bool(SETTINGS["DEDUP_ENABLED"].read(settings.get("DEDUP_ENABLED")))
+
+
+def _default_store(folder: Path | None) -> str:
+    """Return the URI of the store in a spider's *folder*; one in memory where there is no folder."""
+    if folder is None:
+        return "memory:"
+    backend = default_backend()
+    return f"{backend}:{folder / ('store' if backend == 'leveldb' else 'store.sqlite')}"
+
+
+def unknown_settings(settings: Settings) -> list[str]:
+    """Return one line for each DEDUP_* setting that does not exist, with the nearest name that does."""
+    lines = []
+    for name in sorted(k for k in settings if k.startswith(PREFIX) and k not in SETTINGS):
+        near = difflib.get_close_matches(name, SETTINGS, n=1)
+        lines.append(f"{name} is no setting of dedup-middleware" + (f"; did you mean {near[0]}?" if near else ""))
+    return lines
+
+
+def _check_apart(store: str, log: Path) -> None:
+    """Raise ConfigError where the log would be written into the store."""
+    store_path, log_path = (os.path.realpath(path) for path in (parse_uri(store)[1], log))
+    if log_path.startswith(store_path + os.sep) or log_path.removeprefix(store_path) in _BESIDE_A_STORE:
+        raise ConfigError(f"DEDUP_LOG = {str(log)!r} is inside DEDUP_STORE = {store!r}; give it a path of its own")

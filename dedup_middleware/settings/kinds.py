@@ -1,0 +1,246 @@
+"""A setting's value -> a value of the kind that it should have.
+
+Law of this file: it knows kinds of values and no setting; one error text a kind.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import reprlib
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.urls import as_in_urls
+
+_E = TypeVar("_E", bound=Enum)
+
+
+# What a request's meta holds may be of any type and any size.
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 500
+_SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxset = _SHOWN.maxfrozenset = _SHOWN.maxdict = 20
+_MAX_SHOWN = 500
+# As Scrapy reads them.
+_TRUE, _FALSE = ("True", "true"), ("False", "false")
+
+
+class Kind(Protocol):
+    """A kind of values."""
+
+    @property
+    def values(self) -> str:
+        """What is allowed, as the table of the settings says it."""
+
+    def read(self, name: str, value: object) -> Any:
+        """Return what *value* of the setting *name* means; :class:`ConfigError` names it, and the remedy."""
+
+
+def shown(value: object) -> str:
+    """Return *value* as an error says it: its ``repr``, on one line and cut, whatever it is."""
+    try:
+        text = _SHOWN.repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        text = f"<{type(value).__name__}>"
+    text = text if text.isprintable() else ascii(text)
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"
+
+
+def as_number(name: str, value: object, wanted: str) -> float:
+    """Return *value* as a finite number; the ConfigError says what is *wanted*."""
+    try:
+        read = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        read = math.nan
+    if isinstance(value, bool) or not math.isfinite(read):
+        raise ConfigError(f"{name} = {shown(value)} is no number; use {wanted}")
+    return read
+
+
+def as_choice(name: str, value: object, choices: type[_E]) -> _E:
+    """Return the one of *choices* that *value* is or names, or raise ConfigError."""
+    try:
+        return choices(value)
+    except ValueError:
+        allowed = ", ".join(repr(c.value) for c in choices)
+        raise ConfigError(f"{name} = {shown(value)} is not known; use one of {allowed}") from None
+
+
+class Boolean:
+    """True or false."""
+
+    values = "boolean"
+
+    def read(self, name: str, value: object) -> bool:
+        try:
+            return bool(int(value))  # type: ignore[call-overload]
+        except (TypeError, ValueError, OverflowError):
+            if value in _TRUE or value in _FALSE:
+                return value in _TRUE
+            raise ConfigError(f"{name} = {shown(value)} is neither true nor false; use True or False") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of an enum's values."""
+
+    choices: type[Enum]
+
+    @property
+    def values(self) -> str:
+        return ", ".join(f'`"{choice.value}"`' for choice in self.choices)
+
+    def read(self, name: str, value: object) -> Enum:
+        return as_choice(name, value, self.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number."""
+
+    lowest: int
+    highest: int | None = None
+
+    @property
+    def values(self) -> str:
+        return f"whole number from {self.lowest}" + ("" if self.highest is None else f" to {self.highest}")
+
+    def read(self, name: str, value: object) -> int:
+        wanted = f"a whole number from {self.lowest} {'on' if self.highest is None else f'to {self.highest}'}"
+        read = as_number(name, value, wanted)
+        if read < self.lowest or (self.highest is not None and read > self.highest) or read != int(read):
+            raise ConfigError(f"{name} = {shown(value)} is out of range; use {wanted}")
+        return int(read)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A number above *above* and up to 1."""
+
+    above: float
+
+    @property
+    def values(self) -> str:
+        return f"above {self.above}, up to 1"
+
+    def read(self, name: str, value: object) -> float:
+        number = as_number(name, value, f"a number above {self.above} and up to 1, such as 0.8")
+        if not self.above < number <= 1:
+            raise ConfigError(f"{name} = {shown(value)} is out of range; use a number above {self.above} and up to 1")
+        return number
+
+
+class Seconds:
+    """A number of seconds."""
+
+    values = "seconds from 0"
+
+    def read(self, name: str, value: object) -> float:
+        read = as_number(name, value, "a number of seconds from 0 on")
+        if read < 0:
+            raise ConfigError(f"{name} = {shown(value)} is out of range; use a number of seconds from 0 on")
+        return read
+
+
+class Days:
+    """A number of days, or none."""
+
+    values = "number of days above 0, or `None`"
+
+    def read(self, name: str, value: object) -> timedelta | None:
+        if value in (None, "", "None"):  # the command line has texts only
+            return None
+        wanted = "a number of days above 0, or None"
+        number = as_number(name, value, wanted)
+        if not 0 < number <= timedelta.max.days:
+            raise ConfigError(f"{name} = {shown(value)} is out of range; use {wanted}")
+        return timedelta(days=number)
+
+
+class Level:
+    """The name of a log level."""
+
+    values = "name of a log level"
+
+    def read(self, name: str, value: object) -> str:
+        if isinstance(value, str) and isinstance(logging.getLevelName(value.upper()), int):
+            return value.upper()
+        raise ConfigError(f"{name} = {shown(value)} is no log level; use 'DEBUG', 'INFO' or 'WARNING'")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A list of names."""
+
+    example: str
+    values: str = "list of names, or names with commas"
+
+    def read(self, name: str, value: object) -> tuple[str, ...]:
+        parts: object = value
+        if isinstance(value, str):
+            # On the command line: a,b or ["a", "b"].
+            parts = _json(value) if value.lstrip().startswith("[") else value.split(",")
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(p, str) for p in parts):
+            raise ConfigError(f"{name} = {shown(value)} is no list of names; use for example ['{self.example}']")
+        return tuple(stripped for p in parts if (stripped := p.strip()))
+
+
+class Hosts:
+    """A list of hosts."""
+
+    values = "list of hosts, or hosts with commas; subdomains count"
+    _names = Names("example.org")
+
+    def read(self, name: str, value: object) -> tuple[str, ...]:
+        hosts = {host: as_in_urls(host) for host in self._names.read(name, value)}
+        for host, read in hosts.items():
+            if not read:
+                # It would match nothing, and nobody would notice.
+                raise ConfigError(
+                    f"{name} = {shown(value)} has {host!r}, which is no host; "
+                    "use for example ['example.org'], without scheme, port, path or '*'"
+                )
+        return tuple(hosts.values())
+
+
+class StoreUri:
+    """The URI of a store; ``None`` where none is named. Which ones there are, `stores` knows."""
+
+    values = "`leveldb:PATH`, `sqlite:PATH`, `memory:`"
+
+    def read(self, name: str, value: object) -> str | None:
+        if value is None or isinstance(value, str):
+            return value or None
+        raise ConfigError(f"{name} = {shown(value)} is no text; use leveldb:PATH, sqlite:PATH or memory:")
+
+
+class LogPath:
+    """The path of a file; an empty one for none, ``None`` where nothing is said."""
+
+    values = 'path, or `""`'
+
+    def read(self, name: str, value: object) -> Path | str | None:
+        if value is None:
+            return None
+        if isinstance(value, (str, os.PathLike)):
+            if not os.fspath(value):
+                return ""
+            try:
+                if b"\0" not in os.fsencode(value):
+                    return Path(value)
+            except UnicodeEncodeError:  # a lone surrogate
+                pass
+        raise ConfigError(f"{name} = {shown(value)} is no path; use the path of a file, or '' for no log")
+
+
+def _json(value: str) -> object:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return None

@@ -1,0 +1,122 @@
+"""The settings, each written down once.
+
+The tables of the README and of docs/settings.md are held to this one by a test. A new setting is a row here, a field of
+:class:`~dedup_middleware.settings.config.Config` with its type, and a row in either table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware.index.hamming import MAX_DISTANCE
+from dedup_middleware.model import Action, FingerprintKind, Scope, StoreBusy
+from dedup_middleware.settings import kinds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dedup_middleware.settings.kinds import Kind
+
+PREFIX = "DEDUP_"
+#: At one half or less, two pages that share nothing with each other could both be "the" owner.
+THRESHOLD = kinds.Share(above=0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting."""
+
+    name: str
+    text: str
+    """What it does, in one sentence."""
+    kind: Kind
+    default: Any
+
+    @property
+    def field(self) -> str:
+        """The name of its field in a `Config`."""
+        return self.name.removeprefix(PREFIX).lower()
+
+    def read(self, value: object) -> Any:
+        """Return what *value* means, and ``None`` the default; :class:`ConfigError` names setting, value and remedy."""
+        return self.kind.read(self.name, self.default if value is None else value)
+
+
+_SETTINGS = (
+    Setting("DEDUP_ENABLED", "False: no store is opened, nothing is judged", kinds.Boolean(), default=True),
+    Setting("DEDUP_STORE", "where fingerprints are kept", kinds.StoreUri(), default=None),
+    Setting(
+        "DEDUP_STORE_BUSY",
+        "what a crawl does while another process has the store open",
+        kinds.Choice(StoreBusy),
+        default="observe",
+    ),
+    Setting("DEDUP_LOG", "JSON Lines file of records, appended to", kinds.LogPath(), default=None),
+    Setting("DEDUP_ACTION", "what is done with the items of a duplicate", kinds.Choice(Action), default="drop"),
+    Setting(
+        "DEDUP_THRESHOLD",
+        "share of a page's live text that one owner must hold for a duplicate",
+        THRESHOLD,
+        default=0.8,
+    ),
+    Setting(
+        "DEDUP_OUTLINK_PENALTY",
+        "taken off the priority of requests that a duplicate yields",
+        kinds.Whole(0),
+        default=1000,
+    ),
+    Setting("DEDUP_SCOPE", "which owners may drop a page", kinds.Choice(Scope), default="store"),
+    Setting("DEDUP_LEASE", "an owner that was not fetched again for longer drops no page", kinds.Days(), default=None),
+    Setting("DEDUP_PREFERRED_HOSTS", "hosts whose pages are always delivered", kinds.Hosts(), default=[]),
+    Setting("DEDUP_ITEM_FIELDS", "the fields of items that are heard", kinds.Names("text"), default=[]),
+    Setting("DEDUP_FINGERPRINT", "what is kept of a text", kinds.Choice(FingerprintKind), default="clauses"),
+    Setting(
+        "DEDUP_SIMHASH_DISTANCE",
+        "how many of a paragraph's 128 bits may differ",
+        kinds.Whole(0, MAX_DISTANCE),
+        default=10,
+    ),
+    Setting("DEDUP_COMMON_CLAUSE", "a clause held by more kept pages than this has no vote", kinds.Whole(1), default=3),
+    Setting("DEDUP_LOG_LEVEL", "level of the Dropped: line of a duplicate", kinds.Level(), default="INFO"),
+    Setting("DEDUP_REDACT_QUERY", "write the values in a URL's query as *", kinds.Boolean(), default=False),
+    Setting(
+        "DEDUP_MAX_BYTES", "pages with a larger body are delivered, not judged", kinds.Whole(1), default=10_000_000
+    ),
+    Setting("DEDUP_MAX_NODES", "likewise pages with more elements and comments", kinds.Whole(1), default=100_000),
+    Setting(
+        "DEDUP_MAX_CLAUSES",
+        "likewise pages with more different clauses in their main text",
+        kinds.Whole(1),
+        default=20_000,
+    ),
+    Setting(
+        "DEDUP_MAX_MILLISECONDS",
+        "likewise pages that take more CPU time until they can be compared",
+        kinds.Whole(1),
+        default=1000,
+    ),
+    Setting("DEDUP_TEXT_LIMIT", "characters of a page's text kept, compressed", kinds.Whole(0), default=20_000),
+    Setting(
+        "DEDUP_TAKE_BACK",
+        "request a page again, once a crawl, that was dropped for a text which later pages show to be a template",
+        kinds.Boolean(),
+        default=True,
+    ),
+    Setting(
+        "DEDUP_WAIT",
+        "how long a duplicate waits for the outcome of a page that is still in your pipelines",
+        kinds.Seconds(),
+        default=2.0,
+    ),
+    Setting(
+        "DEDUP_SEAL_INTERVAL",
+        "pages whose items have left the pipelines between two sealings",
+        kinds.Whole(1),
+        default=100,
+    ),
+    Setting("DEDUP_TUNE_GC", "tune Python's garbage collector while the crawl runs", kinds.Boolean(), default=True),
+)
+#: Name -> setting.
+SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _SETTINGS}
+DEFAULTS: Mapping[str, Any] = {setting.name: setting.default for setting in _SETTINGS}

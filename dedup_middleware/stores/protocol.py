@@ -1,0 +1,39 @@
+"""What a store promises.
+
+Law of this file: a store knows only bytes. Nothing here knows pages, clauses or Scrapy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+
+@runtime_checkable
+class Store(Protocol):
+    """A sorted map of bytes to bytes, written in atomic batches.
+
+    Keys and values are at most a few hundred kilobytes; keys are never empty. Keys sort bytewise. One thread at a time.
+    Every method raises :class:`~dedup_middleware.errors.StoreError` when the medium fails or the store is closed.
+    """
+
+    uri: str
+    """The URI that opens this store again."""
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """Return the value of each key, in order; ``None`` for one that is absent. O(len(keys) · log n)."""
+
+    def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the pairs with ``start <= key < stop`` in key order, as they were when ``scan`` was called."""
+
+    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
+        """Apply all deletes, then all puts, or nothing; with *sync*, return only when they are on the medium.
+
+        A batch without *sync* survives the process, not a power failure; a later *sync* does not speak for it. After
+        a write that failed, a store may refuse everything until it is opened again.
+        """
+
+    def close(self) -> None:
+        """Release the store; scans under way end with a ``StoreError``. A second call does nothing."""

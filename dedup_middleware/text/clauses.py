@@ -1,0 +1,191 @@
+"""Text -> clauses.
+
+Law of this file: Unicode only. It knows nothing of HTML, hashes or stores.
+
+A clause is a run of text between punctuation marks, reduced to its letters, marks and digits, so that quote style,
+spacing, letter case, full-width forms and the script of Chinese (Traditional or Simplified) do not matter. Sentences
+are kept as they were written: they are the evidence.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from typing import TYPE_CHECKING
+
+from dedup_middleware.text.characters import (
+    BEYOND,
+    BREAK,
+    DECIMAL_POINT,
+    DENSE,
+    FULL_WIDTH,
+    MANY_MARKS,
+    MANY_MARKS_BEYOND,
+    NOISE,
+    PLAIN,
+    RARE,
+    SPACELESS,
+    TYPOGRAPHIC,
+    ZERO_WIDTH,
+    simplified,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: A clause lighter than this is not telling: "he said", "据报道", dates, names. About 15 letters or 5 Han characters.
+MIN_CLAUSE_WEIGHT = 15
+
+#: From two letters or Han characters on a number has a label: "wind40kmh", "收盘价6830元", but not "5km".
+MIN_LABEL_WEIGHT = 6
+
+#: Characters that are looked at as one text: about twenty times a news page, 10 ms.
+PORTION = 50_000
+
+# Each pattern that is looked for in every text begins with one class of characters: `re` is far quicker then.
+# Only the first of several spaces can be where it begins: at each of them, it would be quadratic.
+_SPACE_BREAK = re.compile(rf" (?<={SPACELESS.pattern} ) *(?={SPACELESS.pattern})")
+_DIGIT_SEPARATOR = re.compile(r"[,' \u00a0\u2009\u202f](?<=\d.)(?=\d{3}(?!\d))")
+# 1.5 is not 15. Three digits after the only point may as well be thousands; more points are dates and versions.
+_DECIMAL = re.compile(r"\.(?<=\d\.)(?<!\.\d\.)(?<!\.\d\d\.)(?<!\.\d{4}\.)(?=\d+(?![\d.]))(?!\d{3}(?!\d))")
+# Between two digits a mark is a part of the number (5.12.2024, 12:30), and so is the colon between it and its label:
+# "Temperature: 23 degrees", "收盘价：6830元".
+_NUMBER_MARK = re.compile(r"[.,](?<=\d.)(?=\d)")
+# But not between a label and a date: reposts are "Published: 5 May" on another day.
+MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
+_DATE_FOLLOWS = rf" *(?:\d{{1,4}} ?[-/年月]|\d\d?\.\d\d?\.|\d\d?:\d\d|\d\d?(?:st|nd|rd|th)? (?:{MONTHS})|(?:19|20)\d\d)"
+_LABEL_MARK = re.compile(rf":(?= *\d)(?!(?<!\d:){_DATE_FOLLOWS})")
+#: What a character of a dense script weighs, in letters: 50 Han characters tell about as much as 150 letters.
+DENSE_WEIGHT = 3
+
+
+_SENTENCE = re.compile(r"[^。！？!?；;…।؟\n]+?(?:[。！？!?；;…।؟]+[”’」』\"')）]*|\.(?=\s|$)[”\"')]*|\n|$)")
+
+
+def weight(clause: str) -> int:
+    """Return how much a reduced clause tells, in letters; a Han character counts for three. O(len)."""
+    letters = len(clause) if clause.isascii() else len(DENSE.sub("", clause))
+    return letters + DENSE_WEIGHT * (len(clause) - letters)
+
+
+def folded(text: str) -> str:
+    """Return *text* as compared: NFKC, case-folded, Traditional as Simplified, nothing invisible. O(len(text))."""
+    if not text.isascii():
+        if RARE.search(text):
+            # Sorting marks into canonical order is quadratic in their run.
+            marks = MANY_MARKS_BEYOND if BEYOND.search(text) else MANY_MARKS
+            text = marks.sub(r"\1", ZERO_WIDTH.sub("", text))
+        for wide, narrow in FULL_WIDTH:
+            text = text.replace(wide, narrow)
+        text = simplified(unicodedata.normalize("NFKC", text))
+    return text.casefold()
+
+
+def clauses(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the telling clauses of *text*, see :func:`telling`. O(len(text))."""
+    return telling(reduced(text))
+
+
+def telling(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the telling clauses of a :func:`reduced` *text*, with their weights, in reading order. O(len(text)).
+
+    A labelled number that is too light to tell weighs nothing: it makes no duplicate, but may prevent one.
+    """
+    light = text if text.isascii() else DENSE.sub("", text)
+    for clause, letters in zip(text.split("\n"), light.split("\n"), strict=True):
+        clause_weight = len(letters) + DENSE_WEIGHT * (len(clause) - len(letters))
+        if clause_weight >= MIN_CLAUSE_WEIGHT:
+            yield clause, clause_weight
+        elif clause and _is_fact(clause):
+            yield clause, 0
+
+
+def reduced(text: str) -> str:
+    """Return the letters, marks and digits of *text*, folded, with a line end at each clause break. O(len(text))."""
+    text = folded(text).replace(DECIMAL_POINT, "")
+    text = _LABEL_MARK.sub("", _DIGIT_SEPARATOR.sub("", text))
+    return _reduced(_NUMBER_MARK.sub("", _DECIMAL.sub(DECIMAL_POINT, text)))
+
+
+def without_separators(text: str) -> str:
+    """Return *text* with 1,600 as 1600. O(len(text))."""
+    return _DIGIT_SEPARATOR.sub("", text)
+
+
+def portions(paragraphs: Iterable[str]) -> Iterator[str]:
+    """Yield the text of *paragraphs* in pieces of at most `PORTION` characters, one paragraph a line. O(characters).
+
+    Their clauses are those of the whole text, but for the one that goes on after `PORTION` characters without a line
+    end. No one else's text is so long, and what becomes of it must not be in memory at once: NFKC makes eighteen
+    characters of one.
+    """
+    lines: list[str] = []
+    room = PORTION
+    for paragraph in paragraphs:
+        if len(paragraph) > room and lines:
+            yield "\n".join(lines)
+            lines, room = [], PORTION
+        if len(paragraph) > PORTION:
+            yield from (paragraph[start : start + PORTION] for start in range(0, len(paragraph), PORTION))
+        else:
+            lines.append(paragraph)
+            room -= len(paragraph) + 1
+    if lines:
+        yield "\n".join(lines)
+
+
+def _reduced(text: str) -> str:
+    """Return :func:`reduced` of a folded text whose numbers are settled."""
+    if not text.isascii():
+        for mark, plain in TYPOGRAPHIC:
+            text = text.replace(mark, plain)
+    if text.isascii():
+        return text.translate(PLAIN)
+    if SPACELESS.search(text):
+        text = _SPACE_BREAK.sub("\n", text)
+    return NOISE.sub("", BREAK.sub("\n", text).replace(" ", ""))
+
+
+def _is_fact(clause: str) -> bool:
+    """Tell whether a light *clause* is a number with its label; a date is none, for reposts have other dates."""
+    if clause.isalpha():
+        return False
+    named, numbers = _DIGITS.subn("", clause)
+    is_date = _MONTH.match(named) or _DATE.search(clause)
+    return numbers > 0 and weight(named) >= MIN_LABEL_WEIGHT and not is_date
+
+
+def sentences(paragraph: str) -> list[str]:
+    """Return the sentences of *paragraph* as written; every end of a sentence is a clause break too."""
+    return [s for m in _SENTENCE.finditer(paragraph) if (s := m.group().strip())]
+
+
+def without_digits(clause: str) -> str | None:
+    """Return *clause* with every run of digits replaced by one mark; ``None`` if it has none but those of dates."""
+    if clause.isalpha() or not _DIGITS.search(_DATES.sub("", clause)):
+        return None
+    return _DIGITS.sub("#", clause)
+
+
+_DATE = re.compile(r"\d[年月日]")
+_MONTH = re.compile(
+    r"(?:(?:mon|tue|tues|wed|wednes|thu|thurs|fri|sat|satur|sun)(?:day)?)?"
+    rf"(?:{MONTHS})"
+)
+# Reposts are published on another day, and say so in the same words: "(新华社北京4月3日电)", "LONDON, May 5".
+_DATES = re.compile(
+    rf"(?<!\d)\d{{1,4}}[年月日号]|(?<!\d)\d{{1,2}}(?:st|nd|rd|th)?(?:{MONTHS})|"
+    rf"(?:{'|'.join(f'(?<={month})' for month in MONTHS.split('|'))})[a-z]*\d{{1,2}}(?!\d)"
+)
+_DIGITS = re.compile(rf"\d+(?:{DECIMAL_POINT}\d+)?")
+
+
+def one_line(text: str, limit: int = sys.maxsize) -> str:
+    """Return *text* on one line without control characters, cut to *limit* characters with an ellipsis."""
+    text = " ".join(_CONTROLS.sub("", " ".join(text.split())).split())
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+
+
+# C0, C1 and the bidirectional overrides: a page must not steer the terminal that shows it.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

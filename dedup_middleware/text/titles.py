@@ -1,0 +1,98 @@
+"""What a page is called.
+
+Law of this file: pure functions over titles. A title is often that of the page, a mark, and that of the site, or the
+reverse; nothing here knows which is which, but that a page says more of itself than a site does.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from dedup_middleware.text.clauses import folded, weight
+from dedup_middleware.text.words import terms, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dedup_middleware.features import PageFeatures
+
+#: A title lighter than this, in letters (8 Han characters), is that of many pages: "Notice", "Our branches", "公告".
+TELLING_TITLE_WEIGHT = 24
+# Between a title and the site's: a hyphen only where spaces are around it, for it joins words too.
+_SEPARATOR = re.compile(r"\s+[-–—:·•]+\s+|\s*[|_»›｜–—]+\s*")
+
+
+# A page's title is asked for several times on its way, and never again.
+@lru_cache(maxsize=256)
+def parts(title: str) -> tuple[str, ...]:
+    """Return the parts of *title*, as written."""
+    return tuple(part for part in _SEPARATOR.split(title) if part.strip())
+
+
+@lru_cache(maxsize=256)
+def _main_part(title: str, heading: str) -> str:
+    return " ".join(words_of(longest(parts(title) or [heading])))
+
+
+def main_part(features: PageFeatures) -> str:
+    """Return the longest part of a page's title, or of its heading if it has none: folded words."""
+    return _main_part(features.title, features.heading)
+
+
+def longest(found: Iterable[str]) -> str:
+    """Return that of the parts of a title that says most."""
+    return max(found, key=lambda part: weight("".join(words_of(part))))
+
+
+def is_telling(features: PageFeatures) -> bool:
+    """Tell whether the title is long enough to be one page's only."""
+    return weight(main_part(features).replace(" ", "")) >= TELLING_TITLE_WEIGHT
+
+
+def in_a_row(texts: Iterable[str]) -> str:
+    """Return the words of *texts*, for :func:`says`."""
+    return f" {' '.join(word for text in texts for word in words_of(text))} "
+
+
+def says(row: str, part: str) -> bool:
+    """Tell whether the words of *part* stand in a *row*, next to each other and in this order."""
+    return f" {' '.join(words_of(part))} " in row
+
+
+def own_parts(page: PageFeatures, owner: PageFeatures, text: Callable[[], Iterable[str]]) -> list[str]:
+    """Return what *page* is called, of all its names, and its *owner* is not, nor says anywhere in its *text*.
+
+    That is asked for only where it matters, here and below.
+    """
+    if (page.title, page.heading) == (owner.title, owner.heading):
+        return []
+    called = in_a_row([owner.title, owner.heading])
+    own = [part for name in (page.title, page.heading) for part in parts(name) if not says(called, part)]
+    if own and is_telling(page) and set(terms(words_of(page.title))) <= set(terms(words_of(owner.title))):
+        own = [part for part in own if part not in parts(page.title)]
+    if own:
+        said = in_a_row(text())
+        own = [part for part in own if not says(said, part)]
+    return own
+
+
+def shared_terms(own: Iterable[str], owner: PageFeatures, text: Callable[[], Iterable[str]]) -> float:
+    """Return how much of the *own* parts of a page's title its *owner* has, in its names or its *text*, by weight, 0-1.
+
+    1 for a page that is not called anything.
+    """
+    named = {term: weight(term) for part in own for term in terms(words_of(part))}
+    total = sum(named.values())
+    if not total:
+        return 1.0
+    said = set(terms(words_of(f"{owner.title}\n{owner.heading}")))
+    if not named.keys() <= said:
+        said.update(terms(words_of("\n".join(text()))))
+    return sum(w for term, w in named.items() if term in said) / total
+
+
+def is_called_alike(page: PageFeatures, owner: PageFeatures) -> bool:
+    """Tell whether both have the same title, letter case and script apart."""
+    return folded(page.title) == folded(owner.title) and folded(page.heading) == folded(owner.heading)

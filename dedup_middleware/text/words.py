@@ -1,0 +1,118 @@
+"""Text -> words, and how much two runs of words are alike.
+
+Law of this file: pure functions over texts. A word is a run of letters with their marks, a run of digits, or one
+character of a script that writes no spaces; all folded as clauses are.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+from rapidfuzz.distance import Indel
+
+from dedup_middleware.text.clauses import folded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+#: The owner's words, and the page's in their place.
+Replacement: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
+
+#: Words at least this much alike are one word, misspelt, misread or in another spelling.
+SAME_WORD = 0.7
+#: One letter makes another name of a shorter one, and is a slip in a longer one.
+LONG_WORD = 5
+# Letters in two runs of words. Longer ones are other texts, and to align them takes quadratic time.
+_LONGEST_RUNS = 10_000
+
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
+_UNSPACED_WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]")
+_NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")
+_ASCII_WORD = re.compile(r"\d+|[^\W\d_]+")
+_WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]|\d+|(?:[^\W\d_{_UNSPACED}][{_MARKS}]*)+")
+# What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
+_VARIANTS = [
+    frozenset("的地得"),
+    *map(frozenset, zip("做他账像份唯那坐需复苏了", "作它帐象分惟哪座须覆甦瞭", strict=True)),
+    *map(frozenset, zip("卫着借台痹叙背具仿", "衞著藉枱痺敍揹俱彷", strict=True)),
+]
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of *text*, folded, in reading order. O(len(text))."""
+    return split_words(folded(text))
+
+
+def split_words(text: str) -> list[str]:
+    """Return the words of *text* as they are written. O(len(text))."""
+    return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
+
+
+def is_unspaced(word: str) -> bool:
+    """Tell whether *word* is a character of a script that writes no spaces between words."""
+    return _UNSPACED_WORD.match(word) is not None
+
+
+def terms(words: Sequence[str]) -> list[str]:
+    """Return *words* as what they tell: pairs of characters in scripts without spaces, where one alone tells nothing.
+
+    >>> terms(["北", "京", "2", "news"])
+    ['北京', '2', 'news']
+    """
+    found = []
+    alone = True
+    for word, following in pairwise([*words, ""]):
+        if not is_unspaced(word):
+            found.append(word)
+            alone = True
+        elif following and is_unspaced(following):
+            found.append(word + following)
+            alone = False
+        else:
+            found += [word] * alone
+            alone = True
+    return found
+
+
+def shows(text: str, value: str) -> bool:
+    """Tell whether the words of *value*, separated by spaces, stand in a folded *text*, in this order and together.
+
+    O(len(text)), and quick where one of them does not.
+    """
+    words = value.split()
+    if not all(word in text for word in words):
+        return False
+    together = r"\W*".join(map(re.escape, words))
+    return re.search(rf"(?<!\w){together}(?!\w)", text) is not None
+
+
+def likeness(pair: Replacement) -> float:
+    """Return how much of two runs of words is the same, letter by letter, 0-1; 0 if their numbers differ."""
+    there, here = map("".join, pair)
+    if _numbers(there) != _numbers(here):
+        return 0.0
+    if len(there) + len(here) > _LONGEST_RUNS:
+        return float(there == here)
+    if any(variants.issuperset(there + here) for variants in _VARIANTS):
+        return 1.0
+    return Indel.normalized_similarity(there, here)
+
+
+def differ_in_numbers(pair: Replacement) -> bool:
+    """Tell whether each of the two says a number, and not the same one; Chinese numerals are numbers too."""
+    there, here = (_numbers("".join(words)) for words in pair)
+    return bool(there and here) and there != here
+
+
+def may_be_slip(pair: Replacement) -> bool:
+    """Tell whether one of the two may be the other with a slip: a letter of a long word, or one too many."""
+    there, here = map("".join, pair)
+    is_long = min(len(there), len(here)) >= LONG_WORD
+    return likeness(pair) >= SAME_WORD and (is_long or len(there) != len(here))
+
+
+def _numbers(text: str) -> str:
+    return "".join(_NUMERAL.findall(text))

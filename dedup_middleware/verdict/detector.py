@@ -1,0 +1,277 @@
+"""judge(page) -> verdict: the whole story.
+
+Law of this file: it decides and never acts. What each rule earns on labelled pages stands in docs/verdict.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING
+
+from dedup_middleware.model import Match, Objection, Verdict, VerdictKind, Witness
+from dedup_middleware.urls import host_of, is_under
+from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare
+from dedup_middleware.verdict.sites import Sites
+from dedup_middleware.verdict.templates import Templates
+from dedup_middleware.verdict.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
+from dedup_middleware.verdict.witness import LITTLE_TEXT_WEIGHT, objection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Set as AbstractSet
+
+    from dedup_middleware.index.index import Index
+    from dedup_middleware.model import Page, StoredPage
+    from dedup_middleware.verdict.comparison import Comparison
+
+#: Less live text than this, in letters (50 Han characters), and a page is not judged: bios, teasers and walls share
+#: that much by chance.
+MIN_LIVE_WEIGHT = 150
+#: From this share on a stored page is a candidate for the second opinion.
+CANDIDATE_SHARE = 0.02
+# With a smaller share of the page's number of clauses an owner has too little text to say it, however nearly.
+_FEWEST_CLAUSES = 0.5
+#: From this share on a page is related to another: worth a record, never a drop.
+RELATED_THRESHOLD = 0.5
+#: Candidates looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
+_MAX_MATCHES = 5
+#: Dropped pages of earlier crawls that are looked at for one text.
+_MAX_DOUBTFUL = 16
+
+TOO_LITTLE_TEXT = "too little text"
+NEARLY = "in nearly the same words"
+ANOTHER_HOST = "on another host"
+PREFERRED_HOST = "a preferred host"
+BELOW_THRESHOLD = "below the threshold"
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """Judge pages against the owners of one index."""
+
+    index: Index
+    hash_clause: Callable[[str], bytes]
+    threshold: float
+    """Share of a page's live text that one owner must hold for a duplicate, above 0.5 and up to 1."""
+    preferred_hosts: Collection[str] = ()
+    """Hosts, with their subdomains, whose pages are never duplicates and are preferred as owners."""
+    sites: Sites = field(default_factory=Sites)
+    templates: Templates = field(default_factory=Templates)
+    feeds: frozenset[str] = frozenset()
+    """The kinds of the crawl's feeds: owners that have reached them all are preferred."""
+
+    def judge(
+        self, page: Page, *, threshold: float | None = None, objects: Callable[[StoredPage], object] = lambda _: None
+    ) -> Verdict:
+        """Return what *page* is. Reads the store, changes nothing. About 40 gets for a news page.
+
+        *objects* returns what else stands against an owner, or nothing: what an item of the page says.
+        """
+        if page.features is not None:
+            self.sites.note(host_of(page.url), page.features)
+        verdict = self._judge(page, self.threshold if threshold is None else threshold, objects)
+        if verdict.kind is VerdictKind.DUPLICATE and self._is_preferred(page.url):
+            return replace(verdict, kind=VerdictKind.RELATED, reason=PREFERRED_HOST)
+        return verdict
+
+    def doubt(self, page: Page, verdict: Verdict) -> bytes:
+        """Return `Templates.doubt` for the *verdict* just made on *page*; empty unless that is a duplicate."""
+        if verdict.kind is not VerdictKind.DUPLICATE or verdict.match is None:
+            return b""
+        return self.templates.doubt(page, verdict.match.owner)
+
+    def as_kept(self, page: Page, match: Match | None, threshold: float) -> Page:
+        """Return *page* as one that is kept beside its *match*, so that what both share leads to that one alone.
+
+        Unless it fills in a text of another host's: its host's pages are to be found among themselves.
+        """
+        if match is None or (host_of(match.owner.url) != host_of(page.url) and self.templates.has(page, match.owner)):
+            return page
+        return page.beside(match, threshold)
+
+    def _judge(self, page: Page, threshold: float, objects: Callable[[StoredPage], object]) -> Verdict:
+        owns = self.index.same(page.identities)
+        unchanged = [stored for stored in owns if stored.digest == page.fingerprint.digest]
+        if any(stored.owner is None and self._may_drop(stored, page) for stored in unchanged):
+            return Verdict(VerdictKind.SAME)
+        itself = {stored.number for stored in owns}
+        for stored in unchanged:
+            if stored.owner in itself:
+                continue
+            again = self._still_duplicate(page, stored, threshold)
+            if again is not None and again.match is not None and not objects(again.match.owner):
+                return again
+        live = self.index.live_clauses(page, owns)
+        enough = sum(page.fingerprint.weights[h] for h in live) >= MIN_LIVE_WEIGHT
+        candidates = self._candidates(page, owns, live) if enough else self._equals(page, owns)
+        best = self._best(page, candidates, live.keys(), threshold, objects)
+        if best.kind is VerdictKind.NEW and not enough:
+            return Verdict(VerdictKind.UNJUDGED, reason=TOO_LITTLE_TEXT)
+        return best
+
+    def _candidates(self, page: Page, owns: list[StoredPage], live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
+        """Yield the pages worth a closer look: those with its very text, with some of its clauses, near by SimHash.
+
+        Those of the second and the third kind best first.
+        """
+        seen = set()
+        for equal in self._equals(page, owns):
+            seen.add(equal.owner.number)
+            yield equal
+        weights = {h: page.fingerprint.weights[h] for h in live}
+        matches = takewhile(lambda m: m.score >= CANDIDATE_SHARE, self.index.matches(page.fingerprint, live))
+        # A holder of few of its clauses may say them all, and be a look-alike of who holds the rest.
+        found = [replace(m, score=cover(weights, m.owner.hashes)) for m in islice(matches, _MAX_MATCHES)]
+        found.sort(key=lambda match: -match.score)
+        near = (Match(o, cover(weights, o.hashes), o.hashes & weights.keys()) for o in self.index.near(page, owns))
+        for match in (*found, *islice(near, _MAX_MATCHES)):
+            if match.owner.number not in seen:
+                seen.add(match.owner.number)
+                yield match
+
+    def _equals(self, page: Page, owns: list[StoredPage]) -> Iterator[Match]:
+        """Yield the pages with its very text, whatever of it is boilerplate, if there is any."""
+        if page.fingerprint.weight >= MIN_LIVE_WEIGHT:
+            for owner in islice(self.index.equals(page, owns), _MAX_MATCHES):
+                yield Match(owner, 1.0, frozenset(page.fingerprint.weights))
+
+    def _best(
+        self,
+        page: Page,
+        candidates: Iterable[Match],
+        live: AbstractSet[bytes],
+        threshold: float,
+        objects: Callable[[StoredPage], object],
+    ) -> Verdict:
+        best = Verdict(VerdictKind.NEW)
+        duplicate = None
+        for exact in candidates:
+            if not self._may_drop(exact.owner, page) or (page.source and exact.owner.source == page.source):
+                continue
+            match, objected = self._look_closely(page, exact, live, threshold)
+            if objected is None and not objects(match.owner):
+                how = _how(page, match, nearly=exact.score < threshold)
+                verdict = Verdict(VerdictKind.DUPLICATE, match, how, Witness.PAGE)
+                if self._is_best(match.owner):
+                    return verdict
+                duplicate = duplicate or verdict
+            elif best.match is None and match.score >= RELATED_THRESHOLD and objected is not None:
+                witness = None if objected.reason is BELOW_THRESHOLD else Witness.PAGE
+                best = Verdict(VerdictKind.RELATED, match, objected.reason, witness, objected.own)
+        return duplicate or best
+
+    def _look_closely(
+        self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
+    ) -> tuple[Match, Objection | None]:
+        """Return the match with the second opinion on it, and why it may not make a duplicate, or nothing."""
+        match, text = exact, cache(partial(self.index.text, exact.owner.number))
+        opinion = self._compare(page, exact, live, text, threshold)
+        if opinion is not None and exact.score < threshold <= opinion.cover:
+            said = exact.shared.union(map(self.hash_clause, opinion.near))
+            match = Match(exact.owner, opinion.cover, said)
+        if match.score < threshold or (threshold == 1 and not page.fingerprint.weights.keys() <= match.owner.hashes):
+            return match, Objection(BELOW_THRESHOLD)
+        nearly = exact.score < threshold
+        objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
+        if objected is None and self._learns_template(page, match.owner, text):
+            objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
+        return match, objected
+
+    def _objection(
+        self, page: Page, owner: StoredPage, opinion: Comparison | None, text: Callable[[], list[str]], *, nearly: bool
+    ) -> Objection | None:
+        """Return what vetoes, and the page itself, have against its being a copy of *owner*, whose text it has."""
+        others = other_numbers(page.fingerprint, owner)
+        objected = said_nowhere(others, page.paragraphs, text, self.hash_clause)
+        is_template = self.templates.has(page, owner)
+        objected = objected or objection(page, owner, text, self.sites, nearly=nearly, is_template=is_template)
+        if objected is not None or opinion is None:
+            return objected
+        return replaced(opinion, nearly=nearly, namesakes=are_namesakes(page.features, owner.features))
+
+    def _learns_template(self, page: Page, owner: StoredPage, text: Callable[[], list[str]]) -> bool:
+        """Note that *page* would be dropped for *owner*; tell whether it is this that shows a template."""
+        if self.templates.has(page, owner):
+            return False
+        return self.templates.learn(page, owner, text, partial(self._others_like, page, owner))
+
+    def _others_like(self, page: Page, owner: StoredPage, template: bytes) -> list[tuple[StoredPage, list[str]]] | None:
+        """Return the stored pages on the host of *page* that may fill in the text of *owner*, each with its own text.
+
+        ``None`` if that is known to be a template.
+        """
+        if self.index.is_template(template):
+            return None
+        host = host_of(page.url)
+        equals = islice(self.index.equals(page, []), _MAX_MATCHES) if host == host_of(owner.url) else ()
+        found = (*equals, *islice(self.index.doubtful_drops(template), _MAX_DOUBTFUL))
+        on_host = (other for other in found if host_of(other.url) == host and self._may_drop(other, page))
+        return [(other, self.index.text(other.number)) for other in on_host]
+
+    def _compare(
+        self, page: Page, exact: Match, live: AbstractSet[bytes], text: Callable[[], list[str]], threshold: float
+    ) -> Comparison | None:
+        """Return the second opinion, or ``None`` where it could not change the verdict, or would take too long."""
+        owner, score = exact.owner, exact.score
+        could_cover = page.fingerprint.weight >= LITTLE_TEXT_WEIGHT and len(owner.hashes) >= _FEWEST_CLAUSES * len(live)
+        if (
+            1 in (score, threshold)
+            or (score < threshold and not could_cover)
+            or sum(map(len, page.paragraphs)) > MAX_CHARACTERS
+        ):
+            return None
+        if not text():
+            return None
+        return compare(
+            page.paragraphs,
+            text(),
+            votes=lambda clause: self.hash_clause(clause) in live,
+            says=lambda clause: self.hash_clause(clause) in owner.hashes,
+            glance=score < threshold,
+        )
+
+    def _may_drop(self, owner: StoredPage, page: Page) -> bool:
+        return self.index.reach.has(owner, page.run)
+
+    def _is_best(self, owner: StoredPage) -> bool:
+        return owner.delivery.has_reached(self.feeds) and (not self.preferred_hosts or self._is_preferred(owner.url))
+
+    def _is_preferred(self, url: str) -> bool:
+        return bool(self.preferred_hosts) and is_under(host_of(url), self.preferred_hosts)
+
+    def _still_duplicate(self, page: Page, own: StoredPage, threshold: float) -> Verdict | None:
+        """Return the verdict of an earlier crawl while both the page and its owner are as they were.
+
+        What is boilerplate changes as a store grows; a recrawl must not deliver other pages for that.
+        """
+        owner = self.index.page(own.owner) if own.owner is not None else None
+        if owner is None or not owner.is_owner_of(own) or own.score < round(threshold, 4):
+            return None
+        if not self._may_drop(owner, page):
+            return None
+        text = partial(self.index.text, owner.number)
+        if self.templates.has(page, owner) or self._learns_template(page, owner, text):
+            return None
+        match = Match(owner, own.score, owner.hashes & page.fingerprint.weights.keys())
+        return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False), Witness.PAGE)
+
+
+def _how(page: Page, match: Match, *, nearly: bool) -> str:
+    """Return what else a record should say of a duplicate."""
+    elsewhere = host_of(page.url) != host_of(match.owner.url)
+    return ", ".join([NEARLY] * nearly + [ANOTHER_HOST] * elsewhere)
+
+
+def is_worth_owning(page: Page, verdict: Verdict) -> bool:
+    """Tell whether *page* says enough to be told from others, even where all but little of it is boilerplate."""
+    if verdict.kind is VerdictKind.UNJUDGED:
+        return verdict.reason == TOO_LITTLE_TEXT and page.fingerprint.weight >= MIN_LIVE_WEIGHT
+    return True
+
+
+def cover(weights: Mapping[bytes, int], said: AbstractSet[bytes]) -> float:
+    """Return the share of a text's weight that is in the clauses *said*, 0-1; 0 for a text without telling clauses."""
+    total = sum(weights.values())
+    return sum(w for h, w in weights.items() if h in said) / total if total else 0.0

@@ -1,0 +1,68 @@
+"""What is a site's own business on its pages, learned from every page of a crawl, dropped ones included.
+
+Law of this file: it remembers in memory only, and of very many things forgets those that were not met for longest. What
+it does not know counts as a page's own: a page is then delivered twice, and none is lost.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from dedup_middleware.text import titles
+from dedup_middleware.text.clauses import folded
+from dedup_middleware.text.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from collections.abc import Set as AbstractSet
+
+    from dedup_middleware.features import PageFeatures
+
+#: What has stood on pages of so many other titles is no page's.
+OTHER_TITLES = 2
+# About 200 bytes each.
+_MAX_KEPT = 200_000
+
+
+class Sites:
+    """Parts of titles, and texts around the main text, by host."""
+
+    def __init__(self) -> None:
+        self._met: OrderedDict[tuple[str, Hashable], frozenset[int]] = OrderedDict()
+
+    def note(self, host: str, features: PageFeatures) -> None:
+        """Note a page of *host*. O(texts around it), 15 µs for thirty."""
+        parts = titles.parts(features.title)
+        for part in parts if len(parts) > 1 else ():
+            self._note((host, " ".join(words_of(part))), hash(tuple(other for other in parts if other != part)))
+        title = hash(folded(f"{features.title}\n{features.heading}"))
+        for text in features.texts:
+            self._note((host, text), title)
+        while len(self._met) > _MAX_KEPT:
+            self._met.popitem(last=False)
+
+    def _note(self, key: tuple[str, Hashable], title: int) -> None:
+        met = self._met.get(key)
+        if met is None:
+            self._met[key] = frozenset([title])
+            return
+        if len(met) <= OTHER_TITLES and title not in met:
+            self._met[key] = met | {title}
+        self._met.move_to_end(key)
+
+    def own_parts(self, host: str, features: PageFeatures) -> list[str]:
+        """Return the parts of what a page of *host* is called that are not the site's; all, if all are."""
+        parts = titles.parts(features.title) or titles.parts(features.heading)
+        return [part for part in parts if not self.has_part(host, " ".join(words_of(part)))] or [*parts]
+
+    def has_part(self, host: str, words: str) -> bool:
+        """Tell whether *words*, separated by spaces, are known to be a part that titles of *host* have."""
+        return self._is_known((host, words))
+
+    def own_texts(self, host: str, texts: AbstractSet[bytes]) -> set[bytes]:
+        """Return those of the *texts* around a page of *host* that are not the site's."""
+        return {text for text in texts if not self._is_known((host, text))}
+
+    def _is_known(self, key: tuple[str, Hashable]) -> bool:
+        return len(self._met.get(key, ())) > OTHER_TITLES

@@ -1,0 +1,65 @@
+"""An extension for a stranger's project: something happens the Nth time that certain calls are made.
+
+``FAULTS = {"at": ["module:Class.method", …], "nth": 1, "moment": "before" | "after", "kind": "exit" | "fail"}``.
+``exit`` ends the process as a crash would, with no clean-up; ``fail`` raises what a store raises when its medium fails,
+``bug`` what nobody expects. With ``every`` instead of ``nth``, it happens each time.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import itertools
+import os
+
+from dedup_middleware.stores import refusals
+
+#: What a process that was ended so returns.
+EXIT_STATUS = 77
+
+#: Where the state of a page changes hands.
+EDGES = {
+    "claim": "dedup_middleware.index.index:Index.claim",
+    "confirm": "dedup_middleware.index.index:Index.commit",
+    "flush": "dedup_middleware.plugin.feeds:_flushed",
+    "seal": "dedup_middleware.delivery.sealing:Sealing._seal",
+    "journal": "dedup_middleware.index.index:Index.remember_duplicate",
+}
+STORE_CALLS = [f"dedup_middleware.stores.opened:OpenStore.{name}" for name in ("get_many", "scan", "write")]
+
+
+class FaultInjection:
+    """The extension."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        wanted = crawler.settings["FAULTS"]
+        calls = itertools.count(1)
+
+        def happen():
+            if wanted.get("every") or next(calls) == wanted["nth"]:
+                if wanted["kind"] == "exit":
+                    os._exit(EXIT_STATUS)
+                if wanted["kind"] == "bug":
+                    raise ZeroDivisionError
+                raise refusals.failed("leveldb:store", "use", "a fault")
+
+        for place in wanted["at"]:
+            module_name, _, path = place.partition(":")
+            *owners, name = path.split(".")
+            owner = functools.reduce(getattr, owners, importlib.import_module(module_name))
+            setattr(owner, name, _wrapped(getattr(owner, name), happen, wanted.get("moment", "before")))
+        return cls()
+
+
+def _wrapped(function, happen, moment):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        if moment == "before":
+            happen()
+        result = function(*args, **kwargs)
+        if moment == "after":
+            happen()
+        return result
+
+    return wrapper

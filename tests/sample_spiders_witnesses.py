@@ -1,0 +1,63 @@
+"""A spider whose callbacks give items of many kinds, by what these say."""
+
+from __future__ import annotations
+
+from sample_spiders import Steps, held
+
+
+def text_of(response):
+    return " ".join(response.css("p::text").getall())
+
+
+class Witnesses(Steps):
+    name = "witnesses"
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.seen = set()
+
+    def parse_first_paragraph(self, response):
+        yield {"url": response.url, "text": response.css("p::text").get()}
+
+    def parse_article_text(self, response):
+        yield {"url": response.url, "text": " ".join(response.css("article p::text").getall())}
+
+    def parse_count(self, response):
+        yield {"url": response.url, "count": len(response.css("p"))}
+
+    def parse_price(self, response):
+        yield {"url": response.url, "price": response.css("span::text").re_first(r"[\d.]+"), "serial": id(response)}
+
+    def parse_summary(self, response):
+        yield {"url": response.url, "summary": text_of(response)[:200]}
+
+    def parse_text_and_more(self, response, more):
+        yield {"url": response.url, "text": text_of(response), "more": more}
+
+    def parse_labels(self, response, more=""):
+        for label in "ab":
+            yield {"url": response.url, "label": label}
+        if more:
+            yield {"url": response.url, "text": more}
+
+    def parse_given(self, response, html):
+        yield {"url": response.url, "html": html}
+
+    def finish_joined_item(self, response, item):
+        yield {**item, "text": [*item["text"], *response.css("p::text").getall()]}
+
+    def parse_everything(self, response):
+        yield {"url": response.url, "text": " ".join(response.css("main *::text").getall())}
+
+    def parse_sku(self, response):
+        yield {"url": response.url, "sku": response.css("script::text").re_first("T-[0-9]")}
+
+    def parse_numbered(self, response, number):
+        yield {"url": response.url, "number": number, "meta": sorted(response.meta)}
+
+    async def parse_once(self, response):
+        """A page that comes again is held for ever."""
+        if response.url in self.seen:
+            await held(self.crawler)
+        self.seen.add(response.url)
+        yield {"url": response.url}

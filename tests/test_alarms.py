@@ -1,0 +1,107 @@
+"""A host of which most pages repeat one page is told of at once."""
+
+from __future__ import annotations
+
+import shlex
+
+from crawling import run_scrapy
+from hypothesis import given
+from hypothesis import strategies as st
+from prose import article, blog, story
+
+from dedup_middleware.inspection.alarms import FEWEST_PAGES, FieldAlarm, OneOwnerAlarm
+
+NOTICE = story(1)
+
+
+def shop(site, number):
+    """Serve pages that take the shop's notice for their text, and return their URLs."""
+    return [site.add(f"/shirt/{n}", blog("Shirt", NOTICE)) for n in range(number)]
+
+
+def test_one_page_that_drops_most_of_a_host_is_told_of_while_the_crawl_runs(site, crawl):
+    other = [site.add(f"/other/{n}", article("Other", story(50 + n))) for n in range(5)]
+    urls = [*other, *shop(site, 25)]
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls])
+    assert len(outcome.dropped) == 24
+    (warning,) = outcome.problems
+    # At the twentieth page of the host, fourteen of which repeat the fifteenth.
+    assert f"14 of 20 pages of 127.0.0.1 repeat {urls[5]}" in warning
+    assert outcome.stats["dedup/hosts_with_one_owner"] == 1
+    lines = outcome.log.splitlines()
+    assert sum("Dropped:" in line for line in lines[: lines.index(warning)]) == 14
+
+    _, shows, _, restores, _ = warning.split("`")
+    said = run_scrapy(outcome.folder, *shlex.split(shows)[1:], "--json")
+    assert len(said.stdout.splitlines()) == 24
+    said = run_scrapy(outcome.folder, *shlex.split(restores)[1:])
+    assert said.stdout.startswith("24 dropped pages will be requested by the next crawl")
+
+
+def test_what_a_dry_run_would_drop_counts_too(site, crawl):
+    urls = shop(site, 30)
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": u} for u in urls], settings={"DEDUP_ACTION": "dry-run"})
+    (warning,) = outcome.problems
+    assert "19 of 20 pages" in warning
+
+
+def test_a_mirror_is_none(site, crawl):
+    """All of its pages are dropped, each for another one."""
+    pairs = [
+        (site.add(f"/{n}", article("A", story(n))), site.add(f"/{n}", blog("B", story(n)), host=1)) for n in range(22)
+    ]
+    steps = [{"url": url} for pair in pairs for url in pair]
+    outcome = crawl("sample_spiders.Steps", steps=steps)
+    assert len(outcome.dropped) == 22
+    assert outcome.problems == []
+
+
+@given(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=80))
+def test_it_is_never_wrong_and_misses_no_owner_that_most_pages_repeat_from_the_first(owners):
+    alarm, seen = OneOwnerAlarm(), []
+    told = None
+    for owner in owners:
+        seen.append(owner)
+        if (numbers := alarm.note_page("host", owner)) is not None:
+            assert told is None
+            told = owner
+            repeats, pages = numbers
+            assert pages == len(seen) >= FEWEST_PAGES
+            assert 2 * repeats > pages
+            assert repeats <= seen.count(owner)
+    always = all(2 * seen[: n + 1].count("a") > n + 1 for n in range(len(seen)))
+    if always and len(seen) >= FEWEST_PAGES:
+        assert told == "a"
+
+
+def test_hosts_that_were_not_seen_for_long_are_forgotten():
+    alarm = OneOwnerAlarm()
+    for n in range(30_000):
+        alarm.note_page(f"host{n}", None)
+    assert len(alarm._hosts) <= 10_000
+
+
+def test_a_field_that_keeps_nearly_all_is_told_of_once() -> None:
+    alarm = FieldAlarm()
+    told = [alarm.note_page(frozenset(["views"] if number % 15 else [])) for number in range(3 * FEWEST_PAGES)]
+    assert [line for line in told if line] == [("views", FEWEST_PAGES - 2, FEWEST_PAGES)]
+    assert not any(alarm.note_page(frozenset()) for _ in range(100))
+
+
+def test_a_field_that_keeps_every_duplicate_is_named_with_its_remedy(site, crawl):
+    title, text = "The harbour council rebuilds the old grain store", story(1)
+    told = "<html><title>{}</title><h1>{}</h1>{}<aside><span>{}</span> readers so far today</aside></html>"
+    body = "".join(f"<p>{paragraph}</p>" for paragraph in text)
+    pages = [told.format(title, title, body, 1000 + 7 * n) for n in range(FEWEST_PAGES + 1)]
+    urls = [site.add(f"/story?s{n}=1", each) for n, each in enumerate(pages)]
+    steps = [{"url": url, "callback": "parse_price"} for url in urls]
+    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
+    assert outcome.delivered == urls
+    (warning,) = outcome.problems
+    assert f"of {FEWEST_PAGES} pages that repeat another one of their host, {FEWEST_PAGES} were delivered" in warning
+    assert "another 'price'" in warning
+    assert outcome.stats["dedup/kept/item/another_value_in_its_item"] == FEWEST_PAGES
+    assert outcome.record(urls[1])["difference"] == ["price: 1007"]
+    named = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]})
+    assert named.delivered == urls[:1]
+    assert not any("price" in line for line in named.problems)

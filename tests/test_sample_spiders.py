@@ -1,0 +1,280 @@
+"""A stranger's crawl with everything in it, again and again, and what happens when something breaks."""
+
+from __future__ import annotations
+
+import io
+import threading
+from pathlib import Path
+
+import pytest
+from crawling import Running, run_scrapy, write_job
+from local_site import Answer, wait_until
+from PIL import Image
+from prose import article, blog, headline, several, story, zh_story
+
+from dedup_middleware.stores import default_backend
+
+
+def png():
+    file = io.BytesIO()
+    Image.new("RGB", (8, 8), "teal").save(file, "PNG")
+    return Answer(file.getvalue(), headers={"Content-Type": "image/png"})
+
+
+def page_with_picture(title, text, src):
+    return article(title, text).replace("<h1>", f"<img src='{src}'><h1>")
+
+
+def everything(site):
+    """Return the steps of a crawl with everything in it, and the URLs that it delivers and drops, in order."""
+    first = {
+        "plain generator": {"callback": "parse", "cb_kwargs": {"section": "World"}},
+        "async generator": {"callback": "async_generator"},
+        "coroutine": {"callback": "coroutine_of_list"},
+        "single item": {"callback": "single_item"},
+        "list": {"callback": "list_of_items"},
+    }
+    steps, delivered, dropped = [], [], []
+    for number, how in enumerate(first.values()):
+        link = site.add(f"/link{number}", article("Link", story(100 + number)))
+        url = site.add(f"/first{number}", article("First", story(number), links=(link,)))
+        copy = site.add(f"/copy{number}", blog("Copy", story(number), links=(link,)), host=1)
+        steps += [{"url": url, **how}, {"url": copy, **how}]
+        delivered += [url, link] if number < 3 else [url]
+        dropped += [copy]
+    empty = site.add("/empty", article("Empty", story(20)))
+    steps += [{"url": empty, "callback": name} for name in ("nothing", "coroutine_of_none")]
+
+    target = site.add("/target", article("Target", zh_story(21)))
+    site.add("/302", Answer(status=302, headers={"Location": target}))
+    moved = site.add("/301", Answer(status=301, headers={"Location": "/302"}))
+    refresh = site.add("/refresh", f"<html><head><meta http-equiv='refresh' content='0; url={target}'></head></html>")
+    moved_copy = site.add("/moved", Answer(status=301, headers={"Location": "/target-copy"}), host=1)
+    site.add("/target-copy", blog("Target", zh_story(21)), host=1)
+    flaky = site.add("/flaky", Answer("down", 503), article("Flaky", story(22)))
+    steps += [{"url": url} for url in (moved, refresh, moved_copy, flaky, flaky)]
+    # A page that is fetched again is the same page, whatever leads to it.
+    delivered += [target, target, flaky, flaky]
+    dropped += [site.url("/target-copy", 1)]
+
+    site.add("/picture.png", png())
+    pictured = site.add("/pictured", page_with_picture("Pictured", story(23), "/picture.png"))
+    stolen = site.add("/stolen", page_with_picture("Stolen", story(23), "/stolen.png"), host=1)
+    steps += [{"url": url, "callback": "with_picture"} for url in (pictured, stolen)]
+    delivered += [pictured]
+    dropped += [stolen]
+
+    post = site.url("/post")
+    bodies = ["story=1", "story=2", "story=3", '{"story": 4}', '{"story": 5}', '{"story": 6}']
+    for body, number in zip(bodies, (31, 32, 31, 33, 31, 34), strict=True):
+        site.add(f"/post {body}", article("Answer", story(number)))
+    post = site.url("/post")
+    for number in range(1, 7):
+        how = "post_form" if number < 4 else "post_json"
+        steps += [{"url": empty, "callback": how, "cb_kwargs": {"url": post, "story": number}}]
+    delivered += [f"{post} {bodies[n]}" for n in (0, 1, 3, 5)]
+    dropped += [f"{post} {bodies[n]}" for n in (2, 4)]
+
+    steps += [{"url": empty, "callback": "may_fail", "cb_kwargs": {"url": site.url("/gone")}}]
+    parts = site.add("/parts", several("Parts", [story(41), story(42)]))
+    steps += [{"url": parts, "callback": "parse_parts"}]
+    delivered += ["from errback", parts, parts]
+    return steps, delivered, dropped
+
+
+def test_everything_at_once_beside_shell_and_fetch(site, tmp_path):
+    steps, delivered, dropped = everything(site)
+    held = site.add("/held", Answer(article("Held", story(50)), hold=(release := threading.Event())))
+    settings = {
+        "IMAGES_STORE": str(tmp_path / "images"),
+        "EXTRA_PIPELINES": {"scrapy.pipelines.images.ImagesPipeline": 50, "sample_spiders.SlowPipeline": 100},
+    }
+    command = write_job(tmp_path, "sample_spiders.Everything", steps=[*steps, {"url": held}], settings=settings)
+    with Running(tmp_path, command) as running:
+        wait_until(lambda: "/held" in site.paths())
+        log = tmp_path / "records.jsonl"
+        before = log.read_bytes()
+        looked = [
+            run_scrapy(tmp_path, "shell", "-c", "response.css('title::text').get()", site.url("/first0")),
+            run_scrapy(tmp_path, "fetch", site.url("/copy0", 1)),
+        ]
+        assert log.read_bytes() == before
+        release.set()
+        outcome = running.wait()
+
+    for command in looked:
+        assert command.returncode == 0
+        assert "dedup is off: this command only looks at pages" in command.stderr
+        assert "ERROR" not in command.stderr
+    assert headline("First", story(0)) in looked[0].stdout
+    assert blog("Copy", story(0), links=(site.url("/link0"),)) in looked[1].stdout
+
+    assert sorted(outcome.delivered) == sorted(["from start", *delivered, held])
+    assert [i["url"] for i in outcome.dropped] == dropped
+    assert len(outcome.drop_lines) == len(dropped)
+    assert outcome.items[1]["section"] == "World"
+    (pictured,) = [i for i in outcome.items if i.get("images")]
+    assert (tmp_path / "images" / pictured["images"][0]["path"]).exists()
+    assert "/stolen.png" not in site.paths()
+    assert outcome.stats["retry/count"] == 1
+    assert outcome.stats["dedup/items/dropped"] == outcome.stats["item_dropped_count"] == len(dropped)
+    assert outcome.stats["dedup/items/delivered"] == outcome.stats["item_scraped_count"] == len(outcome.items)
+    assert outcome.problems == []
+    assert outcome.exit_status == 0
+
+
+def test_looking_at_a_page_makes_no_store(site, tmp_path):
+    url = site.add("/a", article("A", story(1)))
+    write_job(tmp_path, "sample_spiders.Articles", urls=url)
+    for arguments in (("fetch",), ("shell", "-c", "response.status")):
+        assert run_scrapy(tmp_path, *arguments, url).returncode == 0
+    assert not (tmp_path / "store").exists()
+    assert not (tmp_path / "records.jsonl").exists()
+
+
+# --- recrawl
+
+
+def test_a_page_that_changed_gives_up_its_old_text(site, crawl):
+    one, two = article("One", story(1)), article("Two", story(2))
+    changing = site.add("/changing", one, two, two)
+    other = site.add("/other", article("Other", story(1)))
+    third = site.add("/third", blog("Third", story(2)))
+    first = crawl("sample_spiders.Steps", steps=[{"url": u} for u in (changing, other)], folder="store")
+    assert (first.delivered, [i["url"] for i in first.dropped]) == ([changing], [other])
+    assert "in favour of earlier crawls        0" in first.log
+    run = first.record(other)["run"]
+    assert first.record(other)["owner_run"] == run
+
+    second = crawl(
+        "sample_spiders.Steps", steps=[{"url": u} for u in (third, changing, other)], folder="store", afresh=True
+    )
+    # "third" told it first; so the changed page is a duplicate, its old text is free, and the other one owns it.
+    assert second.delivered == [third, other]
+    assert second.record(changing)["owner_url"] == third
+
+    third_crawl = crawl("sample_spiders.Steps", steps=[{"url": site.add("/new", one)}], folder="store", afresh=True)
+    assert third_crawl.delivered == []
+    record = third_crawl.record(site.url("/new"))
+    assert record["owner_url"] == other
+    assert record["owner_run"] not in (record["run"], run)
+    assert third_crawl.stats["dedup/items/dropped_for_earlier_crawls"] == 1
+    assert "in favour of earlier crawls        1" in third_crawl.log
+    assert first.exit_status == second.exit_status == third_crawl.exit_status == 0
+
+
+def test_a_new_text_supersedes_only_once_its_items_are_safe(site, crawl):
+    one, two = article("One", story(1)), article("Two", story(2))
+    changing = site.add("/changing", one, two)
+    copies = [site.add(f"/copy{n}", one) for n in range(2)]
+    steps = [
+        {"url": changing},
+        {"url": changing, "callback": "plain_raises"},
+        {"url": copies[0]},
+        {"url": changing},
+        {"url": copies[1]},
+    ]
+    outcome = crawl("sample_spiders.Steps", steps=steps)
+    # While its new text was not delivered, the page still owned the old one.
+    assert outcome.delivered == [changing, changing, copies[1]]
+    assert outcome.record(copies[0])["owner_url"] == changing
+
+
+def test_scope_crawl_delivers_a_story_once_in_each_crawl(site, crawl):
+    a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)))
+    settings = {"DEDUP_SCOPE": "crawl", "FEEDS": {"feed.json": {"format": "json", "overwrite": True}}}
+    first = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings, folder="scope")
+    assert first.delivered == [a]
+    second = crawl(
+        "sample_spiders.Steps", steps=[{"url": b}, {"url": a}], settings=settings, folder="scope", afresh=True
+    )
+    assert second.delivered == [b]
+    assert second.record(a)["owner_run"] == second.record(a)["run"]
+    assert "dedup/items/dropped_for_earlier_crawls" not in second.stats
+    assert "will be overwritten" not in second.log
+
+    settings |= {"DEDUP_SCOPE": "store"}
+    third = crawl("sample_spiders.Steps", steps=[{"url": a}], settings=settings, folder="scope", afresh=True)
+    assert third.delivered == []
+    assert third.record(a)["owner_url"] == b
+    assert "dedup: feed.json will be overwritten, but the store is kept" in third.log
+
+
+# --- a project with a mind of its own
+
+
+FORMATTER = {"LOG_FORMATTER": "sample_spiders.LoudFormatter"}
+LEVEL = {"DEDUP_LOG_LEVEL": "debug"}
+PLACED = {
+    "DOWNLOADER_MIDDLEWARES": {"dedup_middleware.plugin.downloadermiddlewares.DedupDownloaderMiddleware": 60},
+    "SPIDER_MIDDLEWARES": {"dedup_middleware.plugin.spidermiddlewares.DedupSpiderMiddleware": 30},
+    "EXTENSIONS": {"dedup_middleware.plugin.extension.DedupExtension": 700},
+}
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (FORMATTER, "] WARNING: LOUD: http"),
+        (LEVEL, "[scrapy.core.scraper] DEBUG: Dropped: http"),
+        (PLACED, "[scrapy.core.scraper] INFO: Dropped: http"),
+    ],
+    ids=["formatter", "level", "placed"],
+)
+def test_the_project_has_the_last_word(site, crawl, settings, said):
+    a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)))
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
+    assert outcome.delivered == [a]
+    assert said in outcome.log
+    assert len(outcome.dropped) == outcome.stats["item_dropped_count"] == outcome.stats["dedup/pages"] - 1 == 1
+    assert outcome.log.count("DedupSpiderMiddleware") == outcome.log.count("DedupDownloaderMiddleware")
+
+
+# --- failures
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_when_the_log_fails_everything_is_delivered_from_then_on(site, crawl):
+    pairs = [(site.add(f"/{n}/a", article("A", story(n))), site.add(f"/{n}/b", blog("B", story(n)))) for n in range(3)]
+    steps = [{"url": url} for pair in pairs for url in pair]
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_LOG": "/dev/full"})
+    (a, b), *others = pairs
+    assert outcome.delivered == [a, *(url for pair in others for url in pair)]
+    assert [i["url"] for i in outcome.dropped] == [b]
+    (line,) = outcome.problems
+    assert "ERROR: dedup: DEDUP_LOG /dev/full cannot be written (No space left on device)" in line
+    assert "from now on every page is delivered and nothing is dropped" in line
+    assert outcome.stats["dedup/failures"] == 1
+    assert outcome.stats["dedup/verdict/duplicate"] == len(pairs)
+    assert "Traceback" not in outcome.log + outcome.stderr
+    assert outcome.exit_status == 0
+
+
+@pytest.mark.parametrize("backend", sorted({default_backend(), "sqlite"}))
+def test_when_the_store_fails_everything_is_delivered_from_then_on(site, crawl, backend):
+    """Its disk fills up; the next crawl, on a disk with room, finds the store as it was."""
+    a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)))
+    steps = [{"url": a}, {"url": b}]
+    # Stories long enough to outgrow the store's buffers, which the small files of the crawl itself do not.
+    size = 300_000
+    steps += [{"url": a, "callback": "fill_disk", "cb_kwargs": {"size": size}}]
+    long = [site.add(f"/long{n}", article("Long", story(n, paragraphs=300))) for n in range(2, 8)]
+    copies = [site.add(f"/copy{n}", article("Copy", story(n, paragraphs=300))) for n in (6, 7)]
+    last = site.add("/last", blog("Last", story(1)))
+    steps += [{"url": url} for url in (*long, *copies, last)]
+    settings = {"LOG_LEVEL": "INFO", "DEDUP_STORE": f"{backend}:store-of-{backend}", "DEDUP_TEXT_LIMIT": 200_000}
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="full")
+    assert outcome.delivered == [a, *long, *copies, last]
+    assert [i["url"] for i in outcome.dropped] == [b]
+    assert outcome.stats["dedup/failures"] == 1
+    (line,) = outcome.problems
+    assert f"store-of-{backend}" in line
+    assert "from now on every page is delivered and nothing is dropped" in line
+    assert "Traceback" not in outcome.log + outcome.stderr
+
+    again = crawl(
+        "sample_spiders.Steps", steps=[{"url": b}, {"url": last}], settings=settings, folder="full", afresh=True
+    )
+    assert again.delivered == []
+    assert {r["owner_url"] for r in again.records} == {a}
+    assert again.problems == []
