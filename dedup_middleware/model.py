@@ -27,13 +27,6 @@ class Action(str, Enum):
     DRY_RUN = "dry-run"
 
 
-class FingerprintKind(str, Enum):
-    """By what the pages are found that a new one may repeat."""
-
-    CLAUSES = "clauses"
-    CLAUSES_AND_SIMHASH = "clauses+simhash"
-
-
 class Scope(str, Enum):
     """Which owners may drop a page: those of this crawl, or all in the store."""
 

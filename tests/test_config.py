@@ -10,7 +10,7 @@ import pytest
 from scrapy.settings import Settings
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.model import Action, FingerprintKind, Scope, StoreBusy
+from dedup_middleware.model import Action, Scope, StoreBusy
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.settings.config import Config, PageOptions, unknown_settings
 from dedup_middleware.settings.table import DEFAULTS
@@ -62,7 +62,7 @@ class TestGoodValues:
             ("DEDUP_ITEM_FIELDS", "title, text,", "item_fields", ("title", "text")),
             ("DEDUP_ITEM_FIELDS", ["title"], "item_fields", ("title",)),
             ("DEDUP_ITEM_FIELDS", '["title", "text"]', "item_fields", ("title", "text")),
-            ("DEDUP_FINGERPRINT", "clauses+simhash", "fingerprint", FingerprintKind.CLAUSES_AND_SIMHASH),
+            ("DEDUP_FINGERPRINT", "clauses+simhash", "fingerprint", "clauses+simhash"),
             ("DEDUP_SIMHASH_DISTANCE", "3", "simhash_distance", 3),
             ("DEDUP_COMMON_CLAUSE", "5", "common_clause", 5),
             ("DEDUP_LOG_LEVEL", "debug", "log_level", "DEBUG"),

@@ -9,7 +9,7 @@ from library import Library
 from prose import story, zh_story
 
 from dedup_middleware.errors import StoreVersionError
-from dedup_middleware.fingerprints import SimHashFingerprinter
+from dedup_middleware.fingerprints.simhash import SimHashFingerprinter
 from dedup_middleware.index.index import index_of
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.verdict.detector import BELOW_THRESHOLD, NEARLY

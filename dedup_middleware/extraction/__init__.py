@@ -18,11 +18,17 @@ from dedup_middleware.budget import NOT_PARSED, TRUNCATED, UNLIMITED, Unjudgeabl
 from dedup_middleware.extraction.blocks import read_page
 from dedup_middleware.extraction.choice import choose
 from dedup_middleware.extraction.plain import plain_elements
+from dedup_middleware.registry import Registry
 
 if TYPE_CHECKING:
     from dedup_middleware.budget import Budget
 
-__all__ = ["check_complete", "extract_paragraphs", "paragraphs_of", "texts_of"]
+__all__ = ["EXTRACTORS", "check_complete", "extract_paragraphs", "paragraphs_of", "texts_of"]
+
+#: The values of ``DEDUP_EXTRACTOR``; each an :data:`~dedup_middleware.extraction.extractor.Extractor`.
+EXTRACTORS = Registry(
+    "dedup_middleware.extractors", {"weighted-dom": "dedup_middleware.extraction.extractor:weighted_dom"}
+)
 
 # Characters.
 _AT_ONCE = 100_000

@@ -4,12 +4,6 @@ Law of this floor: pure functions under a store's key; it knows no store and no 
 """
 
 from dedup_middleware.fingerprints.clauses import ClauseFingerprinter, fast_hash
-from dedup_middleware.fingerprints.simhash import SimHashFingerprinter
-from dedup_middleware.model import FingerprintKind
+from dedup_middleware.fingerprints.protocol import FINGERPRINTERS, Fingerprinter
 
-FINGERPRINTERS = {
-    FingerprintKind.CLAUSES: ClauseFingerprinter,
-    FingerprintKind.CLAUSES_AND_SIMHASH: SimHashFingerprinter,
-}
-
-__all__ = ["FINGERPRINTERS", "ClauseFingerprinter", "SimHashFingerprinter", "fast_hash"]
+__all__ = ["FINGERPRINTERS", "ClauseFingerprinter", "Fingerprinter", "fast_hash"]

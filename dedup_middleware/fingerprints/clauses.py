@@ -40,10 +40,10 @@ def fast_hash(text: str) -> bytes:
 
 
 class ClauseFingerprinter:
-    """Make fingerprints under one store's key."""
+    """A `Fingerprinter`: a page's clauses."""
 
     scheme: ClassVar[str] = "clauses-2"
-    """Recorded in every store. One made under another is refused: its hashes mean nothing to this one."""
+    has_bits: ClassVar[bool] = False
 
     def __init__(self, key: bytes) -> None:
         """Use *key*, 16 to 64 random bytes."""

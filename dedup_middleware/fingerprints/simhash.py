@@ -63,12 +63,13 @@ _RUN = re.compile(rf"([{_HAN}]{{1,1000}})|([{_UNSPACED}]+)|([^\s{_HAN}{_UNSPACED
 
 
 class SimHashFingerprinter(ClauseFingerprinter):
-    """Make fingerprints of both kinds: a page's clauses, and the bits of its paragraphs.
+    """A `Fingerprinter` of both kinds: a page's clauses, and the bits of its paragraphs.
 
     ``ConfigError`` if jieba is not installed. The first one of a process takes 0.8 s, see :func:`load_dictionary`.
     """
 
     scheme = ClauseFingerprinter.scheme + "+simhash-1"
+    has_bits = True
 
     def __init__(self, key: bytes) -> None:
         """Use *key*, 16 to 64 random bytes, for the clauses."""

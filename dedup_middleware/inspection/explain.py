@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import RecordsError, StoreLockedError
-from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import codec
 from dedup_middleware.index.opening import index_for_command
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.delivery.restoring import RestoreFilter
+    from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
     from dedup_middleware.settings.config import Config
@@ -160,10 +161,14 @@ def _stored(config: Config, url: str) -> dict[str, Any] | None:
         index,
     ):
         page = index.find([url_identity(url)])
-        return None if page is None else _page_details(index, page, ClauseFingerprinter(store.header.key))
+        return (
+            None
+            if page is None
+            else _page_details(index, page, FINGERPRINTERS.load(config.fingerprint)(store.header.key))
+        )
 
 
-def _page_details(index: Index, page: StoredPage, fingerprint: ClauseFingerprinter) -> dict[str, Any]:
+def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
     owner = None if page.owner is None else index.page(page.owner)
     text = index.text(page.number)
     held = page.hashes

@@ -12,8 +12,6 @@ from scrapy.http.request import NO_CALLBACK
 from dedup_middleware.budget import NOT_PARSED, TOO_LARGE, UnjudgeableError
 from dedup_middleware.delivery.page_state import SWITCHED_OFF, PageState
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.extraction import check_complete, texts_of
-from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.recovery import take_recovered
@@ -149,8 +147,4 @@ class DedupDownloaderMiddleware:
             root = response.selector.root
         except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none
             raise UnjudgeableError(NOT_PARSED) from error
-        check_complete(root)
-        budget.check_time()
-        texts = texts_of(root, budget)
-        features = features_of(root, texts)
-        return session.page(url, identities, texts.paragraphs, features=features, budget=budget)
+        return session.read(url, identities, root, budget)

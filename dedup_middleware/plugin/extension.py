@@ -148,6 +148,7 @@ class DedupExtension:
             run=run_id(config.jobdir),
             detector=detector,
             fingerprint=opened.fingerprint,
+            extract=opened.extract,
             log=opened.log,
             listener=Teller(self, self._recovery),
             # An observer's memory ends with it: nothing in it needs to be on a disk.

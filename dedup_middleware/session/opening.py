@@ -23,6 +23,7 @@ from dedup_middleware.errors import (
     StoreLockedError,
     StoreVersionError,
 )
+from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.index.index import Index, index_of
 from dedup_middleware.index.migrations import MIGRATIONS
@@ -34,7 +35,8 @@ from dedup_middleware.stores.holder import Holder
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from dedup_middleware.fingerprints import ClauseFingerprinter
+    from dedup_middleware.extraction.extractor import Extractor
+    from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.settings.config import Config
     from dedup_middleware.stores import OpenStore
 
@@ -58,7 +60,8 @@ class Opened:
     """An observer's names its own store and log."""
     store: OpenStore
     index: Index
-    fingerprint: ClauseFingerprinter
+    fingerprint: Fingerprinter
+    extract: Extractor
     log: RecordLog | None
     trouble: str = ""
     """Why the crawl observes, in one line; empty if it does not."""
@@ -117,7 +120,8 @@ def _observing(config: Config, trouble: str) -> Opened:
 
 
 def _opened(config: Config) -> Opened:
-    fingerprinter = FINGERPRINTERS[config.fingerprint]
+    fingerprinter: type[Fingerprinter] = FINGERPRINTERS.load(config.fingerprint)
+    extract: Extractor = EXTRACTORS.load(config.extractor)
     store = open_store(
         config.store,
         fingerprint_scheme=fingerprinter.scheme,
@@ -126,11 +130,12 @@ def _opened(config: Config) -> Opened:
         room=MAX_MEMORY if config.store_is_default else sys.maxsize,
     )
     try:
+        fingerprint = fingerprinter(store.header.key)
         index = index_of(
             store,
             common=config.common_clause,
             text_limit=config.text_limit,
-            distance=config.simhash_reach,
+            distance=config.simhash_distance if fingerprinter.has_bits else None,
             reach=Reach(config.scope, config.lease),
         )
         recover(index)
@@ -141,4 +146,4 @@ def _opened(config: Config) -> Opened:
     except BaseException:
         store.close()
         raise
-    return Opened(config, store, index, fingerprinter(store.header.key), log)
+    return Opened(config, store, index, fingerprint, extract, log)

@@ -20,6 +20,7 @@ from dedup_middleware.delivery.safety import Safety
 from dedup_middleware.delivery.sealing import Sealing
 from dedup_middleware.delivery.taking_back import TakingBack
 from dedup_middleware.errors import DedupError, StoreError
+from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.inspection.accounts import Accounts
 from dedup_middleware.inspection.records import EVIDENCE_SENTENCES
 from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
@@ -29,11 +30,14 @@ from dedup_middleware.verdict.evidence import repeated_sentences
 from dedup_middleware.verdict.item_witness import ItemWitness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterator
+    from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+
+    from lxml.etree import _Element
 
     from dedup_middleware.delivery.claims import Claim
+    from dedup_middleware.extraction.extractor import Extractor
     from dedup_middleware.features import PageFeatures
-    from dedup_middleware.fingerprints import ClauseFingerprinter
+    from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.inspection.listener import Listener
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.model import Witness
@@ -55,7 +59,8 @@ class Session:
         spider: str,
         run: str,
         detector: Detector,
-        fingerprint: ClauseFingerprinter,
+        fingerprint: Fingerprinter,
+        extract: Extractor = weighted_dom,
         log: RecordLog | None,
         listener: Listener,
         flush: Callable[[], set[Hashable]] | None = None,
@@ -76,6 +81,7 @@ class Session:
         """
         self.run = run
         self.fingerprint = fingerprint
+        self._extract = extract
         self._hearing = Hearing(ItemWitness(fingerprint, most_characters, item_fields), detector)
         self._detector = detector
         self._listener = listener
@@ -93,11 +99,16 @@ class Session:
 
     # --- verdicts
 
+    def read(self, url: str, identities: tuple[bytes, ...], root: _Element, budget: Budget) -> Page:
+        """Return the page *url* whose tree has *root*; `UnjudgeableError` if it is not all there, or costs too much."""
+        extracted = self._extract(root, budget)
+        return self.page(url, identities, extracted.paragraphs, features=extracted.features, budget=budget)
+
     def page(  # noqa: PLR0913 - what a page is made of
         self,
         url: str,
         identities: tuple[bytes, ...],
-        paragraphs: list[str],
+        paragraphs: Sequence[str],
         *,
         source: bytes = b"",
         features: PageFeatures | None = None,

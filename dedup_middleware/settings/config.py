@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dedup_middleware.budget import Budget
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.model import Action, FingerprintKind, Scope, StoreBusy
+from dedup_middleware.model import Action, Scope, StoreBusy
 from dedup_middleware.settings.kinds import as_choice, shown
 from dedup_middleware.settings.places import NOWHERE, Place
 from dedup_middleware.settings.table import PREFIX, SETTINGS, THRESHOLD
@@ -60,7 +60,8 @@ class Config:
     lease: timedelta | None
     preferred_hosts: tuple[str, ...]
     item_fields: tuple[str, ...]
-    fingerprint: FingerprintKind
+    fingerprint: str
+    extractor: str
     simhash_distance: int
     common_clause: int
     log_level: str
@@ -119,11 +120,6 @@ class Config:
     def budget(self) -> Budget:
         """Return what a page or an item may cost, from now on."""
         return Budget(elements=self.max_nodes, clauses=self.max_clauses, milliseconds=self.max_milliseconds)
-
-    @property
-    def simhash_reach(self) -> int | None:
-        """Within how many bits a paragraph is near; ``None`` where pages have no SimHashes."""
-        return self.simhash_distance if self.fingerprint is FingerprintKind.CLAUSES_AND_SIMHASH else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.urls import as_in_urls
+
+if TYPE_CHECKING:
+    from dedup_middleware.registry import Registry
 
 _E = TypeVar("_E", bound=Enum)
 
@@ -98,6 +101,23 @@ class Choice:
 
     def read(self, name: str, value: object) -> Enum:
         return as_choice(name, value, self.choices)
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """One of a registry's names."""
+
+    registry: Registry
+
+    @property
+    def values(self) -> str:
+        return ", ".join(f'`"{name}"`' for name in self.registry.ours)
+
+    def read(self, name: str, value: object) -> str:
+        if isinstance(value, str) and value in self.registry:
+            return value
+        allowed = ", ".join(map(repr, self.registry.names()))
+        raise ConfigError(f"{name} = {shown(value)} is not known; use one of {allowed}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.extraction import EXTRACTORS
+from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.index.hamming import MAX_DISTANCE
-from dedup_middleware.model import Action, FingerprintKind, Scope, StoreBusy
+from dedup_middleware.model import Action, Scope, StoreBusy
 from dedup_middleware.settings import kinds
 
 if TYPE_CHECKING:
@@ -70,7 +72,8 @@ _SETTINGS = (
     Setting("DEDUP_LEASE", "an owner that was not fetched again for longer drops no page", kinds.Days(), default=None),
     Setting("DEDUP_PREFERRED_HOSTS", "hosts whose pages are always delivered", kinds.Hosts(), default=[]),
     Setting("DEDUP_ITEM_FIELDS", "the fields of items that are heard", kinds.Names("text"), default=[]),
-    Setting("DEDUP_FINGERPRINT", "what is kept of a text", kinds.Choice(FingerprintKind), default="clauses"),
+    Setting("DEDUP_FINGERPRINT", "what is kept of a text", kinds.Name(FINGERPRINTERS), default="clauses"),
+    Setting("DEDUP_EXTRACTOR", "how the main text of a page is found", kinds.Name(EXTRACTORS), default="weighted-dom"),
     Setting(
         "DEDUP_SIMHASH_DISTANCE",
         "how many of a paragraph's 128 bits may differ",

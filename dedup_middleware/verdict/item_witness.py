@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from dedup_middleware.budget import Budget
-    from dedup_middleware.fingerprints import ClauseFingerprinter
+    from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import Fingerprint, Page, StoredPage
     from dedup_middleware.verdict.detector import Detector
@@ -66,7 +66,7 @@ class Statement:
 class ItemWitness:
     """Reads items whose texts have *most_characters* in all at most; no longer than the budgets of their pages last."""
 
-    def __init__(self, fingerprint: ClauseFingerprinter, most_characters: int, fields: Iterable[str] = ()) -> None:
+    def __init__(self, fingerprint: Fingerprinter, most_characters: int, fields: Iterable[str] = ()) -> None:
         """Read the *fields* of items; all of them where none are named."""
         self._fingerprint = fingerprint
         self._most_characters = most_characters

@@ -40,7 +40,8 @@ from rivals import Exact, Shingles, SimHash
 
 from dedup_middleware.extraction import texts_of
 from dedup_middleware.extraction.features import features_of
-from dedup_middleware.fingerprints import ClauseFingerprinter, SimHashFingerprinter
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.fingerprints.simhash import SimHashFingerprinter
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import lookup
 from dedup_middleware.index.index import Index

@@ -1,0 +1,53 @@
+"""What can be chosen by name: ours, and what other packages add.
+
+Another package adds one through an entry point, and need not be named anywhere else::
+
+    [project.entry-points."dedup_middleware.fingerprints"]
+    shingles = "my_package.shingles:ShingleFingerprinter"
+
+Law of this file: nothing is imported before it is chosen, and ours win: no package can replace them by accident.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Registry:
+    """The things of one kind."""
+
+    def __init__(self, group: str, ours: Mapping[str, str]) -> None:
+        """Know *ours* by name, each as ``module:attribute``, and the entry points of *group*."""
+        self.group = group
+        self.ours = dict(ours)
+
+    def names(self) -> list[str]:
+        """Return all names, ours first. Reads what every installed distribution says of itself: 1 to 50 ms."""
+        return [*self.ours, *sorted({entry.name for entry in entry_points(group=self.group)} - self.ours.keys())]
+
+    def __contains__(self, name: str) -> bool:
+        """Tell whether something has this *name*."""
+        return name in self.ours or name in self.names()
+
+    def load(self, name: str) -> Any:
+        """Return what has this *name*; :class:`ConfigError` if nothing has, or if it cannot be imported."""
+        if name in self.ours:
+            module, _, attribute = self.ours[name].partition(":")
+            return getattr(import_module(module), attribute)
+        theirs = [*entry_points(group=self.group, name=name)]
+        if not theirs:
+            raise ConfigError(f"{name!r} is none of {self.group}; there are {', '.join(map(repr, self.names()))}")
+        try:
+            return theirs[0].load()
+        except Exception as error:  # whatever a package of others raises when it is imported
+            raise ConfigError(
+                f"{name!r} of {self.group} cannot be imported from {theirs[0].value} ({error!r}): "
+                "mend or remove its package"
+            ) from error
