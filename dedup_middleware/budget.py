@@ -10,12 +10,7 @@ import math
 import sys
 import time
 
-TOO_LARGE = "too large"
-NOT_PARSED = "not parsed"
-TRUNCATED = "truncated"
-TOO_MANY_ELEMENTS = "too many elements"
-TOO_MANY_CLAUSES = "too many clauses"
-TOO_SLOW = "too slow"
+from dedup_middleware.reasons import Reason
 
 
 class UnjudgeableError(Exception):
@@ -51,12 +46,12 @@ class Budget:
     def check_clauses(self, count: int) -> None:
         """Raise `UnjudgeableError` if *count* is more than the clauses that a page may have."""
         if count > self.clauses:
-            raise UnjudgeableError(TOO_MANY_CLAUSES)
+            raise UnjudgeableError(Reason.TOO_MANY_CLAUSES)
 
     def check_time(self) -> None:
         """Raise `UnjudgeableError` if the time is over. 0.4 µs."""
         if time.thread_time() > self._deadline:
-            raise UnjudgeableError(TOO_SLOW)
+            raise UnjudgeableError(Reason.TOO_SLOW)
 
 
 UNLIMITED = Budget()

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from prose import story, zh_story
 from scrapy.http import HtmlResponse
 
-from dedup_middleware.budget import NOT_PARSED, UNLIMITED, UnjudgeableError
+from dedup_middleware.budget import UNLIMITED, UnjudgeableError
 from dedup_middleware.extraction import check_complete, texts_of
 from dedup_middleware.extraction.features import features_of, shown_text
 from dedup_middleware.identity import url_identity
 from dedup_middleware.model import Verdict, VerdictKind
-from dedup_middleware.plugin.downloadermiddlewares import NO_CHARSET, NO_CHARSETS
+from dedup_middleware.plugin.downloadermiddlewares import NO_CHARSETS
+from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
@@ -242,11 +243,11 @@ HOSTILE: dict[str, Hostile] = {
 def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMITED) -> Verdict:
     """Let *response* go its whole way through the product, and on to where its items are delivered or dropped."""
     if response.encoding in NO_CHARSETS:
-        return Verdict(VerdictKind.UNJUDGED, reason=NO_CHARSET)
+        return Verdict(VerdictKind.UNJUDGED, reason=Reason.NO_CHARSET)
     try:
         root = response.selector.root
     except (LookupError, ValueError):
-        return Verdict(VerdictKind.UNJUDGED, reason=NOT_PARSED)
+        return Verdict(VerdictKind.UNJUDGED, reason=Reason.NOT_PARSED)
     try:
         check_complete(root)
         texts = texts_of(root, budget)

@@ -16,14 +16,9 @@ from dedup_middleware.errors import StoreError
 from dedup_middleware.identity import item_identity
 from dedup_middleware.index.lookup import COMMON_ON_HOST
 from dedup_middleware.model import Page, Scope, VerdictKind
-from dedup_middleware.verdict.detector import (
-    BELOW_THRESHOLD,
-    MIN_LIVE_WEIGHT,
-    RELATED_THRESHOLD,
-    TOO_LITTLE_TEXT,
-    cover,
-)
-from dedup_middleware.verdict.vetoes import OTHER_NUMBERS, other_numbers
+from dedup_middleware.reasons import Reason
+from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, cover
+from dedup_middleware.verdict.vetoes import other_numbers
 
 NEW, SAME, DUPLICATE, RELATED, UNJUDGED = VerdictKind
 
@@ -214,7 +209,7 @@ class TestDuplicates:
         library.visit("a", range(10))
         library.visit("b", range(10, 20))
         verdict = library.judge("digest", range(4, 16))
-        assert (verdict.kind, verdict.reason) == (RELATED, BELOW_THRESHOLD)
+        assert (verdict.kind, verdict.reason) == (RELATED, Reason.BELOW_THRESHOLD)
 
     def test_a_chain_of_small_changes_does_not_drift(self) -> None:
         library = Library()
@@ -294,7 +289,7 @@ class TestBoilerplate:
             text = [*frame, *range(20 + 10 * number, 26 + 10 * number)]
             assert library.visit(f"http://host{number}/", text).verdict.kind in (NEW, RELATED)
         verdict = library.judge("frame", [*frame, 99])
-        assert (verdict.kind, verdict.reason) == (UNJUDGED, TOO_LITTLE_TEXT)
+        assert (verdict.kind, verdict.reason) == (UNJUDGED, Reason.TOO_LITTLE_TEXT)
 
     def test_what_more_than_two_kept_pages_of_a_host_hold_has_no_vote_on_that_host(self) -> None:
         library = Library()
@@ -337,7 +332,7 @@ class TestOtherNumbers:
         library.visit("monday", self.day(12))
         page = library.page("tuesday", [*self.day(12)[:2], *self.day(13)[2:]])
         verdict = library.detector.judge(page)
-        assert (verdict.kind, verdict.reason) == (RELATED, OTHER_NUMBERS)
+        assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
         assert library.judge("repost", self.day(12)).kind is DUPLICATE
 
     def test_one_other_number_is_enough(self) -> None:
@@ -347,14 +342,14 @@ class TestOtherNumbers:
         library.visit("b", [*text[:-1], text[-1].replace("4", "5")])
         assert library.judge("c", text).kind is DUPLICATE
         verdict = library.judge("d", [*text[:-1], text[-1].replace("4", "6")])
-        assert (verdict.kind, verdict.reason) == (RELATED, OTHER_NUMBERS)
+        assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
 
     @pytest.mark.parametrize("line", ["Wind: {} km/h. Rain: 5 mm.", "涨跌：{}%。成交：35万手。"])
     def test_one_other_number_with_a_label_is_enough_however_light(self, line: str) -> None:
         library = Library()
         library.visit("monday", [line.format(12), *story(1)])
         verdict = library.judge("tuesday", [line.format(13), *story(1)])
-        assert (verdict.kind, verdict.reason) == (RELATED, OTHER_NUMBERS)
+        assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
         assert library.judge("repost", [line.format(12), *story(1)]).kind is DUPLICATE
 
     def test_a_number_with_a_label_makes_no_duplicate(self) -> None:
@@ -362,7 +357,7 @@ class TestOtherNumbers:
         library.visit("a", ["Wind: 12 km/h.", *story(1)])
         verdict = library.judge("b", ["Wind: 12 km/h.", *story(2)])
         assert (verdict.kind, verdict.match) == (NEW, None)
-        assert library.judge("c", ["Wind: 12 km/h."] * 40).reason == TOO_LITTLE_TEXT
+        assert library.judge("c", ["Wind: 12 km/h."] * 40).reason == Reason.TOO_LITTLE_TEXT
 
     @pytest.mark.parametrize(
         "line",

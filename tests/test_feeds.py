@@ -9,10 +9,11 @@ import pytest
 from local_site import Answer, wait_until
 from prose import article, blog, several, story
 
+from dedup_middleware.reasons import Reason
+
 JSON_LINES = {"format": "jsonlines"}
 #: Takes items of one class; what is a dict goes to the pipelines alone.
 STORIES = {"stories.jsonl": {**JSON_LINES, "item_classes": ["sample_spiders.DataItem"]}}
-NOT_REACHED = "a feed that takes such items has taken none of the owner's"
 
 
 def copies(site, number, *names):
@@ -39,7 +40,7 @@ def test_a_story_whose_owner_every_feed_declined_is_in_the_feed(site, crawl):
     assert fed(outcome) == [b for _, b in pairs]
     assert outcome.dropped == []
     record = outcome.record(pairs[0][1])
-    assert (record["verdict"], record["outcome"], record["reason"]) == ("related", "delivered", NOT_REACHED)
+    assert (record["verdict"], record["outcome"], record["reason"]) == ("related", "delivered", Reason.NOT_REACHED)
     assert outcome.problems == []
 
 

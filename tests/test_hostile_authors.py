@@ -17,8 +17,9 @@ from prose import article, blog, story, zh_story
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.detector import LITTLE_TEXT_WEIGHT, NEARLY, PREFERRED_HOST
+from dedup_middleware.verdict.detector import LITTLE_TEXT_WEIGHT
 
 NEW, SAME, DUPLICATE, RELATED = VerdictKind.NEW, VerdictKind.SAME, VerdictKind.DUPLICATE, VerdictKind.RELATED
 
@@ -157,12 +158,12 @@ class TestStolenStories:
 @pytest.mark.parametrize("name", ["with a word in fifteen replaced", "with 2 % of its letters misread"])
 def test_some_thieves_are_found_by_the_second_opinion_only(name: str, loot: Loot) -> None:
     _, victim = crawled(CASES[name](loot), loot.story, [])
-    assert victim.verdict.reason.startswith(NEARLY)
+    assert victim.verdict.reason.startswith(Reason.NEARLY)
 
 
 def test_the_record_of_an_original_says_why_it_is_delivered() -> None:
     _, victim = crawled([("http://thief.test/", story(1))], story(1), [PREFERRED])
-    assert (victim.verdict.kind, victim.verdict.reason) == (RELATED, PREFERRED_HOST)
+    assert (victim.verdict.kind, victim.verdict.reason) == (RELATED, Reason.PREFERRED_HOST)
 
 
 @pytest.mark.parametrize("thief", SPOOFS)

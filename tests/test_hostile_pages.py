@@ -22,17 +22,11 @@ from prose import article, story
 from scrapy.http import HtmlResponse
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.budget import (
-    TOO_MANY_CLAUSES,
-    TOO_MANY_ELEMENTS,
-    TOO_SLOW,
-    TRUNCATED,
-    Budget,
-    UnjudgeableError,
-)
+from dedup_middleware.budget import Budget, UnjudgeableError
 from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.model import Verdict, VerdictKind
 from dedup_middleware.plugin.downloadermiddlewares import NO_CHARSETS
+from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import PORTION, clauses, folded, one_line, portions, sentences
 from dedup_middleware.verdict.comparison import compare
 
@@ -106,7 +100,7 @@ def test_pages_that_are_the_same_until_the_parser_stops_are_no_duplicates() -> N
         verdict = verdict_on(library, HtmlResponse(f"http://site/{number}", body=page))
         assert verdict.kind is not VerdictKind.DUPLICATE
         if not is_complete(page.decode()):
-            assert verdict == Verdict(VerdictKind.UNJUDGED, reason=TRUNCATED)
+            assert verdict == Verdict(VerdictKind.UNJUDGED, reason=Reason.TRUNCATED)
 
 
 # --- caps
@@ -115,7 +109,7 @@ def test_pages_that_are_the_same_until_the_parser_stops_are_no_duplicates() -> N
 def test_elements_are_counted_as_they_are_read() -> None:
     root = Selector(text="<p>a, b" * 100, type="html").root
     assert paragraphs_of(root, Budget(elements=101)) == paragraphs_of(root)
-    with pytest.raises(UnjudgeableError, match=TOO_MANY_ELEMENTS):
+    with pytest.raises(UnjudgeableError, match=Reason.TOO_MANY_ELEMENTS):
         paragraphs_of(root, Budget(elements=100))
 
 
@@ -124,16 +118,16 @@ def test_clauses_are_counted_once_each() -> None:
     count = len(fingerprint(text).weights)
     twice, once = fingerprint(text, Budget(clauses=count)), fingerprint(story(1))
     assert replace(twice, letters=once.letters) == once
-    with pytest.raises(UnjudgeableError, match=TOO_MANY_CLAUSES):
+    with pytest.raises(UnjudgeableError, match=Reason.TOO_MANY_CLAUSES):
         fingerprint(text, Budget(clauses=count - 1))
 
 
 def test_time_is_looked_at_while_a_text_is_read() -> None:
     budget = Budget(milliseconds=0)
     root, fingerprint = Selector(text=STORY).root, Library().fingerprint
-    with pytest.raises(UnjudgeableError, match=TOO_SLOW):
+    with pytest.raises(UnjudgeableError, match=Reason.TOO_SLOW):
         paragraphs_of(root, budget)
-    with pytest.raises(UnjudgeableError, match=TOO_SLOW):
+    with pytest.raises(UnjudgeableError, match=Reason.TOO_SLOW):
         fingerprint(["a"], budget)
 
 

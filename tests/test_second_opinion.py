@@ -12,8 +12,7 @@ from dedup_middleware.errors import StoreVersionError
 from dedup_middleware.fingerprints.simhash import SimHashFingerprinter
 from dedup_middleware.index.index import index_of
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.verdict.detector import BELOW_THRESHOLD, NEARLY
-from dedup_middleware.verdict.vetoes import OTHER_NAMES, OTHER_NUMBERS
+from dedup_middleware.reasons import Reason
 
 NEW, DUPLICATE, RELATED = VerdictKind.NEW, VerdictKind.DUPLICATE, VerdictKind.RELATED
 
@@ -42,7 +41,7 @@ class TestEditedCopies:
         library = Library()
         library.visit("http://one/", tell(1))
         case = library.visit("http://two/", edited(tell(1), each=2))
-        assert (case.verdict.kind, case.verdict.reason.split(", ")[0]) == (DUPLICATE, NEARLY)
+        assert (case.verdict.kind, case.verdict.reason.split(", ")[0]) == (DUPLICATE, Reason.NEARLY)
         assert case.items_dropped
         assert len(library.session.evidence(case)) == 5
 
@@ -58,7 +57,7 @@ class TestEditedCopies:
         library = Library(text_limit=0)
         library.visit("http://one/", tell(1))
         case = library.visit("http://two/", edited(tell(1), each=2))
-        assert (case.verdict.kind, case.verdict.reason) == (RELATED, BELOW_THRESHOLD)
+        assert (case.verdict.kind, case.verdict.reason) == (RELATED, Reason.BELOW_THRESHOLD)
 
     def test_a_claim_that_is_open_has_its_text(self, tell: type) -> None:
         library = Library()
@@ -91,7 +90,7 @@ class TestTemplates:
         )
         library.visit("http://one/", one)
         case = library.visit("http://two/", other)
-        assert (case.verdict.kind, case.verdict.reason) == (RELATED, OTHER_NAMES)
+        assert (case.verdict.kind, case.verdict.reason) == (RELATED, Reason.OTHER_NAMES)
         assert case.items_delivered
 
     def test_other_numbers_in_sentences_that_are_nearly_the_same_too(self) -> None:
@@ -103,7 +102,7 @@ class TestTemplates:
         other = [*edited(story(1), each=2), one[-1].replace("45,000", "72,000").replace("coming", "very next")]
         library.visit("http://one/", one)
         case = library.visit("http://two/", other)
-        assert (case.verdict.kind, case.verdict.reason) == (RELATED, OTHER_NUMBERS)
+        assert (case.verdict.kind, case.verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
 
 
 class TestSimHash:

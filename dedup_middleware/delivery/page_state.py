@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import Budget
 from dedup_middleware.model import Action, Objection, Page, Verdict, VerdictKind
+from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
     from dedup_middleware.delivery.claims import Claim
     from dedup_middleware.index.journal import PackedRequest
 
-#: Why a page is unjudged where that is the project's wish.
-SWITCHED_OFF = "switched off"
 _OUTCOMES = {Action.DROP: "dropped", Action.TAG: "tagged", Action.DRY_RUN: "would-drop"}
 
 
@@ -80,7 +79,7 @@ class PageState:
     @property
     def is_undecided(self) -> bool:
         """Whether nothing can be told of the page, though that is wanted: then its items are asked."""
-        return self.verdict.kind is VerdictKind.UNJUDGED and self.verdict.reason != SWITCHED_OFF
+        return self.verdict.kind is VerdictKind.UNJUDGED and self.verdict.reason != Reason.SWITCHED_OFF
 
     @property
     def has_items(self) -> bool:

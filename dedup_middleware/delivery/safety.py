@@ -14,6 +14,7 @@ from dedup_middleware.index.codec import entry_key, identity_of
 from dedup_middleware.index.journal import Entry
 from dedup_middleware.index.packing import is_repeatable
 from dedup_middleware.model import Action, VerdictKind
+from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from dedup_middleware.delivery.sealing import Sealing
     from dedup_middleware.index.journal import Journal, PackedRequest
     from dedup_middleware.model import StoredPage
-
-NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"
 
 
 class Safety:
@@ -95,7 +94,7 @@ class Safety:
             return False
         needs_journal = not self._sealing.is_certain(match.owner, feeds)
         if needs_journal and request is None:
-            state.verdict = dataclasses.replace(state.verdict, kind=VerdictKind.RELATED, reason=NOT_JOURNALLED)
+            state.verdict = dataclasses.replace(state.verdict, kind=VerdictKind.RELATED, reason=Reason.NOT_JOURNALLED)
             return False
         if not state.written_down or (needs_journal and state.journalled_for != match.owner.number):
             entry = None

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from dedup_middleware.budget import NOT_PARSED, TRUNCATED, UNLIMITED, UnjudgeableError
+from dedup_middleware.budget import UNLIMITED, UnjudgeableError
 from dedup_middleware.extraction.blocks import read_page
 from dedup_middleware.extraction.choice import choose
 from dedup_middleware.extraction.plain import plain_elements
+from dedup_middleware.reasons import Reason
 from dedup_middleware.registry import Registry
 
 if TYPE_CHECKING:
@@ -100,11 +101,11 @@ def check_complete(root: etree._Element) -> None:
     beginning would be the same. It says so in its log alone, as the last thing.
     """
     if not etree.iselement(root):
-        raise UnjudgeableError(NOT_PARSED)
+        raise UnjudgeableError(Reason.NOT_PARSED)
     parser = root.getroottree().parser
     last = None if parser is None else parser.error_log.last_error
     if last is not None and last.level == etree.ErrorLevels.FATAL:
-        raise UnjudgeableError(TRUNCATED)
+        raise UnjudgeableError(Reason.TRUNCATED)
 
 
 def _collapsed(text: str) -> str:

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.budget import TOO_MANY_ELEMENTS, UnjudgeableError
+from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.extraction.names import FURNITURE_TAGS, ROLES, Role, hides, names_furniture
+from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -159,7 +160,7 @@ def read_page(root: etree._Element, most: int = sys.maxsize) -> PageBlocks:
     # The iterator counts: asking at each element would cost.
     page = _read(islice(elements, most))
     if next(elements, None) is not None:
-        raise UnjudgeableError(TOO_MANY_ELEMENTS)
+        raise UnjudgeableError(Reason.TOO_MANY_ELEMENTS)
     return page
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.inspection.alarms import Alarms
 from dedup_middleware.inspection.records import DIFFERENCE_CHARACTERS, DIFFERENCES, EVIDENCE_CHARACTERS, Record
 from dedup_middleware.model import VerdictKind, Witness
+from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 #: What a record says came of a page that is taken back, and why.
 TAKEN_BACK = "taken-back"
-A_TEMPLATE = "its owner's text is a template"
 
 
 class Accounts:
@@ -126,7 +126,7 @@ class Accounts:
             outcome=TAKEN_BACK,
             owner_url=taken.owner_url,
             score=taken.page.score,
-            reason=A_TEMPLATE,
+            reason=Reason.A_TEMPLATE,
         )
 
 

@@ -12,8 +12,9 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.item_witness import ITEM_VALUE, field_of
+from dedup_middleware.verdict.item_witness import field_of
 
 if TYPE_CHECKING:
     from dedup_middleware.delivery.page_state import PageState
@@ -107,7 +108,7 @@ class Alarms:
         if host and (numbers := self._owners.note_page(host, owner)) is not None and owner is not None:
             self._listener.count("hosts_with_one_owner", 1)
             self._listener.one_owner(host, owner, *numbers)
-        kept = state.verdict.reason == ITEM_VALUE
+        kept = state.verdict.reason == Reason.ITEM_VALUE
         if kept or state.takes_effect:
             told = self._fields.note_page(frozenset(map(field_of, state.verdict.own if kept else ())))
             if told is not None:

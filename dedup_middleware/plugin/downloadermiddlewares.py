@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from dedup_middleware.budget import NOT_PARSED, TOO_LARGE, UnjudgeableError
-from dedup_middleware.delivery.page_state import SWITCHED_OFF, PageState
+from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.recovery import take_recovered
 from dedup_middleware.plugin.requests import identities_of
+from dedup_middleware.reasons import Reason
 from dedup_middleware.settings.config import PageOptions
 from dedup_middleware.urls import without_secrets
 
@@ -34,15 +35,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NOT_TEXT = "not text"
-CUT_OFF = "cut off"
 #: How Scrapy flags a response that is not all there: DOWNLOAD_FAIL_ON_DATALOSS, StopDownload.
 CUT_OFF_FLAGS = frozenset({"dataloss", "partial", "download_stopped"})
-NO_CHARSET = "no charset"
 #: Codecs of Python, as `codecs.lookup` names them, that turn no bytes of a page into text; punycode takes minutes for a
 #: megabyte.
 NO_CHARSETS = frozenset(["base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "undefined", "uu", "zlib"])
-ERROR = "error"
 #: Nothing is at the address any more, 404 and 410: who owned its text from there owns it no more.
 GONE = frozenset({404, 410})
 
@@ -111,7 +108,7 @@ class DedupDownloaderMiddleware:
         config = self._extension.config
         wanted = request.meta.get("dedup")
         url = without_secrets(response.url, redact=config.redact_query)
-        off = PageState.unjudged(url, SWITCHED_OFF, config.action, config.threshold)
+        off = PageState.unjudged(url, Reason.SWITCHED_OFF, config.action, config.threshold)
         if wanted is False:
             return off
         try:
@@ -127,7 +124,7 @@ class DedupDownloaderMiddleware:
             reason = error.reason
         except Exception as error:  # noqa: BLE001 - whatever a page does to a parser
             self._extension.defect(error, response)
-            reason = ERROR
+            reason = Reason.ERROR
         return PageState.unjudged(url, reason, options.action, options.threshold)
 
     def _page(
@@ -136,15 +133,15 @@ class DedupDownloaderMiddleware:
         """Return *response* as a page; `UnjudgeableError` if it is none, not all there, or costs more than it may."""
         config = self._extension.config
         if not isinstance(response, HtmlResponse):
-            raise UnjudgeableError(NOT_TEXT)
+            raise UnjudgeableError(Reason.NOT_TEXT)
         if not CUT_OFF_FLAGS.isdisjoint(response.flags):
-            raise UnjudgeableError(CUT_OFF)
+            raise UnjudgeableError(Reason.CUT_OFF)
         if len(response.body) > config.max_bytes:
-            raise UnjudgeableError(TOO_LARGE)
+            raise UnjudgeableError(Reason.TOO_LARGE)
         if response.encoding in NO_CHARSETS:
-            raise UnjudgeableError(NO_CHARSET)
+            raise UnjudgeableError(Reason.NO_CHARSET)
         try:
             root = response.selector.root
         except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none
-            raise UnjudgeableError(NOT_PARSED) from error
+            raise UnjudgeableError(Reason.NOT_PARSED) from error
         return session.read(url, identities, root, budget)

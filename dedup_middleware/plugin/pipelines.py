@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem
 
-from dedup_middleware.budget import TOO_LARGE, UnjudgeableError
+from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.identity import item_identity
 from dedup_middleware.model import Action
@@ -14,6 +14,7 @@ from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.item_signals import item_claim, item_type
 from dedup_middleware.plugin.logformatter import duplicate_item
 from dedup_middleware.plugin.waiting import OwnerWait
+from dedup_middleware.reasons import Reason
 from dedup_middleware.verdict.items import item_texts
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class DedupItemPipeline:
         """Return the item as a page; `UnjudgeableError` if it costs more than it may."""
         config = self._extension.config
         if sum(map(len, texts)) > config.max_bytes:
-            raise UnjudgeableError(TOO_LARGE)
+            raise UnjudgeableError(Reason.TOO_LARGE)
         return session.page(url, (identity,), texts, source=source, budget=config.budget())
 
     def _drop(self, session: Session, state: PageState) -> None:

@@ -24,6 +24,7 @@ from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.inspection.accounts import Accounts
 from dedup_middleware.inspection.records import EVIDENCE_SENTENCES
 from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
+from dedup_middleware.reasons import Reason
 from dedup_middleware.session.tagging import Tagger
 from dedup_middleware.verdict.detector import is_worth_owning
 from dedup_middleware.verdict.evidence import repeated_sentences
@@ -43,11 +44,8 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Witness
     from dedup_middleware.verdict.detector import Detector
 
-STORE_FAILED = "the store failed"
 #: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
 EVIDENCE_MILLISECONDS = 100
-OWNER_PENDING = "the owner's claim was still open"
-NOT_REACHED = "a feed that takes such items has taken none of the owner's"
 
 
 class Session:
@@ -142,7 +140,7 @@ class Session:
 
     def deliver_undecided(self, state: PageState) -> None:
         """Give up on a duplicate whose owner is still pending: it is delivered and owns nothing."""
-        state.verdict = dataclasses.replace(state.verdict, kind=VerdictKind.RELATED, reason=OWNER_PENDING)
+        state.verdict = dataclasses.replace(state.verdict, kind=VerdictKind.RELATED, reason=Reason.OWNER_PENDING)
 
     def owner_claim(self, state: PageState) -> Claim | None:
         """Return the open claim that this duplicate depends on, if any."""
@@ -162,7 +160,7 @@ class Session:
         match = state.verdict.match
         feeds = self._feeds_wanting(item) if state.is_duplicate else frozenset()
         if state.is_duplicate and match and not match.owner.delivery.has_reached(feeds):
-            self.keep(state, Objection(NOT_REACHED))
+            self.keep(state, Objection(Reason.NOT_REACHED))
         return feeds
 
     def may_drop(self, state: PageState, item: Any) -> bool:
@@ -264,7 +262,7 @@ class Session:
                 state.verdict = self._detector.judge(state.page, threshold=state.threshold)
                 state.doubt = self._detector.doubt(state.page, state.verdict)
                 return
-        state.verdict = Verdict(VerdictKind.UNJUDGED, reason=STORE_FAILED)
+        state.verdict = Verdict(VerdictKind.UNJUDGED, reason=Reason.STORE_FAILED)
 
     def _claim(self, state: PageState) -> None:
         if state.page is None or state.is_duplicate or not is_worth_owning(state.page, state.verdict):

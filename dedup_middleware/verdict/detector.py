@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from dedup_middleware.model import Match, Objection, Verdict, VerdictKind, Witness
+from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of, is_under
 from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare
 from dedup_middleware.verdict.sites import Sites
@@ -40,12 +41,6 @@ _MAX_MATCHES = 5
 #: Dropped pages of earlier crawls that are looked at for one text.
 _MAX_DOUBTFUL = 16
 
-TOO_LITTLE_TEXT = "too little text"
-NEARLY = "in nearly the same words"
-ANOTHER_HOST = "on another host"
-PREFERRED_HOST = "a preferred host"
-BELOW_THRESHOLD = "below the threshold"
-
 
 @dataclass(frozen=True, slots=True)
 class Detector:
@@ -73,7 +68,7 @@ class Detector:
             self.sites.note(host_of(page.url), page.features)
         verdict = self._judge(page, self.threshold if threshold is None else threshold, objects)
         if verdict.kind is VerdictKind.DUPLICATE and self._is_preferred(page.url):
-            return replace(verdict, kind=VerdictKind.RELATED, reason=PREFERRED_HOST)
+            return replace(verdict, kind=VerdictKind.RELATED, reason=Reason.PREFERRED_HOST)
         return verdict
 
     def doubt(self, page: Page, verdict: Verdict) -> bytes:
@@ -108,7 +103,7 @@ class Detector:
         candidates = self._candidates(page, owns, live) if enough else self._equals(page, owns)
         best = self._best(page, candidates, live.keys(), threshold, objects)
         if best.kind is VerdictKind.NEW and not enough:
-            return Verdict(VerdictKind.UNJUDGED, reason=TOO_LITTLE_TEXT)
+            return Verdict(VerdictKind.UNJUDGED, reason=Reason.TOO_LITTLE_TEXT)
         return best
 
     def _candidates(self, page: Page, owns: list[StoredPage], live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
@@ -158,7 +153,7 @@ class Detector:
                     return verdict
                 duplicate = duplicate or verdict
             elif best.match is None and match.score >= RELATED_THRESHOLD and objected is not None:
-                witness = None if objected.reason is BELOW_THRESHOLD else Witness.PAGE
+                witness = None if objected.reason is Reason.BELOW_THRESHOLD else Witness.PAGE
                 best = Verdict(VerdictKind.RELATED, match, objected.reason, witness, objected.own)
         return duplicate or best
 
@@ -172,7 +167,7 @@ class Detector:
             said = exact.shared.union(map(self.hash_clause, opinion.near))
             match = Match(exact.owner, opinion.cover, said)
         if match.score < threshold or (threshold == 1 and not page.fingerprint.weights.keys() <= match.owner.hashes):
-            return match, Objection(BELOW_THRESHOLD)
+            return match, Objection(Reason.BELOW_THRESHOLD)
         nearly = exact.score < threshold
         objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
         if objected is None and self._learns_template(page, match.owner, text):
@@ -261,13 +256,13 @@ class Detector:
 def _how(page: Page, match: Match, *, nearly: bool) -> str:
     """Return what else a record should say of a duplicate."""
     elsewhere = host_of(page.url) != host_of(match.owner.url)
-    return ", ".join([NEARLY] * nearly + [ANOTHER_HOST] * elsewhere)
+    return ", ".join([Reason.NEARLY] * nearly + [Reason.ANOTHER_HOST] * elsewhere)
 
 
 def is_worth_owning(page: Page, verdict: Verdict) -> bool:
     """Tell whether *page* says enough to be told from others, even where all but little of it is boilerplate."""
     if verdict.kind is VerdictKind.UNJUDGED:
-        return verdict.reason == TOO_LITTLE_TEXT and page.fingerprint.weight >= MIN_LIVE_WEIGHT
+        return verdict.reason == Reason.TOO_LITTLE_TEXT and page.fingerprint.weight >= MIN_LIVE_WEIGHT
     return True
 
 

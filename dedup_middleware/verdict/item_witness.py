@@ -10,10 +10,11 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.budget import TOO_LARGE, UnjudgeableError
+from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.features import Said
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import Objection
+from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, weight
 from dedup_middleware.text.words import shows, words_of
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Fingerprint, Page, StoredPage
     from dedup_middleware.verdict.detector import Detector
 
-NO_TEXT_DELIVERED = "the owner's items had no text"
-ITEM_TEXT = "its item says what the owner's did not"
-ITEM_VALUE = "another value in its item"
 #: A field of which pages show fewer of the values than this says nothing of them.
 OFTEN_SHOWN = 0.5
 # Fields that pages do not show are looked for again on every eighth page.
@@ -84,7 +82,7 @@ class ItemWitness:
         values = item_values(item, self._fields)
         texts = [value for _, value in values if isinstance(value, str)]
         if sum(map(len, texts)) > self._most_characters:
-            raise UnjudgeableError(TOO_LARGE)
+            raise UnjudgeableError(Reason.TOO_LARGE)
         budget.resume()
         try:
             budget.check_time()
@@ -136,11 +134,13 @@ class ItemWitness:
         lookup, sites = detector.index, detector.sites
         has_text = owner.source or (owner.said is not None and owner.said.has_text)
         if statement.has_text and not has_text:
-            return Objection(NO_TEXT_DELIVERED)
+            return Objection(Reason.NO_TEXT_DELIVERED)
         if statement.has_text and not self._is_said(page, statement, owner, lookup, threshold):
             said = owner.hashes if owner.said is None else owner.said.hashes
             found = (clause for clause, _ in clauses("\n".join(statement.texts)))
-            return Objection(ITEM_TEXT, tuple(clause for clause in found if self._fingerprint.hash(clause) not in said))
+            return Objection(
+                Reason.ITEM_TEXT, tuple(clause for clause in found if self._fingerprint.hash(clause) not in said)
+            )
         if host_of(page.url) == host_of(owner.url) and owner.said is not None:
             new = (value for value in statement.values if fast_hash(value) not in owner.said.values)
             others = [value for value in new if not sites.has_part(host_of(page.url), value)]
@@ -149,7 +149,7 @@ class ItemWitness:
             if others and not has_other_parameter(page.url, owner.url):
                 others = self._shown(statement, others, shown)
             if others:
-                return Objection(ITEM_VALUE, tuple(f"{statement.values[value]}{_IS}{value}" for value in others))
+                return Objection(Reason.ITEM_VALUE, tuple(f"{statement.values[value]}{_IS}{value}" for value in others))
         return None
 
     def _shown(self, statement: Statement, values: list[str], shown: Callable[[], str]) -> list[str]:

@@ -14,13 +14,13 @@ from itemadapter import ItemAdapter
 
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.extraction import parse, texts_of
+from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import weight
 
 if TYPE_CHECKING:
     from dedup_middleware.budget import Budget
 
 TAG_FIELD = "dedup"
-UNREADABLE = "unreadable item"
 #: Less than this, in letters, is a value rather than a text.
 SHORT = 150
 # Where a text that is markup shows it.
@@ -48,7 +48,7 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
         names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
         values = [(name, v) for name in names if name != TAG_FIELD for v in _values(item, [adapter[name]])]
     except Exception as error:
-        raise UnjudgeableError(UNREADABLE) from error
+        raise UnjudgeableError(Reason.UNREADABLE) from error
     return [(name, v) for name, v in values if not (isinstance(v, str) and v.startswith(("http://", "https://")))]
 
 

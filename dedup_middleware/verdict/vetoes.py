@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dedup_middleware.model import Objection
+from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import clauses, reduced
 
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Fingerprint, StoredPage
     from dedup_middleware.verdict.comparison import Comparison
 
-OTHER_NUMBERS = "other numbers in the same sentences"
-OTHER_NAMES = "other names in the same sentences"
 #: Of what a page is called, its owner's names must have so much for both to be called the same.
 NAMESAKE = 0.8
 # Four digits that are no year: whoever has these says the same number.
@@ -54,7 +53,7 @@ def said_nowhere(
     numbers = set(_LONG_NUMBER.findall(reduced("\n".join(said()))))
     found = [clause for clause, _ in clauses("\n".join(texts)) if hash_clause(clause) in others]
     own = tuple(clause for clause in found if numbers.isdisjoint(_LONG_NUMBER.findall(clause)))
-    return Objection(OTHER_NUMBERS, own) if own else None
+    return Objection(Reason.OTHER_NUMBERS, own) if own else None
 
 
 def replaced(opinion: Comparison, *, nearly: bool, namesakes: bool) -> Objection | None:
@@ -65,8 +64,8 @@ def replaced(opinion: Comparison, *, nearly: bool, namesakes: bool) -> Objection
     """
     numbers = [pair for pair in opinion.other_numbers if nearly or "".join(pair).replace(" ", "").isdigit()]
     if numbers:
-        return Objection(OTHER_NUMBERS, _shown(numbers))
-    return Objection(OTHER_NAMES, _shown(opinion.other_names)) if opinion.other_names and not namesakes else None
+        return Objection(Reason.OTHER_NUMBERS, _shown(numbers))
+    return Objection(Reason.OTHER_NAMES, _shown(opinion.other_names)) if opinion.other_names and not namesakes else None
 
 
 def _shown(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:

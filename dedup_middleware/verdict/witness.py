@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dedup_middleware.extraction.features import text_hash
 from dedup_middleware.features import STORED_TEXT_BYTES as _STORED
 from dedup_middleware.model import Objection
+from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, reduced, sentences, weight
 from dedup_middleware.urls import host_of
@@ -44,12 +45,6 @@ _SYMBOL = r"[+\-\u2212<>=$\u20ac\xa3\xa5%\u2030#\u266f\u266d\xb0\xb2\xb3]"
 _MARKED = re.compile(
     rf"{_SYMBOL}?\d+(?:[.,:\-\u2013]\d+)*{_SYMBOL}?|[A-Za-z](?:\+\+?|[\-#\u266f\u266d\xb2\xb3])(?!\w)|[<>=]|[\U0001f300-\U0001faff]"
 )
-
-ANOTHER_TITLE = "another title"
-OWN_WORDS = "words of its own in the same text"
-OWN_FACTS = "other facts around the same text"
-ANOTHER_ADDRESS = "another address, and too little to tell both from"
-EARLIER_VERSION = "an earlier version stored the owner without its title"
 
 
 class _Pair(NamedTuple):
@@ -88,7 +83,7 @@ def objection(  # noqa: PLR0913 - two pages, and what is known of them
         return None
     is_on_host = host_of(page.url) == host_of(owner.url)
     if owner.features is None:
-        return Objection(EARLIER_VERSION) if is_on_host else None
+        return Objection(Reason.EARLIER_VERSION) if is_on_host else None
     same = page.fingerprint.letters != b"" and page.fingerprint.letters == owner.letters
     pair = _Pair(page, page.features, owner.features, text, sites, same)
     if not is_on_host:
@@ -99,9 +94,9 @@ def objection(  # noqa: PLR0913 - two pages, and what is known of them
         return objected
     # Where the address is the owner's with something added, numbers are counters and clocks.
     if _own_facts(pair, numbered=not is_same_address(page.url, owner.url)):
-        return Objection(OWN_FACTS)
+        return Objection(Reason.OWN_FACTS)
     address = own_address(page.url, owner.url)
-    return Objection(ANOTHER_ADDRESS, tuple(address)) if address else None
+    return Objection(Reason.ANOTHER_ADDRESS, tuple(address)) if address else None
 
 
 def _between_hosts(pair: _Pair, *, nearly: bool) -> Objection | None:
@@ -115,7 +110,7 @@ def _between_hosts(pair: _Pair, *, nearly: bool) -> Objection | None:
         # Two reports of one event are called by words that stand in both.
         shared = min(shared, titles.shared_terms(own, pair.there, list))
     if shared < (SHARED_TITLE_NEARLY if nearly else SHARED_TITLE):
-        return Objection(ANOTHER_TITLE, tuple(own))
+        return Objection(Reason.ANOTHER_TITLE, tuple(own))
     return None
 
 
@@ -124,11 +119,11 @@ def _between_hosts_of_template(pair: _Pair) -> Objection | None:
     said = titles.in_a_row([pair.there.title, pair.there.heading, *pair.text()])
     own = [part for part in pair.sites.own_parts(pair.host, pair.here) if not titles.says(said, part)]
     if own:
-        return Objection(ANOTHER_TITLE, tuple(own))
+        return Objection(Reason.ANOTHER_TITLE, tuple(own))
     if own := own_marks(pair.page.paragraphs, pair.text()) or _own_clauses(pair):
-        return Objection(OWN_WORDS, tuple(own))
+        return Objection(Reason.OWN_WORDS, tuple(own))
     # Much of it is its site's, until that is known: then a copy is delivered.
-    return Objection(OWN_FACTS) if _own_facts(pair, numbered=False) else None
+    return Objection(Reason.OWN_FACTS) if _own_facts(pair, numbered=False) else None
 
 
 def _on_one_host(pair: _Pair, *, tells: bool) -> Objection | None:
@@ -137,13 +132,13 @@ def _on_one_host(pair: _Pair, *, tells: bool) -> Objection | None:
         # The very story under its title and the site's, where the owner's had its own only.
         called = pair.sites.own_parts(pair.host, pair.here)
         if not (pair.same and tells and titles.in_a_row(called) == titles.in_a_row([pair.there.title])):
-            return Objection(ANOTHER_TITLE, tuple(own))
+            return Objection(Reason.ANOTHER_TITLE, tuple(own))
     if marks := own_marks(pair.page.paragraphs, pair.text()):
-        return Objection(OWN_WORDS, tuple(marks))
+        return Objection(Reason.OWN_WORDS, tuple(marks))
     own = _own_clauses(pair)
     is_alike = tells and titles.is_called_alike(pair.here, pair.there)
     if own and not (is_alike and is_edition(pair.page.paragraphs, pair.text())):
-        return Objection(OWN_WORDS, tuple(own))
+        return Objection(Reason.OWN_WORDS, tuple(own))
     return None
 
 

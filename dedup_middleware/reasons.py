@@ -1,0 +1,59 @@
+"""Why a page is unjudged, delivered although its text is known, or a duplicate in another way than the plain one.
+
+Records have these texts, and so have stats, with underscores; docs/stats.md lists them. They are stable.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Reason(str, Enum):
+    """One reason."""
+
+    __str__ = str.__str__
+
+    # Unjudged: it costs more than it may,
+    TOO_LARGE = "too large"
+    TOO_MANY_ELEMENTS = "too many elements"
+    TOO_MANY_CLAUSES = "too many clauses"
+    TOO_SLOW = "too slow"
+    # is not a whole text,
+    NOT_TEXT = "not text"
+    NOT_PARSED = "not parsed"
+    NO_CHARSET = "no charset"
+    CUT_OFF = "cut off"
+    TRUNCATED = "truncated"
+    UNREADABLE = "unreadable item"
+    TOO_LITTLE_TEXT = "too little text"
+    # or something stands in the way.
+    SWITCHED_OFF = "switched off"
+    STORE_FAILED = "the store failed"
+    ERROR = "error"
+
+    # A duplicate: how its text was found, and where.
+    NEARLY = "in nearly the same words"
+    ANOTHER_HOST = "on another host"
+
+    # Related: too little is repeated, or its host is preferred.
+    BELOW_THRESHOLD = "below the threshold"
+    PREFERRED_HOST = "a preferred host"
+    # The same sentences tell of something else.
+    OTHER_NUMBERS = "other numbers in the same sentences"
+    OTHER_NAMES = "other names in the same sentences"
+    # The page says something for itself,
+    ANOTHER_TITLE = "another title"
+    OWN_WORDS = "words of its own in the same text"
+    OWN_FACTS = "other facts around the same text"
+    ANOTHER_ADDRESS = "another address, and too little to tell both from"
+    EARLIER_VERSION = "an earlier version stored the owner without its title"
+    # or its item does.
+    NO_TEXT_DELIVERED = "the owner's items had no text"
+    ITEM_TEXT = "its item says what the owner's did not"
+    ITEM_VALUE = "another value in its item"
+    # What is safe elsewhere is not yet, or not everywhere,
+    OWNER_PENDING = "the owner's claim was still open"
+    NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"
+    NOT_REACHED = "a feed that takes such items has taken none of the owner's"
+    # or it was dropped and should not have been.
+    A_TEMPLATE = "its owner's text is a template"
