@@ -10,13 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dedup_middleware.api import Deduplicator, Judgement
     from dedup_middleware.extraction import extract_paragraphs
     from dedup_middleware.plugin.addon import Addon
 
-__all__ = ["Addon", "extract_paragraphs"]
+__all__ = ["Addon", "Deduplicator", "Judgement", "extract_paragraphs"]
 
 _HOMES = {
     "Addon": "dedup_middleware.plugin.addon",
+    "Deduplicator": "dedup_middleware.api",
+    "Judgement": "dedup_middleware.api",
     "extract_paragraphs": "dedup_middleware.extraction",
 }
 

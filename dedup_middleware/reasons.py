@@ -51,6 +51,8 @@ class Reason(str, Enum):
     NO_TEXT_DELIVERED = "the owner's items had no text"
     ITEM_TEXT = "its item says what the owner's did not"
     ITEM_VALUE = "another value in its item"
+    # or it is kept in any case, by a program.
+    KEPT = "kept all the same"
     # What is safe elsewhere is not yet, or not everywhere,
     OWNER_PENDING = "the owner's claim was still open"
     NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"

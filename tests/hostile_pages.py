@@ -261,5 +261,5 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
     item = {"title": features.title, "text": "\n".join(texts.paragraphs), "html": response.text[:100_000]}
     session.hear(state, item, lambda: folded(" ".join(shown_text(root))))
     library.leave(state)
-    library.session._accounts.record(state, session.evidence(state))
+    library.session.accounts.record(state)
     return state.verdict

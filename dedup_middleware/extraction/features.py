@@ -11,10 +11,10 @@ from lxml import etree
 from xxhash import xxh32_digest
 
 from dedup_middleware.features import PageFeatures
-from dedup_middleware.text.clauses import folded, one_line
+from dedup_middleware.text.clauses import folded, one_line, without_separators
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from dedup_middleware.extraction import Texts
 
@@ -66,6 +66,18 @@ def shown_text(root: etree._Element) -> Iterator[str]:
             hidden = None
         if hidden is None and element.tail:
             yield element.tail
+
+
+def shown_folded(root: etree._Element) -> str:
+    """Return all that the page under *root* shows, as :func:`as_shown`. As long as all else that is read of a page."""
+    return as_shown(shown_text(root))
+
+
+def as_shown(texts: Iterable[str]) -> str:
+    """Return *texts* folded, and once more without separators, so that what is written in them is found."""
+    # Half of a page is white space, and folding it would take as long as the rest.
+    text = folded(" ".join(" ".join(texts).split()))
+    return f"{text}\n{without_separators(text)}"
 
 
 def text_hash(text: str) -> bytes:

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime, timezone
+from itertools import islice
 from typing import TYPE_CHECKING
 
+from dedup_middleware.budget import Budget
 from dedup_middleware.inspection.alarms import Alarms
-from dedup_middleware.inspection.records import DIFFERENCE_CHARACTERS, DIFFERENCES, EVIDENCE_CHARACTERS, Record
+from dedup_middleware.inspection.records import (
+    DIFFERENCE_CHARACTERS,
+    DIFFERENCES,
+    EVIDENCE_CHARACTERS,
+    EVIDENCE_SENTENCES,
+    Record,
+)
 from dedup_middleware.model import VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import one_line
+from dedup_middleware.verdict.evidence import repeated_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +34,8 @@ if TYPE_CHECKING:
     from dedup_middleware.inspection.listener import Listener
     from dedup_middleware.inspection.records import RecordLog
 
+#: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
+EVIDENCE_MILLISECONDS = 100
 #: What a record says came of a page that is taken back, and why.
 TAKEN_BACK = "taken-back"
 
@@ -32,19 +43,22 @@ TAKEN_BACK = "taken-back"
 class Accounts:
     """The accounts of one crawl, *run*, of *spider*; *guard* notes what fails inside it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what accounts are made of
         self,
         spider: str,
         run: str,
         log: RecordLog | None,
         listener: Listener,
         guard: Callable[[], AbstractContextManager[None]],
+        *,
+        hash_clause: Callable[[str], bytes],
     ) -> None:
         self._spider = spider
         self._run = run
         self._log = log
         self._count = listener.count
         self._guard = guard
+        self._hash_clause = hash_clause
         self._alarms = Alarms(listener)
         # Drops by the number of their owner, where the owner is another crawl's so far.
         self._drops_for_earlier: Counter[int] = Counter()
@@ -56,8 +70,8 @@ class Accounts:
         if match is not None and match.owner.run != self._run:
             self._drops_for_earlier[match.owner.number] += 1
 
-    def finished(self, state: PageState, evidence: Callable[[PageState], list[str]]) -> None:
-        """Count *state*; record it, with its *evidence*, unless it is new."""
+    def finished(self, state: PageState) -> None:
+        """Count *state*; record it unless it is new."""
         verdict = state.verdict
         self._count("pages", 1)
         self._count(f"verdict/{verdict.kind.value}", 1)
@@ -70,7 +84,7 @@ class Accounts:
         self._alarms.finished(state)
         if verdict.kind is not VerdictKind.NEW and self._log is not None:
             with self._guard():
-                self._log.append(self.record(state, evidence(state)))
+                self._log.append(self.record(state))
 
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
         """Count and record the pages that are taken back."""
@@ -93,8 +107,18 @@ class Accounts:
             with self._guard():
                 self._log.close()
 
-    def record(self, state: PageState, evidence: list[str]) -> Record:
-        """Return what the log says of *state*, with its *evidence*."""
+    def evidence(self, state: PageState) -> list[str]:
+        """Return the first repeated sentences of a page, as many as a record shows, in reading order."""
+        if state.verdict.match is None or state.page is None:
+            return []
+        if state.repeated is None:
+            budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
+            repeated = repeated_sentences(state.page, state.verdict.match.shared, self._hash_clause, budget)
+            state.repeated = list(islice(repeated, EVIDENCE_SENTENCES))
+        return state.repeated
+
+    def record(self, state: PageState) -> Record:
+        """Return what the log says of *state*."""
         match, witness = state.verdict.match, state.verdict.witness
         if state.is_duplicate and state.agreed:
             witness = Witness.BOTH
@@ -111,7 +135,7 @@ class Accounts:
             reason=state.verdict.reason,
             witness=None if witness is None else witness.value,
             difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in state.verdict.own[:DIFFERENCES]],
-            evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in evidence],
+            evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(state)],
             items_dropped=state.items_dropped,
             items_delivered=state.items_delivered,
         )

@@ -22,11 +22,9 @@ from dedup_middleware.plugin.requests import pack
 from dedup_middleware.plugin.telling import Teller
 from dedup_middleware.plugin.waiting import sleep
 from dedup_middleware.session import messages
-from dedup_middleware.session.opening import open_for_crawl
+from dedup_middleware.session.opening import open_for_crawl, session_of
 from dedup_middleware.session.runs import run_id
-from dedup_middleware.session.session import Session
 from dedup_middleware.settings.config import Config, is_enabled, unknown_settings
-from dedup_middleware.verdict.detector import Detector
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from dedup_middleware.index.journal import PackedRequest
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.session.opening import Opened
+    from dedup_middleware.session.session import Session
     from dedup_middleware.stores import OpenStore
 
 logger = logging.getLogger(__name__)
@@ -135,31 +134,17 @@ class DedupExtension:
             self._collector.begin()
 
     def _session(self, opened: Opened) -> Session:
-        config = opened.config
-        detector = Detector(
-            opened.index,
-            opened.fingerprint.hash,
-            config.threshold,
-            preferred_hosts=config.preferred_hosts,
+        return session_of(
+            opened,
+            run_id(opened.config.jobdir),
+            Teller(self, self._recovery),
             feeds=self.feeds.kinds,
-        )
-        return Session(
-            spider=str(config.spider),
-            run=run_id(config.jobdir),
-            detector=detector,
-            fingerprint=opened.fingerprint,
-            extract=opened.extract,
-            log=opened.log,
-            listener=Teller(self, self._recovery),
             # An observer's memory ends with it: nothing in it needs to be on a disk.
             flush=self.feeds.flush if self.feeds.exist and not opened.trouble else None,
-            seal_interval=config.seal_interval,
+            seal_interval=opened.config.seal_interval,
             feeds_wanting=self.feeds.wanting,
-            most_characters=config.max_bytes,
-            item_fields=config.item_fields,
             observes=bool(opened.trouble),
-            continues=config.jobdir is not None,
-            takes_back=config.take_back,
+            continues=opened.config.jobdir is not None,
         )
 
     def _announce(self, opened: Opened) -> None:

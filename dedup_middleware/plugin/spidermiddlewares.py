@@ -10,14 +10,13 @@ from scrapy import Request, signals
 from scrapy.utils.log import logformatter_adapter
 
 from dedup_middleware.delivery.hearing import Stance
-from dedup_middleware.extraction.features import shown_text
+from dedup_middleware.extraction.features import shown_folded
 from dedup_middleware.identity import request_identity
 from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.logformatter import duplicate_item
 from dedup_middleware.plugin.requests import purpose_of
 from dedup_middleware.plugin.waiting import OwnerWait
-from dedup_middleware.text.clauses import folded, without_separators
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -228,10 +227,7 @@ class _PageOutput:
             session.finish(state)
 
     def _shown(self) -> str:
-        text = " ".join(shown_text(cast("TextResponse", self._response).selector.root))
-        # Half of it is white space, and folding it would take as long as the rest.
-        text = folded(" ".join(text.split()))
-        return f"{text}\n{without_separators(text)}"
+        return shown_folded(cast("TextResponse", self._response).selector.root)
 
     @contextmanager
     def _harmless(self) -> Iterator[None]:

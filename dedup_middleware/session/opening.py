@@ -11,7 +11,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
 from dedup_middleware.delivery.sealing import recover
@@ -29,14 +29,17 @@ from dedup_middleware.index.index import Index, index_of
 from dedup_middleware.index.migrations import MIGRATIONS
 from dedup_middleware.inspection.records import RecordLog, observer_log
 from dedup_middleware.model import Reach, StoreBusy
+from dedup_middleware.session.session import Session
 from dedup_middleware.stores import open_store, store_exists
 from dedup_middleware.stores.holder import Holder
+from dedup_middleware.verdict.detector import Detector
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from dedup_middleware.extraction.extractor import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
+    from dedup_middleware.inspection.listener import Listener
     from dedup_middleware.settings.config import Config
     from dedup_middleware.stores import OpenStore
 
@@ -67,6 +70,30 @@ class Opened:
     """Why the crawl observes, in one line; empty if it does not."""
 
 
+def session_of(opened: Opened, run: str, listener: Listener, **more: Any) -> Session:
+    """Return the session of what was *opened*, under the name *run*; *more* is for :class:`Session`."""
+    config = opened.config
+    return Session(
+        spider=config.spider or "",
+        run=run,
+        detector=Detector(
+            opened.index,
+            opened.fingerprint.hash,
+            config.threshold,
+            preferred_hosts=config.preferred_hosts,
+            feeds=more.pop("feeds", frozenset()),
+        ),
+        fingerprint=opened.fingerprint,
+        extract=opened.extract,
+        log=opened.log,
+        listener=listener,
+        most_characters=config.max_bytes,
+        item_fields=config.item_fields,
+        takes_back=config.take_back,
+        **more,
+    )
+
+
 async def open_for_crawl(config: Config, sleep: Sleep) -> Opened:
     """Open what *config* names. :class:`DedupError` for what ends the crawl.
 
@@ -87,7 +114,7 @@ async def open_for_crawl(config: Config, sleep: Sleep) -> Opened:
             raise
         # Where a later process goes on with the crawl, memory would not do: what is dropped must be written down.
         if unnamed and config.jobdir is None:
-            return _opened(replace(config, store="memory:", log=None))
+            return open_at_once(replace(config, store="memory:", log=None))
         return _observing(config, str(error))
 
 
@@ -96,7 +123,7 @@ async def _when_free(config: Config, sleep: Sleep) -> Opened:
     began = time.monotonic()
     while True:
         try:
-            return _opened(config)
+            return open_at_once(config)
         except StoreLockedError as error:
             patience = PATIENCE_WITH_UNKNOWN if error.holder is None else PATIENCE if error.holder.brief else 0
             if time.monotonic() >= began + patience:
@@ -113,19 +140,20 @@ def _is_there(config: Config) -> bool:
 def _observing(config: Config, trouble: str) -> Opened:
     alone = replace(config, store="memory:", store_is_default=True)
     try:
-        return replace(_opened(alone), trouble=trouble)
+        return replace(open_at_once(alone), trouble=trouble)
     except RecordsError as error:
         log_trouble = trouble if trouble == str(error) else f"{trouble}; and {error}"
-        return replace(_opened(replace(alone, log=None)), trouble=log_trouble)
+        return replace(open_at_once(replace(alone, log=None)), trouble=log_trouble)
 
 
-def _opened(config: Config) -> Opened:
+def open_at_once(config: Config) -> Opened:
+    """Open what *config* names; :class:`DedupError` if that cannot be done now."""
     fingerprinter: type[Fingerprinter] = FINGERPRINTERS.load(config.fingerprint)
     extract: Extractor = EXTRACTORS.load(config.extractor)
     store = open_store(
         config.store,
         fingerprint_scheme=fingerprinter.scheme,
-        holder=Holder.this_process(f"spider {config.spider}"),
+        holder=Holder.this_process("a program" if config.spider is None else f"spider {config.spider}"),
         migrations=MIGRATIONS,
         room=MAX_MEMORY if config.store_is_default else sys.maxsize,
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 from contextlib import contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UNLIMITED, Budget
@@ -22,12 +21,10 @@ from dedup_middleware.delivery.taking_back import TakingBack
 from dedup_middleware.errors import DedupError, StoreError
 from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.inspection.accounts import Accounts
-from dedup_middleware.inspection.records import EVIDENCE_SENTENCES
 from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.tagging import Tagger
 from dedup_middleware.verdict.detector import is_worth_owning
-from dedup_middleware.verdict.evidence import repeated_sentences
 from dedup_middleware.verdict.item_witness import ItemWitness
 
 if TYPE_CHECKING:
@@ -43,9 +40,6 @@ if TYPE_CHECKING:
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.model import Witness
     from dedup_middleware.verdict.detector import Detector
-
-#: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
-EVIDENCE_MILLISECONDS = 100
 
 
 class Session:
@@ -79,7 +73,7 @@ class Session:
         """
         self.run = run
         self.fingerprint = fingerprint
-        self._extract = extract
+        self.extract = extract
         self._hearing = Hearing(ItemWitness(fingerprint, most_characters, item_fields), detector)
         self._detector = detector
         self._listener = listener
@@ -92,14 +86,14 @@ class Session:
         self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
-        self._accounts = Accounts(spider, run, log, listener, self._guarded)
+        self.accounts = Accounts(spider, run, log, listener, self._guarded, hash_clause=fingerprint.hash)
         self._tagger = Tagger(listener)
 
     # --- verdicts
 
     def read(self, url: str, identities: tuple[bytes, ...], root: _Element, budget: Budget) -> Page:
         """Return the page *url* whose tree has *root*; `UnjudgeableError` if it is not all there, or costs too much."""
-        extracted = self._extract(root, budget)
+        extracted = self.extract(root, budget)
         return self.page(url, identities, extracted.paragraphs, features=extracted.features, budget=budget)
 
     def page(  # noqa: PLR0913 - what a page is made of
@@ -181,23 +175,19 @@ class Session:
     def keep(self, state: PageState, objection: Objection, witness: Witness | None = None) -> None:
         """Let a duplicate be delivered, for the *objection* of a *witness* or of our own, and own what it says."""
         if state.is_duplicate:
-            state.verdict = Verdict(VerdictKind.RELATED, state.verdict.match, objection.reason, witness, objection.own)
+            self.overrule(state, objection, witness)
             self._claim(state)
+
+    @staticmethod
+    def overrule(state: PageState, objection: Objection, witness: Witness | None = None) -> None:
+        """Let a duplicate be none, for the *objection* of a *witness* or of our own."""
+        match = state.verdict.match
+        state.verdict = Verdict(VerdictKind.RELATED, match, objection.reason, witness, objection.own)
 
     def settle_items(self, state: PageState, *, several: bool) -> None:
         """Let a page own what its items said, and if it has *several*, nothing else."""
         if state.claim is not None:
             state.claim.page = self._hearing.settled(state.claim, several=several)
-
-    def evidence(self, state: PageState) -> list[str]:
-        """Return the first repeated sentences of a page, as many as a record shows, in reading order."""
-        if state.verdict.match is None or state.page is None:
-            return []
-        if state.repeated is None:
-            budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
-            repeated = repeated_sentences(state.page, state.verdict.match.shared, self.fingerprint.hash, budget)
-            state.repeated = list(islice(repeated, EVIDENCE_SENTENCES))
-        return state.repeated
 
     # --- ends
 
@@ -215,7 +205,7 @@ class Session:
     def count_drop(self, state: PageState) -> None:
         """Count an item of *state* that is dropped now."""
         state.items_dropped += 1
-        self._accounts.dropped(state)
+        self.accounts.dropped(state)
 
     def finish(self, state: PageState) -> None:
         """Count and record a page whose output has been seen to its end; store what was dropped, or would be."""
@@ -224,10 +214,10 @@ class Session:
         state.finished = True
         self._look_for_doubt(state)
         self.safety.finished(state)
-        self._accounts.finished(state, self.evidence)
+        self.accounts.finished(state)
         with self._guarded():
             for taken in self._taking_back.finished(state):
-                self._accounts.taken_back(taken)
+                self.accounts.taken_back(taken)
                 self._listener.taken_back(taken)
 
     def close(self) -> None:
@@ -235,7 +225,7 @@ class Session:
         with self._guarded():
             self._claims.revoke_all()
             self.safety.end(store_failed=self._store_failed)
-        self._accounts.close(self._detector.index)
+        self.accounts.close(self._detector.index)
 
     # --- inside
 

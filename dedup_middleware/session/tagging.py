@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from itemadapter import ItemAdapter
-
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.verdict.items import TAG_FIELD
 
@@ -34,6 +32,8 @@ class Tagger:
             "score": round(match.score, 4) if match else None,
             "verdict": kind.value,
         }
+        from itemadapter import ItemAdapter  # noqa: PLC0415 - as in `items`
+
         try:
             ItemAdapter(item)[TAG_FIELD] = tag
         except Exception:  # noqa: BLE001 - whatever a class of the project's own raises

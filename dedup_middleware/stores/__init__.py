@@ -1,4 +1,4 @@
-"""The store: sorted bytes → bytes, in LevelDB, SQLite or memory, chosen by a URI.
+"""The store: sorted bytes → bytes, in LevelDB, SQLite, memory or what another package adds, chosen by a URI.
 
 ``leveldb:PATH`` and ``sqlite:PATH`` keep what they know from crawl to crawl, ``memory:`` until it is closed.
 Law of this floor: it knows bytes, and nothing of pages; what a name opens is imported when it is opened.
@@ -13,7 +13,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.stores import disk
+from dedup_middleware.registry import Registry
+from dedup_middleware.stores import disk, external
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.layout import Header
 from dedup_middleware.stores.opened import Medium, OpenStore
@@ -21,7 +22,8 @@ from dedup_middleware.stores.opened import Medium, OpenStore
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedup_middleware.stores.disk import Migrations
+    from dedup_middleware.stores.external import StoreBackend
+    from dedup_middleware.stores.schema import Migrations
 
 __all__ = ["OpenStore", "default_backend", "destroy_store", "open_store", "parse_uri", "resolved_uri", "store_exists"]
 
@@ -45,38 +47,38 @@ def _sqlite() -> disk.Backend:
     return sqlite
 
 
-_BACKENDS: dict[str, Callable[[], disk.Backend]] = {"leveldb": _leveldb, "sqlite": _sqlite}
+_ON_DISK: dict[str, Callable[[], disk.Backend]] = {"leveldb": _leveldb, "sqlite": _sqlite}
+#: What other packages add.
+STORES = Registry("dedup_middleware.stores", {})
 
 
 def parse_uri(uri: str) -> tuple[str, str]:
     """Return scheme and path of *uri*; the path of ``memory:`` is empty. ``ConfigError`` if it cannot be a store's."""
     scheme, colon, path = uri.partition(":")
-    if not colon or scheme not in (*_BACKENDS, _MEMORY):
+    if not colon or not (scheme in (*_ON_DISK, _MEMORY) or scheme in STORES):
         # A URI such as redis://:password@host must not put its password into a log.
         shown = re.sub(r"//[^/]*@", "//…@", uri)
-        message = f"DEDUP_STORE={shown!r} names no store of this version: allowed are {_ALLOWED}"
-        raise ConfigError(message)
+        more = "".join(f", {name}:…" for name in STORES.names())
+        raise ConfigError(f"DEDUP_STORE={shown!r} names no store of this version: allowed are {_ALLOWED}{more}")
     if scheme == _MEMORY:
         if path:
-            message = f"DEDUP_STORE={uri!r}: a store in memory has no path; write memory:"
-            raise ConfigError(message)
+            raise ConfigError(f"DEDUP_STORE={uri!r}: a store in memory has no path; write memory:")
     elif not path.strip():
-        message = f"DEDUP_STORE={uri!r} has no path: write {scheme}:PATH"
-        raise ConfigError(message)
-    elif path.startswith("//"):
+        raise ConfigError(f"DEDUP_STORE={uri!r} has no path: write {scheme}:PATH")
+    elif path.startswith("//") and scheme in _ON_DISK:
         # Elsewhere sqlite:///x is relative and sqlite:////x absolute; guessing would create folders at the root.
-        message = f"DEDUP_STORE={uri!r}: the path follows the colon without //; write {scheme}:PATH"
-        raise ConfigError(message)
+        raise ConfigError(f"DEDUP_STORE={uri!r}: the path follows the colon without //; write {scheme}:PATH")
     elif _UNPRINTABLE.search(path):
-        message = f"DEDUP_STORE={uri!r}: the path has control characters; write {scheme}:PATH without them"
-        raise ConfigError(message)
+        raise ConfigError(f"DEDUP_STORE={uri!r}: the path has control characters; write {scheme}:PATH without them")
     return scheme, path
 
 
 def backend_of(scheme: str) -> disk.Backend:
-    """Return the module behind *scheme*; ``ConfigError`` where it cannot be imported."""
+    """Return the module behind *scheme*, of a store on disk; ``ConfigError`` where it cannot be imported."""
+    if scheme not in _ON_DISK:
+        raise ConfigError(f"a store {scheme}:… has no files to mend; its own server or package can")
     try:
-        return _BACKENDS[scheme]()
+        return _ON_DISK[scheme]()
     except ImportError as error:
         remedy = "`pip install plyvel`, or set DEDUP_STORE=sqlite:PATH" if scheme == "leveldb" else "use memory:"
         message = f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): {remedy}"
@@ -102,6 +104,8 @@ def open_store(
     A LevelDB takes up to a second to open (it replays its last 32 MB) and up to 200 MB of memory.
     """
     scheme, path = parse_uri(uri)
+    if scheme not in (*_ON_DISK, _MEMORY):
+        return external.open_shared(_external(scheme), uri, path, fingerprint_scheme, migrations or {})
     if scheme != _MEMORY:
         backend, holder = backend_of(scheme), holder or Holder.this_process("a program")
         return disk.open_shared(backend, disk.resolved(path), fingerprint_scheme, holder, migrations or {})
@@ -117,7 +121,7 @@ def open_store(
 def resolved_uri(uri: str) -> str:
     """Return *uri* with an absolute path: it names the same store in any folder."""
     scheme, path = parse_uri(uri)
-    return uri if scheme == _MEMORY else f"{scheme}:{disk.resolved(path)}"
+    return f"{scheme}:{disk.resolved(path)}" if scheme in _ON_DISK else uri
 
 
 def default_backend() -> str:
@@ -132,7 +136,9 @@ def default_backend() -> str:
 def store_exists(uri: str) -> bool:
     """Return whether a store of ours, whole or damaged, is at *uri*; opens and locks nothing."""
     scheme, path = parse_uri(uri)
-    return scheme != _MEMORY and disk.exists(backend_of(scheme), disk.resolved(path))
+    if scheme in _ON_DISK:
+        return disk.exists(backend_of(scheme), disk.resolved(path))
+    return scheme != _MEMORY and _external(scheme).exists(path)
 
 
 def destroy_store(uri: str) -> bool:
@@ -141,4 +147,11 @@ def destroy_store(uri: str) -> bool:
     Raises ``StoreLockedError`` if it is open anywhere, ``StoreCorruptError`` if what is there does not bear our marker.
     """
     scheme, path = parse_uri(uri)
-    return scheme != _MEMORY and disk.destroy(backend_of(scheme), disk.resolved(path))
+    if scheme in _ON_DISK:
+        return disk.destroy(backend_of(scheme), disk.resolved(path))
+    return scheme != _MEMORY and external.destroy(_external(scheme), uri, path)
+
+
+def _external(scheme: str) -> StoreBackend:
+    backend: StoreBackend = STORES.load(scheme)
+    return backend

@@ -1,4 +1,4 @@
-"""What every store on disk has in common: who may open it, who shares it, and when it goes.
+"""What every store on disk has in common: what is there, who may open it, and when it goes.
 
 Law of this file: it asks a backend what is at a path and never looks into the files itself.
 """
@@ -6,31 +6,25 @@ Law of this file: it asks a backend what is at a path and never looks into the f
 from __future__ import annotations
 
 import os
-import threading
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from filelock import FileLock, Timeout
 
 from dedup_middleware import permissions
-from dedup_middleware.stores import refusals
+from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.holder import Holder
-from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
 from dedup_middleware.stores.opened import Medium, OpenStore
 from dedup_middleware.stores.protocol import Store
+from dedup_middleware.stores.schema import Age
 from dedup_middleware.stores.watermark import Watermark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
-    Migrations = Mapping[int, Callable[[Store], None] | None]
-    """By schema: what migrates a store from it to the next one, and does no harm when it is done twice.
-
-    ``None`` where whoever opens the store can read it as it is, and leaves it so.
-    """
+    from dedup_middleware.stores.schema import Migrations
 
 HOLDER_SUFFIX = ".holder"
 _NO_SCHEME = "none"
@@ -83,24 +77,6 @@ class Backend(Protocol):
         """Remove what is ours, and nothing else."""
 
 
-# By the backend's lock file. One guard for opening and the last close: neither may overtake the other.
-_MEDIA: dict[Path, Medium] = {}
-_GUARD = threading.Lock()
-
-
-def _after_fork() -> None:
-    """Begin anew in a forked child: nothing is open, and the guard is free, whoever held it in the parent."""
-    global _GUARD  # noqa: PLW0603 - a lock that another thread held at the fork can only be replaced
-    for medium in _MEDIA.values():
-        medium.leave_to_parent()
-    _MEDIA.clear()
-    _GUARD = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
-
-
 def resolved(path: str) -> Path:
     """Return *path* absolute and without symbolic links: one store has one name."""
     # Not Path.resolve(): before Python 3.13 it raises RuntimeError for a loop of links.
@@ -117,38 +93,15 @@ def open_shared(
 ) -> OpenStore:
     """Open or create the store at *path*, or join those of this process that have it open."""
     name, uri = backend.lock_path(path), uri_of(backend, path)
-    with _GUARD, refusals.of_os(uri, "open"):
-        medium, age = _MEDIA.get(name), _Age()
-        if medium is None:
-            medium, age = _open_medium(backend, path, fingerprint_scheme, holder, migrations)
-            _MEDIA[name] = medium
-        else:
-            _check_scheme(medium.header, fingerprint_scheme, uri)
-        medium.openers += 1
-    return OpenStore(medium, created=age.created, migrated_from=age.schema, leave=lambda: _leave(name))
-
-
-def _leave(name: Path) -> None:
-    with _GUARD:
-        medium = _MEDIA[name]
-        medium.openers -= 1
-        if medium.openers == 0:
-            del _MEDIA[name]
-            medium.close()
-
-
-class _Age(NamedTuple):
-    """What a store was before it was opened."""
-
-    created: bool = False
-    """Whether it was nothing."""
-    schema: int | None = None
-    """The older schema that it was migrated from, if it was."""
+    with sharing.guarded(), refusals.of_os(uri, "open"):
+        return sharing.join(
+            name, fingerprint_scheme, lambda: _open_medium(backend, path, fingerprint_scheme, holder, migrations)
+        )
 
 
 def _open_medium(
     backend: Backend, path: Path, fingerprint_scheme: str | None, holder: Holder, migrations: Migrations
-) -> tuple[Medium, _Age]:
+) -> tuple[Medium, Age]:
     uri = uri_of(backend, path)
     # Before the lock: a stranger's folder must not even get a lock file.
     found = _look(backend, path)
@@ -161,14 +114,11 @@ def _open_medium(
     permissions.make_folder(backend.lock_path(path).parent)
 
     def check(store: Store) -> None:
-        header = read_header(store)
-        if header.schema > SCHEMA_VERSION or any(n not in migrations for n in _schemas_from(header)):
-            raise refusals.other_schema(uri, header.schema, SCHEMA_VERSION)
-        _check_scheme(header, fingerprint_scheme, uri)
+        schema.check(store, fingerprint_scheme, migrations)
 
     with ExitStack() as undo:
         undo.enter_context(locked(backend, path, holder))
-        seed = (HEADER_KEY, Header.new(fingerprint_scheme or _NO_SCHEME).encode())
+        seed = schema.new_header(fingerprint_scheme or _NO_SCHEME)
         store, created = backend.connect(path, seed, check)
         undo.callback(store.close)
         if created and fingerprint_scheme is None:
@@ -177,22 +127,8 @@ def _open_medium(
             backend.remove(path)
             raise refusals.absent(uri)
         check(store)
-        header = read_header(store)
-        steps = [step for n in _schemas_from(header) if (step := migrations[n]) is not None]
-        if not steps:
-            return Medium(store, header, undo.pop_all()), _Age(created)
-        permissions.tighten(backend.files(path))
-        for migrate in steps:
-            migrate(store)
-        # Last: a store whose migration was interrupted is still an older one.
-        migrated = replace(header, schema=SCHEMA_VERSION)
-        store.write([(HEADER_KEY, migrated.encode())], sync=True)
-        return Medium(store, migrated, undo.pop_all()), _Age(created, header.schema)
-
-
-def _schemas_from(header: Header) -> range:
-    """Return the schemas that a store with *header* has to be migrated from, one after the other."""
-    return range(header.schema, SCHEMA_VERSION)
+        header, migrated_from = schema.migrate(store, migrations, lambda: permissions.tighten(backend.files(path)))
+        return Medium(store, header, undo.pop_all()), Age(created, migrated_from)
 
 
 @contextmanager
@@ -223,8 +159,8 @@ def locked(backend: Backend, path: Path, holder: Holder) -> Iterator[None]:
 def exclusively(backend: Backend, path: Path, holder: Holder) -> Iterator[None]:
     """Hold the lock of the store at *path*, which may have lost its marker; nobody in this process has it open."""
     uri = uri_of(backend, path)
-    with _GUARD:
-        if backend.lock_path(path) in _MEDIA:
+    with sharing.guarded():
+        if sharing.is_open(backend.lock_path(path)):
             raise refusals.locked(uri)
         with ExitStack() as stack:
             with refusals.of_os(uri, "open"):
@@ -235,22 +171,6 @@ def exclusively(backend: Backend, path: Path, holder: Holder) -> Iterator[None]:
                     raise refusals.foreign(uri)
                 stack.enter_context(locked(backend, path, holder))
             yield
-
-
-def read_header(store: Store) -> Header:
-    """Return the header of *store*; ``StoreCorruptError`` if it has none."""
-    (value,) = store.get_many([HEADER_KEY])
-    if value is None:
-        raise refusals.corrupt(store.uri, "it has no header")
-    try:
-        return Header.decode(value)
-    except ValueError as error:
-        raise refusals.corrupt(store.uri, f"its header cannot be read: {error}") from error
-
-
-def _check_scheme(header: Header, fingerprint_scheme: str | None, uri: str) -> None:
-    if fingerprint_scheme is not None and header.scheme != fingerprint_scheme:
-        raise refusals.other_scheme(uri, header.scheme, fingerprint_scheme)
 
 
 def _look(backend: Backend, path: Path) -> Found:
@@ -267,15 +187,15 @@ def exists(backend: Backend, path: Path) -> bool:
     """Return whether *path* holds a store of ours, whole or damaged; takes no lock."""
     # What this process has open is not looked at: closing any handle of a file drops the process's POSIX locks on it,
     # those of SQLite too (sqlite.org/howtocorrupt.html, 2.2).
-    with _GUARD, refusals.of_os(uri_of(backend, path), "read"):
-        return backend.lock_path(path) in _MEDIA or _look(backend, path) in (Found.OURS, Found.BEREFT)
+    with sharing.guarded(), refusals.of_os(uri_of(backend, path), "read"):
+        return sharing.is_open(backend.lock_path(path)) or _look(backend, path) in (Found.OURS, Found.BEREFT)
 
 
 def destroy(backend: Backend, path: Path) -> bool:
     """Remove the store at *path*; return whether there was one."""
     uri = uri_of(backend, path)
-    with _GUARD, refusals.of_os(uri, "remove"):
-        if backend.lock_path(path) in _MEDIA:
+    with sharing.guarded(), refusals.of_os(uri, "remove"):
+        if sharing.is_open(backend.lock_path(path)):
             raise refusals.locked(uri)
         found = _look(backend, path)
         if found is Found.FOREIGN:

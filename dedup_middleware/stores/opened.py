@@ -116,6 +116,11 @@ class OpenStore:
         if leave is not None:
             leave()
 
+    @property
+    def closed(self) -> bool:
+        """Whether this opener has closed it."""
+        return self._leave is None
+
     def _live(self) -> Store:
         if self._leave is None:
             raise refusals.closed(self.uri)

@@ -13,7 +13,7 @@ from itertools import chain, count, islice
 from typing import TYPE_CHECKING, Protocol
 
 from dedup_middleware import permissions
-from dedup_middleware.stores import backend_of, disk, parse_uri, refusals
+from dedup_middleware.stores import backend_of, disk, parse_uri, refusals, schema
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, OWN_KEYS_END, WATERMARK_KEY, Header, decode_watermark
 from dedup_middleware.stores.watermark import Watermark
@@ -153,7 +153,7 @@ def _verify(backend: disk.Backend, target: Path) -> int:
 
 
 def _check(store: Store) -> None:
-    disk.read_header(store)
+    schema.read_header(store)
 
 
 def _discard(backend: disk.Backend, target: Path) -> None:

@@ -1,6 +1,6 @@
 """Items of any type, as texts.
 
-Law of this file: itemadapter is the only way to an item.
+Law of this file: itemadapter is the only way to an item that is no dict.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
-
-from itemadapter import ItemAdapter
 
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.extraction import parse, texts_of
@@ -42,9 +40,9 @@ def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
 def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[str, Value]]:
     """Return the texts and numbers in *item*, each with its field, as :func:`item_texts` does."""
     try:
-        if not ItemAdapter.is_item(item):
+        adapter = _fields_of(item)
+        if adapter is None:
             return []
-        adapter = ItemAdapter(item)
         names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
         values = [(name, v) for name in names if name != TAG_FIELD for v in _values(item, [adapter[name]])]
     except Exception as error:
@@ -92,9 +90,19 @@ def _values(item: Any, values: list[Any]) -> Iterator[Value]:
         if id(value) in seen:
             continue
         seen[id(value)] = value
-        if ItemAdapter.is_item(value):
-            waiting.extend(reversed([*ItemAdapter(value).values()]))
+        if isinstance(value, (list, tuple)):
+            waiting.extend(reversed(value))
+        elif (adapter := _fields_of(value)) is not None:
+            waiting.extend(reversed([*adapter.values()]))
         elif isinstance(value, Mapping):
             waiting.extend(reversed([*value.values()]))
-        elif isinstance(value, (list, tuple)):
-            waiting.extend(reversed(value))
+
+
+def _fields_of(item: Any) -> Mapping[str, Any] | None:
+    """Return *item*, whatever it is, by its fields; ``None`` if it is no item."""
+    if type(item) is dict:
+        return item
+    # Where Scrapy is installed itemadapter imports it, which a program that has dicts and pages need not wait for.
+    from itemadapter import ItemAdapter  # noqa: PLC0415
+
+    return ItemAdapter(item) if ItemAdapter.is_item(item) else None

@@ -170,9 +170,9 @@ def is_story(page: Page) -> bool:
 
 def own_clauses(texts: Sequence[str], said: Sequence[str], owner: PageFeatures | None) -> list[str]:
     """Return the clauses of *texts*, however light, that their owner neither *said* nor has around. O(characters)."""
-    features = frozenset[bytes]() if owner is None else owner.texts
+    others = frozenset[bytes]() if owner is None else owner.texts
     names = [] if owner is None else [*titles.parts(owner.title), owner.heading]
-    known = {*_clauses([*said, *names]), *_clauses([text for text in texts if text_hash(text)[:_STORED] in features])}
+    known = {*_clauses([*said, *names]), *_clauses([text for text in texts if text_hash(text)[:_STORED] in others])}
     return [clause for clause in dict.fromkeys(_clauses(texts)) if clause not in known]
 
 

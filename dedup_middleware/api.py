@@ -1,0 +1,338 @@
+"""The same verdicts without Scrapy: for archives, frames and programs of your own.
+
+Law of this file: it drives a `Session` as the plugin does, and decides nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+import logging
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from w3lib.encoding import html_to_unicode
+
+from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.delivery.page_state import PageState
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.extraction import parse
+from dedup_middleware.extraction.features import as_shown, shown_folded
+from dedup_middleware.features import PageFeatures
+from dedup_middleware.identity import url_identity
+from dedup_middleware.model import Action, Objection, VerdictKind, Witness
+from dedup_middleware.reasons import Reason
+from dedup_middleware.session.opening import open_at_once, session_of
+from dedup_middleware.session.runs import run_id
+from dedup_middleware.settings.config import Config
+from dedup_middleware.settings.table import PREFIX
+from dedup_middleware.stores import refusals
+from dedup_middleware.text.clauses import one_line
+from dedup_middleware.urls import as_requested, without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from os import PathLike
+
+    from lxml.etree import _Element
+    from typing_extensions import Required, Self, Unpack
+
+    from dedup_middleware.delivery.taking_back import TakenBack
+    from dedup_middleware.errors import DedupError
+    from dedup_middleware.model import Page
+    from dedup_middleware.session.session import Session
+
+__all__ = ["Deduplicator", "Document", "Judgement", "Options"]
+
+logger = logging.getLogger(__name__)
+
+
+class Options(TypedDict, total=False):
+    """The settings that a program may give, as docs/settings.md has them, without ``DEDUP_`` and in lower case."""
+
+    threshold: float
+    scope: str
+    lease: float | None
+    preferred_hosts: Sequence[str]
+    item_fields: Sequence[str]
+    fingerprint: str
+    simhash_distance: int
+    extractor: str
+    common_clause: int
+    redact_query: bool
+    max_bytes: int
+    max_nodes: int
+    max_clauses: int
+    max_milliseconds: int
+    text_limit: int
+
+
+class Content(TypedDict, total=False):
+    """What there is of a page beside its HTML, or instead of it."""
+
+    text: str | None
+    """Its main text, a paragraph a line, where you have it already."""
+    paragraphs: Sequence[str] | None
+    """The same, in paragraphs."""
+    title: str | None
+    """What it is called, where there is no HTML to tell."""
+    item: Any
+    """What you keep of it: a dict, or whatever itemadapter knows."""
+
+
+class Document(Content):
+    """A page for :meth:`Deduplicator.stream`."""
+
+    url: Required[str]
+    html: str | bytes | None
+    """As text, or as bytes in the encoding that they name themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What was decided about a page, in plain values; those of a record in the log."""
+
+    url: str
+    verdict: str
+    """``new``, ``same``, ``duplicate``, ``related`` or ``unjudged``."""
+    owner_url: str | None
+    """The page that it repeats, wholly or in part."""
+    score: float | None
+    """Share of its live text that the owner holds, 0-1."""
+    reason: str
+    """Why it is unjudged, or why a match did not make it a duplicate; else empty."""
+    witness: str | None
+    """Who kept a page whose text its owner holds: ``page`` or ``item``; of a duplicate, who agreed."""
+    difference: list[str]
+    """What that witness says and the owner does not, at most five pieces."""
+    evidence: list[str]
+    """Repeated sentences, at most five, as this page wrote them."""
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the page only repeats another one; all others are to be delivered."""
+        return self.verdict == VerdictKind.DUPLICATE.value
+
+
+class Deduplicator:
+    """Judges pages against a store, and keeps them in it.
+
+    ::
+
+        with Deduplicator("leveldb:store") as dedup:
+            for url, html in pages:
+                if not dedup.add(url, html).is_duplicate:
+                    deliver(url, html)
+
+    Of a page there is its HTML, or its main text (``text=``, ``paragraphs=``, perhaps with ``title=``), or both: then
+    the HTML only tells what it is called and what stands around the text. With ``item=``, a page is a duplicate only if
+    what its item says is in what the owner's said, as in a crawl; without, what you keep of a page is taken to be its
+    text. The next page may come from any host and in any language; the URL is what makes a page itself.
+
+    One thread at a time. 1 to 3 ms a page, most of it for parsing and reading HTML; ``tests/benchmarks/door.py`` tells.
+    """
+
+    def __init__(
+        self, store: str = "memory:", *, log: str | PathLike[str] | None = None, **options: Unpack[Options]
+    ) -> None:
+        """Open *store*, ``leveldb:PATH``, ``sqlite:PATH`` or ``memory:``, or create it; a crawl may have filled it.
+
+        *log* is the path of a JSON Lines file to which every verdict of :meth:`add` and :meth:`keep` is appended that
+        is not ``new``, as ``scrapy dedup log`` reads it. :class:`ConfigError` for a bad option; :class:`StoreError`,
+        with its kinds :class:`StoreLockedError`, :class:`StoreCorruptError` and :class:`StoreVersionError`, where the
+        store cannot be used.
+        """
+        self.taken_back: list[str] = []
+        """URLs of pages that were called duplicates, until later ones showed that they only fill in a template.
+
+        They are to be delivered after all: :meth:`keep` them. Grows while pages are added.
+        """
+        self._config = Config.from_settings(_settings(store, log, options), None)
+        self._opened = open_at_once(self._config)
+        self._session = session_of(self._opened, run_id(None), _Listener(self.taken_back))
+        self._read: _Read | None = None
+
+    def judge(self, url: str, html: str | bytes | None = None, **content: Unpack[Content]) -> Judgement:
+        """Return what a page is; nothing is stored."""
+        read = self._reading(url, html, content)
+        state = self._examined(read)
+        if state.is_duplicate and (item := content.get("item")) is not None:
+            self._session.hear(state, item, read.shown)
+            if state.is_duplicate and state.objection is not None:
+                self._session.overrule(state, state.objection, Witness.ITEM)
+        return self._judgement(state)
+
+    def keep(self, url: str, html: str | bytes | None = None, **content: Unpack[Content]) -> Judgement:
+        """Let a page own its text from now on, whatever it repeats, and return what it is.
+
+        One that cannot be judged, ``unjudged``, owns nothing. The page that was judged last is not read again.
+        """
+        read = self._reading(url, html, content)
+        state = self._examined(read)
+        self._session.enter(state)
+        self._session.keep(state, Objection(Reason.KEPT))
+        return self._finished(state, read, content.get("item"))
+
+    def add(self, url: str, html: str | bytes | None = None, **content: Unpack[Content]) -> Judgement:
+        """Return what a page is, and keep it unless it is a duplicate: what a crawl does with every page."""
+        read, item = self._reading(url, html, content), content.get("item")
+        state = self._examined(read)
+        self._session.enter(state)
+        if state.is_duplicate and item is not None:
+            self._session.hear(state, item, read.shown)
+            if state.is_duplicate and state.objection is not None:
+                self._session.keep(state, state.objection, Witness.ITEM)
+        return self._finished(state, read, item)
+
+    def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Judgement]:
+        """Yield what each of *pages* is, in their order: :meth:`add` for each.
+
+        A page is a dict with the arguments of :meth:`add`, or ``(url, html)``, or ``(url, html, item)``. None is read
+        before the one before has been judged.
+        """
+        for page in pages:
+            if isinstance(page, dict):
+                yield self.add(**page)
+            else:
+                yield self.add(**dict(zip(("url", "html", "item"), page, strict=False)))
+
+    def close(self) -> None:
+        """Close the store and the log. A second call does nothing."""
+        self._read = None
+        if not self._opened.store.closed:
+            self._session.close()
+            self._opened.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- inside
+
+    def _reading(self, url: str, html: str | bytes | None, content: Mapping[str, Any]) -> _Read:
+        """Return the page as it is read; the one that was read last as it was."""
+        if self._opened.store.closed:
+            raise refusals.closed(self._opened.store.uri)
+        if unknown := content.keys() - Content.__annotations__.keys():
+            raise ConfigError(f"a page has no {min(unknown)!r}; it has html, {', '.join(Content.__annotations__)}")
+        asked = (url, html, *map(content.get, ("text", "paragraphs", "title")))
+        if self._read is None or not all(a is b for a, b in zip(self._read.asked, asked, strict=True)):
+            self._read = _Read(asked)
+            try:
+                self._read.read(self._session, self._config)
+            except UnjudgeableError as error:
+                self._read.reason = error.reason
+        return self._read
+
+    def _examined(self, read: _Read) -> PageState:
+        config = self._config
+        if read.page is None:
+            return PageState.unjudged(read.url, read.reason, Action.DROP, config.threshold)
+        return self._session.examine(read.page, Action.DROP, config.threshold, config.budget())
+
+    def _finished(self, state: PageState, read: _Read, item: Any) -> Judgement:
+        """See the page, which the session has got, to its end, and return what it is."""
+        session = self._session
+        if state.is_duplicate and session.may_drop(state, item):
+            session.count_drop(state)
+        else:
+            session.deliver(state, read.as_item(self._config.item_fields) if item is None else item)
+            if state.claim is not None:
+                state.claim.item_scraped()
+                session.settle_items(state, several=False)
+                state.claim.callback_finished()
+        judgement = self._judgement(state)
+        session.finish(state)
+        return judgement
+
+    def _judgement(self, state: PageState) -> Judgement:
+        record = self._session.accounts.record(state)
+        names = (field.name for field in fields(Judgement))
+        return Judgement(**{name: getattr(record, name) for name in names})
+
+
+class _Read:
+    """A page as it was read."""
+
+    def __init__(self, asked: tuple[Any, ...]) -> None:
+        self.asked = asked
+        self.url = ""
+        self.page: Page | None = None
+        self.reason = ""
+        """Why it could not be read."""
+        self._root: _Element | None = None
+
+    def read(self, session: Session, config: Config) -> None:
+        """Read the page; `UnjudgeableError` if that cannot be done, or costs too much."""
+        url, html, text, paragraphs, title = self.asked
+        url = as_requested(url)
+        self.url = without_secrets(url, redact=config.redact_query)
+        if text is not None and paragraphs is None:
+            paragraphs = text.split("\n")
+        if html is None and paragraphs is None:
+            raise ConfigError(f"of {self.url} there is nothing to judge; give its html, text or paragraphs")
+        budget = config.budget()
+        if html is not None and len(html) > config.max_bytes:
+            raise UnjudgeableError(Reason.TOO_LARGE)
+        if html is not None:
+            self._root = parse(html_to_unicode(None, html)[1] if isinstance(html, bytes) else html)
+        if paragraphs is None:
+            assert self._root is not None
+            self.page = session.read(self.url, (url_identity(url),), self._root, budget)
+            return
+        features = None if title is None else PageFeatures(one_line(title))
+        if self._root is not None:
+            features = session.extract(self._root, budget).features
+        given = [line for paragraph in paragraphs if (line := " ".join(paragraph.split()))]
+        self.page = session.page(self.url, (url_identity(url),), given, features=features, budget=budget)
+
+    def shown(self) -> str:
+        """Return all that the page shows, folded."""
+        assert self.page is not None
+        if self._root is not None:
+            return shown_folded(self._root)
+        return as_shown(self.page.paragraphs)
+
+    def as_item(self, names: Sequence[str]) -> dict[str, str]:
+        """Return what is kept of a page of which no item was made: its text and title, under *names* that are heard."""
+        if self.page is None:
+            return {}
+        text = "\n".join(self.page.paragraphs)
+        title = "" if self.page.features is None else self.page.features.title
+        return {names[0]: text} if names else {"title": title, "text": text}
+
+
+class _Listener:
+    """Logs what a person should know; see `Listener` for its methods."""
+
+    def __init__(self, taken_back: list[str]) -> None:
+        self._taken_back = taken_back
+
+    def count(self, name: str, amount: int = 1) -> None:
+        pass
+
+    def failed(self, error: DedupError) -> None:
+        logger.error("%s; from now on every page is unjudged, and to be delivered", error)
+
+    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
+        logger.warning("%d of %d pages of %s repeat %s", repeats, pages, host, owner)
+
+    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
+        logger.warning("of %d pages that repeat another one, %d were kept for another %r alone", pages, kept, field)
+
+    def taken_back(self, taken: Sequence[TakenBack]) -> None:
+        self._taken_back += dict.fromkeys(page.page.url for page in taken)
+
+    def tag_refused(self, kind: type) -> None:
+        pass
+
+
+def _settings(store: str, log: str | PathLike[str] | None, options: Options) -> dict[str, object]:
+    """Return the settings that a program has given; :class:`ConfigError` for one that there is not."""
+    for name in options:
+        if name not in Options.__annotations__:
+            near = difflib.get_close_matches(name, Options.__annotations__, n=1)
+            raise ConfigError(f"{name} is no option of Deduplicator" + (f"; did you mean {near[0]}?" if near else ""))
+    given = {PREFIX + name.upper(): value for name, value in options.items()}
+    return {**given, "DEDUP_STORE": store, "DEDUP_LOG": "" if log is None else log}

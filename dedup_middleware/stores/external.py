@@ -1,0 +1,73 @@
+"""Stores of other packages: what they must do, and how they are opened.
+
+A package adds one by an entry point of the group ``dedup_middleware.stores``; its name is the scheme of the URIs. It
+only maps bytes to bytes: whose store it is, which schema it has and who of a process shares it is seen to here.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Protocol
+
+from dedup_middleware.stores import refusals, schema, sharing
+from dedup_middleware.stores.layout import HEADER_KEY
+from dedup_middleware.stores.opened import Medium
+from dedup_middleware.stores.schema import Age
+
+if TYPE_CHECKING:
+    from dedup_middleware.stores.opened import OpenStore
+    from dedup_middleware.stores.protocol import Store
+    from dedup_middleware.stores.schema import Migrations
+
+
+class StoreBackend(Protocol):
+    """What an entry point leads to: a module, or an object, with three functions.
+
+    *path* is what follows the scheme and its colon. They raise :class:`StoreError` for what a user can mend, with what,
+    where and the remedy, and no secret that *path* may hold.
+    """
+
+    def open(self, path: str) -> Store:
+        """Open the store at *path*, or make an empty one; ``StoreLockedError`` if another process uses it alone."""
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is one, without opening or locking it."""
+
+    def remove(self, path: str) -> bool:
+        """Remove it; return whether there was one."""
+
+
+def open_shared(
+    backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations
+) -> OpenStore:
+    """Open or create the store at *path*, or join those of this process that have it open."""
+    with sharing.guarded():
+        return sharing.join(
+            uri, fingerprint_scheme, lambda: _open_medium(backend, uri, path, fingerprint_scheme, migrations)
+        )
+
+
+def _open_medium(
+    backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations
+) -> tuple[Medium, Age]:
+    if fingerprint_scheme is None and not backend.exists(path):
+        raise refusals.absent(uri)
+    with ExitStack() as undo:
+        store = backend.open(path)
+        undo.callback(store.close)
+        created = store.get_many([HEADER_KEY]) == [None]
+        if created and (fingerprint_scheme is None or next(iter(store.scan(b"", b"\xff" * 64)), None) is not None):
+            raise refusals.foreign(uri)
+        if created:
+            store.write([schema.new_header(str(fingerprint_scheme))], sync=True)
+        schema.check(store, fingerprint_scheme, migrations)
+        header, migrated_from = schema.migrate(store, migrations)
+        return Medium(store, header, undo.pop_all()), Age(created, migrated_from)
+
+
+def destroy(backend: StoreBackend, uri: str, path: str) -> bool:
+    """Remove the store at *path*; return whether there was one."""
+    with sharing.guarded():
+        if sharing.is_open(uri):
+            raise refusals.locked(uri)
+        return backend.remove(path)

@@ -1,0 +1,261 @@
+"""The same verdicts without Scrapy: what the door promises."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from prose import article, blog, story, zh_story
+from test_taking_back import TOWNS, branch
+
+from dedup_middleware import Deduplicator, Judgement
+from dedup_middleware.errors import ConfigError, StoreError, StoreLockedError
+from dedup_middleware.index.opening import index_for_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+A, B, C = "http://a.example/1", "http://b.example/2", "http://c.example/3"
+
+
+def listed(store: str) -> set[str]:
+    """Return the URLs of the owners in *store*."""
+    with index_for_command(store, "test", common=3, text_limit=0) as (_, index):
+        return {page.url for page in index.pages() if page.owner is None}
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize("tell", [story, zh_story])
+    def test_a_repost_is_a_duplicate_with_its_owner_and_evidence(self, tell) -> None:
+        with Deduplicator() as dedup:
+            first, other, repost = dedup.stream(
+                [(A, article("First", tell(1))), (B, article("Other", tell(2))), (C, blog("Repost", tell(1)))]
+            )
+        assert (first.verdict, other.verdict) == ("new", "new")
+        assert repost.is_duplicate
+        assert (repost.owner_url, repost.score, repost.witness) == (A, 1.0, "page")
+        assert repost.evidence
+        assert all(any(sentence in paragraph for paragraph in tell(1)) for sentence in repost.evidence)
+
+    def test_a_page_is_never_its_own_duplicate(self) -> None:
+        with Deduplicator() as dedup:
+            assert [dedup.add(A, article("a", story(1))).verdict for _ in range(2)] == ["new", "same"]
+
+    def test_a_page_is_html_text_or_paragraphs(self) -> None:
+        title = "A lighthouse is rebuilt by two teachers"
+        same = [
+            {"html": f"<title>{title}</title><p>" + "<p>".join(story(1))},
+            {"html": article("x", story(1)).encode(), "title": title},
+            {"text": "\n".join(story(1)), "title": title},
+            {"paragraphs": story(1), "title": title},
+            {"paragraphs": story(1)},
+            {"html": f"<title>{title}</title><p>something else</p>", "paragraphs": story(1)},
+        ]
+        for first in same:
+            for second in same:
+                with Deduplicator() as dedup:
+                    dedup.add(A, **first)
+                    assert dedup.add(B, **second).is_duplicate, (first, second)
+
+    def test_bytes_are_read_in_the_encoding_that_they_name(self) -> None:
+        html = article("新闻", zh_story(1)).replace("utf-8", "gb18030")
+        with Deduplicator() as dedup:
+            dedup.keep(A, article("新闻", zh_story(1)))
+            assert dedup.judge(B, html.encode("gb18030")).is_duplicate
+
+    def test_what_cannot_be_judged_is_no_duplicate_and_says_why(self) -> None:
+        with Deduplicator(max_bytes=1000) as dedup:
+            assert dedup.add(A, "<p>Little.").reason == "too little text"
+            assert dedup.add(B, article("x", story(1))).reason == "too large"
+            assert dedup.add(C, "").verdict == "unjudged"
+
+    def test_the_title_tells_two_notices_of_one_host_apart(self) -> None:
+        text = "\n".join(story(3, paragraphs=1))
+        with Deduplicator() as dedup:
+            dedup.add("http://a.example/x", text=text, title="Lincoln Elementary")
+            other = dedup.add("http://a.example/y", text=text, title="Roosevelt High School")
+        assert (other.verdict, other.reason, other.witness) == ("related", "another title", "page")
+        assert other.difference == ["Roosevelt High School"]
+
+
+class TestItems:
+    def test_an_item_that_says_more_than_its_owners_keeps_its_page(self) -> None:
+        with Deduplicator() as dedup:
+            dedup.add(A, article("a", story(1)), item={"text": " ".join(story(1))})
+            more = dedup.judge(B, blog("b", story(1)), item={"text": " ".join(story(1) + story(2))})
+            same = dedup.judge(B, blog("b", story(1)), item={"text": " ".join(story(1))})
+        assert (more.verdict, more.witness) == ("related", "item")
+        assert more.difference
+        assert (same.verdict, same.witness) == ("duplicate", "page and item")
+
+    def test_without_an_item_what_is_kept_of_a_page_is_its_text(self) -> None:
+        with Deduplicator() as dedup:
+            dedup.keep(A, article("a", story(1)))
+            assert dedup.judge(B, blog("b", story(1)), item={"text": "\n".join(story(1))}).is_duplicate
+
+    def test_an_item_without_text_leaves_it_to_the_page(self) -> None:
+        with Deduplicator() as dedup:
+            dedup.add(A, article("a", story(1)), item={"url": A})
+            assert dedup.add(B, blog("b", story(1)), item={"url": B}).is_duplicate
+            assert not dedup.add(C, blog("c", story(1)), item={"text": "\n".join(story(1))}).is_duplicate
+
+
+class TestWhatIsStored:
+    def test_judging_stores_nothing(self, tmp_path: Path) -> None:
+        store = f"leveldb:{tmp_path / 'store'}"
+        with Deduplicator(store) as dedup:
+            for url in (A, B):
+                assert dedup.judge(url, article("a", story(1))).verdict == "new"
+        assert listed(store) == set()
+
+    def test_keeping_lets_a_page_own_its_text_whatever_it_repeats(self, tmp_path: Path) -> None:
+        store = f"leveldb:{tmp_path / 'store'}"
+        with Deduplicator(store) as dedup:
+            dedup.keep(A, article("a", story(1)))
+            assert dedup.judge(B, blog("b", story(1))).is_duplicate
+            kept = dedup.keep(B, blog("b", story(1)))
+            assert (kept.verdict, kept.reason, kept.owner_url) == ("related", "kept all the same", A)
+        assert listed(store) == {A, B}
+
+    def test_what_one_program_kept_the_next_one_knows(self, tmp_path: Path) -> None:
+        store = f"sqlite:{tmp_path / 'store'}"
+        with Deduplicator(store) as dedup:
+            dedup.add(A, article("a", story(1)))
+        with Deduplicator(store) as dedup:
+            assert dedup.add(B, blog("b", story(1))).owner_url == A
+
+    def test_a_crawl_knows_what_a_program_kept_and_the_reverse(self, site, crawl, tmp_path: Path) -> None:
+        store = f"leveldb:{tmp_path / 'store'}"
+        here, new = site.add("/here", article("here", story(1))), site.add("/new", article("new", story(2)))
+        with Deduplicator(store) as dedup:
+            dedup.add(A, blog("a", story(1)))
+        outcome = crawl("sample_spiders.OneByOne", urls=f"{here},{new}", settings={"DEDUP_STORE": store})
+        assert outcome.delivered == [new]
+        assert outcome.record(here)["owner_url"] == A
+        with Deduplicator(store) as dedup:
+            assert dedup.judge(B, blog("b", story(2))).owner_url == new
+
+    def test_verdicts_are_those_of_a_crawl(self, site, crawl) -> None:
+        pages = {
+            site.add("/1", html, host=host): html
+            for host, html in enumerate([article("1", story(1)), article("2", zh_story(2))])
+        }
+        pages |= {
+            site.add(f"/c{n}", blog("c", told), host=2): blog("c", told)
+            for n, told in enumerate([story(1)[:4], story(3)])
+        }
+        outcome = crawl("sample_spiders.OneByOne", urls=",".join(pages))
+        with Deduplicator() as dedup:
+            verdicts = [asdict(verdict) for verdict in dedup.stream(pages.items())]
+        told = {record["url"]: record for record in outcome.records}
+        for verdict in verdicts:
+            record = told.get(verdict["url"], {"verdict": "new"})
+            assert {name: record[name] for name in ("verdict", "owner_url", "score", "evidence") if name in record} == {
+                name: verdict[name] for name in ("verdict", "owner_url", "score", "evidence") if name in record
+            }
+
+    def test_pages_of_a_template_are_taken_back(self) -> None:
+        urls = [f"http://a.example/branch/{n}" for n in range(1, 4)]
+        with Deduplicator() as dedup:
+            verdicts = [
+                dedup.add(url, branch(town, n)) for n, (url, town) in enumerate(zip(urls, TOWNS, strict=False), 1)
+            ]
+            assert [v.is_duplicate for v in verdicts] == [False, True, False]
+            assert dedup.taken_back == urls[1:2]
+            assert not dedup.keep(urls[1], branch(TOWNS[1], 2)).is_duplicate
+
+    def test_the_log_is_one_that_scrapy_dedup_reads(self, tmp_path: Path) -> None:
+        log = tmp_path / "log.jsonl"
+        with Deduplicator(log=log) as dedup:
+            dedup.judge(C, blog("c", story(1)))
+            dedup.add(A, article("a", story(1)))
+            dedup.add(B, blog("b", story(1)))
+        (record,) = map(json.loads, log.read_text().splitlines())
+        assert (record["url"], record["owner_url"], record["outcome"]) == (B, A, "dropped")
+
+    def test_secrets_are_not_written_down(self, tmp_path: Path) -> None:
+        with Deduplicator(log=tmp_path / "log.jsonl", redact_query=True) as dedup:
+            dedup.add("http://me:secret@a.example/?token=secret", article("a", story(1)))
+            verdict = dedup.add("http://b.example/?token=secret", blog("b", story(1)))
+        assert (verdict.url, verdict.owner_url) == ("http://b.example/?token=*", "http://a.example/?token=*")
+        assert "secret" not in (tmp_path / "log.jsonl").read_text()
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("options", "line"),
+        [
+            ({"threshold": 2}, "DEDUP_THRESHOLD = 2 is out of range; use a number above 0.5 and up to 1"),
+            ({"treshold": 0.9}, "treshold is no option of Deduplicator; did you mean threshold?"),
+            ({"wait": 1}, "wait is no option of Deduplicator"),
+            ({"fingerprint": "sha1"}, "DEDUP_FINGERPRINT = 'sha1' is not known; use one of 'clauses'"),
+        ],
+    )
+    def test_a_bad_option_is_one_line(self, options, line) -> None:
+        with pytest.raises(ConfigError) as raised:
+            Deduplicator(**options)
+        assert str(raised.value).startswith(line)
+        assert len(str(raised.value).splitlines()) == 1
+
+    def test_nor_is_there_a_store_of_a_bad_name(self) -> None:
+        with pytest.raises(ConfigError, match="names no store of this version"):
+            Deduplicator("/tmp/store")
+
+    def test_a_page_of_nothing(self) -> None:
+        with Deduplicator() as dedup, pytest.raises(ConfigError, match="nothing to judge; give its html, text or"):
+            dedup.judge(A)
+
+    def test_a_page_with_what_there_is_not(self) -> None:
+        with Deduplicator() as dedup, pytest.raises(ConfigError, match=r"a page has no 'body'; .* html"):
+            dedup.judge(A, body="<p>")
+
+    def test_a_store_in_use_is_refused_and_left_alone(self, tmp_path: Path) -> None:
+        store = f"leveldb:{tmp_path / 'store'}"
+        holds = f"from dedup_middleware import Deduplicator; d = Deduplicator({store!r}); print(flush=True); input()"
+        with subprocess.Popen([sys.executable, "-c", holds], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+            assert other.stdout is not None
+            other.stdout.readline()
+            with pytest.raises(StoreLockedError, match=f"process {other.pid} .a program"):
+                Deduplicator(store)
+            other.communicate(b"\n")
+
+    def test_two_of_one_process_share_a_store(self, tmp_path: Path) -> None:
+        store = f"leveldb:{tmp_path / 'store'}"
+        with Deduplicator(store) as one, Deduplicator(store) as two:
+            one.add(A, article("a", story(1)))
+            assert two.add(B, blog("b", story(1))).owner_url == A
+
+    def test_once_closed_it_says_so(self) -> None:
+        dedup = Deduplicator()
+        dedup.close()
+        dedup.close()
+        with pytest.raises(StoreError, match="closed"):
+            dedup.judge(A, article("a", story(1)))
+
+
+def test_it_needs_no_scrapy_and_loads_none(tmp_path: Path) -> None:
+    program = (
+        "import sys; from dedup_middleware import Deduplicator, extract_paragraphs\n"
+        f"with Deduplicator('leveldb:{tmp_path}/store') as d:\n"
+        " d.add('http://a.example/', '<p>' + 'a, b. ' * 200, item={})\n"
+        "assert not {'scrapy', 'twisted'} & set(sys.modules)"
+    )
+    for hidden in ("", "import sys; sys.modules |= dict.fromkeys(('scrapy', 'twisted'))\n"):
+        check = program if not hidden else program.rpartition("\n")[0]
+        subprocess.run([sys.executable, "-c", hidden + check], check=True, env=os.environ)
+
+
+@given(st.text(max_size=300), st.text(max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_no_page_and_no_address_stops_it(html: str, path: str) -> None:
+    with Deduplicator() as dedup:
+        verdict = dedup.add(f"http://a.example/{path}", html)
+    assert isinstance(verdict, Judgement)
+    assert not verdict.is_duplicate
