@@ -10,36 +10,26 @@ import logging
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from w3lib.encoding import html_to_unicode
-
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.extraction import parse
-from dedup_middleware.extraction.features import as_shown, shown_folded
-from dedup_middleware.features import PageFeatures
-from dedup_middleware.identity import url_identity
 from dedup_middleware.model import Action, Objection, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.opening import open_at_once, session_of
+from dedup_middleware.session.reading import Reading
 from dedup_middleware.session.runs import run_id
 from dedup_middleware.settings.config import Config
 from dedup_middleware.settings.table import PREFIX
 from dedup_middleware.stores import refusals
-from dedup_middleware.text.clauses import one_line
-from dedup_middleware.urls import as_requested, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from os import PathLike
 
-    from lxml.etree import _Element
     from typing_extensions import Required, Self, Unpack
 
     from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.errors import DedupError
-    from dedup_middleware.model import Page
-    from dedup_middleware.session.session import Session
 
 __all__ = ["Deduplicator", "Document", "Judgement", "Options"]
 
@@ -126,7 +116,8 @@ class Deduplicator:
     Of a page there is its HTML, or its main text (``text=``, ``paragraphs=``, perhaps with ``title=``), or both: then
     the HTML only tells what it is called and what stands around the text. With ``item=``, a page is a duplicate only if
     what its item says is in what the owner's said, as in a crawl; without, what you keep of a page is taken to be its
-    text. The next page may come from any host and in any language; the URL is what makes a page itself.
+    text. The next page may come from any host and in any language; the URL, or whatever name it has, is what makes a
+    page itself.
 
     One thread at a time. 1 to 3 ms a page, most of it for parsing and reading HTML; ``tests/benchmarks/door.py`` tells.
     """
@@ -149,7 +140,7 @@ class Deduplicator:
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
         self._session = session_of(self._opened, run_id(None), _Listener(self.taken_back))
-        self._read: _Read | None = None
+        self._read: Reading | None = None
 
     def judge(self, url: str, html: str | bytes | None = None, **content: Unpack[Content]) -> Judgement:
         """Return what a page is; nothing is stored."""
@@ -210,7 +201,7 @@ class Deduplicator:
 
     # --- inside
 
-    def _reading(self, url: str, html: str | bytes | None, content: Mapping[str, Any]) -> _Read:
+    def _reading(self, url: str, html: str | bytes | None, content: Mapping[str, Any]) -> Reading:
         """Return the page as it is read; the one that was read last as it was."""
         if self._opened.store.closed:
             raise refusals.closed(self._opened.store.uri)
@@ -218,20 +209,20 @@ class Deduplicator:
             raise ConfigError(f"a page has no {min(unknown)!r}; it has html, {', '.join(Content.__annotations__)}")
         asked = (url, html, *map(content.get, ("text", "paragraphs", "title")))
         if self._read is None or not all(a is b for a, b in zip(self._read.asked, asked, strict=True)):
-            self._read = _Read(asked)
+            self._read = Reading(asked)
             try:
                 self._read.read(self._session, self._config)
             except UnjudgeableError as error:
                 self._read.reason = error.reason
         return self._read
 
-    def _examined(self, read: _Read) -> PageState:
+    def _examined(self, read: Reading) -> PageState:
         config = self._config
         if read.page is None:
             return PageState.unjudged(read.url, read.reason, Action.DROP, config.threshold)
         return self._session.examine(read.page, Action.DROP, config.threshold, config.budget())
 
-    def _finished(self, state: PageState, read: _Read, item: Any) -> Judgement:
+    def _finished(self, state: PageState, read: Reading, item: Any) -> Judgement:
         """See the page, which the session has got, to its end, and return what it is."""
         session = self._session
         if state.is_duplicate and session.may_drop(state, item):
@@ -250,57 +241,6 @@ class Deduplicator:
         record = self._session.accounts.record(state)
         names = (field.name for field in fields(Judgement))
         return Judgement(**{name: getattr(record, name) for name in names})
-
-
-class _Read:
-    """A page as it was read."""
-
-    def __init__(self, asked: tuple[Any, ...]) -> None:
-        self.asked = asked
-        self.url = ""
-        self.page: Page | None = None
-        self.reason = ""
-        """Why it could not be read."""
-        self._root: _Element | None = None
-
-    def read(self, session: Session, config: Config) -> None:
-        """Read the page; `UnjudgeableError` if that cannot be done, or costs too much."""
-        url, html, text, paragraphs, title = self.asked
-        url = as_requested(url)
-        self.url = without_secrets(url, redact=config.redact_query)
-        if text is not None and paragraphs is None:
-            paragraphs = text.split("\n")
-        if html is None and paragraphs is None:
-            raise ConfigError(f"of {self.url} there is nothing to judge; give its html, text or paragraphs")
-        budget = config.budget()
-        if html is not None and len(html) > config.max_bytes:
-            raise UnjudgeableError(Reason.TOO_LARGE)
-        if html is not None:
-            self._root = parse(html_to_unicode(None, html)[1] if isinstance(html, bytes) else html)
-        if paragraphs is None:
-            assert self._root is not None
-            self.page = session.read(self.url, (url_identity(url),), self._root, budget)
-            return
-        features = None if title is None else PageFeatures(one_line(title))
-        if self._root is not None:
-            features = session.extract(self._root, budget).features
-        given = [line for paragraph in paragraphs if (line := " ".join(paragraph.split()))]
-        self.page = session.page(self.url, (url_identity(url),), given, features=features, budget=budget)
-
-    def shown(self) -> str:
-        """Return all that the page shows, folded."""
-        assert self.page is not None
-        if self._root is not None:
-            return shown_folded(self._root)
-        return as_shown(self.page.paragraphs)
-
-    def as_item(self, names: Sequence[str]) -> dict[str, str]:
-        """Return what is kept of a page of which no item was made: its text and title, under *names* that are heard."""
-        if self.page is None:
-            return {}
-        text = "\n".join(self.page.paragraphs)
-        title = "" if self.page.features is None else self.page.features.title
-        return {names[0]: text} if names else {"title": title, "text": text}
 
 
 class _Listener:

@@ -24,7 +24,7 @@ class Registry:
     """The things of one kind."""
 
     def __init__(self, group: str, ours: Mapping[str, str]) -> None:
-        """Know *ours* by name, each as ``module:attribute``, and the entry points of *group*."""
+        """Know *ours* by name, each as ``module:attribute`` or ``module``, and the entry points of *group*."""
         self.group = group
         self.ours = dict(ours)
 
@@ -40,7 +40,8 @@ class Registry:
         """Return what has this *name*; :class:`ConfigError` if nothing has, or if it cannot be imported."""
         if name in self.ours:
             module, _, attribute = self.ours[name].partition(":")
-            return getattr(import_module(module), attribute)
+            found = import_module(module)
+            return getattr(found, attribute) if attribute else found
         theirs = [entry for entry in self._theirs() if entry.name == name]
         if not theirs:
             raise ConfigError(f"{name!r} is none of {self.group}; there are {', '.join(map(repr, self.names()))}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from w3lib.url import safe_url_string
 
@@ -35,9 +35,17 @@ def without_secrets(url: str, *, redact: bool) -> str:
 def host_of(url: str) -> str:
     """Return the host of *url*, lower case, without port and the final dot of a full name; empty if it has none."""
     try:
-        return (urlsplit(url).hostname or "").removesuffix(".")
+        return (split(url).hostname or "").removesuffix(".")
     except ValueError:
         return ""
+
+
+def split(url: str) -> SplitResult:
+    """Return the parts of *url*; of what is no URL, all of it is the path."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", url, "", "")
 
 
 def as_requested(url: str) -> str:

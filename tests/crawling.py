@@ -101,7 +101,7 @@ def store_uri(folder: Path) -> str:
     return f"{default_backend()}:{folder / 'store'}"
 
 
-def write_job(  # noqa: PLR0913 - what an order says, by name
+def write_job(  # noqa: PLR0913 - what a job says, by name
     folder: Path,
     spider: str,
     *,
@@ -113,7 +113,7 @@ def write_job(  # noqa: PLR0913 - what an order says, by name
     env: dict[str, str] | None = None,
     **args: Any,
 ) -> list[str]:
-    """Write the order of a crawl into *folder* and return the command that carries it out.
+    """Write the job of a crawl into *folder* and return the command that carries it out.
 
     *env* is added to its environment. *afresh* removes what earlier crawls in the folder gave, but not their store,
     cache or JOBDIR.
@@ -146,13 +146,13 @@ def write_job(  # noqa: PLR0913 - what an order says, by name
 
 
 def run_job(folder: Path, command: list[str], *, timeout: float = 60) -> Outcome:
-    """Carry out an order and return what came of it."""
+    """Carry out a job and return what came of it."""
     with Running(folder, command) as running:
         return running.wait(timeout)
 
 
 def run_scrapy(folder: Path, *arguments: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    """Run ``scrapy ARGUMENTS`` in the project whose order is in *folder*: same settings, same store, same log."""
+    """Run ``scrapy ARGUMENTS`` in the project whose job is in *folder*: same settings, same store, same log."""
     wanted = json.loads((folder / "job.json").read_text(encoding="utf8"))["settings"]
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf8")
     lines = [f"{name} = {value!r}\n" for name, value in wanted.items()]

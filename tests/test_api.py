@@ -252,6 +252,17 @@ def test_it_needs_no_scrapy_and_loads_none(tmp_path: Path) -> None:
         subprocess.run([sys.executable, "-c", hidden + check], check=True, env=os.environ)
 
 
+def test_what_is_no_address_is_a_name() -> None:
+    with Deduplicator() as dedup:
+        verdicts = [dedup.add(name, article("a", story(1))) for name in ("http://[", "a file", "http://[", "")]
+    assert [(v.verdict, v.owner_url) for v in verdicts] == [
+        ("new", None),
+        ("duplicate", "http://["),
+        ("same", None),
+        ("duplicate", "http://["),
+    ]
+
+
 @given(st.text(max_size=300), st.text(max_size=30))
 @settings(max_examples=100, deadline=None)
 def test_no_page_and_no_address_stops_it(html: str, path: str) -> None:

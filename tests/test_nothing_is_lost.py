@@ -258,7 +258,7 @@ def test_a_log_that_cannot_be_ends_the_crawl_with_one_line(site, crawl):
 
 def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
     a, b = pair(site, 1)
-    fault = {"at": ["dedup_middleware.plugin.extension:Detector"], "nth": 1, "kind": "bug"}
+    fault = {"at": ["dedup_middleware.session.opening:Detector"], "nth": 1, "kind": "bug"}
     settings = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
     assert outcome.exit_status == 0
@@ -274,7 +274,7 @@ DEFECTS = [
     "session.session:Session.finish",
     "session.session:Session.deliver_if_feed_lacks_it",
     "session.session:Session.may_drop",
-    "session.session:Session.evidence",
+    "inspection.accounts:Accounts.evidence",
     "session.session:Session.deliver",
     "plugin.origins:Origins.note",
     "plugin.origins:Origins.take",

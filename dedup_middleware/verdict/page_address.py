@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from dedup_middleware.text.words import split_words
+from dedup_middleware.urls import split
 
 # Of a part of a path: ";jsessionid=1", "(S(abc))".
 _PARAMETERS = re.compile(r";[^/]*|\([^/]*\)")
@@ -23,14 +24,14 @@ _NAME = re.compile(r"(?<![^\W_])\d+(?![^\W_])|[^\W_]+(?:[-_][^\W_]+){2}[^/]*/?$"
 
 def is_same_address(url: str, owner: str) -> bool:
     """Tell whether one of the two is the other with something added to its query: a session, a mark of a campaign."""
-    here, there = urlsplit(url), urlsplit(owner)
+    here, there = split(url), split(owner)
     first, second = (Counter(parse_qsl(parts.query, keep_blank_values=True)) for parts in (here, there))
     return here.path == there.path and (first <= second or second <= first)
 
 
 def has_other_parameter(url: str, owner: str) -> bool:
     """Tell whether both give one parameter of their queries other values: ``?id=1`` and ``?id=2``."""
-    here, there = (dict(parse_qsl(urlsplit(each).query, keep_blank_values=True)) for each in (url, owner))
+    here, there = (dict(parse_qsl(split(each).query, keep_blank_values=True)) for each in (url, owner))
     return any(there.get(name, value) != value for name, value in here.items())
 
 
@@ -53,7 +54,7 @@ def has_own_address(url: str, other: str) -> bool:
     """
     if own_address(url, other):
         return True
-    here, there = (urlsplit(each) for each in (url, other))
+    here, there = (split(each) for each in (url, other))
     if here.path == there.path and _NAME.search(unquote(here.path)):
         return False
     mine, theirs = (dict(parse_qsl(each.query, keep_blank_values=True)) for each in (here, there))
@@ -64,6 +65,6 @@ def has_own_address(url: str, other: str) -> bool:
 
 
 def _path_words(url: str) -> list[list[str]]:
-    path = _EXTENSION.sub("", _PARAMETERS.sub("", unquote(urlsplit(url).path)))
+    path = _EXTENSION.sub("", _PARAMETERS.sub("", unquote(split(url).path)))
     words = [found for part in path.split("/") if (found := split_words(part))]
     return words[:-1] if words and words[-1] in (["index"], ["default"]) else words

@@ -1,0 +1,216 @@
+"""What other packages can add without touching this one: a fingerprint method, a store, an extraction.
+
+Each is a package of its own here, as `pip` would have installed it, and all that it knows is documented.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from prose import article, blog, story
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHINGLES = '''
+"""Shingles of four words, hashed under the store's key."""
+
+from hashlib import blake2b
+
+from dedup_middleware.model import Fingerprint
+
+
+class Shingles:
+    scheme = "shingles-1"
+    has_bits = False
+
+    def __init__(self, key):
+        self._key = key
+
+    def hash(self, clause):
+        return blake2b(clause.encode(), digest_size=8, key=self._key).digest()
+
+    def __call__(self, paragraphs, budget=None):
+        words = " ".join(paragraphs).lower().split()
+        weights = {self.hash(" ".join(words[i : i + 4])): 10 for i in range(len(words) - 3)}
+        digest = blake2b(b"".join(sorted(weights)), digest_size=16, key=self._key).digest()
+        return Fingerprint(weights, {}, digest)
+'''
+DIGEST = '''
+"""One digest of the whole text: equal or not."""
+
+from hashlib import blake2b
+
+from dedup_middleware.model import Fingerprint
+
+
+class Digest:
+    scheme = "digest-1"
+    has_bits = False
+
+    def __init__(self, key):
+        self._key = key
+
+    def hash(self, clause):
+        return blake2b(clause.encode(), digest_size=8, key=self._key).digest()
+
+    def __call__(self, paragraphs, budget=None):
+        text = " ".join(" ".join(paragraphs).split())
+        whole = self.hash(text)
+        return Fingerprint({whole: len(text)}, {}, whole * 2)
+'''
+FOLDER_STORE = '''
+"""A store of one JSON file, written anew for each batch: small, and safe."""
+
+import json
+from pathlib import Path
+
+from dedup_middleware.errors import StoreError
+
+
+class FileStore:
+    def __init__(self, path):
+        self.uri = f"json:{path}"
+        self._path = Path(path)
+        read = json.loads(self._path.read_text()) if self._path.exists() else {}
+        self._pairs = {bytes.fromhex(key): bytes.fromhex(value) for key, value in read.items()}
+
+    def get_many(self, keys):
+        return [self._pairs.get(key) for key in keys]
+
+    def scan(self, start, stop):
+        return iter([(key, self._pairs[key]) for key in sorted(self._pairs) if start <= key < stop])
+
+    def write(self, puts, deletes=(), *, sync=False):
+        for key in deletes:
+            self._pairs.pop(key, None)
+        self._pairs.update(puts)
+        draft = self._path.with_suffix(".tmp")
+        draft.write_text(json.dumps({key.hex(): value.hex() for key, value in self._pairs.items()}))
+        draft.replace(self._path)
+
+    def close(self):
+        pass
+
+
+def open(path):
+    if Path(path).is_dir():
+        raise StoreError(f"json:{path} is a folder; name a file")
+    return FileStore(path)
+
+
+def exists(path):
+    return Path(path).exists()
+
+
+def remove(path):
+    found = exists(path)
+    Path(path).unlink(missing_ok=True)
+    return found
+'''
+EXTRACTION = '''
+"""Of a page, what is in <section class="story">, whatever else there is; else what the product finds."""
+
+from dedup_middleware.extraction.extractor import Extracted, weighted_dom
+
+
+def by_section(root, budget):
+    found = weighted_dom(root, budget)
+    sections = root.xpath("//section[@class='story']")
+    paragraphs = [" ".join("".join(p.itertext()).split()) for section in sections for p in section.iter("p")]
+    return Extracted(paragraphs, found.features) if paragraphs else found
+'''
+
+
+@pytest.fixture
+def install(tmp_path: Path):
+    """Put a package with an entry point where Python finds it, as an installer would: ``install(kind, name, code)``."""
+    packages = tmp_path / "packages"
+
+    def install(kind: str, name: str, code: str, attribute: str = "") -> dict[str, str]:
+        module = f"their_{kind}"
+        about = packages / f"{module}-1.0.dist-info"
+        about.mkdir(parents=True)
+        (packages / f"{module}.py").write_text(code)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        target = f"{module}:{attribute}" if attribute else module
+        (about / "entry_points.txt").write_text(f"[dedup_middleware.{kind}]\n{name} = {target}\n")
+        return {"PYTHONPATH": str(packages)}
+
+    return install
+
+
+def reposts(site) -> tuple[str, str, str]:
+    return (
+        site.add("/a", article("a", story(1))),
+        site.add("/b", article("b", story(2))),
+        site.add("/c", blog("c", story(1)), host=1),
+    )
+
+
+@pytest.mark.parametrize("method", [("shingles", SHINGLES, "Shingles"), ("digest", DIGEST, "Digest")])
+def test_a_fingerprint_method(site, crawl, install, method):
+    environment, name = install("fingerprints", *method), method[0]
+    a, b, c = reposts(site)
+    outcome = crawl(
+        "sample_spiders.OneByOne", urls=f"{a},{b},{c}", settings={"DEDUP_FINGERPRINT": name}, env=environment
+    )
+    assert (outcome.delivered, outcome.exit_status, outcome.problems) == ([a, b], 0, [])
+    assert outcome.record(c)["owner_url"] == a
+    # Its store is its own: another method's fingerprints mean nothing in it.
+    refused = crawl("sample_spiders.OneByOne", urls=a, folder="crawl1", env=environment)
+    assert refused.exit_status == 1
+    assert f"{name}-1" in refused.log
+
+
+def test_a_store(site, crawl, install, tmp_path: Path):
+    environment = install("stores", "json", FOLDER_STORE)
+    store = {"DEDUP_STORE": f"json:{tmp_path}/pages.json"}
+    a, b, c = reposts(site)
+    outcome = crawl("sample_spiders.OneByOne", urls=f"{a},{b}", settings=store, env=environment)
+    assert (outcome.delivered, outcome.exit_status, outcome.problems) == ([a, b], 0, [])
+    again = crawl("sample_spiders.OneByOne", urls=c, settings=store, env=environment)
+    assert again.record(c)["owner_url"] == a
+    assert "items/dropped_for_earlier_crawls" in str(again.stats)
+
+    def dedup(*words: str) -> str:
+        return subprocess.run(
+            [sys.executable, "-m", "scrapy", "dedup", *words, "-s", f"DEDUP_STORE={store['DEDUP_STORE']}"],
+            env=os.environ | environment,
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+
+    assert "2 owners, 1 duplicates" in dedup("stats")
+    assert a in dedup("explain", c)
+    assert "removed the store" in dedup("reset", "--yes")
+    assert not (tmp_path / "pages.json").exists()
+
+
+def test_an_extraction(site, crawl, install):
+    environment = install("extractors", "by-section", EXTRACTION, "by_section")
+    told = "".join(f"<p>{line}" for line in story(1))
+    teaser = "".join(f"<p>{line}" for line in story(7, paragraphs=20))
+    a = site.add("/a", f"<title>One</title><section class=story>{told}</section>")
+    b = site.add("/b", f"<title>One</title><section class=story>{told}</section><article>{teaser}</article>", host=1)
+    chosen = {"DEDUP_EXTRACTOR": "by-section"}
+    assert crawl("sample_spiders.OneByOne", urls=f"{a},{b}").delivered == [a, b]
+    outcome = crawl("sample_spiders.OneByOne", urls=f"{a},{b}", settings=chosen, env=environment)
+    assert (outcome.delivered, outcome.exit_status, outcome.problems) == ([a], 0, [])
+
+
+def test_one_that_cannot_be_imported_ends_the_crawl_with_one_line(site, crawl, install):
+    environment = install("fingerprints", "broken", "import nothing_of_that_name", "Broken")
+    outcome = crawl(
+        "sample_spiders.OneByOne", urls=site.add("/a", "a"), settings={"DEDUP_FINGERPRINT": "broken"}, env=environment
+    )
+    assert outcome.exit_status == 1
+    (line,) = [line for line in outcome.log.splitlines() if "nothing_of_that_name" in line]
+    assert "'broken' of dedup_middleware.fingerprints cannot be imported from their_fingerprints:Broken" in line
+    assert "mend or remove its package" in line
