@@ -16,7 +16,7 @@ import plyvel
 
 from dedup_middleware import permissions
 from dedup_middleware.errors import StoreError
-from dedup_middleware.stores import leveldb_files, marker, refusals
+from dedup_middleware.stores import marker, refusals
 from dedup_middleware.stores.disk import HOLDER_SUFFIX, Found
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY, decode_watermark, encode_watermark
 from dedup_middleware.stores.watermark import DRAFT_SUFFIX, Watermark
@@ -248,8 +248,9 @@ def _try_out(path: Path, mark: Watermark, check: Callable[[Store], None]) -> Non
 
     The clone's files are links to the same ones. LevelDB never changes a file that it finds, it only removes its name.
     """
-    with refusals.of_value(_uri(path)):
-        leveldb_files.check(path / DB)
+    if not (path / DB / "CURRENT").is_file():
+        # To LevelDB there is no database, and nothing wrong.
+        raise refusals.corrupt(_uri(path), f"{DB}/CURRENT is missing")
     trial = path / _TRIAL
     with suppress(FileNotFoundError):
         shutil.rmtree(trial)

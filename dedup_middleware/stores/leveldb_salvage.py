@@ -7,22 +7,20 @@ from __future__ import annotations
 
 import os
 import shutil
-import struct
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import plyvel
 
 from dedup_middleware import permissions
-from dedup_middleware.stores import leveldb, leveldb_files, refusals
+from dedup_middleware.stores import leveldb, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-_BLOCK_BYTES = 32768
-_RECORD_HEADER = struct.Struct("<IHB")  # checksum, length, kind
-_NO_KIND = 255
+# More than a new database has files.
+_BEYOND = 100
 
 
 def files(path: Path) -> list[Path]:
@@ -40,19 +38,16 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
     number for the newest, which after compactions it need not be. A scan goes by the age of each pair.
     """
     permissions.make_folder(scratch)
-    sizes = leveldb_files.table_sizes(path / leveldb.DB)
+    uri = f"{leveldb.SCHEME}:{path}"
     for file in files(path):
-        # A table of another size is another store's, or has lost the index at its end.
-        if sizes.get(file.name, size := file.stat().st_size) == size:
-            shutil.copyfile(file, scratch / file.name)
-    for log in scratch.glob("*.log"):
-        _spoil_rotten_records(log)
+        shutil.copyfile(file, scratch / file.name)
     try:
+        _make_tables_of_logs(scratch)
         # paranoid_checks: without it, rotten blocks of tables would be taken over.
         plyvel.repair_db(os.fsencode(scratch), paranoid_checks=True)
         db = plyvel.DB(os.fsencode(scratch), create_if_missing=False, paranoid_checks=True)
     except plyvel.Error as error:
-        raise refusals.beyond_repair(f"{leveldb.SCHEME}:{path}", str(error)) from error
+        raise refusals.beyond_repair(uri, str(error)) from error
     with closing(db):
 
         def scan(start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -60,47 +55,25 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
                 with db.iterator(start=start, stop=stop, verify_checksums=True, fill_cache=False) as pairs:
                     yield from pairs
             except plyvel.Error as error:
-                raise refusals.beyond_repair(f"{leveldb.SCHEME}:{path}", str(error)) from error
+                raise refusals.beyond_repair(uri, str(error)) from error
 
         yield scan
 
 
-def _spoil_rotten_records(log: Path) -> None:
-    """Give every record of *log* whose checksum is wrong a kind that does not exist.
+def _make_tables_of_logs(scratch: Path) -> None:
+    """Put tables in the place of the logs in *scratch*, with all of their records that are sound.
 
-    LevelDB's repair does not look at the checksums of logs (db/repair.cc), and would take over what is in them.
+    LevelDB's repair does not look at the checksums of logs (db/repair.cc), and would take over what is in them; its
+    recovery does, and passes over what is rotten. So a new database finds them beside it and recovers them.
     """
-    data = bytearray(log.read_bytes())
-    for block in range(0, len(data), _BLOCK_BYTES):
-        position, end = block, min(block + _BLOCK_BYTES, len(data))
-        while position + _RECORD_HEADER.size <= end:
-            checksum, length, kind = _RECORD_HEADER.unpack_from(data, position)
-            following = position + _RECORD_HEADER.size + length
-            if following > end or kind == length == 0:
-                break
-            if _checksum(data[position + _RECORD_HEADER.size - 1 : following]) != checksum:
-                data[position + _RECORD_HEADER.size - 1] = _NO_KIND
-            position = following
-    log.write_bytes(data)
-
-
-def _table() -> list[int]:
-    table = []
-    for byte in range(256):
-        crc = byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
-        table.append(crc)
-    return table
-
-
-_CRC32C = _table()
-
-
-def _checksum(data: bytearray) -> int:
-    """Return the masked CRC-32C of *data* (doc/log_format.md). 5 MB/s, and a log has 32 MB at most as a rule."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _CRC32C[(crc ^ byte) & 255] ^ crc >> 8
-    crc ^= 0xFFFFFFFF
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+    recovered = scratch / "logs"
+    permissions.make_folder(recovered)
+    plyvel.DB(os.fsencode(recovered), create_if_missing=True).close()
+    numbers = [int(file.stem) for file in scratch.iterdir() if file.stem.isdecimal()]
+    for log in scratch.glob("*.log"):
+        # Logs with a lower number than its own it would remove.
+        log.rename(recovered / f"{int(log.stem) + _BEYOND:06}.log")
+    plyvel.DB(os.fsencode(recovered), paranoid_checks=False).close()
+    for table in recovered.glob("*.ldb"):
+        table.rename(scratch / f"{int(table.stem) + max(numbers, default=0) + _BEYOND:06}.ldb")
+    shutil.rmtree(recovered)

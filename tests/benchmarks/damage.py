@@ -302,8 +302,11 @@ def judge(store: Filled, *, large: bool) -> tuple[str, str]:
     return "harmless", ""
 
 
-def repaired(store: Filled) -> tuple[str, str]:
-    """Repair the damaged *store* and return the outcome and the reason."""
+def repaired(store: Filled, other: Filled) -> tuple[str, str]:
+    """Repair the damaged *store*, which may have files of the *other*, and return the outcome and the reason.
+
+    Pages of the other one do no harm in the copy: they are hashed under another key, and nothing is like them.
+    """
     before = store.files()
     try:
         report = consistency.repair(store.uri)
@@ -316,7 +319,7 @@ def repaired(store: Filled) -> tuple[str, str]:
     opened = open_store(report["copy"], fingerprint_scheme=ClauseFingerprinter.scheme)
     held = dict(opened.scan(OWN_KEYS_END, b"\xff" * 64))
     opened.close()
-    ever = {pair for pairs in store.history for pair in pairs.items()}
+    ever = {pair for pairs in (*store.history, *other.history) for pair in pairs.items()}
     owners = {k[1:]: page_codec.decode_page(0, v).hashes for k, v in held.items() if k[:1] == b"p"}
     for key, value in held.items():
         if key[:1] == b"c":
@@ -344,7 +347,7 @@ def campaign(backend: str, seeds: int, scratch: Path, *, repair: bool, pages: in
             outcome, why = judge(store, large=seed % 4 > 1)
             results[name][outcome] += 1
             if repair and outcome.startswith("refused"):
-                outcome, why = repaired(store)
+                outcome, why = repaired(store, other)
                 results[name][outcome] += 1
             if outcome == "WRONG":
                 results[name][f"seed {seed}: {why}"] += 1
