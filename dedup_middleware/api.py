@@ -147,7 +147,7 @@ class Deduplicator:
         read = self._reading(url, html, content)
         state = self._examined(read)
         if state.is_duplicate and (item := content.get("item")) is not None:
-            self._session.hear(state, item, read.shown)
+            self._session.judge_item(state, item, read.shown)
             if state.is_duplicate and state.objection is not None:
                 self._session.overrule(state, state.objection, Witness.ITEM)
         return self._judgement(state)
@@ -169,7 +169,7 @@ class Deduplicator:
         state = self._examined(read)
         self._session.enter(state)
         if state.is_duplicate and item is not None:
-            self._session.hear(state, item, read.shown)
+            self._session.judge_item(state, item, read.shown)
             if state.is_duplicate and state.objection is not None:
                 self._session.keep(state, state.objection, Witness.ITEM)
         return self._finished(state, read, item)
@@ -238,7 +238,7 @@ class Deduplicator:
         return judgement
 
     def _judgement(self, state: PageState) -> Judgement:
-        record = self._session.accounts.record(state)
+        record = self._session.recorder.record(state)
         names = (field.name for field in fields(Judgement))
         return Judgement(**{name: getattr(record, name) for name in names})
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+from dedup_middleware.urls import without_secrets
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -18,7 +20,8 @@ def scrapy_dedup(*words: str, spider: str | None = None, store: str | None = Non
     if spider is not None:
         named += ["--spider", spider]
     if store is not None:
-        named += ["-s", f"DEDUP_STORE={store}"]
+        # Without the password that a server's address may have: what we print is read by others.
+        named += ["-s", f"DEDUP_STORE={without_secrets(store, redact=False)}"]
     if log is not None:
         named += ["-s", f"DEDUP_LOG={log}"]
     return shlex.join(["scrapy", "dedup", *named])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing import Protocol
 
-    class Holder(Protocol):
+    class LockHolder(Protocol):
         """A process that has a store open; its text names it."""
 
         @property
@@ -43,7 +43,7 @@ class StoreError(DedupError):
 class StoreLockedError(StoreError):
     """Another process has the store open."""
 
-    def __init__(self, text: str, holder: Holder | None = None) -> None:
+    def __init__(self, text: str, holder: LockHolder | None = None) -> None:
         """Say *text*; *holder* is that process, if it is known."""
         super().__init__(text)
         self.holder = holder

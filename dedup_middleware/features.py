@@ -1,6 +1,6 @@
 """What pages and items say beside the main text, as frozen types.
 
-Law of this file: as that of `model`: no I/O, no algorithm.
+Law of this file: as that of `model`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 #: What a store keeps of the hash of a text around a page.
 STORED_TEXT_BYTES = 2
 # Two texts with this share of their clauses in common are one.
-_MOST_OF_IT = 0.8
+_SAME_TEXT_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class PageFeatures:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ItemContent:
     """What the items of an owner said when it was delivered, all of them together."""
 
     hashes: frozenset[bytes]
@@ -52,4 +52,4 @@ class Said:
 
     def is_text_of(self, hashes: AbstractSet[bytes]) -> bool:
         """Tell whether this is most of what a page with clauses of these *hashes* says, and no more."""
-        return self.hashes <= hashes and len(self.hashes) >= _MOST_OF_IT * len(hashes)
+        return self.hashes <= hashes and len(self.hashes) >= _SAME_TEXT_SHARE * len(hashes)

@@ -1,6 +1,6 @@
-"""The nouns of the product, as frozen types.
+"""The data types of the product, frozen.
 
-Law of this file: no I/O, no algorithm; every other room may import it.
+Law of this file: no I/O, and nothing that takes longer than the data is long.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
-    from dedup_middleware.features import PageFeatures, Said
+    from dedup_middleware.features import ItemContent, PageFeatures
 
 
 class Action(str, Enum):
@@ -64,7 +64,7 @@ class Fingerprint:
     """Clause hash -> hash (4 bytes) of the clause without its digits, for clauses that have digits."""
     digest: bytes
     """16 bytes that change whenever a clause does."""
-    letters: bytes = b""
+    exact_digest: bytes = b""
     """8 bytes that change whenever a letter or a digit does, or their order; empty where nobody knows them."""
     simhashes: frozenset[int] = frozenset()
     """128 bits of each telling paragraph, where the fingerprint has them."""
@@ -92,7 +92,7 @@ class Page:
     """For an item, 16 bytes of the request it came from: items of one request are never compared."""
     features: PageFeatures | None = None
     """``None`` for an item."""
-    said: Said | None = None
+    item_content: ItemContent | None = None
     """What its items said, once they have been delivered."""
     borrowed: frozenset[bytes] = frozenset()
     """Clauses that lead to another page already: this one says them too, and is none of their holders. A look-alike is
@@ -106,7 +106,7 @@ class Page:
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
         skeletons = {h: s for h, s in self.fingerprint.skeletons.items() if h in hashes}
         # They are those of the whole page, which says more than it owns: none of them may lead to it.
-        said = replace(self.fingerprint, weights=weights, skeletons=skeletons, letters=b"", simhashes=frozenset())
+        said = replace(self.fingerprint, weights=weights, skeletons=skeletons, exact_digest=b"", simhashes=frozenset())
         return replace(self, fingerprint=said, paragraphs=tuple(texts))
 
     def beside(self, match: Match | None, threshold: float) -> Page:
@@ -144,10 +144,10 @@ class StoredPage:
     hashes: frozenset[bytes]
     skeletons: frozenset[bytes]
     delivery: Delivery
-    letters: bytes = b""
+    exact_digest: bytes = b""
     source: bytes = b""
     features: PageFeatures | None = None
-    said: Said | None = None
+    item_content: ItemContent | None = None
     """``None`` where nobody knows: in stores of before, while its claim is open, and for a duplicate."""
     simhashes: frozenset[int] = frozenset()
     owner: int | None = None
@@ -170,10 +170,10 @@ class StoredPage:
             hashes=frozenset(page.fingerprint.weights),
             skeletons=frozenset(page.fingerprint.skeletons.values()),
             delivery=Delivery(page.run, now, feeds),
-            letters=page.fingerprint.letters,
+            exact_digest=page.fingerprint.exact_digest,
             source=page.source,
             features=None if page.features is None else page.features.stored(),
-            said=page.said,
+            item_content=page.item_content,
             simhashes=page.fingerprint.simhashes,
             owner=match.owner.number if match else None,
             owner_digest=match.owner.content if match else b"",
@@ -256,7 +256,7 @@ class Objection(NamedTuple):
     """Why a page may be another one, although its text is its owner's."""
 
     reason: str
-    own: tuple[str, ...] = ()
+    difference: tuple[str, ...] = ()
     """What it says and its owner does not, where that can be shown."""
 
 
@@ -270,5 +270,5 @@ class Verdict:
     """Why a page is unjudged, or why a match did not make it a duplicate; else empty."""
     witness: Witness | None = None
     """Who kept a page whose text is its match's; for a duplicate, who agreed."""
-    own: tuple[str, ...] = ()
+    difference: tuple[str, ...] = ()
     """What the page, or its item, says and the match does not, by which it was kept."""

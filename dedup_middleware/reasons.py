@@ -1,4 +1,4 @@
-"""Why a page is unjudged, delivered although its text is known, or a duplicate in another way than the plain one.
+"""What came of a page, and why it was judged so.
 
 Records have these texts, and so have stats, with underscores; docs/stats.md lists them. They are stable.
 """
@@ -8,8 +8,21 @@ from __future__ import annotations
 from enum import Enum
 
 
+class Outcome(str, Enum):
+    """What came of a page and its items."""
+
+    DELIVERED = "delivered"
+    DROPPED = "dropped"
+    TAGGED = "tagged"
+    WOULD_DROP = "would-drop"
+    LINKS_LAST = "links-last"
+    """A duplicate that gave no item: its links are followed last."""
+    TAKEN_BACK = "taken-back"
+    """A duplicate that is requested again."""
+
+
 class Reason(str, Enum):
-    """One reason."""
+    """Why a page is unjudged, or delivered although its text is known; or in what way it is a duplicate."""
 
     __str__ = str.__str__
 

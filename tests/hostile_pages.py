@@ -259,7 +259,7 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
     state = library.enter(page, budget)
     session = library.session
     item = {"title": features.title, "text": "\n".join(texts.paragraphs), "html": response.text[:100_000]}
-    session.hear(state, item, lambda: folded(" ".join(shown_text(root))))
+    session.judge_item(state, item, lambda: folded(" ".join(shown_text(root))))
     library.leave(state)
-    library.session.accounts.record(state)
+    library.session.recorder.record(state)
     return state.verdict

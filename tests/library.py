@@ -18,9 +18,9 @@ from dedup_middleware.index.codec import (
     decode_number,
     decode_postings,
     decode_simhash,
-    doubt_number,
     identity_of,
     is_template_key,
+    suspect_number,
 )
 from dedup_middleware.index.index import Index, index_of
 from dedup_middleware.index.journal import Journal
@@ -193,7 +193,7 @@ class Library:
             elif kind in (b"u", b"r"):
                 assert decode_number(rest) in (owners if kind == b"u" else pages.keys() - owners.keys())
             elif kind == b"d":
-                assert is_template_key(key) or doubt_number(key) in pages
+                assert is_template_key(key) or suspect_number(key) in pages
             elif kind == b"j":
                 assert decode_entry(value)[0] == identity_of(rest)
             elif key.startswith(b"hn"):

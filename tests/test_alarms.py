@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story
 
-from dedup_middleware.inspection.alarms import FEWEST_PAGES, FieldAlarm, OneOwnerAlarm
+from dedup_middleware.inspection.alarms import MIN_PAGES, FieldAlarm, OneOwnerAlarm
 
 NOTICE = story(1)
 
@@ -66,11 +66,11 @@ def test_it_is_never_wrong_and_misses_no_owner_that_most_pages_repeat_from_the_f
             assert told is None
             told = owner
             repeats, pages = numbers
-            assert pages == len(seen) >= FEWEST_PAGES
+            assert pages == len(seen) >= MIN_PAGES
             assert 2 * repeats > pages
             assert repeats <= seen.count(owner)
     always = all(2 * seen[: n + 1].count("a") > n + 1 for n in range(len(seen)))
-    if always and len(seen) >= FEWEST_PAGES:
+    if always and len(seen) >= MIN_PAGES:
         assert told == "a"
 
 
@@ -83,8 +83,8 @@ def test_hosts_that_were_not_seen_for_long_are_forgotten():
 
 def test_a_field_that_keeps_nearly_all_is_told_of_once() -> None:
     alarm = FieldAlarm()
-    told = [alarm.note_page(frozenset(["views"] if number % 15 else [])) for number in range(3 * FEWEST_PAGES)]
-    assert [line for line in told if line] == [("views", FEWEST_PAGES - 2, FEWEST_PAGES)]
+    told = [alarm.note_page(frozenset(["views"] if number % 15 else [])) for number in range(3 * MIN_PAGES)]
+    assert [line for line in told if line] == [("views", MIN_PAGES - 2, MIN_PAGES)]
     assert not any(alarm.note_page(frozenset()) for _ in range(100))
 
 
@@ -92,15 +92,15 @@ def test_a_field_that_keeps_every_duplicate_is_named_with_its_remedy(site, crawl
     title, text = "The harbour council rebuilds the old grain store", story(1)
     told = "<html><title>{}</title><h1>{}</h1>{}<aside><span>{}</span> readers so far today</aside></html>"
     body = "".join(f"<p>{paragraph}</p>" for paragraph in text)
-    pages = [told.format(title, title, body, 1000 + 7 * n) for n in range(FEWEST_PAGES + 1)]
+    pages = [told.format(title, title, body, 1000 + 7 * n) for n in range(MIN_PAGES + 1)]
     urls = [site.add(f"/story?s{n}=1", each) for n, each in enumerate(pages)]
     steps = [{"url": url, "callback": "parse_price"} for url in urls]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert outcome.delivered == urls
     (warning,) = outcome.problems
-    assert f"of {FEWEST_PAGES} pages that repeat another one of their host, {FEWEST_PAGES} were delivered" in warning
+    assert f"of {MIN_PAGES} pages that repeat another one of their host, {MIN_PAGES} were delivered" in warning
     assert "another 'price'" in warning
-    assert outcome.stats["dedup/kept/item/another_value_in_its_item"] == FEWEST_PAGES
+    assert outcome.stats["dedup/kept/item/another_value_in_its_item"] == MIN_PAGES
     assert outcome.record(urls[1])["difference"] == ["price: 1007"]
     named = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]})
     assert named.delivered == urls[:1]

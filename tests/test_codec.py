@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.features import PageFeatures, Said
+from dedup_middleware.features import ItemContent, PageFeatures
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.model import Delivery, StoredPage
 
@@ -28,10 +28,10 @@ PAGES = st.builds(
     hashes=HASHES,
     skeletons=SHORT_HASHES,
     delivery=DELIVERIES,
-    letters=st.just(b"") | st.binary(min_size=8, max_size=8).filter(any),
+    exact_digest=st.just(b"") | st.binary(min_size=8, max_size=8).filter(any),
     source=st.just(b"") | st.binary(min_size=16, max_size=16),
     features=st.none() | st.builds(PageFeatures, st.text(), st.text(), TEXT_HASHES, TEXT_HASHES),
-    said=st.none() | st.builds(Said, HASHES, SHORT_HASHES, st.booleans()),
+    item_content=st.none() | st.builds(ItemContent, HASHES, SHORT_HASHES, st.booleans()),
 )
 DUPLICATES = st.builds(
     lambda page, owner, digest, score: dataclasses.replace(page, owner=owner, owner_digest=digest, score=score),
@@ -147,7 +147,7 @@ def test_a_page_that_was_cut_is_no_page(page: StoredPage, data: st.DataObject) -
 def test_what_the_items_of_a_page_said_of_it_takes_little_room() -> None:
     hashes = frozenset(number.to_bytes(8, "big") for number in range(40))
     page = StoredPage(1, "u", (), b"d", hashes, frozenset(), Delivery("r", "t", None))
-    said = dataclasses.replace(page, said=Said(hashes, frozenset(), has_text=True))
+    said = dataclasses.replace(page, item_content=ItemContent(hashes, frozenset(), has_text=True))
     assert len(page_codec.encode_page(said)) < len(page_codec.encode_page(page)) + 20
 
 

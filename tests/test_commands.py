@@ -42,7 +42,7 @@ def command(*arguments: str) -> list[str]:
 
 
 @dataclass
-class Said:
+class ItemContent:
     """What a command printed."""
 
     exit_status: int
@@ -62,16 +62,16 @@ class Said:
         assert all(word in line for word in words), line
 
 
-def run(*arguments: str, folder: Path) -> Said:
+def run(*arguments: str, folder: Path) -> ItemContent:
     """Run the command as its user does, in a process of its own."""
     done = subprocess.run(
         command(*arguments), cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
     )
     assert "Traceback" not in done.stderr
-    return Said(done.returncode, done.stdout, done.stderr)
+    return ItemContent(done.returncode, done.stdout, done.stderr)
 
 
-def run_here(*arguments: str, folder: Path) -> Said:
+def run_here(*arguments: str, folder: Path) -> ItemContent:
     """Run the command in this process, outside any project, which takes a hundredth of the time."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf8", write_through=True) for _ in range(2))
     before = Path.cwd()
@@ -82,7 +82,7 @@ def run_here(*arguments: str, folder: Path) -> Said:
     finally:
         os.chdir(before)
     said = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
-    return Said(int(ended.value.code or 0), *said)
+    return ItemContent(int(ended.value.code or 0), *said)
 
 
 @dataclass
@@ -100,10 +100,10 @@ class Crawled:
         folder = self.outcome.folder
         return "-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}"
 
-    def run(self, *arguments: str) -> Said:
+    def run(self, *arguments: str) -> ItemContent:
         return run(*arguments, *self.here, folder=self.outcome.folder)
 
-    def run_here(self, *arguments: str) -> Said:
+    def run_here(self, *arguments: str) -> ItemContent:
         return run_here(*arguments, *self.here, folder=self.outcome.folder)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from library import CLAUSE_WEIGHT, COMMON, Library
 from prose import story, zh_story
 
-from dedup_middleware.delivery.hearing import Stance
+from dedup_middleware.delivery.item_judge import ItemVerdict
 from dedup_middleware.errors import StoreError
 from dedup_middleware.identity import item_identity
 from dedup_middleware.index.lookup import COMMON_ON_HOST
@@ -540,22 +540,22 @@ class TestPages:
     @pytest.mark.parametrize(
         ("item", "expected"),
         [
-            ({"text": story(2), "terms": story(1)[:1]}, Stance.OBJECTS),
-            ({"text": [*story(1), *story(2)[:2]]}, Stance.OBJECTS),
-            ({"text": story(1)}, Stance.REPEATS),
-            ({"text": story(1)[:3]}, Stance.REPEATS),
-            ({"html": "".join(f"<p>{paragraph}</p>" for paragraph in story(1))}, Stance.REPEATS),
-            ({"id": 7, "title": "The old grain store"}, Stance.SILENT),
-            ({"text": []}, Stance.SILENT),
-            ({}, Stance.SILENT),
+            ({"text": story(2), "terms": story(1)[:1]}, ItemVerdict.OBJECTS),
+            ({"text": [*story(1), *story(2)[:2]]}, ItemVerdict.OBJECTS),
+            ({"text": story(1)}, ItemVerdict.REPEATS),
+            ({"text": story(1)[:3]}, ItemVerdict.REPEATS),
+            ({"html": "".join(f"<p>{paragraph}</p>" for paragraph in story(1))}, ItemVerdict.REPEATS),
+            ({"id": 7, "title": "The old grain store"}, ItemVerdict.SILENT),
+            ({"text": []}, ItemVerdict.SILENT),
+            ({}, ItemVerdict.SILENT),
         ],
         ids=["another", "more", "the same", "less", "markup", "title", "empty", "nothing"],
     )
-    def test_an_item_of_a_duplicate_is_heard(self, item: dict[str, object], *, expected: Stance) -> None:
+    def test_an_item_of_a_duplicate_is_heard(self, item: dict[str, object], *, expected: ItemVerdict) -> None:
         library = Library()
         library.visit("first", story(1), items=[{"text": story(1)}])
         state = library.enter(library.page("copy", story(1)))
-        assert library.session.hear(state, item, lambda: "") is expected
+        assert library.session.judge_item(state, item, lambda: "") is expected
 
 
 def test_cover_and_numbers_of_a_text_without_telling_clauses() -> None:

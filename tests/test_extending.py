@@ -27,6 +27,7 @@ from dedup_middleware.model import Fingerprint
 class Shingles:
     scheme = "shingles-1"
     has_bits = False
+    is_by_line = False
 
     def __init__(self, key):
         self._key = key
@@ -51,6 +52,7 @@ from dedup_middleware.model import Fingerprint
 class Digest:
     scheme = "digest-1"
     has_bits = False
+    is_by_line = False
 
     def __init__(self, key):
         self._key = key

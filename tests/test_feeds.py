@@ -202,7 +202,7 @@ def test_a_feed_may_be_a_device(site, crawl):
 
 
 def test_a_feed_may_be_a_named_pipe(site, crawl, tmp_path):
-    """Opened once more, it would wait for ever: nobody writes into it any more."""
+    """Resources once more, it would wait for ever: nobody writes into it any more."""
     a, b = copies(site, 1, "a", "b")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

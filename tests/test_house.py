@@ -16,7 +16,7 @@ else:
     import tomli as tomllib
 
 from dedup_middleware.inspection.records import Record
-from dedup_middleware.reasons import Reason
+from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.settings.table import SETTINGS
 
 ROOT = Path(__file__).parent.parent
@@ -173,6 +173,18 @@ def shown(default: object) -> str:
 def test_every_reason_is_in_the_docs() -> None:
     text = (ROOT / "docs" / "stats.md").read_text(encoding="utf8").partition("## Reasons")[2]
     assert set(Reason) <= {*re.findall(r"`([^`]+)`", text)}
+
+
+def test_every_outcome_is_in_the_docs() -> None:
+    (line,) = re.findall(r"^\| `outcome` \|.*", (ROOT / "docs" / "stats.md").read_text(encoding="utf8"), re.MULTILINE)
+    assert set(Outcome) <= {*re.findall(r"`([^`]+)`", line)}
+
+
+def test_the_house_names_every_module() -> None:
+    text = (ROOT / "docs" / "house.md").read_text(encoding="utf8")
+    named = {name.removesuffix(".py") for name in re.findall(r"`([\w.]+)`", text)}
+    rooms = {module.stem for module in MODULES if module.name != "__init__.py"}
+    assert rooms - named - {module.stem for module in (PACKAGE / "stores").glob("*.py")} == set()
 
 
 def test_every_field_of_a_record_is_in_the_docs() -> None:

@@ -12,7 +12,7 @@ from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index.codec import clause_key, decode_postings, journal_key
 from dedup_middleware.index.index import index_of
-from dedup_middleware.index.journal import Entry
+from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
 from dedup_middleware.stores import open_store
 from dedup_middleware.verdict.detector import Detector
@@ -344,7 +344,7 @@ class TestSealing:
         first, second = self.sealing(library, "first"), self.sealing(library, "second")
         library.begin("first")
         owner = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
-        entry = Entry(b"i" * 16, "spider", b"request")
+        entry = JournalEntry(b"i" * 16, "spider", b"request")
         copy = library.page("b", range(9))
         match = next(library.index.matches(copy.fingerprint, dict.fromkeys(owner.hashes, (owner.number,))))
         library.index.remember_duplicate(copy, match, entry, journal=True)
@@ -361,7 +361,7 @@ class TestSealing:
         library = Library()
         sealing = self.sealing(library, "run")
         owners = [library.index.commit(library.page(name, range(n, n + 9))) for n, name in ((0, "a"), (20, "b"))]
-        entry = Entry(b"i" * 16, "spider", b"request")
+        entry = JournalEntry(b"i" * 16, "spider", b"request")
         for owner in owners:
             self.drop_for(library, owner, entry)
         for owner, is_there in zip(owners, (True, False), strict=True):
@@ -372,7 +372,7 @@ class TestSealing:
         library = Library()
         certain = library.index.commit(library.page("a", range(9)), sealed=True)
         uncertain = library.index.commit(library.page("b", range(20, 29)))
-        entry = Entry(b"i" * 16, "spider", b"request")
+        entry = JournalEntry(b"i" * 16, "spider", b"request")
         self.drop_for(library, uncertain, entry)
         self.drop_for(library, certain, entry, journal=False)
         assert journal_key(entry.key) in library.contents()
@@ -380,7 +380,7 @@ class TestSealing:
     def test_a_page_that_was_visited_and_then_dropped_again_stays_journalled(self) -> None:
         """A feed that is stored at its end may seal the visit only now."""
         library = Library()
-        entry = Entry(b"i" * 16, "spider", b"request")
+        entry = JournalEntry(b"i" * 16, "spider", b"request")
         self.drop_for(library, library.index.commit(library.page("a", range(9))), entry)
         library.crash()
         recover(library.index)
@@ -392,6 +392,6 @@ class TestSealing:
         assert journal_key(entry.key) in library.contents()
 
     @staticmethod
-    def drop_for(library: Library, owner: StoredPage, entry: Entry, *, journal: bool = True) -> None:
+    def drop_for(library: Library, owner: StoredPage, entry: JournalEntry, *, journal: bool = True) -> None:
         copy = library.page("copy", range(9))
         library.index.remember_duplicate(copy, Match(owner, 1.0, owner.hashes), entry, journal=journal)

@@ -150,7 +150,7 @@ def test_owners_whose_titles_and_items_are_not_known_drop_little_until_they_are_
         assert (store.migrated_from, store.header.schema) == (3, SCHEMA_VERSION)
         pages = {page.url.removeprefix(OLD): page for page in index_of(store, common=3, text_limit=20_000).pages()}
         assert {url: page.owner is None for url, page in pages.items()} == {"/a": True, "/b": False, "/c": True}
-        assert (pages["/a"].features, pages["/a"].said) == (None, None)
+        assert (pages["/a"].features, pages["/a"].item_content) == (None, None)
     a = f"{OLD}/a"
     # On its own host; with text; without.
     copies = [f"{OLD}/copy", "http://new.example/text", "http://new.example/bare"]

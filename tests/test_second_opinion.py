@@ -43,7 +43,7 @@ class TestEditedCopies:
         case = library.visit("http://two/", edited(tell(1), each=2))
         assert (case.verdict.kind, case.verdict.reason.split(", ")[0]) == (DUPLICATE, Reason.NEARLY)
         assert case.items_dropped
-        assert len(library.session.accounts.evidence(case)) == 5
+        assert len(library.session.recorder.evidence(case)) == 5
 
     def test_it_stays_a_duplicate_in_the_next_crawl(self, tell: type) -> None:
         library = Library()

@@ -1,6 +1,6 @@
 """One page on its way through the spider.
 
-Law of this file: it holds what is known so far; what happens next is `crawl`'s business.
+Law of this file: it holds what is known so far; what happens next is `session`'s business.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import Budget
 from dedup_middleware.model import Action, Objection, Page, Verdict, VerdictKind
-from dedup_middleware.reasons import Reason
+from dedup_middleware.reasons import Outcome, Reason
 
 if TYPE_CHECKING:
     from dedup_middleware.delivery.claims import Claim
     from dedup_middleware.index.journal import PackedRequest
 
-_OUTCOMES = {Action.DROP: "dropped", Action.TAG: "tagged", Action.DRY_RUN: "would-drop"}
+_OUTCOMES = {Action.DROP: Outcome.DROPPED, Action.TAG: Outcome.TAGGED, Action.DRY_RUN: Outcome.WOULD_DROP}
 
 
 @dataclass(slots=True)
@@ -33,9 +33,9 @@ class PageState:
     """What is left for the page and its items; its time stands still but where it is spent."""
     version: int = 0
     """The index's version when the verdict was made."""
-    is_doubtful: bool = False
-    """Whether its drop is to be noted under the key of its `doubt`."""
-    doubt: bytes = b""
+    is_suspect: bool = False
+    """Whether its drop is to be noted under the key of its `suspected_template`."""
+    suspected_template: bytes = b""
     """The key of the owner's text, if the page is to be requested again should that prove a template; else empty."""
     claim: Claim | None = None
     entered: bool = False
@@ -97,8 +97,8 @@ class PageState:
         return self.is_duplicate and acted_on[self.action] > 0
 
     @property
-    def outcome(self) -> str:
-        """What came of the page, as a record says it."""
-        if self.is_duplicate and not self.has_items:
-            return "links-last"
-        return _OUTCOMES[self.action] if self.takes_effect else "delivered"
+    def outcome(self) -> Outcome:
+        """What came of the page."""
+        if self.is_duplicate and not self.has_items and self.action is not Action.DRY_RUN:
+            return Outcome.LINKS_LAST
+        return _OUTCOMES[self.action] if self.takes_effect else Outcome.DELIVERED

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.index.index import Index
-    from dedup_middleware.index.journal import Entry
+    from dedup_middleware.index.journal import JournalEntry
     from dedup_middleware.model import StoredPage
     from dedup_middleware.settings.config import Config
 
 
 @dataclass(frozen=True, slots=True)
-class RestoreFilter:
+class PageFilter:
     """Which dropped pages: all that have every one of these."""
 
     url: str | None = None
@@ -35,7 +35,7 @@ class RestoreFilter:
     """The URL of the page that it was dropped in favour of."""
 
     @classmethod
-    def of(cls, url: str | None, host: str | None, owner: str | None) -> RestoreFilter:
+    def of(cls, url: str | None, host: str | None, owner: str | None) -> PageFilter:
         """Return what a person means, who writes addresses as a browser shows them; ConfigError for no host."""
         read = None if host is None else as_in_urls(host)
         if read == "":
@@ -43,7 +43,7 @@ class RestoreFilter:
         return cls(url and as_requested(url), read, owner and as_requested(owner))
 
 
-def restore(config: Config, wanted: RestoreFilter) -> dict[str, Any]:
+def restore(config: Config, wanted: PageFilter) -> dict[str, Any]:
     """Let the next crawl request the *wanted* pages and deliver what they give; return how many there are.
 
     :class:`ConfigError` if there is no such owner; :class:`StoreError` if the store is in use or fails.
@@ -68,7 +68,7 @@ def restore(config: Config, wanted: RestoreFilter) -> dict[str, Any]:
     return {"store": config.store, "restored": [url for url, _ in restored], "without_request": lost}
 
 
-def _pages(index: Index, wanted: RestoreFilter, config: Config) -> Iterator[StoredPage]:
+def _pages(index: Index, wanted: PageFilter, config: Config) -> Iterator[StoredPage]:
     owners = None if wanted.owner is None else _owners(index, wanted.owner, config)
     for page in index.pages() if wanted.url is None else index.same([url_identity(wanted.url)]):
         of_owner = owners is None or page.owner in owners
@@ -85,7 +85,7 @@ def _owners(index: Index, url: str, config: Config) -> set[int]:
     return found
 
 
-def _entry(index: Index, page: StoredPage) -> Entry | None:
+def _entry(index: Index, page: StoredPage) -> JournalEntry | None:
     """Return the request of a page that was dropped, so that it is not judged again; ``None`` if it is not kept."""
     entry = index.request_of(page)
     return None if entry is None else entry.to_deliver()

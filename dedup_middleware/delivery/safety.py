@@ -1,7 +1,4 @@
-"""What is written down around a drop, so that neither a crash nor a failure costs a story.
-
-Law of this file: nothing is dropped before the store knows of it, nor after anything has failed.
-"""
+"""What is written down around a drop, so that neither a crash nor a failure costs a story."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.index import codec
 from dedup_middleware.index.codec import entry_key, identity_of
-from dedup_middleware.index.journal import Entry
+from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.index.packing import is_repeatable
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -66,7 +63,7 @@ class Safety:
         """The pages that are dropped and not yet safe, and those that an unclean shutdown left."""
         return self._index.journal
 
-    def to_request_again(self) -> Iterator[tuple[bytes, Entry]]:
+    def to_request_again(self) -> Iterator[tuple[bytes, JournalEntry]]:
         """Yield, by key, what an unclean shutdown left of this crawl's spider, and the crawl has not met by itself."""
         for key, entry in self.journal.hand_out(self._spider, self._sealing.run, self._met):
             page = self._index.find([entry.identity]) if entry.is_to_be_delivered(key) else None
@@ -99,27 +96,27 @@ class Safety:
         if not state.written_down or (needs_journal and state.journalled_for != match.owner.number):
             entry = None
             if request is not None:
-                entry = Entry(page.identities[0], self._spider, request.whole, self._crawl, request.purpose)
-            kept = None if request is None else request.kept
+                entry = JournalEntry(page.identities[0], self._spider, request.full, self._crawl, request.purpose)
+            kept = None if request is None else request.redacted
             self._write_down(state, entry, kept=kept, journal=needs_journal)
         return state.written_down and not self.failed
 
-    def note_doubt(self, template: bytes, identity: bytes) -> None:
+    def note_suspect(self, template: bytes, identity: bytes) -> None:
         """Write down of a page, if it was dropped, that it may fill in the text with the id *template*."""
         with self._guard():
             page = self._index.find([identity])
             if page is not None and page.owner is not None and self._index.request_of(page) is not None:
-                self._index.store.write([(codec.doubt_key(template, page.number), b"")])
+                self._index.store.write([(codec.suspect_key(template, page.number), b"")])
 
     def note_template(self, template: bytes, copies: Iterable[StoredPage]) -> None:
         """Write down that the text with the id *template* is one, of which *copies* need not be taken back."""
         with self._guard():
-            deletes = [codec.doubt_key(template, page.number) for page in copies]
+            deletes = [codec.suspect_key(template, page.number) for page in copies]
             self._index.store.write([(codec.template_key(template), b"")], deletes)
 
     def journal_again(
         self, page: StoredPage, template: bytes, request: PackedRequest | None, *, at_once: bool
-    ) -> Entry | None:
+    ) -> JournalEntry | None:
         """Write down that *page*, which was dropped for a *template*, is to be delivered: *at_once*, or when idle.
 
         *request* is what is known of its request; else the store may have that. Return its entry, with the request as
@@ -131,11 +128,11 @@ class Safety:
                 if dropped is not None and dropped.spider == self._spider:
                     dropped = dropped._replace(crawl=self._crawl)
             else:
-                dropped = Entry(page.identities[0], self._spider, request.whole, self._crawl, request.purpose)
+                dropped = JournalEntry(page.identities[0], self._spider, request.full, self._crawl, request.purpose)
             entry = None if dropped is None or not is_repeatable(dropped.request) else dropped.to_deliver()
             if dropped is None or entry is None:
                 return None
-            deletes = [codec.journal_key(dropped.key), codec.doubt_key(template, page.number)]
+            deletes = [codec.journal_key(dropped.key), codec.suspect_key(template, page.number)]
             self._index.store.write([self.journal.entry_pair(entry)], deletes)
             self.journal.note_taken_back(entry, dropped, requested=at_once)
             return entry._replace(request=dropped.request)
@@ -204,13 +201,20 @@ class Safety:
                 self._sealing.begin_round(set() if self._flush is None else self._flush())
 
     def _write_down(
-        self, state: PageState, entry: Entry | None = None, *, kept: bytes | None = None, journal: bool = False
+        self, state: PageState, entry: JournalEntry | None = None, *, kept: bytes | None = None, journal: bool = False
     ) -> None:
         if state.page is not None and state.verdict.match is not None:
             with self._guard():
-                doubt = state.doubt if state.is_doubtful and state.action is Action.DROP else b""
+                suspected_template = (
+                    state.suspected_template if state.is_suspect and state.action is Action.DROP else b""
+                )
                 self._index.remember_duplicate(
-                    state.page, state.verdict.match, entry, kept=kept, journal=journal, doubt=doubt
+                    state.page,
+                    state.verdict.match,
+                    entry,
+                    kept=kept,
+                    journal=journal,
+                    suspected_template=suspected_template,
                 )
                 state.written_down = True
                 if journal:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.delivery.safety import Safety
-    from dedup_middleware.index.journal import Entry, PackedRequest
+    from dedup_middleware.index.journal import JournalEntry, PackedRequest
     from dedup_middleware.model import StoredPage
     from dedup_middleware.verdict.detector import Detector
 
@@ -33,7 +33,7 @@ class TakenBack(NamedTuple):
 
     page: StoredPage
     owner_url: str
-    entry: Entry | None
+    entry: JournalEntry | None
     """Its request, as it is made again; ``None`` where it is not."""
     is_restorable: bool
     """Whether the store has its request."""
@@ -57,13 +57,13 @@ class TakingBack:
 
     def finished(self, state: PageState) -> Iterator[list[TakenBack]]:
         """Note *state*, whose output has been seen to its end; yield what is to be taken back by now, by template."""
-        if state.doubt and state.items_dropped and state.page is not None and state.request is not None:
+        if state.suspected_template and state.items_dropped and state.page is not None and state.request is not None:
             self._remember(state.page.identities[0], state.request)
         recognised = self._detector.templates.recognised
         templates = recognised - self._seen_to if len(recognised) > len(self._seen_to) else set()
-        if state.doubt in recognised:
+        if state.suspected_template in recognised:
             # Judged before that was known, and dropped since.
-            templates.add(state.doubt)
+            templates.add(state.suspected_template)
         self._seen_to |= templates
         for template in templates:
             if taken := [*self._of(template)]:
@@ -71,17 +71,17 @@ class TakingBack:
 
     def _remember(self, identity: bytes, request: PackedRequest) -> None:
         known = self._requests.setdefault(identity, {})
-        self._bytes += len(request.whole) * (request.purpose not in known)
+        self._bytes += len(request.full) * (request.purpose not in known)
         known[request.purpose] = request
         while self._bytes > MAX_BYTES:
             _, forgotten = self._requests.popitem(last=False)
-            self._bytes -= sum(len(other.whole) for other in forgotten.values())
+            self._bytes -= sum(len(other.full) for other in forgotten.values())
 
     def _of(self, template: bytes) -> Iterator[TakenBack]:
         index = self._detector.index
         chosen: defaultdict[tuple[object, ...], list[StoredPage]] = defaultdict(list)
         copies = []
-        for page in list(index.doubtful_drops(template)):
+        for page in list(index.suspect_drops(template)):
             if (page.identities[0], template) in self._met or not index.reach.has(page, self._run):
                 continue
             alike = chosen[_said_by(page)]
@@ -96,7 +96,7 @@ class TakingBack:
 
     def _taken(self, page: StoredPage, template: bytes) -> Iterator[TakenBack]:
         index, requests = self._detector.index, self._requests.pop(page.identities[0], {})
-        self._bytes -= sum(len(request.whole) for request in requests.values())
+        self._bytes -= sum(len(request.full) for request in requests.values())
         owner, kept = index.page(page.owner or 0), index.request_of(page)
         is_restorable = kept is not None and kept.to_deliver() is not None
         # Those of earlier crawls their spider may still visit itself: they wait as those that a crash has left.
@@ -112,4 +112,4 @@ class TakingBack:
 def _said_by(page: StoredPage) -> tuple[object, ...]:
     """Return what *page* says, but for numbers around it: of two that say the same, one may be a fetch of the other."""
     features = page.features
-    return page.letters, None if features is None else (features.title, features.heading, features.texts)
+    return page.exact_digest, None if features is None else (features.title, features.heading, features.texts)

@@ -1,6 +1,6 @@
 """Paragraphs -> fingerprint: what is kept of a text.
 
-Law of this floor: pure functions under a store's key; it knows no store and no other page.
+Law of this floor: the same text under the same key has the same fingerprint; it knows no store and no other page.
 """
 
 from dedup_middleware.fingerprints.clauses import ClauseFingerprinter, fast_hash

@@ -39,6 +39,9 @@ class Fingerprinter(Protocol):
     has_bits: ClassVar[bool]
     """Whether its fingerprints have bits."""
 
+    is_by_line: ClassVar[bool]
+    """Whether the set of a text is the union of its lines': then what a page and its item share is hashed once."""
+
     def __init__(self, key: bytes) -> None:
         """Use *key*, 16 to 64 random bytes of the store's own. ``ConfigError`` if the method cannot work here."""
 

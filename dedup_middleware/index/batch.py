@@ -25,10 +25,10 @@ class Batch:
         self,
         store: Store,
         paragraphs: ParagraphIndex | None,
-        most_holders: int,
+        max_holders: int,
         counts: Callable[[int], bool] | None = None,
     ) -> None:
-        """Collect for *store*; no posting list grows beyond *most_holders*.
+        """Collect for *store*; no posting list grows beyond *max_holders*.
 
         In a full one, those of which *counts* says that they may drop nothing any more make room.
         """
@@ -36,7 +36,7 @@ class Batch:
         self.deletes: list[bytes] = []
         self._store = store
         self._paragraphs = paragraphs
-        self._most_holders = most_holders
+        self._max_holders = max_holders
         self._counts = counts
 
     def write(self, *, sync: bool = False) -> None:
@@ -75,11 +75,11 @@ class Batch:
         if text is not None:
             self.puts.append((codec.text_key(page.number), text))
         if said is not None:
-            self.puts.append((codec.said_key(page.number), said))
+            self.puts.append((codec.item_text_key(page.number), said))
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page* itself and its texts, and that it is unsealed."""
-        keys = (codec.page_key, codec.text_key, codec.said_key, codec.unsealed_key, codec.request_key)
+        keys = (codec.page_key, codec.text_key, codec.item_text_key, codec.unsealed_key, codec.request_key)
         self.deletes += [key(page.number) for key in keys]
 
     def remove_identities(self, identities: Iterable[bytes]) -> None:
@@ -106,9 +106,9 @@ class Batch:
             kept = holders - mine
             # What it said before it goes on holding as it did: as one of the holders, or not.
             holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
-            if holds and len(kept) >= self._most_holders and self._counts is not None:
+            if holds and len(kept) >= self._max_holders and self._counts is not None:
                 kept = frozenset(filter(self._counts, kept))
-            if holds and len(kept) < self._most_holders:
+            if holds and len(kept) < self._max_holders:
                 kept |= {number}
             if kept == holders:
                 continue
@@ -121,5 +121,5 @@ class Batch:
 def listed(pages: Iterable[StoredPage]) -> frozenset[bytes]:
     """Return the keys of the posting lists that lead to *pages*."""
     keys = {codec.clause_key(h) for page in pages for h in page.hashes}
-    equals = {equals_key(page.letters, page.features) for page in pages}
+    equals = {equals_key(page.exact_digest, page.features) for page in pages}
     return frozenset(keys | {key for key in equals if key is not None})

@@ -5,8 +5,8 @@ raises :class:`UnreadableError`.
 
     c<clause hash, 8>  -> page numbers, 7 bytes each, oldest first: who holds the clause
     i<identity, 16>    -> page number, 7 bytes: which stored page this request is
-    p<page number, 7>  -> the page, see `pagecodec`
-    e<letters and title, 8> -> page numbers, likewise: whose whole text this is, under this title
+    p<page number, 7>  -> the page, see `page_codec`
+    e<exact digest and title, 8> -> page numbers, likewise: whose whole text this is, under this title
     t<page number, 7>  -> its text, zlib: for `explain` and the second opinion; apart, so that lookups never read it
     s<page number, 7>  -> the text of its items, likewise, where that is not its own
     n                  -> the next page's place in line, as a number
@@ -68,9 +68,9 @@ def clause_key(clause_hash: bytes) -> bytes:
     return b"c" + clause_hash
 
 
-def equals_key(letters: bytes, title: str) -> bytes:
-    """Return the key that leads from the *letters* of a whole text and its *title* to the pages that have both."""
-    return b"e" + xxhash.xxh3_64_digest(letters + title.encode("utf8", "surrogatepass"))
+def equals_key(exact_digest: bytes, title: str) -> bytes:
+    """Return the key that leads from the *exact_digest* of a whole text and its *title* to the pages that have both."""
+    return b"e" + xxhash.xxh3_64_digest(exact_digest + title.encode("utf8", "surrogatepass"))
 
 
 def identity_key(identity: bytes) -> bytes:
@@ -88,7 +88,7 @@ def text_key(number: int) -> bytes:
     return b"t" + encode_number(number)
 
 
-def said_key(number: int) -> bytes:
+def item_text_key(number: int) -> bytes:
     """Return the key of what the items of a page said."""
     return b"s" + encode_number(number)
 
@@ -103,13 +103,13 @@ def request_key(number: int) -> bytes:
     return b"r" + encode_number(number)
 
 
-def template_id(host: str, digest: bytes, title: str) -> bytes:
+def template_hash(host: str, digest: bytes, title: str) -> bytes:
     """Return 8 bytes that tell a text under its *title*, for the pages of *host*; its owner has *digest*."""
     return xxhash.xxh3_64_digest(f"{host}\0{title}\0".encode("utf8", "surrogatepass") + digest)
 
 
 def template_key(template: bytes) -> bytes:
-    """Return the key that says of the text with that :func:`template_id` that it is a template."""
+    """Return the key that says of the text with that :func:`template_hash` that it is a template."""
     return b"d" + template
 
 
@@ -118,18 +118,18 @@ def is_template_key(key: bytes) -> bool:
     return key[:1] == b"d" and len(key) == 1 + _TEMPLATE_BYTES
 
 
-def doubt_key(template: bytes, number: int) -> bytes:
-    """Return the key that says of a dropped page that it may fill in the text with that :func:`template_id`."""
+def suspect_key(template: bytes, number: int) -> bytes:
+    """Return the key that says of a dropped page that it may fill in the text with that :func:`template_hash`."""
     return b"d" + template + encode_number(number)
 
 
-def doubt_range(template: bytes) -> tuple[bytes, bytes]:
-    """Return the range of the keys of :func:`doubt_key`."""
+def suspect_range(template: bytes) -> tuple[bytes, bytes]:
+    """Return the range of the keys of :func:`suspect_key`."""
     return b"d" + template + b"\0", b"d" + template + b"\xff" * (_NUMBER_BYTES + 1)
 
 
-def doubt_number(key: bytes) -> int:
-    """Return the number in a :func:`doubt_key`."""
+def suspect_number(key: bytes) -> int:
+    """Return the number in a :func:`suspect_key`."""
     return decode_number(key[-_NUMBER_BYTES:])
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.fingerprints.clauses import HASH_BYTES
 from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index.hamming import HOLDER
 from dedup_middleware.index.lookup import equals_key
 from dedup_middleware.stores.repair import repair_store
 
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
 _TEXTS = (b"t", b"u")
 _FIRST, _END = b"\x01", b"\xff" * 64
 _A_PLACE = codec.page_number(1, "")
-_HOLDER = b"hn"
 _KINDS = ("pages", "texts", "postings", "identities", "paragraph fingerprints")
 _MISSING = "pages that are named and missing"
-_HOLDER_BYTES = len(_HOLDER) + codec.SIMHASH_BYTES
+_HOLDER_BYTES = len(HOLDER) + codec.SIMHASH_BYTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class _Known:
 
     @classmethod
     def of(cls, page: StoredPage) -> _Known:
-        equals = equals_key(page.letters, page.features)
+        equals = equals_key(page.exact_digest, page.features)
         return cls(page.owner is None, b"".join(page.hashes), page.identities, page.simhashes, equals)
 
     def holds(self, clause_hash: bytes) -> bool:
@@ -84,8 +84,8 @@ class ConsistencyFilter:
         for key, value in self._scan(_FIRST, _END):
             if key == codec.NEXT_PLACE_KEY:
                 place = max(place, codec.decode_number(value))
-            elif (sifted := self._sifted(key, value)) is not None:
-                yield key, sifted
+            elif (filtered := self._filtered(key, value)) is not None:
+                yield key, filtered
         # Too low a number would give new pages the places of old ones.
         yield codec.NEXT_PLACE_KEY, codec.encode_number(place)
         self.left_out[_MISSING] = len(self._missing)
@@ -108,14 +108,14 @@ class ConsistencyFilter:
             else:
                 yield page
 
-    def _sifted(self, key: bytes, value: bytes) -> bytes | None:
+    def _filtered(self, key: bytes, value: bytes) -> bytes | None:
         """Return *value* as it is to be kept under *key*; ``None`` if nothing of it is."""
         kind = key[:1]
         if kind in (b"c", b"e"):
             is_clause = kind == b"c"
             return self._postings(value, lambda p: p.holds(key[1:]) if is_clause else p.owner and p.equals == key)
         if kind in (b"p", b"u", b"r", b"d"):
-            number = codec.doubt_number(key) if kind == b"d" else codec.decode_number(key[1:])
+            number = codec.suspect_number(key) if kind == b"d" else codec.decode_number(key[1:])
             return value if number in self._pages or codec.is_template_key(key) else None
         if kind == b"i":
             page = self._page(codec.decode_number(value))
@@ -123,9 +123,9 @@ class ConsistencyFilter:
         if kind in (b"t", b"s"):
             number = codec.decode_number(key[1:])
             return self._kept("texts", value, sound=self._page(number) is not None and _is_text(value))
-        if key.startswith(_HOLDER):
+        if key.startswith(HOLDER):
             page = self._page(codec.decode_number(key[_HOLDER_BYTES:]))
-            bits = codec.decode_simhash(key[len(_HOLDER) : _HOLDER_BYTES])
+            bits = codec.decode_simhash(key[len(HOLDER) : _HOLDER_BYTES])
             return self._kept("paragraph fingerprints", value, sound=page is not None and bits in page.simhashes)
         return value
 
@@ -162,19 +162,19 @@ def repair(uri: str) -> dict[str, Any]:
 
     Raises what :func:`~dedup_middleware.stores.repair.repair_store` raises.
     """
-    sieves: list[ConsistencyFilter] = []
+    filters: list[ConsistencyFilter] = []
 
     def sound(scan: Scan) -> Iterator[tuple[bytes, bytes]]:
-        sieves.append(ConsistencyFilter(scan))
-        return sieves[0].pairs()
+        filters.append(ConsistencyFilter(scan))
+        return filters[0].pairs()
 
     repaired = repair_store(uri, sound=sound)
-    (sieve,) = sieves
+    (filter_,) = filters
     return {
         "store": uri,
         "copy": repaired.uri,
-        "kept": sieve.kept,
-        "left_out": dict(sieve.left_out),
+        "kept": filter_.kept,
+        "left_out": dict(filter_.left_out),
         "batches_missing": repaired.batches_missing,
         "pairs_read": repaired.read,
         "pairs_written": repaired.written,

@@ -5,7 +5,7 @@ Law of this file: the only home of Hamming keys. It knows bits and page numbers,
     h                          -> the number of blocks, one byte: how the bits in this store are split
     hb<block, 1><value>        -> bits, 16 bytes each, that have this value in this block; then b"+" if there are more
     hb<block, 1><value><bits>  -> nothing: one of those more
-    hn<bits, 16><number, 5>    -> nothing: the page of this number holds these bits
+    hn<bits, 16><number, 7>    -> nothing: the page of this number holds these bits
 
 *Search.* Split the bits into blocks and give each block a radius so that the sum of (radius + 1) is k + 1: by the
 pigeonhole principle, bits within distance k are within the radius of at least one block. So a search gets the lists of
@@ -52,7 +52,7 @@ LIST_LIMIT = 64
 _BITS = 8 * SIMHASH_BYTES
 _LAYOUT_KEY = b"h"
 _BLOCK = b"hb"
-_HOLDER = b"hn"
+HOLDER = b"hn"
 _MORE = b"+"
 
 
@@ -143,7 +143,7 @@ class HammingIndex:
         self._store.write(*self.changes(removed=[(bits, number)]))
 
     def _holders(self, bits: int) -> Iterator[int]:
-        return map(decode_number, self._tails(_HOLDER + encode_simhash(bits)))
+        return map(decode_number, self._tails(HOLDER + encode_simhash(bits)))
 
     def _tails(self, key: bytes) -> Iterator[bytes]:
         """Return what follows *key*, bits or a number, in the keys that begin with it; *key* itself is left out."""
@@ -202,7 +202,7 @@ class _Edit:
 
 
 def _holder_key(bits: int, number: int) -> bytes:
-    return _HOLDER + encode_simhash(bits) + encode_number(number)
+    return HOLDER + encode_simhash(bits) + encode_number(number)
 
 
 def _decode(value: bytes) -> tuple[list[int], bool]:

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.batch import Batch
-from dedup_middleware.index.journal import Entry, Journal
+from dedup_middleware.index.journal import Journal, JournalEntry
 from dedup_middleware.index.lookup import ALL, Lookup
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.model import Scope, StoredPage
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from dedup_middleware.model import Delivery, Match, Page, Reach
-    from dedup_middleware.stores.opened import Medium, OpenStore
+    from dedup_middleware.stores.opened import OpenStore, SharedStore
     from dedup_middleware.stores.protocol import Store
 
 
@@ -51,7 +51,7 @@ class Index(Lookup):
         super().__init__(store, claims, common=common, text_limit=text_limit, distance=distance, reach=reach)
         self.journal = journal
         # One more than makes a clause common: the page that is judged may be a holder itself, and does not count then.
-        self._most_holders = common + 2
+        self._max_holders = common + 2
 
     @property
     def version(self) -> int:
@@ -110,23 +110,23 @@ class Index(Lookup):
         self,
         page: Page,
         match: Match,
-        entry: Entry | None = None,
+        entry: JournalEntry | None = None,
         *,
         kept: bytes | None = None,
         journal: bool = False,
-        doubt: bytes = b"",
+        suspected_template: bytes = b"",
     ) -> None:
         """Store that *page* repeats ``match.owner``: no postings, so it can never own.
 
         *entry* is how to request it again, if it was dropped: in the *journal* until that owner is sealed, else cleared
-        from there. Its request as it is to be *kept* stays for as long as the page is stored. *doubt* is the key of the
-        text that it may fill in, if any.
+        from there. Its request as it is to be *kept* stays for as long as the page is stored. *suspected_template* is
+        the key of the text that it may fill in, if any.
         """
         own = self.same(page.identities)
         batch = self._batch()
         stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), match)
-        if doubt:
-            batch.puts.append((codec.doubt_key(doubt, stored.number), b""))
+        if suspected_template:
+            batch.puts.append((codec.suspect_key(suspected_template, stored.number), b""))
         note: Callable[[], None] = lambda: None  # noqa: E731 - the others are partials
         if entry is not None:
             key = codec.request_key(stored.number)
@@ -143,11 +143,11 @@ class Index(Lookup):
         self._write(batch, stored, page.paragraphs, own)
         note()
 
-    def request_of(self, page: StoredPage) -> Entry | None:
+    def request_of(self, page: StoredPage) -> JournalEntry | None:
         """Return what is kept of the request of a dropped page, if anything. One get."""
         (value,) = self.store.get_many([codec.request_key(page.number)])
         with self._reading():
-            return None if value is None else Entry(*codec.decode_entry(value))
+            return None if value is None else JournalEntry(*codec.decode_entry(value))
 
     def roll_back(self, number: int, before: Delivery | None) -> None:
         """Let an owner be what it was *before* it was delivered; ``None``: void it. One batch."""
@@ -180,7 +180,7 @@ class Index(Lookup):
 
     def _batch(self, run: str = "") -> Batch:
         gives_way = None if self.reach.is_all or not run else self.counting(run)
-        return Batch(self.store, self._paragraphs, self._most_holders, gives_way)
+        return Batch(self.store, self._paragraphs, self._max_holders, gives_way)
 
     def _write(
         self,
@@ -196,7 +196,7 @@ class Index(Lookup):
         said = _own_words(stored)
         batch.put_page(stored, self._packed(paragraphs), self._packed(said) if said else None)
         if own and not said:
-            batch.deletes.append(codec.said_key(stored.number))
+            batch.deletes.append(codec.item_text_key(stored.number))
         batch.remove_identities(i for known in own for i in known.identities if i not in stored.identities)
         for other in own[1:]:
             batch.remove_page(other)
@@ -210,11 +210,11 @@ class Index(Lookup):
 
 def _own_words(stored: StoredPage) -> tuple[str, ...]:
     """Return the text of the items of *stored*, unless that is its own text, or none."""
-    said = stored.said
+    said = stored.item_content
     return said.texts if said is not None and said.has_text and not said.is_text_of(stored.hashes) else ()
 
 
-_shared: WeakKeyDictionary[Medium, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
+_shared: WeakKeyDictionary[SharedStore, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
 
 
 def index_of(

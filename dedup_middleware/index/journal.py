@@ -32,17 +32,17 @@ _TO_BE_RESTORED = b"to be restored"
 
 
 class PackedRequest(NamedTuple):
-    """The request of a page that is dropped, as the glue packed it."""
+    """The request of a page that is dropped, as the plugin packed it."""
 
-    whole: bytes
+    full: bytes
     """To be requested again after a crash."""
-    kept: bytes | None
+    redacted: bytes | None
     """Without secrets, for as long as the page is stored; ``None`` where nothing is left that leads to the page."""
     purpose: bytes
     """What is made of the page: that of two requests of one page for two callbacks differs."""
 
 
-class Entry(NamedTuple):
+class JournalEntry(NamedTuple):
     """A page that was dropped, and how to get it once more."""
 
     identity: bytes
@@ -50,7 +50,7 @@ class Entry(NamedTuple):
     spider: str
     """Whose callback its request names."""
     request: bytes
-    """The request, as the glue packed it."""
+    """The request, as the plugin packed it."""
     crawl: str = ""
     """The only crawl that may deliver it; "" for the next one, whichever it is."""
     purpose: bytes = b""
@@ -61,7 +61,7 @@ class Entry(NamedTuple):
         """What tells it from other entries of the same page: 24 bytes."""
         return codec.entry_key(self.identity, self.purpose, self.spider, self.crawl)
 
-    def to_deliver(self) -> Entry | None:
+    def to_deliver(self) -> JournalEntry | None:
         """Return it as one of a page that is not to be judged again; ``None`` if its request cannot be read here."""
         request = undropped(self.request)
         # A visit of the spider's own is not what was asked for.
@@ -90,7 +90,7 @@ class Journal:
 
     def __init__(self) -> None:
         self.owners: dict[int, Unsealed] = {}
-        self.recovered: dict[bytes, Entry] = {}
+        self.recovered: dict[bytes, JournalEntry] = {}
         """By key: pages that an unclean shutdown left, whose second visit is not over yet."""
         # The keys of entries by what they rest on, and the reverse.
         self._dropped: defaultdict[Rest, set[bytes]] = defaultdict(set)
@@ -107,7 +107,7 @@ class Journal:
             return []
         self._recovered = True
         for key, value in store.scan(*codec.JOURNAL):
-            self.recovered[key[1:]] = Entry(*codec.decode_entry(value))
+            self.recovered[key[1:]] = JournalEntry(*codec.decode_entry(value))
         return [(codec.decode_number(k[1:]), page_codec.decode_certain(v)) for k, v in store.scan(*codec.UNSEALED)]
 
     # --- owners
@@ -168,7 +168,7 @@ class Journal:
 
     # --- dropped pages
 
-    def note_taken_back(self, entry: Entry, dropped: Entry, *, requested: bool) -> None:
+    def note_taken_back(self, entry: JournalEntry, dropped: JournalEntry, *, requested: bool) -> None:
         """Note that *entry* is written in the place of *dropped*; whether its page is *requested* at once, too."""
         self.forget([dropped.key])
         self.recovered[entry.key] = entry
@@ -176,11 +176,11 @@ class Journal:
             self._handed_out.add(entry.key)
 
     @staticmethod
-    def entry_pair(entry: Entry) -> tuple[bytes, bytes]:
+    def entry_pair(entry: JournalEntry) -> tuple[bytes, bytes]:
         """Return the pair that journals a page."""
         return codec.journal_key(entry.key), entry.encode()
 
-    def note_entry(self, entry: Entry, owner: int) -> None:
+    def note_entry(self, entry: JournalEntry, owner: int) -> None:
         """Note that the pair of :meth:`entry_pair` is written, of a page that is dropped in favour of *owner*."""
         self.recovered.pop(entry.key, None)
         unsealed = self.owners.get(owner)
@@ -189,7 +189,7 @@ class Journal:
         self._dropped[rest].add(entry.key)
         self._rests.setdefault(entry.key, set()).add(rest)
 
-    def hand_out(self, spider: str, run: str, met: Collection[bytes]) -> Iterator[tuple[bytes, Entry]]:
+    def hand_out(self, spider: str, run: str, met: Collection[bytes]) -> Iterator[tuple[bytes, JournalEntry]]:
         """Yield, by key, what an unclean shutdown left of *spider* and the crawl *run* may deliver; not those *met*.
 
         Each entry once, whichever crawl of the process asks.

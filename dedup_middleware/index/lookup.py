@@ -85,11 +85,11 @@ class Lookup:
         with self._reading():
             return [] if value is None else codec.decode_text(value)
 
-    def said(self, owner: StoredPage) -> list[str]:
+    def item_text(self, owner: StoredPage) -> list[str]:
         """Return what is kept of the text that the items of *owner* said; empty if none is. One get."""
-        if owner.said is None or owner.said.is_text_of(owner.hashes):
+        if owner.item_content is None or owner.item_content.is_text_of(owner.hashes):
             return self.text(owner.number)
-        (value,) = self.store.get_many([codec.said_key(owner.number)])
+        (value,) = self.store.get_many([codec.item_text_key(owner.number)])
         with self._reading():
             return [] if value is None else codec.decode_text(value)
 
@@ -170,11 +170,11 @@ class Lookup:
         """Tell whether the text with the id *template* is known to be one. One get."""
         return self.store.get_many([codec.template_key(template)]) != [None]
 
-    def doubtful_drops(self, template: bytes) -> Iterator[StoredPage]:
+    def suspect_drops(self, template: bytes) -> Iterator[StoredPage]:
         """Yield the dropped pages that may fill in the text with the id *template*, oldest first. One get a page."""
-        for key, _ in self.store.scan(*codec.doubt_range(template)):
+        for key, _ in self.store.scan(*codec.suspect_range(template)):
             with self._reading():
-                number = codec.doubt_number(key)
+                number = codec.suspect_number(key)
             page = self.page(number)
             # One that has been delivered since is none; its key stays.
             if page is not None and page.owner is not None:
@@ -185,7 +185,7 @@ class Lookup:
 
         Whatever is boilerplate. Cost: one get, and one a page.
         """
-        key = equals_key(page.fingerprint.letters, page.features)
+        key = equals_key(page.fingerprint.exact_digest, page.features)
         if key is None:
             return
         (value,) = self.store.get_many([key])
@@ -194,10 +194,12 @@ class Lookup:
         mine = self._numbers_of(page, own)
         for number in (*stored, *self._claims.equals.get(key, ())):
             other = None if number in mine else self.page(number)
-            if other is not None and other.letters == page.fingerprint.letters:
+            if other is not None and other.exact_digest == page.fingerprint.exact_digest:
                 yield other
 
 
-def equals_key(letters: bytes, features: PageFeatures | None) -> bytes | None:
-    """Return the key under which a page with these *letters* is found by them; ``None`` where nobody knows them."""
-    return codec.equals_key(letters, "" if features is None else titles.main_part(features)) if letters else None
+def equals_key(exact_digest: bytes, features: PageFeatures | None) -> bytes | None:
+    """Return the key under which a page with this *exact_digest* is found by it; ``None`` where nobody knows it."""
+    return (
+        codec.equals_key(exact_digest, "" if features is None else titles.main_part(features)) if exact_digest else None
+    )

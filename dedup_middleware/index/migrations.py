@@ -54,5 +54,5 @@ def _from_3(store: Store) -> None:
 
 #: By schema: what migrates a store to the next one.
 MIGRATIONS: Mapping[int, Callable[[Store], None] | None] = {2: _from_2, 3: _from_3}
-#: For those who read: `pagecodec` reads these schemas as they are.
+#: For those who read: `page_codec` reads these schemas as they are.
 READABLE: Mapping[int, Callable[[Store], None] | None] = {2: None, 3: None}

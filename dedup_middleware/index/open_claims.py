@@ -53,7 +53,7 @@ class OpenClaims:
         self.texts[pending.number] = page.paragraphs
         for clause_hash in pending.hashes - page.borrowed:
             self.postings[clause_hash].append(pending.number)
-        if (key := equals_key(pending.letters, pending.features)) is not None:
+        if (key := equals_key(pending.exact_digest, pending.features)) is not None:
             self.equals[key].append(pending.number)
         for identity in pending.identities:
             self.identities[identity].add(pending.number)
@@ -66,7 +66,7 @@ class OpenClaims:
         del self.texts[number]
         for clause_hash in pending.hashes:
             _remove(self.postings, clause_hash, number)
-        if (key := equals_key(pending.letters, pending.features)) is not None:
+        if (key := equals_key(pending.exact_digest, pending.features)) is not None:
             _remove(self.equals, key, number)
         for identity in pending.identities:
             self.identities[identity].discard(number)

@@ -38,7 +38,7 @@ _COMMON = (
     b"g\x94\x8c\x05utf-8\x94\x8c\x05flags\x94]\x94\x8c\tcb_kwargs\x94}\x94\x8c\x0bdont_filter\x94\x89\x8c"
     b"\x06method\x94\x8c\x03GET\x94\x8c\x08priority\x94K\x00u."
 )
-#: The key in a request's meta under which stands where it began.
+#: The key in a request's meta under which its origin stands. Its value is an old name: JOBDIRs and journals have it.
 ORIGIN = "dedup_began"
 #: And the one of the journal keys for which it is made once more.
 RECOVERED = "dedup_leftover"

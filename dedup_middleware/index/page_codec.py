@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.features import STORED_TEXT_BYTES, PageFeatures, Said
+from dedup_middleware.features import STORED_TEXT_BYTES, ItemContent, PageFeatures
 from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES, HASH_BYTES
 from dedup_middleware.index.codec import SIMHASH_BYTES, decode_simhash, encode_simhash
 from dedup_middleware.model import Delivery, StoredPage
@@ -37,7 +37,7 @@ def encode_page(page: StoredPage) -> bytes:
         "identities": [i.hex() for i in page.identities],
         "digest": page.digest.hex(),
     } | _delivery_fields(page.delivery)
-    hashes, features, said = sorted(page.hashes), page.features or PageFeatures(), page.said
+    hashes, features, said = sorted(page.hashes), page.features or PageFeatures(), page.item_content
     beside = (said.hashes - page.hashes, said.values) if said is not None else ((), ())
     sections = [hashes, *map(sorted, (page.skeletons, features.texts, features.numbered, *beside))]
     head["counts"] = [*map(len, sections)]
@@ -54,7 +54,7 @@ def encode_page(page: StoredPage) -> bytes:
     if page.owner is not None:
         head |= {"owner": page.owner, "owner_digest": page.owner_digest.hex(), "score": page.score}
     packed = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode("utf8", "surrogatepass")
-    return b"".join([packed, b"\n", page.letters or _UNKNOWN, *chain.from_iterable(sections)])
+    return b"".join([packed, b"\n", page.exact_digest or _UNKNOWN, *chain.from_iterable(sections)])
 
 
 def decode_page(number: int, value: bytes) -> StoredPage:
@@ -62,7 +62,7 @@ def decode_page(number: int, value: bytes) -> StoredPage:
     try:
         head_bytes, _, body = value.partition(b"\n")
         head = json.loads(head_bytes.decode("utf8", "surrogatepass"))
-        letters, sections = _sections(head, body)
+        exact_digest, sections = _sections(head, body)
         hashes, skeletons, texts, numbered, beside, values = sections
         return StoredPage(
             number=number,
@@ -71,11 +71,11 @@ def decode_page(number: int, value: bytes) -> StoredPage:
             digest=bytes.fromhex(head["digest"]),
             hashes=frozenset(hashes),
             skeletons=frozenset(skeletons),
-            letters=b"" if letters == _UNKNOWN else letters,
+            exact_digest=b"" if exact_digest == _UNKNOWN else exact_digest,
             delivery=_delivery(head),
             source=bytes.fromhex(head.get("source", "")),
-            features=_surroundings(head, texts, numbered),
-            said=_said(head, hashes, beside, values),
+            features=_features(head, texts, numbered),
+            item_content=_said(head, hashes, beside, values),
             simhashes=frozenset(map(decode_simhash, _cut(bytes.fromhex(head.get("simhashes", "")), SIMHASH_BYTES)[0])),
             owner=head.get("owner"),
             owner_digest=bytes.fromhex(head.get("owner_digest", "")),
@@ -90,14 +90,14 @@ def _sections(head: dict[str, Any], body: bytes) -> tuple[bytes, list[list[bytes
     if "counts" not in head:
         hashes, body = _cut(body, HASH_BYTES, head["clauses"])
         return _UNKNOWN, [hashes, _cut(body, FAST_HASH_BYTES)[0], [], [], [], []]
-    letters, body = body[:HASH_BYTES], body[HASH_BYTES:]
+    exact_digest, body = body[:HASH_BYTES], body[HASH_BYTES:]
     sections = []
     for size, count in zip(_SIZES, head["counts"], strict=True):
         pieces, body = _cut(body, size, count)
         sections.append(pieces)
     if body:
         raise ValueError("it goes on")
-    return letters, sections
+    return exact_digest, sections
 
 
 def encode_certain(before: Delivery | None) -> bytes:
@@ -123,7 +123,7 @@ def _delivery(fields: dict[str, Any]) -> Delivery:
     return Delivery(run, time, None if feeds is None else frozenset(feeds))
 
 
-def _surroundings(head: dict[str, Any], texts: list[bytes], numbered: list[bytes]) -> PageFeatures | None:
+def _features(head: dict[str, Any], texts: list[bytes], numbered: list[bytes]) -> PageFeatures | None:
     # Of pages of before schema 4 nothing is known but a hash of their title.
     if "title" not in head or "counts" not in head:
         return None
@@ -136,12 +136,12 @@ def _mask(hashes: list[bytes], chosen: AbstractSet[bytes]) -> int:
     return -1 if bits + 1 == 1 << len(hashes) else bits
 
 
-def _said(head: dict[str, Any], hashes: list[bytes], beside: list[bytes], values: list[bytes]) -> Said | None:
+def _said(head: dict[str, Any], hashes: list[bytes], beside: list[bytes], values: list[bytes]) -> ItemContent | None:
     if "said" not in head:
         return None
     mask, has_text = head["said"]
     own = (h for place, h in enumerate(hashes) if mask >> place & 1)
-    return Said(frozenset(beside).union(own), frozenset(values), bool(has_text))
+    return ItemContent(frozenset(beside).union(own), frozenset(values), bool(has_text))
 
 
 def _cut(value: bytes, size: int, count: int | None = None) -> tuple[list[bytes], bytes]:

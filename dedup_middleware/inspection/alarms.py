@@ -17,11 +17,11 @@ from dedup_middleware.urls import host_of
 from dedup_middleware.verdict.item_witness import field_of
 
 if TYPE_CHECKING:
+    from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.delivery.page_state import PageState
-    from dedup_middleware.inspection.listener import Listener
 
 #: Fewer pages of a host tell nothing.
-FEWEST_PAGES = 20
+MIN_PAGES = 20
 #: A field that keeps so many of the pages that repeat another says nothing of them.
 NEARLY_ALL = 0.9
 _MAX_HOSTS = 10_000
@@ -65,7 +65,7 @@ class OneOwnerAlarm:
             seen.votes -= 1
         else:
             seen.owner, seen.repeats, seen.votes = owner, 1, 1
-        if seen.told or seen.pages < FEWEST_PAGES or 2 * seen.repeats <= seen.pages:
+        if seen.told or seen.pages < MIN_PAGES or 2 * seen.repeats <= seen.pages:
             return None
         seen.told = True
         return seen.repeats, seen.pages
@@ -87,7 +87,7 @@ class FieldAlarm:
         self._heard += 1
         self._kept.update(fields)
         for name in fields - self._told:
-            if self._heard >= FEWEST_PAGES and self._kept[name] >= NEARLY_ALL * self._heard:
+            if self._heard >= MIN_PAGES and self._kept[name] >= NEARLY_ALL * self._heard:
                 self._told.add(name)
                 return name, self._kept[name], self._heard
         return None
@@ -110,6 +110,6 @@ class Alarms:
             self._listener.one_owner(host, owner, *numbers)
         kept = state.verdict.reason == Reason.ITEM_VALUE
         if kept or state.takes_effect:
-            told = self._fields.note_page(frozenset(map(field_of, state.verdict.own if kept else ())))
+            told = self._fields.note_page(frozenset(map(field_of, state.verdict.difference if kept else ())))
             if told is not None:
                 self._listener.field_that_keeps(*told)

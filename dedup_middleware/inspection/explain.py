@@ -24,7 +24,7 @@ from dedup_middleware.verdict.evidence import marked_sentences
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedup_middleware.delivery.restoring import RestoreFilter
+    from dedup_middleware.delivery.restoring import PageFilter
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
@@ -43,7 +43,7 @@ def records(config: Config, *, follow: bool = False) -> Iterator[Record]:
     return read_records(config.log, follow=follow)
 
 
-def is_wanted(record: Record, wanted: RestoreFilter, config: Config, *, min_score: float, everything: bool) -> bool:
+def is_wanted(record: Record, wanted: PageFilter, config: Config, *, min_score: float, everything: bool) -> bool:
     """Tell whether *record* passes the filters of ``scrapy dedup log``."""
     if wanted.host and not is_under(record.host, [wanted.host]):
         return False
@@ -68,7 +68,10 @@ def record_text(record: Record) -> str:
 
 def stats(config: Config) -> dict[str, Any]:
     """Return the sums of the log and of the store; of a store in use, only that it is."""
-    summary: dict[str, Any] = {"store": config.store, "log": None if config.log is None else str(config.log)}
+    summary: dict[str, Any] = {
+        "store": without_secrets(config.store, redact=False),
+        "log": None if config.log is None else str(config.log),
+    }
     summary |= _store_sums(config)
     verdicts: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()

@@ -14,7 +14,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
-from dedup_middleware.delivery.restoring import RestoreFilter, restore, restored_text
+from dedup_middleware.delivery.restoring import PageFilter, restore, restored_text
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.index import consistency
 from dedup_middleware.inspection import explain
@@ -22,6 +22,7 @@ from dedup_middleware.inspection.records import log_exists, observer_logs_beside
 from dedup_middleware.plugin.command_config import config_of
 from dedup_middleware.stores import destroy_store, resolved_uri, store_exists
 from dedup_middleware.stores.refusals import nothing_there
+from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
     from dedup_middleware.settings.config import Config
@@ -99,7 +100,7 @@ class Command(ScrapyCommand):
     # --- the commands
 
     def _log(self, config: Config, opts: argparse.Namespace) -> None:
-        wanted = RestoreFilter.of(None, opts.host, opts.owner)
+        wanted = PageFilter.of(None, opts.host, opts.owner)
         for record in explain.records(config, follow=opts.follow):
             if not explain.is_wanted(record, wanted, config, min_score=opts.min_score, everything=opts.all):
                 continue
@@ -116,7 +117,7 @@ class Command(ScrapyCommand):
     def _restore(self, config: Config, opts: argparse.Namespace) -> None:
         if not (opts.url or opts.host or opts.owner or opts.all):
             raise ConfigError("say which pages: a URL, --host H, --owner URL, or --all")
-        report = restore(config, RestoreFilter.of(opts.url, opts.host, opts.owner))
+        report = restore(config, PageFilter.of(opts.url, opts.host, opts.owner))
         print(json.dumps(report) if opts.json else restored_text(report))
 
     def _repair(self, config: Config, opts: argparse.Namespace) -> None:
@@ -127,17 +128,18 @@ class Command(ScrapyCommand):
 
     def _reset(self, config: Config, opts: argparse.Namespace) -> None:
         store, log = resolved_uri(config.store), config.log if opts.log else None
+        shown_store = without_secrets(store, redact=False)
         logs = [] if log is None else [*[log] * log_exists(log), *observer_logs_beside(log)]
-        doomed = [*[f"the store {store}"] * store_exists(store), *(f"the log {path}" for path in logs)]
+        doomed = [*[f"the store {shown_store}"] * store_exists(store), *(f"the log {path}" for path in logs)]
         if doomed and not opts.yes:
             _ask(f"This removes {' and '.join(doomed)}.")
         removed = destroy_store(store)
         logs = [path for path in logs if remove_log(path)]
         if opts.json:
             shown = None if config.log is None else str(config.log)
-            print(json.dumps({"store": store, "removed": removed, "log": shown, "log_removed": bool(logs)}))
+            print(json.dumps({"store": shown_store, "removed": removed, "log": shown, "log_removed": bool(logs)}))
             return
-        print(f"removed the store {store}" if removed else nothing_there(resolved_uri(config.store)))
+        print(f"removed the store {shown_store}" if removed else nothing_there(resolved_uri(config.store)))
         for path in logs:
             print(f"removed the log {path}")
         if opts.log and not logs:

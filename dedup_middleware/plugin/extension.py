@@ -12,16 +12,16 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
 
 from dedup_middleware.errors import DedupError, FeedError
+from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.collector import TunedCollector
+from dedup_middleware.plugin.crawl_listener import CrawlListener
 from dedup_middleware.plugin.feeds import Feeds
 from dedup_middleware.plugin.item_signals import ItemSignals
 from dedup_middleware.plugin.origins import Origins
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.plugin.recovery import Recovery
 from dedup_middleware.plugin.requests import pack
-from dedup_middleware.plugin.telling import Teller
 from dedup_middleware.plugin.waiting import sleep
-from dedup_middleware.session import messages
 from dedup_middleware.session.opening import open_for_crawl, session_of
 from dedup_middleware.session.runs import run_id
 from dedup_middleware.settings.config import Config, is_enabled, unknown_settings
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.index.journal import PackedRequest
     from dedup_middleware.inspection.records import RecordLog
-    from dedup_middleware.session.opening import Opened
+    from dedup_middleware.session.opening import Resources
     from dedup_middleware.session.session import Session
     from dedup_middleware.stores import OpenStore
 
@@ -61,7 +61,7 @@ class DedupExtension:
         """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its source."""
         self.feeds = Feeds(crawler)
         self.origins = Origins()
-        self._opened: Opened | None = None
+        self._opened: Resources | None = None
         self._error: DedupError | None = None
         self._collector = TunedCollector()
         # Scrapy holds those who listen by weak references only.
@@ -127,17 +127,17 @@ class DedupExtension:
         if not is_enabled(settings):
             return
         opened = self._opened = await open_for_crawl(read_config(settings, str(spider.name)), sleep)
-        self.feeds.look()
+        self.feeds.snapshot()
         self.session = self._session(opened)
         self._announce(opened)
         if opened.config.tune_gc:
             self._collector.begin()
 
-    def _session(self, opened: Opened) -> Session:
+    def _session(self, opened: Resources) -> Session:
         return session_of(
             opened,
             run_id(opened.config.jobdir),
-            Teller(self, self._recovery),
+            CrawlListener(self, self._recovery),
             feeds=self.feeds.kinds,
             # An observer's memory ends with it: nothing in it needs to be on a disk.
             flush=self.feeds.flush if self.feeds.exist and not opened.trouble else None,
@@ -147,7 +147,7 @@ class DedupExtension:
             continues=opened.config.jobdir is not None,
         )
 
-    def _announce(self, opened: Opened) -> None:
+    def _announce(self, opened: Resources) -> None:
         for line in messages.at_start(opened, self.feeds.overwritten):
             logger.info("dedup: %s", line, extra={"spider": self.spider})
         for line in messages.warnings_at_start(opened):

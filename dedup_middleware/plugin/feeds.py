@@ -51,7 +51,7 @@ class Feeds:
         self._as_they_came: set[type] = set()
         self._as_others: set[type] = set()
 
-    def look(self) -> None:
+    def snapshot(self) -> None:
         """Look at the feeds, before the next item comes."""
         self._before = self._open
         self._counts = [slot.itemcount for slot in self._before]
@@ -105,7 +105,7 @@ class Feeds:
         if came_as is not None:
             (self._as_they_came if came_as is type(item) else self._as_others).add(came_as)
         before, counts = self._before, self._counts
-        self.look()
+        self.snapshot()
         if self._before is before and self.exist:
             return None
         return frozenset(_kind(slot) for slot, count in zip(before, counts, strict=True) if slot.itemcount > count)

@@ -38,7 +38,7 @@ def duplicate_item(session: Session, state: PageState, log_level: str) -> Duplic
     """Return the exception that tells why an item of the duplicate *state* is dropped."""
     match = state.verdict.match
     assert match is not None
-    return DuplicateItem(state.url, match, session.accounts.evidence(state), log_level)
+    return DuplicateItem(state.url, match, session.recorder.evidence(state), log_level)
 
 
 class DropLogFormatter(LogFormatter):

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 _OF_REDIRECTS = frozenset({"redirect_times", "redirect_ttl", "redirect_urls", "redirect_reasons"})
 #: And what it takes out of its headers; cookies always.
 _TAKEN = (b"Authorization", b"Cookie")
-#: Pages whose beginning is known after they have left the downloader: a callback's own retry comes soon after.
+#: Pages whose origin is known after they have left the downloader: a callback's own retry comes soon after.
 _REMEMBERED = 1000
 
 
 class Origin(NamedTuple):
-    """Where a request began, and what redirects take from it."""
+    """The first request of a chain of redirects, and what these take from it."""
 
     url: str
     cookies: Any
@@ -33,13 +33,13 @@ class Origin(NamedTuple):
 
 
 class Origins:
-    """Where one crawl's requests began."""
+    """The origins of one crawl's requests."""
 
     def __init__(self) -> None:
         self._of: OrderedDict[tuple[str, ...], Origin] = OrderedDict()
 
     def note(self, request: Request) -> None:
-        """Note in its meta where *request*, which goes to the downloader, began; without an address for what is no GET.
+        """Note in its meta the origin of *request*, which goes to the downloader; without a URL for what is no GET.
 
         The note names the request that it is of: a retry is at the same URL behind the same redirects, and a redirect
         has that request as the last of those that it is behind.
@@ -53,7 +53,7 @@ class Origins:
         request.meta[ORIGIN] = (trail, *origin)
 
     def take(self, request: Request) -> str:
-        """Take the note out of the meta of *request*, which leaves the downloader; return the URL where it began."""
+        """Take the note out of the meta of *request*, which leaves the downloader; return its original URL."""
         _, origin = _read(request.meta.pop(ORIGIN, None))
         if origin.url and origin.url != request.url:
             trail = tuple(_trail(request))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-    from dedup_middleware.index.journal import Entry
+    from dedup_middleware.index.journal import JournalEntry
     from dedup_middleware.plugin.extension import DedupExtension
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ class Recovery:
         again = sum(self._request(packed, keys) for packed, keys in keys_of.items())
         self._tell(again, len(keys_of) - again)
 
-    def take_back(self, entries: Sequence[Entry]) -> None:
+    def take_back(self, entries: Sequence[JournalEntry]) -> None:
         """Request once more, at once, what this crawl has dropped for a template."""
         # Scrapy's default queues are last in, first out; the first entry is to be fetched first, for its copies are
         # judged against it.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from scrapy import Request, signals
 from scrapy.utils.log import logformatter_adapter
 
-from dedup_middleware.delivery.hearing import Stance
+from dedup_middleware.delivery.item_judge import ItemVerdict
 from dedup_middleware.extraction.features import shown_folded
 from dedup_middleware.identity import request_identity
 from dedup_middleware.model import Action, Witness
@@ -148,20 +148,20 @@ class _PageOutput:
             return [output]
         if output is None:
             return []
-        stance = Stance.OBJECTS
+        stance = ItemVerdict.OBJECTS
         with self._harmless():
             stance = await self._hear(output)
-        if stance is Stance.SILENT:
+        if stance is ItemVerdict.SILENT:
             self._waiting.append(output)
             return []
-        if stance is Stance.REPEATS:
+        if stance is ItemVerdict.REPEATS:
             return await self._withhold(output)
         if self._state.is_duplicate and self._items == 1:
             self._objecting.append(output)
             return []
         return self._all_delivered(output)
 
-    async def _hear(self, item: Any) -> Stance:
+    async def _hear(self, item: Any) -> ItemVerdict:
         """Return what *item* says; of a page that is no duplicate, each objects."""
         state, session = self._state, self._session
         self._items += 1
@@ -169,10 +169,10 @@ class _PageOutput:
             await self._wait.settle(state)
         session.deliver_if_feed_lacks_it(state, item)
         if not state.is_duplicate:
-            return Stance.OBJECTS
-        stance = session.hear(state, item, self._shown)
-        is_silent = stance is Stance.SILENT
-        return Stance.OBJECTS if is_silent and (self._objecting or self._any_delivered) else stance
+            return ItemVerdict.OBJECTS
+        stance = session.judge_item(state, item, self._shown)
+        is_silent = stance is ItemVerdict.SILENT
+        return ItemVerdict.OBJECTS if is_silent and (self._objecting or self._any_delivered) else stance
 
     async def _withhold(self, item: Any) -> list[Any]:
         """Drop *item*, or let it go on marked where that is the action, or unmarked if something stands against it."""

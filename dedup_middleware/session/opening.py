@@ -1,4 +1,4 @@
-"""What a crawl or a command opens: the store and the log that were asked for, or what a crawl makes do with.
+"""What a crawl or a program opens: the store and the log that were asked for, or what a crawl makes do with.
 
 Law of this file: a person's mistake, and a store that only a person can judge, end the crawl before it begins. Trouble
 of our own never does: then the crawl observes. It delivers every page, drops nothing, and judges in a memory of its
@@ -37,9 +37,9 @@ from dedup_middleware.verdict.detector import Detector
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.extraction.extractor import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
-    from dedup_middleware.inspection.listener import Listener
     from dedup_middleware.settings.config import Config
     from dedup_middleware.stores import OpenStore
 
@@ -56,8 +56,8 @@ MAX_MEMORY = 512 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """What a crawl works with."""
+class Resources:
+    """What a session works with."""
 
     config: Config
     """An observer's names its own store and log."""
@@ -70,7 +70,7 @@ class Opened:
     """Why the crawl observes, in one line; empty if it does not."""
 
 
-def session_of(opened: Opened, run: str, listener: Listener, **more: Any) -> Session:
+def session_of(opened: Resources, run: str, listener: Listener, **more: Any) -> Session:
     """Return the session of what was *opened*, under the name *run*; *more* is for :class:`Session`."""
     config = opened.config
     return Session(
@@ -87,14 +87,14 @@ def session_of(opened: Opened, run: str, listener: Listener, **more: Any) -> Ses
         extract=opened.extract,
         log=opened.log,
         listener=listener,
-        most_characters=config.max_bytes,
+        max_characters=config.max_bytes,
         item_fields=config.item_fields,
         takes_back=config.take_back,
         **more,
     )
 
 
-async def open_for_crawl(config: Config, sleep: Sleep) -> Opened:
+async def open_for_crawl(config: Config, sleep: Sleep) -> Resources:
     """Open what *config* names. :class:`DedupError` for what ends the crawl.
 
     A bad setting; a store that is damaged, foreign, of a newer version, or made with other fingerprints.
@@ -118,7 +118,7 @@ async def open_for_crawl(config: Config, sleep: Sleep) -> Opened:
         return _observing(config, str(error))
 
 
-async def _when_free(config: Config, sleep: Sleep) -> Opened:
+async def _when_free(config: Config, sleep: Sleep) -> Resources:
     """Return what is open once no command has the store open any more."""
     began = time.monotonic()
     while True:
@@ -137,7 +137,7 @@ def _is_there(config: Config) -> bool:
     return True
 
 
-def _observing(config: Config, trouble: str) -> Opened:
+def _observing(config: Config, trouble: str) -> Resources:
     alone = replace(config, store="memory:", store_is_default=True)
     try:
         return replace(open_at_once(alone), trouble=trouble)
@@ -146,7 +146,7 @@ def _observing(config: Config, trouble: str) -> Opened:
         return replace(open_at_once(replace(alone, log=None)), trouble=log_trouble)
 
 
-def open_at_once(config: Config) -> Opened:
+def open_at_once(config: Config) -> Resources:
     """Open what *config* names; :class:`DedupError` if that cannot be done now."""
     fingerprinter: type[Fingerprinter] = FINGERPRINTERS.load(config.fingerprint)
     extract: Extractor = EXTRACTORS.load(config.extractor)
@@ -174,4 +174,4 @@ def open_at_once(config: Config) -> Opened:
     except BaseException:
         store.close()
         raise
-    return Opened(config, store, index, fingerprint, extract, log)
+    return Resources(config, store, index, fingerprint, extract, log)

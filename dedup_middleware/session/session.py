@@ -1,7 +1,6 @@
-"""One crawl's pages, from verdict to record.
+"""The pages of a crawl or a program, from verdict to record.
 
-Law of this file: it knows what happens to a page and in which order, but neither Scrapy nor the clock. Whatever fails
-here, pages are delivered: after a failure of the store or the log nothing is dropped any more.
+Whatever fails here, pages are delivered: after a failure of the store or the log nothing is dropped any more.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UNLIMITED, Budget
 from dedup_middleware.delivery.claims import Claims, ClaimState
-from dedup_middleware.delivery.hearing import Hearing, Stance
+from dedup_middleware.delivery.item_judge import ItemJudge, ItemVerdict
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.delivery.safety import Safety
 from dedup_middleware.delivery.sealing import Sealing
 from dedup_middleware.delivery.taking_back import TakingBack
 from dedup_middleware.errors import DedupError, StoreError
 from dedup_middleware.extraction.extractor import weighted_dom
-from dedup_middleware.inspection.accounts import Accounts
+from dedup_middleware.inspection.recorder import Recorder
 from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.tagging import Tagger
@@ -33,17 +32,17 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
     from dedup_middleware.delivery.claims import Claim
+    from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.extraction.extractor import Extractor
     from dedup_middleware.features import PageFeatures
     from dedup_middleware.fingerprints import Fingerprinter
-    from dedup_middleware.inspection.listener import Listener
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.model import Witness
     from dedup_middleware.verdict.detector import Detector
 
 
 class Session:
-    """The state that all pages of one crawl share."""
+    """What all pages of one crawl, or of one program, share."""
 
     def __init__(  # noqa: PLR0913 - what a crawl is made of, by name
         self,
@@ -58,7 +57,7 @@ class Session:
         flush: Callable[[], set[Hashable]] | None = None,
         seal_interval: int = 1,
         feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
-        most_characters: int = sys.maxsize,
+        max_characters: int = sys.maxsize,
         item_fields: Collection[str] = (),
         observes: bool = False,
         continues: bool = False,
@@ -67,14 +66,14 @@ class Session:
         """Judge with *detector* and tell *listener*.
 
         *flush* and *seal_interval* are for :class:`Safety`; *feeds_wanting* returns the kinds of the feeds that would
-        take an item; *most_characters* and *item_fields* are for :class:`ItemWitness`. A crawl that *observes* drops
+        take an item; *max_characters* and *item_fields* are for :class:`ItemWitness`. A crawl that *observes* drops
         nothing; one that *continues* is taken up by later processes, under the same name; one that *takes_back* lets
         the listener request pages again that were dropped for a template.
         """
         self.run = run
         self.fingerprint = fingerprint
         self.extract = extract
-        self._hearing = Hearing(ItemWitness(fingerprint, most_characters, item_fields), detector)
+        self._item_judge = ItemJudge(ItemWitness(fingerprint, max_characters, item_fields), detector)
         self._detector = detector
         self._listener = listener
         self._count = listener.count
@@ -86,7 +85,7 @@ class Session:
         self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
-        self.accounts = Accounts(spider, run, log, listener, self._guarded, hash_clause=fingerprint.hash)
+        self.recorder = Recorder(spider, run, log, listener, self._guarded, hash_clause=fingerprint.hash)
         self._tagger = Tagger(listener)
 
     # --- verdicts
@@ -163,14 +162,14 @@ class Session:
         feeds = self.deliver_if_feed_lacks_it(state, item)
         if self.owner_is_pending(state):
             self.deliver_undecided(state)
-        self._look_for_doubt(state)
+        self._look_for_template(state)
         return state.is_duplicate and self.safety.may_drop(state, feeds)
 
-    def hear(self, state: PageState, item: Any, shown: Callable[[], str]) -> Stance:
-        """Return what an *item* of a duplicate says; see `Hearing`. A store that fails is no reason to withhold it."""
+    def judge_item(self, state: PageState, item: Any, shown: Callable[[], str]) -> ItemVerdict:
+        """Return what an *item* of a duplicate is; see `ItemJudge`. A store that fails is no reason to withhold it."""
         with self._guarded():
-            return self._hearing.hear(state, item, shown)
-        return Stance.OBJECTS
+            return self._item_judge.judge(state, item, shown)
+        return ItemVerdict.OBJECTS
 
     def keep(self, state: PageState, objection: Objection, witness: Witness | None = None) -> None:
         """Let a duplicate be delivered, for the *objection* of a *witness* or of our own, and own what it says."""
@@ -182,12 +181,12 @@ class Session:
     def overrule(state: PageState, objection: Objection, witness: Witness | None = None) -> None:
         """Let a duplicate be none, for the *objection* of a *witness* or of our own."""
         match = state.verdict.match
-        state.verdict = Verdict(VerdictKind.RELATED, match, objection.reason, witness, objection.own)
+        state.verdict = Verdict(VerdictKind.RELATED, match, objection.reason, witness, objection.difference)
 
     def settle_items(self, state: PageState, *, several: bool) -> None:
         """Let a page own what its items said, and if it has *several*, nothing else."""
         if state.claim is not None:
-            state.claim.page = self._hearing.settled(state.claim, several=several)
+            state.claim.page = self._item_judge.settled(state.claim, several=several)
 
     # --- ends
 
@@ -196,7 +195,7 @@ class Session:
         state.items_delivered += 1
         if state.claim is not None:
             state.claim.item_yielded()
-            self._hearing.note(state.claim, state, item)
+            self._item_judge.note(state.claim, state, item)
         if state.action is Action.TAG:
             state.items_tagged += (
                 self._tagger.tag(item, state.verdict, repeats=repeats) and state.is_duplicate and repeats
@@ -205,19 +204,19 @@ class Session:
     def count_drop(self, state: PageState) -> None:
         """Count an item of *state* that is dropped now."""
         state.items_dropped += 1
-        self.accounts.dropped(state)
+        self.recorder.dropped(state)
 
     def finish(self, state: PageState) -> None:
         """Count and record a page whose output has been seen to its end; store what was dropped, or would be."""
         if state.finished:
             return
         state.finished = True
-        self._look_for_doubt(state)
+        self._look_for_template(state)
         self.safety.finished(state)
-        self.accounts.finished(state)
+        self.recorder.finished(state)
         with self._guarded():
             for taken in self._taking_back.finished(state):
-                self.accounts.taken_back(taken)
+                self.recorder.taken_back(taken)
                 self._listener.taken_back(taken)
 
     def close(self) -> None:
@@ -225,7 +224,7 @@ class Session:
         with self._guarded():
             self._claims.revoke_all()
             self.safety.end(store_failed=self._store_failed)
-        self.accounts.close(self._detector.index)
+        self.recorder.close(self._detector.index)
 
     # --- inside
 
@@ -235,12 +234,12 @@ class Session:
         ):
             self._judge(state)
 
-    def _look_for_doubt(self, state: PageState) -> None:
+    def _look_for_template(self, state: PageState) -> None:
         templates = self._detector.templates
-        if state.doubt and state.page is not None:
-            state.is_doubtful = templates.is_doubtful(state.doubt, state.page.identities[0])
+        if state.suspected_template and state.page is not None:
+            state.is_suspect = templates.is_suspect(state.suspected_template, state.page.identities[0])
         while templates.late:
-            self.safety.note_doubt(*templates.late.pop())
+            self.safety.note_suspect(*templates.late.pop())
 
     def _judge(self, state: PageState) -> None:
         if state.page is None:
@@ -250,7 +249,7 @@ class Session:
                 state.version = self._detector.index.version
                 state.repeated = None
                 state.verdict = self._detector.judge(state.page, threshold=state.threshold)
-                state.doubt = self._detector.doubt(state.page, state.verdict)
+                state.suspected_template = self._detector.suspected_template(state.page, state.verdict)
                 return
         state.verdict = Verdict(VerdictKind.UNJUDGED, reason=Reason.STORE_FAILED)
 

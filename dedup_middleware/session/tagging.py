@@ -8,7 +8,7 @@ from dedup_middleware.model import VerdictKind
 from dedup_middleware.verdict.items import TAG_FIELD
 
 if TYPE_CHECKING:
-    from dedup_middleware.inspection.listener import Listener
+    from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.model import Verdict
 
 

@@ -27,7 +27,7 @@ OURS = "dedup"
 SCRAPYS_BOT_NAME = "scrapybot"
 _APPLICATION = "dedup-middleware"
 # A file name has 255 bytes at most nearly everywhere, and others come behind this one.
-_LONGEST_NAME = 150
+_MAX_NAME = 150
 # What is quoted has two hexadecimal digits behind each "%".
 _CUT = "%~"
 
@@ -68,8 +68,8 @@ NOWHERE = Place((), None)
 def as_file_name(name: str) -> str:
     """Return *name* as one without separators and of a bounded length; different ones for different names."""
     quoted = quote(name, safe="", errors="surrogatepass") or "%"
-    if len(quoted) > _LONGEST_NAME:
-        return f"{quoted[:_LONGEST_NAME]}{_CUT}{_digest(name)}"
+    if len(quoted) > _MAX_NAME:
+        return f"{quoted[:_MAX_NAME]}{_CUT}{_digest(name)}"
     return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
 
 

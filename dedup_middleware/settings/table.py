@@ -1,7 +1,7 @@
 """The settings, each written down once.
 
 The tables of the README and of docs/settings.md are held to this one by a test. A new setting is a row here, a field of
-:class:`~dedup_middleware.settings.config.Config` with its type, and a row in either table.
+:class:`~dedup_middleware.settings.config.Config` with its type, and a row in both tables.
 """
 
 from __future__ import annotations

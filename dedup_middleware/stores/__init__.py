@@ -17,7 +17,7 @@ from dedup_middleware.registry import Registry
 from dedup_middleware.stores import disk, external
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.layout import Header
-from dedup_middleware.stores.opened import Medium, OpenStore
+from dedup_middleware.stores.opened import OpenStore, SharedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ def open_store(
     undo = ExitStack()
     store = MemoryStore(room)
     undo.callback(store.close)
-    medium = Medium(store, Header.new(fingerprint_scheme or ""), undo)
+    medium = SharedStore(store, Header.new(fingerprint_scheme or ""), undo)
     return OpenStore(medium, created=True, leave=medium.close)
 
 

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from dedup_middleware import permissions
 from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.holder import Holder
-from dedup_middleware.stores.opened import Medium, OpenStore
+from dedup_middleware.stores.opened import OpenStore, SharedStore
 from dedup_middleware.stores.protocol import Store
 from dedup_middleware.stores.schema import Age
 from dedup_middleware.stores.watermark import Watermark
@@ -52,7 +52,7 @@ class Backend(Protocol):
     SCHEME: str
     """What its URIs begin with."""
 
-    def look(self, path: Path) -> Found:
+    def probe(self, path: Path) -> Found:
         """Return what is at *path*; never writes."""
 
     def lock_path(self, path: Path) -> Path:
@@ -101,7 +101,7 @@ def open_shared(
 
 def _open_medium(
     backend: Backend, path: Path, fingerprint_scheme: str | None, holder: Holder, migrations: Migrations
-) -> tuple[Medium, Age]:
+) -> tuple[SharedStore, Age]:
     uri = uri_of(backend, path)
     # Before the lock: a stranger's folder must not even get a lock file.
     found = _look(backend, path)
@@ -128,7 +128,7 @@ def _open_medium(
             raise refusals.absent(uri)
         check(store)
         header, migrated_from = schema.migrate(store, migrations, lambda: permissions.tighten(backend.files(path)))
-        return Medium(store, header, undo.pop_all()), Age(created, migrated_from)
+        return SharedStore(store, header, undo.pop_all()), Age(created, migrated_from)
 
 
 @contextmanager
@@ -175,7 +175,7 @@ def exclusively(backend: Backend, path: Path, holder: Holder) -> Iterator[None]:
 
 def _look(backend: Backend, path: Path) -> Found:
     """Return what is at *path*; a store whose marker is lost is known by its watermark. Never writes."""
-    found = backend.look(path)
+    found = backend.probe(path)
     if found is Found.FOREIGN:
         with suppress(ValueError, OSError):
             Watermark.load(backend.watermark_path(path))

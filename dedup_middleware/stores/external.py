@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.layout import HEADER_KEY
-from dedup_middleware.stores.opened import Medium
+from dedup_middleware.stores.opened import SharedStore
 from dedup_middleware.stores.schema import Age
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def open_shared(
 
 def _open_medium(
     backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations
-) -> tuple[Medium, Age]:
+) -> tuple[SharedStore, Age]:
     if fingerprint_scheme is None and not backend.exists(path):
         raise refusals.absent(uri)
     with ExitStack() as undo:
@@ -62,7 +62,7 @@ def _open_medium(
             store.write([schema.new_header(str(fingerprint_scheme))], sync=True)
         schema.check(store, fingerprint_scheme, migrations)
         header, migrated_from = schema.migrate(store, migrations)
-        return Medium(store, header, undo.pop_all()), Age(created, migrated_from)
+        return SharedStore(store, header, undo.pop_all()), Age(created, migrated_from)
 
 
 def destroy(backend: StoreBackend, uri: str, path: str) -> bool:

@@ -171,7 +171,7 @@ def _uri(path: Path) -> str:
     return f"{SCHEME}:{path}"
 
 
-def look(path: Path) -> Found:
+def probe(path: Path) -> Found:
     """Return what is at *path*, by our marker; never writes."""
     try:
         names = {entry.name for entry in path.iterdir()}
@@ -246,7 +246,6 @@ def _create(path: Path, mark: Watermark, seed: tuple[bytes, bytes]) -> LevelDBSt
 def _try_out(path: Path, mark: Watermark, check: Callable[[Store], None]) -> None:
     """Open a clone of the database and look at it: opening changes files even where it fails, or we refuse afterwards.
 
-    The clone's files are links to the same ones. LevelDB never changes a file that it finds, it only removes its name.
     """
     if not (path / DB / "CURRENT").is_file():
         # To LevelDB there is no database, and nothing wrong.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _SCAN_STEP = 64
 
 
-class Medium:
+class SharedStore:
     """An open store and all that must be undone with it; its openers take turns by *guard*."""
 
     def __init__(self, store: Store, header: Header, undo: ExitStack) -> None:
@@ -66,7 +66,7 @@ class OpenStore:
     """
 
     def __init__(
-        self, medium: Medium, *, created: bool, leave: Callable[[], None], migrated_from: int | None = None
+        self, medium: SharedStore, *, created: bool, leave: Callable[[], None], migrated_from: int | None = None
     ) -> None:
         """Join *medium*; *leave* is called once, on close."""
         self.uri = medium.store.uri

@@ -34,7 +34,7 @@ SCHEME = "sqlite"
 _WATERMARK = ".watermark"
 
 
-def look(path: Path) -> Found:
+def probe(path: Path) -> Found:
     """Return what is at *path*, by the application id; never writes, and never lets SQLite touch a stranger's file."""
     try:
         status = path.stat()
@@ -83,7 +83,7 @@ def known_ids(path: Path) -> set[bytes]:
 
 def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[SQLiteStore, bool]:
     """Open the store at *path*, or create it with the pair *seed* in it; return it and whether it was created."""
-    if look(path) is Found.OURS:
+    if probe(path) is Found.OURS:
         with refusals.of_value(f"{SCHEME}:{path}"):
             mark, _ = Watermark.load(watermark_path(path))
         if not path.exists() or not path.stat().st_size:

@@ -215,8 +215,8 @@ def _replace(page: list[tuple[_Sentence, str]], owner: list[str], before: list[s
         sentence.replaced.append(pair)
 
 
-def _is_date(*features: str) -> bool:
-    return any(word[:3] in _DATE_WORDS for word in features)
+def _is_date(*neighbours: str) -> bool:
+    return any(word[:3] in _DATE_WORDS for word in neighbours)
 
 
 def _are_characters(pair: Replacement) -> bool:

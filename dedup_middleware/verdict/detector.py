@@ -33,13 +33,13 @@ MIN_LIVE_WEIGHT = 150
 #: From this share on a stored page is a candidate for the second opinion.
 CANDIDATE_SHARE = 0.02
 # With a smaller share of the page's number of clauses an owner has too little text to say it, however nearly.
-_FEWEST_CLAUSES = 0.5
+_MIN_CLAUSE_SHARE = 0.5
 #: From this share on a page is related to another: worth a record, never a drop.
 RELATED_THRESHOLD = 0.5
 #: Candidates looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
 _MAX_MATCHES = 5
 #: Dropped pages of earlier crawls that are looked at for one text.
-_MAX_DOUBTFUL = 16
+_MAX_SUSPECTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Detector:
     def judge(
         self, page: Page, *, threshold: float | None = None, objects: Callable[[StoredPage], object] = lambda _: None
     ) -> Verdict:
-        """Return what *page* is. Reads the store, changes nothing. About 40 gets for a news page.
+        """Return what *page* is. Reads the store, about 40 gets for a news page, and learns of sites and templates.
 
         *objects* returns what else stands against an owner, or nothing: what an item of the page says.
         """
@@ -71,11 +71,11 @@ class Detector:
             return replace(verdict, kind=VerdictKind.RELATED, reason=Reason.PREFERRED_HOST)
         return verdict
 
-    def doubt(self, page: Page, verdict: Verdict) -> bytes:
-        """Return `Templates.doubt` for the *verdict* just made on *page*; empty unless that is a duplicate."""
+    def suspected_template(self, page: Page, verdict: Verdict) -> bytes:
+        """Return `Templates.suspected_template` after a *verdict* on *page*; empty unless that is a duplicate."""
         if verdict.kind is not VerdictKind.DUPLICATE or verdict.match is None:
             return b""
-        return self.templates.doubt(page, verdict.match.owner)
+        return self.templates.suspected_template(page, verdict.match.owner)
 
     def as_kept(self, page: Page, match: Match | None, threshold: float) -> Page:
         """Return *page* as one that is kept beside its *match*, so that what both share leads to that one alone.
@@ -154,7 +154,7 @@ class Detector:
                 duplicate = duplicate or verdict
             elif best.match is None and match.score >= RELATED_THRESHOLD and objected is not None:
                 witness = None if objected.reason is Reason.BELOW_THRESHOLD else Witness.PAGE
-                best = Verdict(VerdictKind.RELATED, match, objected.reason, witness, objected.own)
+                best = Verdict(VerdictKind.RELATED, match, objected.reason, witness, objected.difference)
         return duplicate or best
 
     def _look_closely(
@@ -201,7 +201,7 @@ class Detector:
             return None
         host = host_of(page.url)
         equals = islice(self.index.equals(page, []), _MAX_MATCHES) if host == host_of(owner.url) else ()
-        found = (*equals, *islice(self.index.doubtful_drops(template), _MAX_DOUBTFUL))
+        found = (*equals, *islice(self.index.suspect_drops(template), _MAX_SUSPECTS))
         on_host = (other for other in found if host_of(other.url) == host and self._may_drop(other, page))
         return [(other, self.index.text(other.number)) for other in on_host]
 
@@ -210,7 +210,9 @@ class Detector:
     ) -> Comparison | None:
         """Return the second opinion, or ``None`` where it could not change the verdict, or would take too long."""
         owner, score = exact.owner, exact.score
-        could_cover = page.fingerprint.weight >= LITTLE_TEXT_WEIGHT and len(owner.hashes) >= _FEWEST_CLAUSES * len(live)
+        could_cover = page.fingerprint.weight >= LITTLE_TEXT_WEIGHT and len(owner.hashes) >= _MIN_CLAUSE_SHARE * len(
+            live
+        )
         if (
             1 in (score, threshold)
             or (score < threshold and not could_cover)

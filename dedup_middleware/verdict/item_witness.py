@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.features import Said
+from dedup_middleware.features import ItemContent
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import Objection
 from dedup_middleware.reasons import Reason
@@ -62,12 +62,12 @@ class Statement:
 
 
 class ItemWitness:
-    """Reads items whose texts have *most_characters* in all at most; no longer than the budgets of their pages last."""
+    """Reads items whose texts have *max_characters* in all at most; no longer than the budgets of their pages last."""
 
-    def __init__(self, fingerprint: Fingerprinter, most_characters: int, fields: Iterable[str] = ()) -> None:
+    def __init__(self, fingerprint: Fingerprinter, max_characters: int, fields: Iterable[str] = ()) -> None:
         """Read the *fields* of items; all of them where none are named."""
         self._fingerprint = fingerprint
-        self._most_characters = most_characters
+        self._max_characters = max_characters
         self._fields = tuple(fields) or None
         # By field: how often a value that its owner did not have was looked for on its page, and found.
         self._asked: Counter[str] = Counter()
@@ -81,7 +81,7 @@ class ItemWitness:
         """
         values = item_values(item, self._fields)
         texts = [value for _, value in values if isinstance(value, str)]
-        if sum(map(len, texts)) > self._most_characters:
+        if sum(map(len, texts)) > self._max_characters:
             raise UnjudgeableError(Reason.TOO_LARGE)
         budget.resume()
         try:
@@ -98,14 +98,14 @@ class ItemWitness:
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. What is the page's, line by line, has been hashed already."""
-        if not set(page.paragraphs).issubset(prose):
+        if not self._fingerprint.is_by_line or not set(page.paragraphs).issubset(prose):
             return self._fingerprint(prose, budget)
         known = set(page.paragraphs)
         more = self._fingerprint([line for line in prose if line not in known], budget)
         weights, skeletons = page.fingerprint.weights, page.fingerprint.skeletons
         return replace(more, weights={**weights, **more.weights}, skeletons={**skeletons, **more.skeletons})
 
-    def said(self, statements: Iterable[Statement]) -> Said:
+    def content_of(self, statements: Iterable[Statement]) -> ItemContent:
         """Return what an owner's items, which made these *statements*, said together."""
         weights: dict[bytes, int] = {}
         values: set[bytes] = set()
@@ -114,7 +114,9 @@ class ItemWitness:
             weights |= statement.fingerprint.weights
             values.update(map(fast_hash, statement.values))
             texts += statement.texts
-        return Said(frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_LIVE_WEIGHT, tuple(texts))
+        return ItemContent(
+            frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_LIVE_WEIGHT, tuple(texts)
+        )
 
     def objection(  # noqa: PLR0913 - an item, its page, and whom it is held to
         self,
@@ -132,17 +134,17 @@ class ItemWitness:
         own words; *shown* returns all that the page shows, folded.
         """
         lookup, sites = detector.index, detector.sites
-        has_text = owner.source or (owner.said is not None and owner.said.has_text)
+        has_text = owner.source or (owner.item_content is not None and owner.item_content.has_text)
         if statement.has_text and not has_text:
             return Objection(Reason.NO_TEXT_DELIVERED)
         if statement.has_text and not self._is_said(page, statement, owner, lookup, threshold):
-            said = owner.hashes if owner.said is None else owner.said.hashes
+            said = owner.hashes if owner.item_content is None else owner.item_content.hashes
             found = (clause for clause, _ in clauses("\n".join(statement.texts)))
             return Objection(
                 Reason.ITEM_TEXT, tuple(clause for clause in found if self._fingerprint.hash(clause) not in said)
             )
-        if host_of(page.url) == host_of(owner.url) and owner.said is not None:
-            new = (value for value in statement.values if fast_hash(value) not in owner.said.values)
+        if host_of(page.url) == host_of(owner.url) and owner.item_content is not None:
+            new = (value for value in statement.values if fast_hash(value) not in owner.item_content.values)
             others = [value for value in new if not sites.has_part(host_of(page.url), value)]
             # What the page does not show (ids, serials, the time of the fetch) says nothing of it, unless it is asked
             # for by another value itself: variants of a product may be in a script only.
@@ -174,8 +176,8 @@ class ItemWitness:
         return found
 
     def _is_said(self, page: Page, statement: Statement, owner: StoredPage, lookup: Lookup, threshold: float) -> bool:
-        said = owner.hashes if owner.said is None or owner.source else owner.said.hashes
-        text = lookup.said(owner)
+        said = owner.hashes if owner.item_content is None or owner.source else owner.item_content.hashes
+        text = lookup.item_text(owner)
         if host_of(page.url) == host_of(owner.url) and self._has_own_clauses(statement, owner, text, said, lookup):
             return False
         others = other_numbers(statement.fingerprint, owner, said)
@@ -221,10 +223,10 @@ def field_of(own: str) -> str:
 
 def _are_parts(page: Page, statement: Statement, owner: StoredPage) -> bool:
     """Tell whether both items say but a part of what their pages do."""
-    if owner.said is None or owner.said.is_text_of(owner.hashes):
+    if owner.item_content is None or owner.item_content.is_text_of(owner.hashes):
         return False
     item = frozenset(statement.fingerprint.weights)
-    return not Said(item, frozenset(), has_text=True).is_text_of(page.fingerprint.weights.keys())
+    return not ItemContent(item, frozenset(), has_text=True).is_text_of(page.fingerprint.weights.keys())
 
 
 def _as_shown(number: float | Decimal) -> list[str]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TAG_FIELD = "dedup"
 #: Less than this, in letters, is a value rather than a text.
-SHORT = 150
+MAX_VALUE_WEIGHT = 150
 # Where a text that is markup shows it.
 _START = 200
 _MARKUP = re.compile(r"<[a-zA-Z][^<>]*>")
@@ -61,7 +61,7 @@ def prose_in(texts: Iterable[str], budget: Budget) -> tuple[list[str], list[str]
     for text in texts:
         if _MARKUP.search(text[:_START]):
             prose += _paragraphs(text, budget)
-        elif len(text) >= SHORT or weight(text) >= SHORT:
+        elif len(text) >= MAX_VALUE_WEIGHT or weight(text) >= MAX_VALUE_WEIGHT:
             prose += text.split("\n")
         else:
             short.append(text)
@@ -87,7 +87,7 @@ def _values(item: Any, values: list[Any]) -> Iterator[Value]:
             if not isinstance(value, bool):
                 yield value
             continue
-        if id(value) in seen:
+        if value is None or id(value) in seen:
             continue
         seen[id(value)] = value
         if isinstance(value, (list, tuple)):

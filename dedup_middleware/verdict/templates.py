@@ -122,11 +122,11 @@ class Templates:
             before = [(other, said) for other, said in stored if other.identities[0] != owner.identities[0]]
         if not before and not known.pages and known.first.identities[0] == identity:
             return False
-        added = [(identity, _fetched(page))]
+        added = [(identity, _filled(page, page.paragraphs))]
         if not known.pages:
-            added += [(known.first.identities[0], _fetched(known.first))]
-            added += [(owner.identities[0], _stored(owner, text()))] if is_on_host else []
-            added += [(other.identities[0], _stored(other, said)) for other, said in before]
+            added += [(known.first.identities[0], _filled(known.first, known.first.paragraphs))]
+            added += [(owner.identities[0], _filled(owner, text()))] if is_on_host else []
+            added += [(other.identities[0], _filled(other, said)) for other, said in before]
         is_template = any([known.add(*each) for each in added])  # noqa: C419 - all are to be added
         if len(known.pages) > 1:
             # A text that two pages of a host say otherwise: the first was taken for one repost of many.
@@ -144,7 +144,7 @@ class Templates:
             self._texts.popitem(last=False)
         return known
 
-    def doubt(self, page: Page, owner: StoredPage) -> bytes:
+    def suspected_template(self, page: Page, owner: StoredPage) -> bytes:
         """Return the key of the text that *page* would be dropped for without knowing that it is a template.
 
         Empty where that is known, and where the page says nothing but what *owner* does.
@@ -154,8 +154,8 @@ class Templates:
         is_met = known is not None and page.identities[0] in known.met
         return key if is_met and key not in self.recognised else b""
 
-    def is_doubtful(self, key: bytes, identity: bytes) -> bool:
-        """Tell whether the drop of a page with such a :meth:`doubt` is to be noted: it may have to be taken back."""
+    def is_suspect(self, key: bytes, identity: bytes) -> bool:
+        """Tell whether the drop of a page with this :meth:`suspected_template` may have to be taken back."""
         known = self._texts.get(key)
         return key in self.recognised or (known is not None and identity in known.doubtful)
 
@@ -163,30 +163,21 @@ class Templates:
 def template_id(page: Page, owner: StoredPage) -> bytes:
     """Return 8 bytes that tell the text of *owner*, under its title, from all others that the host of *page* has."""
     title = "" if owner.features is None else titles.main_part(owner.features)
-    return codec.template_id(host_of(page.url), owner.digest, title)
+    return codec.template_hash(host_of(page.url), owner.digest, title)
 
 
 def _is_the_same(page: Page, owner: StoredPage, *, is_on_host: bool) -> bool:
     """Tell whether *page* has the letters and names of *owner*, and on its host nothing around them."""
     here, there = page.features or PageFeatures(), owner.features or PageFeatures()
-    is_same_text = page.fingerprint.letters != b"" and page.fingerprint.letters == owner.letters
+    is_same_text = page.fingerprint.exact_digest != b"" and page.fingerprint.exact_digest == owner.exact_digest
     is_named_so = (here.title, here.heading) == (there.title, there.heading)
     return is_same_text and is_named_so and (not is_on_host or here.stored().texts <= there.texts)
 
 
-def _fetched(page: Page) -> _Filled:
+def _filled(page: Page | StoredPage, paragraphs: Sequence[str]) -> _Filled:
+    """Return what *page*, with this text, says; sentences by their letters and digits alone."""
     features = page.features or PageFeatures()
-    return _filled(page.url, features, features.texts, page.paragraphs)
-
-
-def _stored(page: StoredPage, text: Sequence[str]) -> _Filled:
-    features = page.features or PageFeatures()
-    return _filled(page.url, features, features.texts, text)
-
-
-def _filled(url: str, features: PageFeatures, texts: Iterable[bytes], paragraphs: Sequence[str]) -> _Filled:
-    """Return what a page with these *texts* around says; sentences by their letters and digits alone."""
     called = (titles.in_a_row([part]) for part in (*titles.parts(features.title), features.heading))
     said = _MARKS.sub("", "\n".join(s for text in paragraphs for s in sentences(text))).casefold().split("\n")
-    says = frozenset(h[:STORED_TEXT_BYTES] for h in texts).union(map(fast_hash, chain(called, said)))
-    return _Filled(url, says, says.union(text_hash(paragraph)[:STORED_TEXT_BYTES] for paragraph in paragraphs))
+    says = frozenset(h[:STORED_TEXT_BYTES] for h in features.texts).union(map(fast_hash, chain(called, said)))
+    return _Filled(page.url, says, says.union(text_hash(paragraph)[:STORED_TEXT_BYTES] for paragraph in paragraphs))

@@ -84,7 +84,7 @@ def objection(  # noqa: PLR0913 - two pages, and what is known of them
     is_on_host = host_of(page.url) == host_of(owner.url)
     if owner.features is None:
         return Objection(Reason.EARLIER_VERSION) if is_on_host else None
-    same = page.fingerprint.letters != b"" and page.fingerprint.letters == owner.letters
+    same = page.fingerprint.exact_digest != b"" and page.fingerprint.exact_digest == owner.exact_digest
     pair = _Pair(page, page.features, owner.features, text, sites, same)
     if not is_on_host:
         return _between_hosts(pair, nearly=nearly) or (_between_hosts_of_template(pair) if is_template else None)

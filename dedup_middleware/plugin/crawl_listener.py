@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from dedup_middleware.session import messages
+from dedup_middleware.plugin import messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Teller:
+class CrawlListener:
     """The Listener of a crawl; see there for its methods."""
 
     def __init__(self, extension: DedupExtension, recovery: Recovery) -> None:

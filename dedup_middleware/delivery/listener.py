@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Listener(Protocol):
-    """Who hears what happens in a crawl, tells a person, and does what only the glue can."""
+    """Who hears what happens in a crawl, tells a person, and does what only its door can."""
 
     def count(self, name: str, amount: int = 1) -> None:
         """Add to the stat ``dedup/NAME``."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dedup_middleware.verdict.item_witness import ItemWitness
 
 
-class Stance(Enum):
+class ItemVerdict(Enum):
     """What an item says of its page's verdict."""
 
     REPEATS = "repeats"
@@ -33,14 +33,14 @@ class Stance(Enum):
     OBJECTS = "objects"
 
 
-class Hearing:
+class ItemJudge:
     """Hears the items of one crawl."""
 
     def __init__(self, witness: ItemWitness, detector: Detector) -> None:
         self._witness = witness
         self._detector = detector
 
-    def hear(self, state: PageState, item: Any, shown: Callable[[], str]) -> Stance:
+    def judge(self, state: PageState, item: Any, shown: Callable[[], str]) -> ItemVerdict:
         """Return what an *item* of a duplicate says; if that stands against its owner, there may be another one.
 
         *shown* returns all that the page shows, folded. What was said last is kept as the state's objection.
@@ -51,7 +51,7 @@ class Hearing:
             statement = self._witness.read(page, item, state.budget)
         except UnjudgeableError as error:
             state.objection = Objection(error.reason)
-            return Stance.OBJECTS
+            return ItemVerdict.OBJECTS
 
         def objects(owner: StoredPage) -> Objection | None:
             return self._witness.objection(page, statement, owner, self._detector, shown, threshold=state.threshold)
@@ -62,11 +62,11 @@ class Hearing:
             another = self._detector.judge(page, threshold=state.threshold, objects=objects)
             if another.kind is VerdictKind.DUPLICATE:
                 state.verdict, state.repeated, state.objection = another, None, None
-                state.doubt = self._detector.doubt(page, another)
+                state.suspected_template = self._detector.suspected_template(page, another)
         if state.objection is not None:
-            return Stance.OBJECTS
+            return ItemVerdict.OBJECTS
         state.agreed |= statement.has_text
-        return Stance.REPEATS if statement.has_text else Stance.SILENT
+        return ItemVerdict.REPEATS if statement.has_text else ItemVerdict.SILENT
 
     def note(self, claim: Claim, state: PageState, item: Any) -> None:
         """Note what an *item* of *state* says that is delivered under *claim*."""
@@ -78,6 +78,6 @@ class Hearing:
 
         A list of teasers delivers no story.
         """
-        said = self._witness.said(claim.statements)
+        said = self._witness.content_of(claim.statements)
         page = claim.page.restricted_to(said.hashes, said.texts) if several else claim.page
-        return dataclasses.replace(page, said=said)
+        return dataclasses.replace(page, item_content=said)

@@ -20,7 +20,7 @@ from dedup_middleware.inspection.records import (
     Record,
 )
 from dedup_middleware.model import VerdictKind, Witness
-from dedup_middleware.reasons import Reason
+from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.verdict.evidence import repeated_sentences
 
@@ -28,19 +28,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
+    from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.index.lookup import Lookup
-    from dedup_middleware.inspection.listener import Listener
     from dedup_middleware.inspection.records import RecordLog
 
 #: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
 EVIDENCE_MILLISECONDS = 100
-#: What a record says came of a page that is taken back, and why.
-TAKEN_BACK = "taken-back"
 
 
-class Accounts:
+class Recorder:
     """The accounts of one crawl, *run*, of *spider*; *guard* notes what fails inside it."""
 
     def __init__(  # noqa: PLR0913 - what accounts are made of
@@ -128,13 +126,13 @@ class Accounts:
             run=self._run,
             url=state.url,
             verdict=state.verdict.kind.value,
-            outcome=state.outcome,
+            outcome=state.outcome.value,
             owner_url=match.owner.url if match else None,
             owner_run=match.owner.run if match else None,
             score=round(match.score, 4) if match else None,
             reason=state.verdict.reason,
             witness=None if witness is None else witness.value,
-            difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in state.verdict.own[:DIFFERENCES]],
+            difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in state.verdict.difference[:DIFFERENCES]],
             evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(state)],
             items_dropped=state.items_dropped,
             items_delivered=state.items_delivered,
@@ -147,7 +145,7 @@ class Accounts:
             run=self._run,
             url=taken.page.url,
             verdict=VerdictKind.RELATED.value,
-            outcome=TAKEN_BACK,
+            outcome=Outcome.TAKEN_BACK.value,
             owner_url=taken.owner_url,
             score=taken.page.score,
             reason=Reason.A_TEMPLATE,

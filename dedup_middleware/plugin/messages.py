@@ -1,4 +1,4 @@
-"""What a crawl's log says of the plugin at its start and at its end.
+"""What a crawl's log says of the plugin: at its start, meanwhile, and at its end.
 
 Law of this file: texts only; whoever asks for them logs them.
 """
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.delivery.taking_back import TakenBack
-    from dedup_middleware.session.opening import Opened
+    from dedup_middleware.session.opening import Resources
     from dedup_middleware.settings.config import Config
 
 
-def at_start(opened: Opened, overwritten: Iterable[str]) -> Iterator[str]:
+def at_start(opened: Resources, overwritten: Iterable[str]) -> Iterator[str]:
     """Yield the lines of a crawl that begins; *overwritten* names its feeds that will be."""
     config, store = opened.config, opened.store
     if config.store_is_default and config.store.startswith("sqlite:"):
@@ -29,7 +29,8 @@ def at_start(opened: Opened, overwritten: Iterable[str]) -> Iterator[str]:
     age = "new" if store.created else "kept from earlier crawls"
     if store.migrated_from is not None:
         age += f", migrated from schema {store.migrated_from}"
-    yield f"action {config.action.value}, store {config.store} ({age}), log {config.log or 'none'}"
+    uri = without_secrets(config.store, redact=False)
+    yield f"action {config.action.value}, store {uri} ({age}), log {config.log or 'none'}"
     feeds = ", ".join(without_secrets(uri, redact=False) for uri in overwritten)
     if feeds and not store.created and config.scope is Scope.STORE and config.action is Action.DROP:
         remedy = "DEDUP_SCOPE=crawl"
@@ -42,7 +43,7 @@ def at_start(opened: Opened, overwritten: Iterable[str]) -> Iterator[str]:
         )
 
 
-def warnings_at_start(opened: Opened) -> Iterator[str]:
+def warnings_at_start(opened: Resources) -> Iterator[str]:
     """Yield what a person should know of a crawl that begins otherwise than was asked for."""
     config = opened.config
     if opened.trouble:
@@ -116,7 +117,7 @@ def _owner(pages: Sequence[TakenBack]) -> str:
     return pages[0].owner_url or "a page that is not stored any more"
 
 
-def at_end(opened: Opened, stat: Callable[[str], int]) -> str:
+def at_end(opened: Resources, stat: Callable[[str], int]) -> str:
     """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat."""
     config = opened.config
     lines = [
