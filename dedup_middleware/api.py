@@ -16,9 +16,10 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.model import Action, Objection, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.opening import open_at_once, session_of
-from dedup_middleware.session.reading import Reading
+from dedup_middleware.session.reading import PageContent, Reading, check_item
 from dedup_middleware.session.runs import run_id
 from dedup_middleware.settings.config import Config
+from dedup_middleware.settings.kinds import shown
 from dedup_middleware.settings.table import PREFIX
 from dedup_middleware.stores import refusals
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 __all__ = ["Deduplicator", "Document", "Judgement", "Options"]
 
 logger = logging.getLogger(__name__)
+
+# Of a page as a tuple.
+_LENGTHS = (2, 3)
 
 
 class Options(TypedDict, total=False):
@@ -65,6 +69,8 @@ class Content(TypedDict, total=False):
     """The same, in paragraphs."""
     title: str | None
     """What it is called, where there is no HTML to tell."""
+    encoding: str | None
+    """That of HTML as bytes, if HTTP named one."""
     item: Any
     """What you keep of it: a dict, or whatever itemadapter knows."""
 
@@ -139,7 +145,7 @@ class Deduplicator:
         """
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
-        self._session = session_of(self._opened, run_id(None), _Listener(self.taken_back))
+        self._session = session_of(self._opened, run_id(None), _Listener(self))
         self._read: Reading | None = None
 
     def judge(self, url: str, html: str | bytes | None = None, **content: Unpack[Content]) -> Judgement:
@@ -161,6 +167,7 @@ class Deduplicator:
         state = self._examined(read)
         self._session.enter(state)
         self._session.keep(state, Objection(Reason.KEPT))
+        self.taken_back[:] = [other for other in self.taken_back if other != read.url]
         return self._finished(state, read, content.get("item"))
 
     def add(self, url: str, html: str | bytes | None = None, **content: Unpack[Content]) -> Judgement:
@@ -181,10 +188,14 @@ class Deduplicator:
         before the one before has been judged.
         """
         for page in pages:
-            if isinstance(page, dict):
+            if isinstance(page, dict) and "url" in page:
                 yield self.add(**page)
-            else:
+            elif isinstance(page, (tuple, list)) and len(page) in _LENGTHS:
                 yield self.add(**dict(zip(("url", "html", "item"), page, strict=False)))
+            else:
+                raise ConfigError(
+                    f"{shown(page)} is no page: use a dict with its 'url' and 'html', (url, html), or (url, html, item)"
+                )
 
     def close(self) -> None:
         """Close the store and the log. A second call does nothing."""
@@ -199,21 +210,27 @@ class Deduplicator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def note_taken_back(self, taken: Sequence[TakenBack]) -> None:
+        """Note pages that were called duplicates and are none; the session's listener does."""
+        self._session.recorder.record_taken_back(taken)
+        self.taken_back += dict.fromkeys(page.page.url for page in taken)
+
     # --- inside
 
     def _reading(self, url: str, html: str | bytes | None, content: Mapping[str, Any]) -> Reading:
-        """Return the page as it is read; the one that was read last as it was."""
+        """Return the page as it is read; the one that was read last as it was. :class:`ConfigError` if it is none."""
+        check_item(content.get("item"))
         if self._opened.store.closed:
             raise refusals.closed(self._opened.store.uri)
-        if unknown := content.keys() - Content.__annotations__.keys():
-            raise ConfigError(f"a page has no {min(unknown)!r}; it has html, {', '.join(Content.__annotations__)}")
-        asked = (url, html, *map(content.get, ("text", "paragraphs", "title")))
-        if self._read is None or not all(a is b for a, b in zip(self._read.asked, asked, strict=True)):
-            self._read = Reading(asked)
+        asked = PageContent.of(url, html, content)
+        if self._read is None or self._read.content != asked:
+            self._read = None
+            read = Reading(asked)
             try:
-                self._read.read(self._session, self._config)
+                read.read(self._session, self._config)
             except UnjudgeableError as error:
-                self._read.reason = error.reason
+                read.reason = error.reason
+            self._read = read
         return self._read
 
     def _examined(self, read: Reading) -> PageState:
@@ -246,8 +263,8 @@ class Deduplicator:
 class _Listener:
     """Logs what a person should know; see `Listener` for its methods."""
 
-    def __init__(self, taken_back: list[str]) -> None:
-        self._taken_back = taken_back
+    def __init__(self, dedup: Deduplicator) -> None:
+        self._dedup = dedup
 
     def count(self, name: str, amount: int = 1) -> None:
         pass
@@ -262,7 +279,7 @@ class _Listener:
         logger.warning("of %d pages that repeat another one, %d were kept for another %r alone", pages, kept, field)
 
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
-        self._taken_back += dict.fromkeys(page.page.url for page in taken)
+        self._dedup.note_taken_back(taken)
 
     def tag_refused(self, kind: type) -> None:
         pass

@@ -16,10 +16,10 @@ from scrapy.http import HtmlResponse
 
 from dedup_middleware.budget import UNLIMITED, UnjudgeableError
 from dedup_middleware.extraction import check_complete, texts_of
+from dedup_middleware.extraction.charsets import NO_CHARSETS
 from dedup_middleware.extraction.features import features_of, shown_text
 from dedup_middleware.identity import url_identity
 from dedup_middleware.model import Verdict, VerdictKind
-from dedup_middleware.plugin.downloadermiddlewares import NO_CHARSETS
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import folded
 

@@ -70,11 +70,35 @@ class TestVerdicts:
             dedup.keep(A, article("新闻", zh_story(1)))
             assert dedup.judge(B, html.encode("gb18030")).is_duplicate
 
+    def test_or_in_the_one_that_http_named(self) -> None:
+        html = article("新闻", zh_story(1)).replace("<meta charset='utf-8'>", "")
+        with Deduplicator() as dedup:
+            dedup.keep(A, article("新闻", zh_story(1)))
+            assert dedup.judge(B, html.encode("gb18030"), encoding="gb18030").is_duplicate
+
+    @pytest.mark.parametrize("charset", ["rot13", "zlib", "hex", "base64", "idna", "undefined", "punycode"])
+    def test_a_codec_that_is_no_charset_is_no_reason_to_stop(self, charset) -> None:
+        html = article("x", story(1)).replace("utf-8", charset).encode()
+        with Deduplicator() as dedup:
+            assert [dedup.add(A, html).reason for _ in range(2)] == ["no charset"] * 2
+
+    def test_texts_of_one_host_that_say_something_else_are_two_without_a_title_too(self) -> None:
+        with Deduplicator() as dedup:
+            for number, line in enumerate(["The court finds him guilty of theft.", "The court finds him not guilty."]):
+                verdict = dedup.add(f"http://a.example/{number}", paragraphs=[*story(1), line])
+                assert not verdict.is_duplicate
+            # And a copy elsewhere is one.
+            assert dedup.add(B, paragraphs=[*story(1), line]).is_duplicate
+            assert dedup.add(C, paragraphs=story(1)[:5]).is_duplicate
+
     def test_what_cannot_be_judged_is_no_duplicate_and_says_why(self) -> None:
         with Deduplicator(max_bytes=1000) as dedup:
             assert dedup.add(A, "<p>Little.").reason == "too little text"
             assert dedup.add(B, article("x", story(1))).reason == "too large"
             assert dedup.add(C, "").verdict == "unjudged"
+            assert dedup.add(C, text="long " * 1000).reason == "too large"
+            # A row without a page must not end a stream.
+            assert [v.reason for v in dedup.stream([(C, None), {"url": C}])] == ["not text"] * 2
 
     def test_the_title_tells_two_notices_of_one_host_apart(self) -> None:
         text = "\n".join(story(3, paragraphs=1))
@@ -161,15 +185,19 @@ class TestWhatIsStored:
                 name: verdict[name] for name in ("verdict", "owner_url", "score", "evidence") if name in record
             }
 
-    def test_pages_of_a_template_are_taken_back(self) -> None:
+    def test_pages_of_a_template_are_taken_back(self, tmp_path: Path) -> None:
+        log = tmp_path / "log.jsonl"
         urls = [f"http://a.example/branch/{n}" for n in range(1, 4)]
-        with Deduplicator() as dedup:
+        with Deduplicator(log=log) as dedup:
             verdicts = [
                 dedup.add(url, branch(town, n)) for n, (url, town) in enumerate(zip(urls, TOWNS, strict=False), 1)
             ]
             assert [v.is_duplicate for v in verdicts] == [False, True, False]
             assert dedup.taken_back == urls[1:2]
             assert not dedup.keep(urls[1], branch(TOWNS[1], 2)).is_duplicate
+            assert dedup.taken_back == []
+        records = [json.loads(line) for line in log.read_text().splitlines()]
+        assert [r["outcome"] for r in records if r["url"] == urls[1]] == ["dropped", "taken-back", "delivered"]
 
     def test_the_log_is_one_that_scrapy_dedup_reads(self, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"
@@ -208,9 +236,34 @@ class TestMistakes:
         with pytest.raises(ConfigError, match="names no store of this version"):
             Deduplicator("/tmp/store")
 
-    def test_a_page_of_nothing(self) -> None:
-        with Deduplicator() as dedup, pytest.raises(ConfigError, match="nothing to judge; give its html, text or"):
-            dedup.judge(A)
+    @pytest.mark.parametrize(
+        ("page", "line"),
+        [
+            ({"url": None, "html": "<p>"}, "url = None is no text; use a str"),
+            ({"url": "", "html": "<p>"}, "url = '' names no page"),
+            ({"url": A, "html": 5}, "html = 5 is no page; use a str, or bytes"),
+            ({"url": A, "text": b"x"}, "text = b'x' is no text; use a str"),
+            ({"url": A, "paragraphs": "x"}, "paragraphs = 'x' is no list of texts; one text is text="),
+            ({"url": A, "paragraphs": ["x", None]}, "paragraphs = ('x', None) is no list of texts"),
+            ({"url": A, "paragraphs": ["x"], "text": "x"}, "text= and paragraphs= are the same text"),
+            ({"url": A, "html": "<p>", "item": "x"}, "item = 'x' is no item; use a dict"),
+            ({"url": A, "html": "<p>", "item": [{"a": 1}]}, "item = [{'a': 1}] is no item; use a dict"),
+        ],
+    )
+    def test_a_wrong_argument_is_one_line_each_time(self, page, line) -> None:
+        with Deduplicator() as dedup:
+            for _ in range(2):
+                with pytest.raises(ConfigError) as raised:
+                    dedup.add(**page)
+                assert str(raised.value).startswith(line)
+
+    @pytest.mark.parametrize("page", ["http://a.example", {A: "<p>"}, (A,), (A, "<p>", {}, 4), None])
+    def test_a_stream_of_something_else(self, page) -> None:
+        with (
+            Deduplicator() as dedup,
+            pytest.raises(ConfigError, match=r"is no page: use a dict with its 'url' and 'html'"),
+        ):
+            list(dedup.stream([page]))
 
     def test_a_page_with_what_there_is_not(self) -> None:
         with Deduplicator() as dedup, pytest.raises(ConfigError, match=r"a page has no 'body'; .* html"):
@@ -254,12 +307,11 @@ def test_it_needs_no_scrapy_and_loads_none(tmp_path: Path) -> None:
 
 def test_what_is_no_address_is_a_name() -> None:
     with Deduplicator() as dedup:
-        verdicts = [dedup.add(name, article("a", story(1))) for name in ("http://[", "a file", "http://[", "")]
+        verdicts = [dedup.add(name, article("a", story(1))) for name in ("http://[", "a file", "http://[")]
     assert [(v.verdict, v.owner_url) for v in verdicts] == [
         ("new", None),
         ("duplicate", "http://["),
         ("same", None),
-        ("duplicate", "http://["),
     ]
 
 

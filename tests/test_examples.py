@@ -81,7 +81,7 @@ def test_a_service() -> None:  # "service"
 
             answers = [ask({"url": url, "html": html}) for url, html in PAGES.items()]
             with pytest.raises(OSError, match="400"):
-                ask({"url": A})
+                ask({"url": 5})
         finally:
             stop.cancel()
             service.kill()

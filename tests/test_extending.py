@@ -216,3 +216,59 @@ def test_one_that_cannot_be_imported_ends_the_crawl_with_one_line(site, crawl, i
     (line,) = [line for line in outcome.log.splitlines() if "nothing_of_that_name" in line]
     assert "'broken' of dedup_middleware.fingerprints cannot be imported from their_fingerprints:Broken" in line
     assert "mend or remove its package" in line
+
+
+BROKEN = {
+    "no scheme": ("fingerprints", SHINGLES.replace('scheme = "shingles-1"', "pass"), "its scheme is None"),
+    "short hashes": ("fingerprints", SHINGLES.replace("digest_size=8", "digest_size=4"), "hashes of 8 bytes"),
+    "no fingerprint": ("fingerprints", SHINGLES.replace("return Fingerprint(", "return list("), "TypeError"),
+    "a text": ("extractors", EXTRACTION.replace("return Extracted(", "return str("), "cannot be used (TypeError"),
+    "an error": ("extractors", EXTRACTION.replace("found = ", "found = 1 / 0, "), "ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_one_that_breaks_its_contract_ends_the_crawl_before_it_begins(site, crawl, install, broken):
+    kind, code, line = broken
+    code = code.replace("if paragraphs else found", "")
+    environment = install(kind, "theirs", code, "Shingles" if kind == "fingerprints" else "by_section")
+    setting = {"fingerprints": "DEDUP_FINGERPRINT", "extractors": "DEDUP_EXTRACTOR"}[kind]
+    outcome = crawl("sample_spiders.OneByOne", urls=site.add("/a", "a"), settings={setting: "theirs"}, env=environment)
+    assert outcome.exit_status == 1
+    (said,) = [each for each in outcome.log.splitlines() if "'theirs' cannot be used" in each]
+    assert line in said
+    assert "mend its package, or choose another" in said
+    assert "Traceback" not in outcome.log
+
+
+LATER = """
+def later(method, wrong):
+    calls = []
+
+    def spoilt(*args, **kwargs):
+        calls.append(1)
+        return wrong() if len(calls) > {calls} else method(*args, **kwargs)
+
+    return spoilt
+
+
+def fail():
+    raise OSError("the disk is gone")
+"""
+
+
+@pytest.mark.parametrize(
+    ("calls", "spoilt"),
+    [
+        (2, "FileStore.write = later(FileStore.write, fail)"),
+        (4, "FileStore.get_many = later(FileStore.get_many, lambda: ['text'])"),
+        (4, "FileStore.get_many = later(FileStore.get_many, fail)"),
+    ],
+)
+def test_a_store_that_fails_takes_no_item(site, crawl, install, tmp_path: Path, calls, spoilt):  # noqa: PLR0913, PLR0917
+    environment = install("stores", "json", FOLDER_STORE + LATER.replace("{calls}", str(calls)) + spoilt)
+    settings = {"DEDUP_STORE": f"json:{tmp_path}/pages.json"}
+    outcome = crawl("sample_spiders.OneByOne", urls=",".join(reposts(site)), settings=settings, env=environment)
+    assert len(outcome.delivered) == 3
+    assert outcome.stats["dedup/failures"] == 1
+    assert "Traceback" not in outcome.log

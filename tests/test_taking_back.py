@@ -294,3 +294,11 @@ def test_a_crash_before_the_second_visit_costs_no_page(site, tmp_path, feeds):
     )
     assert sorted(outcome.delivered) == urls
     assert outcome.stats["dedup/journal/requested_again"] == 1
+
+
+def test_a_template_is_one_for_pages_of_its_host_that_repeat_another_hosts_page(site, crawl):
+    colours = ["red", "blue", "green", "white"]
+    own = [site.add(f"/p?variant={c}", page(TITLE, LONG_NOTICE, furniture=f"<p>Colour: {c}")) for c in colours]
+    mall = [site.add(f"/p/{c}", page(f"{TITLE} {c} | Mall", LONG_NOTICE), host=1) for c in ("oak", "pine", "elm")]
+    outcome = visit(crawl, [*own[:3], *mall, own[3]])
+    assert set(own) <= set(outcome.delivered)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from dedup_middleware.extraction import check_complete, texts_of
+from dedup_middleware.budget import Budget
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.extraction import EXTRACTORS, check_complete, parse, texts_of
 from dedup_middleware.extraction.features import features_of
+from dedup_middleware.features import PageFeatures
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lxml.etree import _Element
-
-    from dedup_middleware.budget import Budget
-    from dedup_middleware.features import PageFeatures
 
 
 class Extracted(NamedTuple):
@@ -40,3 +40,24 @@ def weighted_dom(root: _Element, budget: Budget) -> Extracted:
     budget.check_time()
     texts = texts_of(root, budget)
     return Extracted(texts.paragraphs, features_of(root, texts))
+
+
+def extractor(name: str) -> Extractor:
+    """Return the extraction *name*; :class:`ConfigError` where it is none, or, of other packages, fails on a page."""
+    found: Extractor = EXTRACTORS.load(name)
+    if name not in EXTRACTORS.ours:
+        try:
+            _try_out(found)
+        except Exception as error:
+            raise ConfigError(
+                f"the extraction {name!r} cannot be used ({error!r}); mend its package, or choose another"
+            ) from error
+    return found
+
+
+def _try_out(extract: Extractor) -> None:
+    paragraphs, features = extract(parse("<title>A</title><p>The ferry was late, and nobody knew why."), Budget())
+    if isinstance(paragraphs, str) or not all(isinstance(paragraph, str) for paragraph in paragraphs):
+        raise TypeError("its paragraphs must be a list of str")
+    if not isinstance(features, PageFeatures):
+        raise TypeError("its features must be PageFeatures, as features_of returns them")

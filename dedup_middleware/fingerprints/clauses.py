@@ -14,17 +14,13 @@ from typing import TYPE_CHECKING, ClassVar
 import xxhash
 
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.model import Fingerprint
+from dedup_middleware.model import HASH_BYTES, Fingerprint
 from dedup_middleware.text.clauses import portions, reduced, telling, without_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedup_middleware.budget import Budget
-
-#: 64 bits: among a billion stored clauses, a page of 40 meets one false hit in 500 million pages; a drop takes dozens.
-HASH_BYTES = 8
-
 
 #: For what can only keep a page: skeletons, titles, numbers.
 FAST_HASH_BYTES = 4

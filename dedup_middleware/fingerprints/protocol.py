@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.errors import ConfigError, DedupError
+from dedup_middleware.model import HASH_BYTES, Fingerprint
 from dedup_middleware.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedup_middleware.budget import Budget
-    from dedup_middleware.model import Fingerprint
 
 #: The values of ``DEDUP_FINGERPRINT``.
 FINGERPRINTERS = Registry(
@@ -53,3 +54,47 @@ class Fingerprinter(Protocol):
 
         Where a set's members are clauses it is theirs; else sentences are not marked as repeated.
         """
+
+
+def fingerprinter(name: str) -> type[Fingerprinter]:
+    """Return the method *name*; :class:`ConfigError` where it is none, or lacks what one must have."""
+    method: type[Fingerprinter] = FINGERPRINTERS.load(name)
+    wanted = {"scheme": str, "has_bits": bool, "is_by_line": bool}
+    for attribute, kind in wanted.items():
+        value = getattr(method, attribute, None)
+        if not isinstance(value, kind) or value == "":
+            raise _broken(name, f"its {attribute} is {value!r}, and must be a {kind.__name__}")
+    if not callable(getattr(method, "hash", None)):
+        raise _broken(name, "it has no method hash")
+    return method
+
+
+def instance_of(name: str, key: bytes) -> Fingerprinter:
+    """Return the method *name* for the store with this *key*; one of others is tried out on a text.
+
+    What it got wrong would else be written into the store, or be noticed page after page.
+    """
+    try:
+        instance = fingerprinter(name)(key)
+        if name not in FINGERPRINTERS.ours:
+            _try_out(instance)
+    except DedupError:
+        raise
+    except Exception as error:
+        raise _broken(name, repr(error)) from error
+    return instance
+
+
+def _try_out(method: Fingerprinter) -> None:
+    made = method(["The ferry was late, and nobody knew why.", "渡轮晚点了，没有人知道为什么。"])
+    hashes = [method.hash("clause"), *made.weights] if isinstance(made, Fingerprint) else []
+    if not hashes or not all(isinstance(h, bytes) and len(h) == HASH_BYTES for h in hashes):
+        raise TypeError(f"it must return a Fingerprint of hashes of {HASH_BYTES} bytes, as its method hash does")
+    if not all(isinstance(weight, int) for weight in made.weights.values()) or not isinstance(made.digest, bytes):
+        raise TypeError("its weights must be whole numbers, and its digest bytes")
+
+
+def _broken(name: str, detail: str) -> ConfigError:
+    return ConfigError(
+        f"the fingerprint method {name!r} cannot be used ({detail}); mend its package, or choose another"
+    )

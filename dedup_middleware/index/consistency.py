@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.fingerprints.clauses import HASH_BYTES
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.hamming import HOLDER
 from dedup_middleware.index.lookup import equals_key
+from dedup_middleware.model import HASH_BYTES
 from dedup_middleware.stores.repair import repair_store
 
 if TYPE_CHECKING:

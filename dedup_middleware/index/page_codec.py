@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.features import STORED_TEXT_BYTES, ItemContent, PageFeatures
-from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES, HASH_BYTES
+from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES
 from dedup_middleware.index.codec import SIMHASH_BYTES, decode_simhash, encode_simhash
-from dedup_middleware.model import Delivery, StoredPage
+from dedup_middleware.model import HASH_BYTES, Delivery, StoredPage
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

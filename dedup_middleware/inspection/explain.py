@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import RecordsError, StoreLockedError
-from dedup_middleware.fingerprints import FINGERPRINTERS
+from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import codec
 from dedup_middleware.index.opening import index_for_command
@@ -164,11 +164,7 @@ def _stored(config: Config, url: str) -> dict[str, Any] | None:
         index,
     ):
         page = index.find([url_identity(url)])
-        return (
-            None
-            if page is None
-            else _page_details(index, page, FINGERPRINTERS.load(config.fingerprint)(store.header.key))
-        )
+        return None if page is None else _page_details(index, page, instance_of(config.fingerprint, store.header.key))
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:

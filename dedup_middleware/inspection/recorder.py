@@ -85,12 +85,16 @@ class Recorder:
                 self._log.append(self.record(state))
 
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
-        """Count and record the pages that are taken back."""
+        """Count and record the pages that are taken back: those that are requested again."""
         again = [page for page in taken if page.entry is not None]
         self._count("taken_back", len(again))
+        self.record_taken_back(again)
+
+    def record_taken_back(self, taken: Sequence[TakenBack]) -> None:
+        """Record that the drops of these pages are taken back."""
         if self._log is not None:
             with self._guard():
-                for page in again:
+                for page in taken:
                     self._log.append(self._record_of_taken_back(page))
 
     def close(self, index: Lookup) -> None:
@@ -130,7 +134,7 @@ class Recorder:
             owner_url=match.owner.url if match else None,
             owner_run=match.owner.run if match else None,
             score=round(match.score, 4) if match else None,
-            reason=state.verdict.reason,
+            reason=str(state.verdict.reason),
             witness=None if witness is None else witness.value,
             difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in state.verdict.difference[:DIFFERENCES]],
             evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(state)],
@@ -148,7 +152,7 @@ class Recorder:
             outcome=Outcome.TAKEN_BACK.value,
             owner_url=taken.owner_url,
             score=taken.page.score,
-            reason=Reason.A_TEMPLATE,
+            reason=Reason.A_TEMPLATE.value,
         )
 
 

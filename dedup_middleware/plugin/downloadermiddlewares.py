@@ -12,6 +12,7 @@ from scrapy.http.request import NO_CALLBACK
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.extraction.charsets import NO_CHARSETS
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.recovery import take_recovered
@@ -37,9 +38,6 @@ logger = logging.getLogger(__name__)
 
 #: How Scrapy flags a response that is not all there: DOWNLOAD_FAIL_ON_DATALOSS, StopDownload.
 CUT_OFF_FLAGS = frozenset({"dataloss", "partial", "download_stopped"})
-#: Codecs of Python, as `codecs.lookup` names them, that turn no bytes of a page into text; punycode takes minutes for a
-#: megabyte.
-NO_CHARSETS = frozenset(["base64", "bz2", "hex", "idna", "punycode", "quopri", "rot-13", "undefined", "uu", "zlib"])
 #: Nothing is at the address any more, 404 and 410: who owned its text from there owns it no more.
 GONE = frozenset({404, 410})
 

@@ -23,8 +23,8 @@ from dedup_middleware.errors import (
     StoreLockedError,
     StoreVersionError,
 )
-from dedup_middleware.extraction import EXTRACTORS
-from dedup_middleware.fingerprints import FINGERPRINTERS
+from dedup_middleware.extraction.extractor import extractor
+from dedup_middleware.fingerprints import fingerprinter, instance_of
 from dedup_middleware.index.index import Index, index_of
 from dedup_middleware.index.migrations import MIGRATIONS
 from dedup_middleware.inspection.records import RecordLog, observer_log
@@ -148,22 +148,21 @@ def _observing(config: Config, trouble: str) -> Resources:
 
 def open_at_once(config: Config) -> Resources:
     """Open what *config* names; :class:`DedupError` if that cannot be done now."""
-    fingerprinter: type[Fingerprinter] = FINGERPRINTERS.load(config.fingerprint)
-    extract: Extractor = EXTRACTORS.load(config.extractor)
+    method, extract = fingerprinter(config.fingerprint), extractor(config.extractor)
     store = open_store(
         config.store,
-        fingerprint_scheme=fingerprinter.scheme,
+        fingerprint_scheme=method.scheme,
         holder=Holder.this_process("a program" if config.spider is None else f"spider {config.spider}"),
         migrations=MIGRATIONS,
         room=MAX_MEMORY if config.store_is_default else sys.maxsize,
     )
     try:
-        fingerprint = fingerprinter(store.header.key)
+        fingerprint = instance_of(config.fingerprint, store.header.key)
         index = index_of(
             store,
             common=config.common_clause,
             text_limit=config.text_limit,
-            distance=config.simhash_distance if fingerprinter.has_bits else None,
+            distance=config.simhash_distance if method.has_bits else None,
             reach=Reach(config.scope, config.lease),
         )
         recover(index)

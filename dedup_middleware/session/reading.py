@@ -1,24 +1,26 @@
-"""A page as a program gives it -> a page as the core sees it."""
+"""A page as a program gives it -> a page as it is judged."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
-
-from w3lib.encoding import html_to_unicode
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, cast
 
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import parse
+from dedup_middleware.extraction.charsets import decoded
 from dedup_middleware.extraction.features import as_shown, shown_folded
 from dedup_middleware.features import PageFeatures
 from dedup_middleware.identity import url_identity
 from dedup_middleware.reasons import Reason
+from dedup_middleware.settings.kinds import shown
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, without_secrets
+from dedup_middleware.verdict.items import is_item
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from lxml.etree import _Element
 
@@ -27,11 +29,52 @@ if TYPE_CHECKING:
     from dedup_middleware.settings.config import Config
 
 
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """What a program gives of a page, checked."""
+
+    url: str
+    html: str | bytes | None = None
+    text: str | None = None
+    paragraphs: tuple[str, ...] | None = None
+    title: str | None = None
+    encoding: str | None = None
+
+    @classmethod
+    def of(  # noqa: C901 - a check for each argument
+        cls, url: object, html: object, content: Mapping[str, object]
+    ) -> PageContent:
+        """Return what the arguments say; :class:`ConfigError` for what is no page."""
+        known = {field.name for field in fields(cls)} | {"item"}
+        if unknown := content.keys() - known:
+            raise ConfigError(f"a page has no {min(unknown)!r}; it has {', '.join(sorted(known))}")
+        given = {name: content.get(name) for name in ("text", "title", "encoding")}
+        for name, value in {"url": url, **given}.items():
+            if not isinstance(value, str) and (value is not None or name == "url"):
+                raise ConfigError(f"{name} = {shown(value)} is no text; use a str")
+        if not url:
+            raise ConfigError("url = '' names no page; use its URL, or a name of its own")
+        if isinstance(html, (bytearray, memoryview)):
+            html = bytes(html)
+        if not isinstance(html, (str, bytes, type(None))):
+            raise ConfigError(f"html = {shown(html)} is no page; use a str, or bytes")
+        paragraphs = content.get("paragraphs")
+        if isinstance(paragraphs, (str, bytes, dict)):
+            raise ConfigError(f"paragraphs = {shown(paragraphs)} is no list of texts; one text is text=")
+        if paragraphs is not None:
+            if given["text"] is not None:
+                raise ConfigError("text= and paragraphs= are the same text; give one of them")
+            paragraphs = (*cast("Iterable[object]", paragraphs),)
+            if not all(isinstance(line, str) for line in paragraphs):
+                raise ConfigError(f"paragraphs = {shown(paragraphs)} is no list of texts; use a list of str")
+        return cls(url, html, paragraphs=paragraphs, **given)  # type: ignore[arg-type]
+
+
 class Reading:
     """A page as it was read."""
 
-    def __init__(self, asked: tuple[Any, ...]) -> None:
-        self.asked = asked
+    def __init__(self, content: PageContent) -> None:
+        self.content = content
         self.url = ""
         self.page: Page | None = None
         self.reason = ""
@@ -40,24 +83,25 @@ class Reading:
 
     def read(self, session: Session, config: Config) -> None:
         """Read the page; `UnjudgeableError` if that cannot be done, or costs too much."""
-        url, html, text, paragraphs, title = self.asked
+        content, url = self.content, self.content.url
         with suppress(ConfigError):  # what is no URL is a name all the same
             url = as_requested(url)
         self.url = without_secrets(url, redact=config.redact_query)
-        if text is not None and paragraphs is None:
-            paragraphs = text.split("\n")
+        html, paragraphs = content.html, content.paragraphs
+        if content.text is not None:
+            paragraphs = tuple(content.text.split("\n"))
         if html is None and paragraphs is None:
-            raise ConfigError(f"of {self.url} there is nothing to judge; give its html, text or paragraphs")
-        budget = config.budget()
-        if html is not None and len(html) > config.max_bytes:
+            raise UnjudgeableError(Reason.NOT_TEXT)
+        if max(len(html or ""), sum(map(len, paragraphs or ()))) > config.max_bytes:
             raise UnjudgeableError(Reason.TOO_LARGE)
+        budget = config.budget()
         if html is not None:
-            self._root = parse(html_to_unicode(None, html)[1] if isinstance(html, bytes) else html)
+            self._root = parse(decoded(html, content.encoding) if isinstance(html, bytes) else html)
         if paragraphs is None:
             assert self._root is not None
             self.page = session.read(self.url, (url_identity(url),), self._root, budget)
             return
-        features = None if title is None else PageFeatures(one_line(title))
+        features = PageFeatures(one_line(content.title or ""))
         if self._root is not None:
             features = session.extract(self._root, budget).features
         given = [line for paragraph in paragraphs if (line := " ".join(paragraph.split()))]
@@ -66,9 +110,7 @@ class Reading:
     def shown(self) -> str:
         """Return all that the page shows, folded."""
         assert self.page is not None
-        if self._root is not None:
-            return shown_folded(self._root)
-        return as_shown(self.page.paragraphs)
+        return as_shown(self.page.paragraphs) if self._root is None else shown_folded(self._root)
 
     def as_item(self, names: Sequence[str]) -> dict[str, str]:
         """Return what is kept of a page of which no item was made: its text and title, under *names* that are heard."""
@@ -77,3 +119,11 @@ class Reading:
         text = "\n".join(self.page.paragraphs)
         title = "" if self.page.features is None else self.page.features.title
         return {names[0]: text} if names else {"title": title, "text": text}
+
+
+def check_item(item: Any) -> None:
+    """Raise :class:`ConfigError` for what is no item: nothing would be heard of it."""
+    if item is not None and not is_item(item):
+        raise ConfigError(
+            f"item = {shown(item)} is no item; use a dict, or an attrs, dataclass, pydantic or Scrapy item"
+        )

@@ -27,7 +27,7 @@ from dedup_middleware.verdict.detector import is_worth_owning
 from dedup_middleware.verdict.item_witness import ItemWitness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 
     from lxml.etree import _Element
 
@@ -99,16 +99,15 @@ class Session:
         self,
         url: str,
         identities: tuple[bytes, ...],
-        paragraphs: Sequence[str],
+        paragraphs: Iterable[str],
         *,
         source: bytes = b"",
         features: PageFeatures | None = None,
         budget: Budget = UNLIMITED,
     ) -> Page:
         """Return the page, or the item of the request *source*, that has this text; within *budget*, or it raises."""
-        return Page(
-            url, identities, self.fingerprint(paragraphs, budget), tuple(paragraphs), self.run, source, features
-        )
+        texts = tuple(paragraphs)
+        return Page(url, identities, self.fingerprint(texts, budget), texts, self.run, source, features)
 
     def examine(self, page: Page, action: Action, threshold: float, budget: Budget | None = None) -> PageState:
         """Return the state of *page* with its provisional verdict; its items have what is left of its *budget*."""

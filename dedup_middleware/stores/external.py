@@ -6,15 +6,20 @@ only maps bytes to bytes: whose store it is, which schema it has and who of a pr
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from types import NoneType
 from typing import TYPE_CHECKING, Protocol
 
+from dedup_middleware.errors import DedupError
 from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.opened import SharedStore
 from dedup_middleware.stores.schema import Age
+from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from dedup_middleware.stores.opened import OpenStore
     from dedup_middleware.stores.protocol import Store
     from dedup_middleware.stores.schema import Migrations
@@ -53,7 +58,7 @@ def _open_medium(
     if fingerprint_scheme is None and not backend.exists(path):
         raise refusals.absent(uri)
     with ExitStack() as undo:
-        store = backend.open(path)
+        store = _Guarded(_opened(backend, uri, path), uri)
         undo.callback(store.close)
         created = store.get_many([HEADER_KEY]) == [None]
         if created and (fingerprint_scheme is None or next(iter(store.scan(b"", b"\xff" * 64)), None) is not None):
@@ -63,6 +68,51 @@ def _open_medium(
         schema.check(store, fingerprint_scheme, migrations)
         header, migrated_from = schema.migrate(store, migrations)
         return SharedStore(store, header, undo.pop_all()), Age(created, migrated_from)
+
+
+def _opened(backend: StoreBackend, uri: str, path: str) -> Store:
+    with _refusing(uri, "open"):
+        return backend.open(path)
+
+
+class _Guarded:
+    """A store of another package: whatever it raises is a :class:`StoreError`, and what it returns is looked at."""
+
+    def __init__(self, store: Store, uri: str) -> None:
+        self.uri = uri
+        self._store = store
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        with _refusing(self.uri, "read"):
+            values = self._store.get_many(keys)
+            if len(values) != len(keys) or not all(isinstance(value, (bytes, NoneType)) for value in values):
+                raise TypeError("get_many must return bytes or None for each key")
+            return values
+
+    def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        with _refusing(self.uri, "read"):
+            for key, value in self._store.scan(start, stop):
+                if not start <= key < stop or not isinstance(value, bytes):
+                    raise ValueError(f"scan must return pairs of bytes from {start!r} on and before {stop!r}")
+                yield key, value
+
+    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
+        with _refusing(self.uri, "write"):
+            self._store.write(puts, deletes, sync=sync)
+
+    def close(self) -> None:
+        with _refusing(self.uri, "close"):
+            self._store.close()
+
+
+@contextmanager
+def _refusing(uri: str, action: str) -> Iterator[None]:
+    try:
+        yield
+    except DedupError:
+        raise
+    except Exception as error:
+        raise refusals.failed(without_secrets(uri, redact=False), action, repr(error)) from error
 
 
 def destroy(backend: StoreBackend, uri: str, path: str) -> bool:

@@ -246,9 +246,9 @@ def _create(path: Path, mark: Watermark, seed: tuple[bytes, bytes]) -> LevelDBSt
 def _try_out(path: Path, mark: Watermark, check: Callable[[Store], None]) -> None:
     """Open a clone of the database and look at it: opening changes files even where it fails, or we refuse afterwards.
 
+    Its files are links to the same ones: LevelDB never changes a file that it finds, it only removes its name.
     """
-    if not (path / DB / "CURRENT").is_file():
-        # To LevelDB there is no database, and nothing wrong.
+    if not (path / DB / "CURRENT").is_file():  # to LevelDB there is nothing, and nothing wrong
         raise refusals.corrupt(_uri(path), f"{DB}/CURRENT is missing")
     trial = path / _TRIAL
     with suppress(FileNotFoundError):

@@ -15,7 +15,7 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of, is_under
 from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare
 from dedup_middleware.verdict.sites import Sites
-from dedup_middleware.verdict.templates import Templates
+from dedup_middleware.verdict.templates import Templates, own_template_id
 from dedup_middleware.verdict.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
 from dedup_middleware.verdict.witness import LITTLE_TEXT_WEIGHT, objection
 
@@ -190,6 +190,9 @@ class Detector:
         """Note that *page* would be dropped for *owner*; tell whether it is this that shows a template."""
         if self.templates.has(page, owner):
             return False
+        if host_of(page.url) != host_of(owner.url) and self.index.is_template(own := own_template_id(page)):
+            self.templates.recognised.add(own)
+            return True
         return self.templates.learn(page, owner, text, partial(self._others_like, page, owner))
 
     def _others_like(self, page: Page, owner: StoredPage, template: bytes) -> list[tuple[StoredPage, list[str]]] | None:

@@ -98,6 +98,11 @@ def _values(item: Any, values: list[Any]) -> Iterator[Value]:
             waiting.extend(reversed([*value.values()]))
 
 
+def is_item(item: Any) -> bool:
+    """Tell whether *item* has fields: whether anything can be heard of it."""
+    return _fields_of(item) is not None
+
+
 def _fields_of(item: Any) -> Mapping[str, Any] | None:
     """Return *item*, whatever it is, by its fields; ``None`` if it is no item."""
     if type(item) is dict:

@@ -85,8 +85,10 @@ class Templates:
         self._texts: OrderedDict[bytes, _Text] = OrderedDict()
 
     def has(self, page: Page, owner: StoredPage) -> bool:
-        """Tell whether the host of *page* is known to fill in the text of *owner*."""
-        return bool(self.recognised) and template_id(page, owner) in self.recognised
+        """Tell whether the host of *page* is known to fill in the text of *owner*, or that of the page itself."""
+        if not self.recognised:
+            return False
+        return template_id(page, owner) in self.recognised or own_template_id(page) in self.recognised
 
     def learn(
         self,
@@ -164,6 +166,12 @@ def template_id(page: Page, owner: StoredPage) -> bytes:
     """Return 8 bytes that tell the text of *owner*, under its title, from all others that the host of *page* has."""
     title = "" if owner.features is None else titles.main_part(owner.features)
     return codec.template_hash(host_of(page.url), owner.digest, title)
+
+
+def own_template_id(page: Page) -> bytes:
+    """Return the :func:`template_id` that other pages of the host of *page* have for the text of *page*."""
+    title = "" if page.features is None else titles.main_part(page.features)
+    return codec.template_hash(host_of(page.url), page.fingerprint.digest, title)
 
 
 def _is_the_same(page: Page, owner: StoredPage, *, is_on_host: bool) -> bool:
