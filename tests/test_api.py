@@ -87,6 +87,7 @@ class TestVerdicts:
             for number, line in enumerate(["The court finds him guilty of theft.", "The court finds him not guilty."]):
                 verdict = dedup.add(f"http://a.example/{number}", paragraphs=[*story(1), line])
                 assert not verdict.is_duplicate
+            assert verdict.difference == ["The court finds him not guilty."]
             # And a copy elsewhere is one.
             assert dedup.add(B, paragraphs=[*story(1), line]).is_duplicate
             assert dedup.add(C, paragraphs=story(1)[:5]).is_duplicate
@@ -116,6 +117,8 @@ class TestItems:
             more = dedup.judge(B, blog("b", story(1)), item={"text": " ".join(story(1) + story(2))})
             same = dedup.judge(B, blog("b", story(1)), item={"text": " ".join(story(1))})
         assert (more.verdict, more.witness) == ("related", "item")
+        told = " ".join(story(2))
+        assert all(piece.removesuffix("…") in told for piece in more.difference)
         assert more.difference
         assert (same.verdict, same.witness) == ("duplicate", "page and item")
 

@@ -22,7 +22,7 @@ from dedup_middleware.inspection.records import (
 from dedup_middleware.model import VerdictKind, Witness
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.verdict.evidence import repeated_sentences
+from dedup_middleware.verdict.evidence import as_written, repeated_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -136,11 +136,19 @@ class Recorder:
             score=round(match.score, 4) if match else None,
             reason=str(state.verdict.reason),
             witness=None if witness is None else witness.value,
-            difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in state.verdict.difference[:DIFFERENCES]],
+            difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(state)],
             evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(state)],
             items_dropped=state.items_dropped,
             items_delivered=state.items_delivered,
         )
+
+    @staticmethod
+    def _difference(state: PageState) -> list[str]:
+        """Return what decided, as a person reads it: clauses have lost their spaces and marks."""
+        own = state.verdict.difference[:DIFFERENCES]
+        if state.verdict.reason == Reason.OWN_WORDS and state.page is not None:
+            return as_written(state.page.paragraphs, own)
+        return [*own]
 
     def _record_of_taken_back(self, taken: TakenBack) -> Record:
         return Record(

