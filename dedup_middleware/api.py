@@ -16,6 +16,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.model import Action, Objection, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.opening import open_at_once, session_of
+from dedup_middleware.session.passage import finish, pass_through
 from dedup_middleware.session.reading import PageContent, Reading, check_item
 from dedup_middleware.session.runs import run_id
 from dedup_middleware.settings.config import Config
@@ -125,7 +126,7 @@ class Deduplicator:
     text. The next page may come from any host and in any language; the URL, or whatever name it has, is what makes a
     page itself.
 
-    One thread at a time. 1 to 3 ms a page, most of it for parsing and reading HTML; ``tests/benchmarks/door.py`` tells.
+    One thread at a time. 1 to 6 ms a page, most of it for parsing and reading HTML; ``tests/benchmarks/door.py`` tells.
     """
 
     def __init__(
@@ -167,19 +168,16 @@ class Deduplicator:
         state = self._examined(read)
         self._session.enter(state)
         self._session.keep(state, Objection(Reason.KEPT))
+        finish(self._session, state, self._kept(read, content))
         self.taken_back[:] = [other for other in self.taken_back if other != read.url]
-        return self._finished(state, read, content.get("item"))
+        return self._judgement(state)
 
     def add(self, url: str, html: str | bytes | None = None, **content: Unpack[Content]) -> Judgement:
         """Return what a page is, and keep it unless it is a duplicate: what a crawl does with every page."""
-        read, item = self._reading(url, html, content), content.get("item")
+        read = self._reading(url, html, content)
         state = self._examined(read)
-        self._session.enter(state)
-        if state.is_duplicate and item is not None:
-            self._session.judge_item(state, item, read.shown)
-            if state.is_duplicate and state.objection is not None:
-                self._session.keep(state, state.objection, Witness.ITEM)
-        return self._finished(state, read, item)
+        pass_through(self._session, state, self._kept(read, content), content.get("item"), read.shown)
+        return self._judgement(state)
 
     def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Judgement]:
         """Yield what each of *pages* is, in their order: :meth:`add` for each.
@@ -239,20 +237,10 @@ class Deduplicator:
             return PageState.unjudged(read.url, read.reason, Action.DROP, config.threshold)
         return self._session.examine(read.page, Action.DROP, config.threshold, config.budget())
 
-    def _finished(self, state: PageState, read: Reading, item: Any) -> Judgement:
-        """See the page, which the session has got, to its end, and return what it is."""
-        session = self._session
-        if state.is_duplicate and session.may_drop(state, item):
-            session.count_drop(state)
-        else:
-            session.deliver(state, read.as_item(self._config.item_fields) if item is None else item)
-            if state.claim is not None:
-                state.claim.item_scraped()
-                session.settle_items(state, several=False)
-                state.claim.callback_finished()
-        judgement = self._judgement(state)
-        session.finish(state)
-        return judgement
+    def _kept(self, read: Reading, content: Mapping[str, Any]) -> Any:
+        """Return what is kept of a page: the item, or else its text."""
+        item = content.get("item")
+        return read.as_item(self._config.item_fields) if item is None else item
 
     def _judgement(self, state: PageState) -> Judgement:
         record = self._session.recorder.record(state)

@@ -9,13 +9,17 @@ from pathlib import Path
 
 from dedup_middleware import Deduplicator
 
+SUFFIXES = {".htm", ".html", ".xhtml"}
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--store", default="memory:", help="remember the pages from one run to the next in this store")
     options = parser.parse_args()
-    files = sorted(options.folder.rglob("*.html"))
+    if not options.folder.is_dir():
+        parser.error(f"{options.folder} is no folder")
+    files = sorted(file for file in options.folder.rglob("*") if file.suffix.lower() in SUFFIXES)
     with Deduplicator(options.store) as dedup:
         for file in files:
             verdict = dedup.add(file.absolute().as_uri(), file.read_bytes())

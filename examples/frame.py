@@ -25,4 +25,6 @@ def marked(pages: pl.DataFrame) -> pl.DataFrame:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 1 + len(("pages", "marked")):
+        sys.exit(__doc__)
     marked(pl.read_parquet(sys.argv[1])).write_parquet(sys.argv[2])

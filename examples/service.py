@@ -14,8 +14,6 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from dedup_middleware import Deduplicator
 from dedup_middleware.errors import DedupError
 
-FIELDS = {"url", "html", "text", "paragraphs", "title", "item"}
-
 
 def handler_of(dedup: Deduplicator) -> type[BaseHTTPRequestHandler]:
     """Return what answers a request."""
@@ -23,10 +21,10 @@ def handler_of(dedup: Deduplicator) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             try:
-                page = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                verdict = dedup.add(**{name: value for name, value in page.items() if name in FIELDS})
-            except (DedupError, ValueError, TypeError, AttributeError) as error:
-                self._answer(HTTPStatus.BAD_REQUEST, {"error": str(error)})
+                page = json.loads(self.rfile.read(int(self.headers["Content-Length"] or 0)))
+                (verdict,) = dedup.stream([page])
+            except (DedupError, ValueError) as error:
+                self._answer(HTTPStatus.BAD_REQUEST, {"error": f"POST a page as a JSON object: {error}"})
             else:
                 self._answer(HTTPStatus.OK, asdict(verdict))
 

@@ -13,17 +13,23 @@ from pathlib import Path
 from warcio.archiveiterator import ArchiveIterator
 
 from dedup_middleware import Deduplicator
+from dedup_middleware.api import Document
 
 
-def pages(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the URL and the body of every HTML response in the WARC file *path*."""
+def pages(path: Path) -> Iterator[Document]:
+    """Yield every HTML response in the WARC file *path*."""
     with path.open("rb") as file:
         for record in ArchiveIterator(file):
             http = record.http_headers
             if record.rec_type != "response" or http is None or http.get_statuscode() != "200":
                 continue
-            if "html" in http.get_header("Content-Type", ""):
-                yield record.rec_headers.get_header("WARC-Target-URI"), record.content_stream().read()
+            kind, _, charset = http.get_header("Content-Type", "").lower().partition("charset=")
+            if "html" in kind:
+                yield {
+                    "url": record.rec_headers.get_header("WARC-Target-URI"),
+                    "html": record.content_stream().read(),
+                    "encoding": charset.strip(' "') or None,
+                }
 
 
 def main() -> None:

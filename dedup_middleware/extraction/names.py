@@ -13,6 +13,8 @@ from operator import add
 
 from lxml import etree
 
+from dedup_middleware.text.scripts import THAI
+
 
 class Role(IntEnum):
     """What an element does to the text around it. Elements without a role are inline: their text simply runs on."""
@@ -102,7 +104,7 @@ def hides(style: str) -> bool:
 _MARKS = ".,，。、;:!?；：！？…「」“”،؛؟۔।॥։።။"
 # Two expressions, for a set of letters is found far quicker than the first of two alternatives.
 _MARK = re.compile(f"[{re.escape(_MARKS)}]")
-_PHRASE_END = re.compile("[\u0e00-\u0eff] (?=[\u0e00-\u0eff])")
+_PHRASE_END = re.compile(f"[{THAI}] (?=[{THAI}])")
 # How teasers end.
 ENDS_CUT_OFF = re.compile(r"(?:\.\.|…|»|>>|\u203a)\W*$")
 

@@ -39,6 +39,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.clauses import ClauseFingerprinter
 from dedup_middleware.text.characters import NOISE
 from dedup_middleware.text.clauses import DENSE_WEIGHT, folded, portions, sentences, weight
+from dedup_middleware.text.scripts import HAN, HAN_EXTENSION_A, HAN_RARE, KANA, SPACELESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,12 +55,11 @@ LONG_SENTENCE_WEIGHT = 60
 #: A paragraph lighter than one long sentence is not telling: captions, bylines, "share this" are the same everywhere.
 MIN_PARAGRAPH_WEIGHT = LONG_SENTENCE_WEIGHT
 
-_HAN = "\u4e00-\u9fff"
 # Scripts without spaces between words for which there is no dictionary here: Thai to Lao, Myanmar, Khmer, kana, and the
 # rare Han characters outside the basic block. Their words are pairs of characters.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\U00020000-\U0003ffff"
+_UNSPACED = SPACELESS + KANA + HAN_EXTENSION_A + HAN_RARE
 # jieba keeps a list for each character of the run that it cuts; a thousand of them are more than any sentence has.
-_RUN = re.compile(rf"([{_HAN}]{{1,1000}})|([{_UNSPACED}]+)|([^\s{_HAN}{_UNSPACED}]+)")
+_RUN = re.compile(rf"([{HAN}]{{1,1000}})|([{_UNSPACED}]+)|([^\s{HAN}{_UNSPACED}]+)")
 
 
 class SimHashFingerprinter(ClauseFingerprinter):

@@ -11,6 +11,8 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from dedup_middleware.text.scripts import HAN, HAN_COMPATIBILITY, HAN_EXTENSION_A, HAN_RARE, HANGUL, KANA, SPACELESS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -80,9 +82,9 @@ RARE = re.compile(f"{_class([*_category['Cf'], *_stacked])[:-1]}{_SCRIPTS_BEYOND
 """What the patterns above begin with: one look instead of two for most texts."""
 BEYOND = re.compile(f"[{_SCRIPTS_BEYOND}]")
 """Where `MANY_MARKS_BEYOND` is needed: scripts beyond the basic plane, which emoji and Han are not."""
-DENSE = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+")
+DENSE = re.compile(f"[{KANA}{HAN_EXTENSION_A}{HAN}{HANGUL}{HAN_COMPATIBILITY}{HAN_RARE}]+")
 """Scripts that write a word or syllable in one character: Han, kana, Hangul."""
-SPACELESS = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
+SPACELESS_CHARACTER = re.compile(f"[{SPACELESS}]")
 """Thai, Lao, Myanmar and Khmer write no spaces between words: there a space is punctuation."""
 
 #: For `str.translate`, which takes a tenth of the time of `BREAK` and `NOISE`, as long as it meets ASCII only.
@@ -95,7 +97,7 @@ FULL_WIDTH = [(wide, unicodedata.normalize("NFKC", wide)) for wide in "，：；
 
 del _category, _breaks, _noise, _stacked, _stacked_beyond
 
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_HAN = re.compile(f"[{HAN_EXTENSION_A}{HAN}]")
 
 
 @cache

@@ -25,7 +25,7 @@ from dedup_middleware.text.characters import (
     NOISE,
     PLAIN,
     RARE,
-    SPACELESS,
+    SPACELESS_CHARACTER,
     TYPOGRAPHIC,
     ZERO_WIDTH,
     simplified,
@@ -45,7 +45,7 @@ PORTION = 50_000
 
 # Each pattern that is looked for in every text begins with one class of characters: `re` is far quicker then.
 # Only the first of several spaces can be where it begins: at each of them, it would be quadratic.
-_SPACE_BREAK = re.compile(rf" (?<={SPACELESS.pattern} ) *(?={SPACELESS.pattern})")
+_SPACE_BREAK = re.compile(rf" (?<={SPACELESS_CHARACTER.pattern} ) *(?={SPACELESS_CHARACTER.pattern})")
 _DIGIT_SEPARATOR = re.compile(r"[,' \u00a0\u2009\u202f](?<=\d.)(?=\d{3}(?!\d))")
 # 1.5 is not 15. Three digits after the only point may as well be thousands; more points are dates and versions.
 _DECIMAL = re.compile(r"\.(?<=\d\.)(?<!\.\d\.)(?<!\.\d\d\.)(?<!\.\d{4}\.)(?=\d+(?![\d.]))(?!\d{3}(?!\d))")
@@ -142,7 +142,7 @@ def _reduced(text: str) -> str:
             text = text.replace(mark, plain)
     if text.isascii():
         return text.translate(PLAIN)
-    if SPACELESS.search(text):
+    if SPACELESS_CHARACTER.search(text):
         text = _SPACE_BREAK.sub("\n", text)
     return NOISE.sub("", BREAK.sub("\n", text).replace(" ", ""))
 

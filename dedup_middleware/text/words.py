@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rapidfuzz.distance import Indel
 
 from dedup_middleware.text.clauses import folded
+from dedup_middleware.text.scripts import HAN, HAN_COMPATIBILITY, HAN_EXTENSION_A, KANA, SPACELESS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +28,7 @@ LONG_WORD = 5
 # Letters in two runs of words. Longer ones are other texts, and to align them takes quadratic time.
 _LONGEST_RUNS = 10_000
 
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED = SPACELESS + KANA + HAN_EXTENSION_A + HAN + HAN_COMPATIBILITY
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
 _UNSPACED_WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]")
 _NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")

@@ -48,6 +48,7 @@ from dedup_middleware.index.index import Index
 from dedup_middleware.index.journal import Journal
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.model import Action, Page
+from dedup_middleware.session.passage import pass_through
 from dedup_middleware.session.session import Session
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store
@@ -97,7 +98,7 @@ class Judge(Protocol):
 
 
 class Product:
-    """The product as Scrapy's glue drives it, with default settings and a new store in memory."""
+    """The product as its doors drive it, with default settings and a new store in memory."""
 
     def __init__(
         self,
@@ -124,18 +125,10 @@ class Product:
 
     def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
         """See Judge. One item a page, which is safe before the next page comes."""
-        crawl, url = self._session, reading.page.url
-        page = crawl.page(url, (url_identity(url),), list(paragraphs), features=reading.features)
-        state = crawl.examine(page, Action.DROP, self._threshold)
-        crawl.enter(state)
-        if state.is_duplicate:
-            crawl.count_drop(state)
-        else:
-            crawl.deliver(state, {})
-        if state.claim is not None:
-            state.claim.item_scraped()
-            state.claim.callback_finished()
-        crawl.finish(state)
+        url = reading.page.url
+        page = self._session.page(url, (url_identity(url),), paragraphs, features=reading.features)
+        state = self._session.examine(page, Action.DROP, self._threshold)
+        pass_through(self._session, state, {})
         return state.is_duplicate
 
 
