@@ -1,6 +1,6 @@
 """The same verdicts without Scrapy: for archives, frames and programs of your own.
 
-Law of this file: it drives a `Session` as the plugin does, and decides nothing.
+It drives a `Session` as the plugin does, and decides nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What one page may cost.
 
-Law of this file: no signals and no threads: whoever has a long way to go asks at
+No signals and no threads: whoever has a long way to go asks at
 each stage of it, and in each loop that a page can make long, whether there is anything left.
 """
 

@@ -1,6 +1,6 @@
 """Commands as messages print them.
 
-Law of this file: what it returns is safe to run as it stands, in any folder, and touches nothing but what it names.
+What it returns is safe to run as it stands, in any folder, and touches nothing but what it names.
 """
 
 from __future__ import annotations

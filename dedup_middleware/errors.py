@@ -1,6 +1,6 @@
 """Errors that a user can mend.
 
-Law of this file: the text of a ``DedupError`` is one line that says what is wrong, where, and what to do.
+The text of a ``DedupError`` is one line that says what is wrong, where, and what to do.
 Whoever shows it prints that line and no traceback.
 """
 

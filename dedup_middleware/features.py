@@ -1,6 +1,6 @@
 """What pages and items say beside the main text, as frozen types.
 
-Law of this file: as that of `model`.
+No I/O, as in `model`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What makes a page itself: 16 bytes from its request, its URL, or the item it is.
 
-Law of this file: pure functions. BLAKE2b, because two pages with one identity are never compared: a collision would
+Pure functions. BLAKE2b, because two pages with one identity are never compared: a collision would
 supersede a stored page.
 """
 

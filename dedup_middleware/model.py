@@ -1,6 +1,6 @@
 """The data types of the product, frozen.
 
-Law of this file: no I/O, and nothing that takes longer than the data is long.
+No I/O, and nothing that takes longer than the data is long.
 """
 
 from __future__ import annotations

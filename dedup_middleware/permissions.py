@@ -1,7 +1,7 @@
 """Folders and files that are their owner's alone: 0700 and 0600.
 
 What pages say, where they were found and how they were asked for is nobody else's business on a shared machine.
-Law of this file: what is there already keeps the mode that its owner gave it.
+What is there already keeps the mode that its owner gave it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Another package adds one through an entry point, and need not be named anywhere 
     [project.entry-points."dedup_middleware.fingerprints"]
     shingles = "my_package.shingles:ShingleFingerprinter"
 
-Law of this file: nothing is imported before it is chosen, and ours win: no package can replace them by accident.
+Nothing is imported before it is chosen, and ours win: no package can replace them by accident.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """URLs as they are written down: whose host, and without secrets.
 
-Law of this file: pure functions of texts; a URL that is none passes through.
+Pure functions of texts; a URL that is none passes through.
 """
 
 from __future__ import annotations

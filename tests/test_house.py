@@ -92,6 +92,17 @@ def test_scrapy_stops_at_the_plugin(module: Path) -> None:
         assert not {name.partition(".")[0] for name in imported(module)} & {"scrapy", "twisted"}
 
 
+WRITING = {"write", "claim", "commit", "revoke", "release", "remember_duplicate", "append"}
+
+
+@each_module
+def test_verdicts_are_made_and_not_carried_out(module: Path) -> None:
+    if floor_of(name_of(module)) == "verdict":
+        calls = [node.func for node in ast.walk(tree(module)) if isinstance(node, ast.Call)]
+        acts = [ast.unparse(call) for call in calls if isinstance(call, ast.Attribute) and call.attr in WRITING]
+        assert [act for act in acts if re.search("index|store|log", act)] == []
+
+
 @pytest.mark.parametrize("floor", [floor for floor in FLOORS if floor not in {"ground", "doors", "plugin"}])
 def test_a_floor_is_a_folder_that_says_its_law(floor: str) -> None:
     assert "Law of this floor: " in (ast.get_docstring(tree(PACKAGE / floor / "__init__.py")) or "")

@@ -1,6 +1,6 @@
 """Provisional ownership: a page owns its text until its items are safe or lost.
 
-Law of this file: it knows neither Scrapy nor time. Whoever waits for a claim brings the clock.
+It knows neither Scrapy nor time. Whoever waits for a claim brings the clock.
 
     pending   -> confirmed   the callback has finished, it gave at least one item, and every item left the pipelines
     pending   -> void        the callback raised, it gave no item, or an item was dropped or failed on the way

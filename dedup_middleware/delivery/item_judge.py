@@ -1,6 +1,6 @@
 """The items of a page, heard before they are withheld.
 
-Law of this file: it decides on single items and acts on none. An item that cannot be read is not withheld.
+It decides on single items and acts on none. An item that cannot be read is not withheld.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One page on its way through the spider.
 
-Law of this file: it holds what is known so far; what happens next is `session`'s business.
+It holds what is known so far; what happens next is `session`'s business.
 """
 
 from __future__ import annotations

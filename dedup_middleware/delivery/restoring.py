@@ -1,6 +1,6 @@
 """Dropped pages, to be delivered after all.
 
-Law of this file: it chooses pages of a closed store and writes down that they are wanted; the next crawl requests them.
+It chooses pages of a closed store and writes down that they are wanted; the next crawl requests them.
 """
 
 from __future__ import annotations

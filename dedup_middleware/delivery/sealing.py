@@ -1,6 +1,6 @@
 """Which owners are sealed when: those whose items are on their media. And what is certain until then.
 
-Law of this file: it knows neither Scrapy nor files. A medium is whatever the caller waits for, such as a feed that is
+It knows neither Scrapy nor files. A medium is whatever the caller waits for, such as a feed that is
 only stored when it closes.
 
     confirmed   its items have left the pipelines and are in the feeds' buffers

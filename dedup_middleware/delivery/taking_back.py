@@ -1,6 +1,6 @@
 """Verdicts that are taken back: pages that were dropped for a text which later pages show to be a template.
 
-Law of this file: it chooses what to request again, each page once a crawl and text. Which pages may have to be taken
+It chooses what to request again, each page once a crawl and text. Which pages may have to be taken
 back stands in the store from the moment they are dropped, and what is requested is in its journal first: neither a
 crash nor a pause costs anybody a page.
 """

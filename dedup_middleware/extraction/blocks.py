@@ -1,6 +1,6 @@
 """A parsed page -> its blocks of text and the elements that they stand in.
 
-Law of this file: it reads the tree once, front to back, and decides nothing. No recursion: libxml2 lets pages nest 2048
+It reads the tree once, front to back, and decides nothing. No recursion: libxml2 lets pages nest 2048
 deep. No climbing from a block to its ancestors: that is quadratic on deep pages.
 
 More than half of its time is spent in lxml, on elements, names and texts. Measured, and not worth their lines: XPath

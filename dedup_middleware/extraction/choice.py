@@ -1,6 +1,6 @@
 """The blocks of a page -> those of its main text.
 
-Law of this file: nothing is thrown away before the choice. What an element calls itself only weighs less; it is left
+Nothing is thrown away before the choice. What an element calls itself only weighs less; it is left
 out once the container is known, and if it holds but a part of it. Every step is linear in blocks and elements.
 
 The thresholds are in letters of a Latin script (`blocks.measure`). Nearly all were moved up and down on pages of many

@@ -1,6 +1,6 @@
 """What a page says beside its main text: what it is called, and the texts around it.
 
-Law of this file: it reads and hashes, and does not know what is compared with what.
+It reads and hashes, and does not know what is compared with what.
 """
 
 from __future__ import annotations

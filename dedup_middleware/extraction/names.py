@@ -1,6 +1,6 @@
 """What names of elements and classes tell about the text inside.
 
-Law of this file: kinds of page only. A word belongs here if web designers of many sites use it for the same furniture;
+Kinds of page only. A word belongs here if web designers of many sites use it for the same furniture;
 the name of a site or of an author, or a phrase of running text, never does. Makers of widgets are on many sites.
 """
 

@@ -1,6 +1,6 @@
 """What one page changes in a store, as one atomic batch.
 
-Law of this file: it reads what it must and collects what is to be written; it decides nothing and keeps nothing.
+It reads what it must and collects what is to be written; it decides nothing and keeps nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pages and posting lists <-> keys and values of a store.
 
-Law of this file: pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSION``. What decodes
+Pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSION``. What decodes
 raises :class:`UnreadableError`.
 
     c<clause hash, 8>  -> page numbers, 7 bytes each, oldest first: who holds the clause

@@ -1,6 +1,6 @@
 """What of a damaged store holds together: half a page must never drop anything.
 
-Law of this file: it reads the keys of `codec` and of `hamming`, decides which of them a repaired copy keeps, and
+It reads the keys of `codec` and of `hamming`, decides which of them a repaired copy keeps, and
 reports what is missing.
 """
 

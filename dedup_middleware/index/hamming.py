@@ -1,6 +1,6 @@
 """Which stored bits are within a Hamming distance of new ones, exactly, in the sorted store.
 
-Law of this file: the only home of Hamming keys. It knows bits and page numbers, not what the bits are made of.
+The only home of Hamming keys. It knows bits and page numbers, not what the bits are made of.
 
     h                          -> the number of blocks, one byte: how the bits in this store are split
     hb<block, 1><value>        -> bits, 16 bytes each, that have this value in this block; then b"+" if there are more

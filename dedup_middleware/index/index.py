@@ -1,6 +1,6 @@
 """The stored pages of one store and its open claims, and how they change.
 
-Law of this file: nothing changes but in one atomic batch a page. Pages whose claim is open live in memory only, under
+Nothing changes but in one atomic batch a page. Pages whose claim is open live in memory only, under
 negative numbers; confirming one writes it. A crash therefore leaves nothing provisional behind.
 """
 

@@ -1,6 +1,6 @@
 """What is in the store although no medium vouches for it yet, so that a crash costs nobody a story.
 
-Law of this file: it remembers and forgets, and says what to write; `index` and `sealing` write it.
+It remembers and forgets, and says what to write; others write it, in the batches that it belongs to.
 
 An owner is *unsealed* from the batch that confirms it until its items are known to be on their medium: a feed's buffer
 dies with the process. It is sealed for the crawl that sealed it: delivered again by another crawl, it is unsealed

@@ -1,6 +1,6 @@
 """Which stored pages hold what a new page says, and how much of it.
 
-Law of this file: the only home of scores and of what is boilerplate. It reads, and knows the keys of a fingerprint, not
+The only home of scores and of what is boilerplate. It reads, and knows the keys of a fingerprint, not
 why pages are compared.
 """
 

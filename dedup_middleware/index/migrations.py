@@ -1,6 +1,6 @@
 """Stores of earlier schemas -> today's.
 
-Law of this file: what it does to a store can be done again, for an interruption leaves the older schema's number.
+What it does to a store can be done again, for an interruption leaves the older schema's number.
 """
 
 from __future__ import annotations

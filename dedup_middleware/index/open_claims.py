@@ -1,6 +1,6 @@
 """The pages whose claims are open, in memory.
 
-Law of this file: nothing in it is written anywhere, so a crash leaves nothing provisional behind.
+Nothing in it is written anywhere, so a crash leaves nothing provisional behind.
 """
 
 from __future__ import annotations

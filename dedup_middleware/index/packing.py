@@ -2,7 +2,7 @@
 
 Packed as Scrapy's own job queues do it, with pickle: what a JOBDIR can hold, the journal can. Like a JOBDIR, a store is
 therefore to be trusted as much as the spider's code: who can write to it can run code.
-Law of this file: it knows the fields of a request, and needs no Scrapy.
+It knows the fields of a request, and needs no Scrapy.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a store knows of a page <-> bytes.
 
-Law of this file: pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSION``. What decodes
+Pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSION``. What decodes
 raises :class:`UnreadableError`.
 
 A page is a JSON head, a newline, 8 bytes of its letters, and hashes: of its clauses (8 bytes each) and their skeletons

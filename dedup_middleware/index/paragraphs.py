@@ -1,6 +1,6 @@
 """Which pages have paragraphs like those of a new page, by their SimHashes.
 
-Law of this file: it proposes pages to compare with and decides nothing. It finds what was written by it, that is, under
+It proposes pages to compare with and decides nothing. It finds what was written by it, that is, under
 ``DEDUP_FINGERPRINT = "clauses+simhash"``.
 """
 

@@ -3,7 +3,7 @@
 A host of which most pages repeat one and the same page: furniture taken for text, or a circle of sessions. And a field
 by which nearly every duplicate is kept: a counter, or the time of the day.
 
-Law of this file: it counts, and keeps little.
+It counts, and keeps little.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What the commands show: records, sums, and the explanation of one page.
 
-Law of this file: it reads records and closed stores, changes nothing, and returns plain data beside its text form.
+It reads records and closed stores, changes nothing, and returns plain data beside its text form.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is counted, and written into the log, of a page that has been seen to its end.
 
-Law of this file: it tells what has happened and changes nothing of it.
+It tells what has happened and changes nothing of it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Records: one JSON line for every verdict that is not "new".
 
-Law of this file: the only home of the log's format. A line is pure ASCII and holds one record, whatever a title holds.
+The only home of the log's format. A line is pure ASCII and holds one record, whatever a title holds.
 """
 
 from __future__ import annotations

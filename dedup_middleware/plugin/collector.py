@@ -1,6 +1,6 @@
 """Python's garbage collector, tuned while a crawl runs.
 
-Law of this file: it speaks to the interpreter, knows neither pages nor Scrapy, and undoes what it did.
+It speaks to the interpreter, knows neither pages nor Scrapy, and undoes what it did.
 
 A crawl makes so many objects that Python looks through the youngest of them for cycles nobody holds with every second
 page, and three or four times a second through all there are: a fifth of the time of a crawl. Nearly all of these are

@@ -1,6 +1,6 @@
 """Which store and which log a command means.
 
-Law of this file: a spider's own settings count whether or not it is named, and what is not certain is asked for.
+A spider's own settings count whether or not it is named, and what is not certain is asked for.
 """
 
 from __future__ import annotations

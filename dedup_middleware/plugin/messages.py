@@ -1,6 +1,6 @@
 """What a crawl's log says of the plugin: at its start, meanwhile, and at its end.
 
-Law of this file: texts only; whoever asks for them logs them.
+Texts only; whoever asks for them logs them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a crawl or a program opens: the store and the log that were asked for, or what a crawl makes do with.
 
-Law of this file: a person's mistake, and a store that only a person can judge, end the crawl before it begins. Trouble
+A person's mistake, and a store that only a person can judge, end the crawl before it begins. Trouble
 of our own never does: then the crawl observes. It delivers every page, drops nothing, and judges in a memory of its
 own.
 """

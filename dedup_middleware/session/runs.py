@@ -1,6 +1,6 @@
 """What a crawl is called.
 
-Law of this file: runs that share a JOBDIR are one crawl.
+Runs that share a JOBDIR are one crawl.
 """
 
 from __future__ import annotations

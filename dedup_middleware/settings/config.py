@@ -1,6 +1,6 @@
 """DEDUP_* settings -> one frozen value.
 
-Law of this file: nobody else reads a DEDUP_* setting, and every bad value is found here, before the crawl starts.
+Nobody else reads a DEDUP_* setting, and every bad value is found here, before the crawl starts.
 """
 
 from __future__ import annotations

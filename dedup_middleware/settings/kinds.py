@@ -1,6 +1,6 @@
 """A setting's value -> a value of the kind that it should have.
 
-Law of this file: it knows kinds of values and no setting; one error text a kind.
+It knows kinds of values and no setting; one error text a kind.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where the store and the log of a spider are when no setting says it.
 
-Law of this file: it names folders and makes none of its own; a crawl and a command in the same place are given the same
+It names folders and makes none of its own; a crawl and a command in the same place are given the same
 answer.
 """
 

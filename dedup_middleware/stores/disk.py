@@ -1,6 +1,6 @@
 """What every store on disk has in common: what is there, who may open it, and when it goes.
 
-Law of this file: it asks a backend what is at a path and never looks into the files itself.
+It asks a backend what is at a path and never looks into the files itself.
 """
 
 from __future__ import annotations

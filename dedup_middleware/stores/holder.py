@@ -1,6 +1,6 @@
 """Who has a store open: a file beside its lock, for whoever finds the store in use.
 
-Law of this file: it only informs. The lock alone decides; a file that is left over, missing or unreadable changes
+It only informs. The lock alone decides; a file that is left over, missing or unreadable changes
 nothing.
 """
 

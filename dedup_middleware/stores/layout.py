@@ -1,6 +1,6 @@
 """Which bytes mean what inside a store.
 
-Law of this file: pure functions of bytes, no I/O. Whoever changes what they return raises ``SCHEMA_VERSION``.
+Pure functions of bytes, no I/O. Whoever changes what they return raises ``SCHEMA_VERSION``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The file ``DEDUP`` in a folder of ours: what this is, whose database lies in it, whether its creation was finished.
 
-Law of this file: the only reader and writer of markers.
+The only reader and writer of markers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a store promises.
 
-Law of this file: a store knows only bytes. Nothing here knows pages, clauses or Scrapy.
+A store knows only bytes. Nothing here knows pages, clauses or Scrapy.
 """
 
 from __future__ import annotations

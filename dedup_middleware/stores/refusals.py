@@ -1,6 +1,6 @@
 """The sentences with which a store refuses: what, where, remedy, on one line.
 
-Law of this file: texts only. Each function returns an error for the caller to raise. A store is named by its URI, so
+Texts only. Each function returns an error for the caller to raise. A store is named by its URI, so
 that a remedy can name the very same one.
 """
 

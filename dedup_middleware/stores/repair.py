@@ -1,6 +1,6 @@
 """A repaired copy of a damaged store, beside it; the store itself stays as it is, and is only read.
 
-Law of this file: it copies, and knows bytes only. What holds together, and what does not and is left out, its caller
+It copies, and knows bytes only. What holds together, and what does not and is left out, its caller
 says.
 """
 

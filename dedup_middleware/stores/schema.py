@@ -1,6 +1,6 @@
 """Whether a store can be read by this version, and what makes it so.
 
-Law of this file: it reads and writes the header of an open store, and knows nothing of where it lies.
+It reads and writes the header of an open store, and knows nothing of where it lies.
 """
 
 from __future__ import annotations

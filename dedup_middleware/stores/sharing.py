@@ -1,6 +1,6 @@
 """Who of this process has which store open: those that name the same one share it.
 
-Law of this file: it counts openers, and knows neither paths nor what is in a store.
+It counts openers, and knows neither paths nor what is in a store.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What can still be read of a damaged SQLite store.
 
-Law of this file: it reads the store and writes to a scratch folder only.
+It reads the store and writes to a scratch folder only.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The open SQLite database of a store: one table of keys, values and checksums.
 
-Law of this file: it knows a database that may be used; :mod:`~dedup_middleware.stores.sqlite` finds out whether it may.
+It knows a database that may be used; :mod:`~dedup_middleware.stores.sqlite` finds out whether it may.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A database whose log was cut opens without a word, as it does when a process died while it wrote. So each synced batch
 carries the next number, and once it is on the medium, a small file beside the database says so. A database that knows
 a lower number has lost batches that were safe; a higher one is what a crash between the two leaves, and whole.
-Law of this file: it knows the file and one pair of a store, and nothing of databases.
+It knows the file and one pair of a store, and nothing of databases.
 """
 
 from __future__ import annotations

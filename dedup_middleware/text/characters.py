@@ -1,6 +1,6 @@
 """What single characters mean to a text.
 
-Law of this file: tables of Unicode, made once, at import; what they are for is `clauses`'s business.
+Tables of Unicode, made once, at import; what they are for is `clauses`'s business.
 """
 
 from __future__ import annotations

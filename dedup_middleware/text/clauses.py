@@ -1,6 +1,6 @@
 """Text -> clauses.
 
-Law of this file: Unicode only. It knows nothing of HTML, hashes or stores.
+Unicode only. It knows nothing of HTML, hashes or stores.
 
 A clause is a run of text between punctuation marks, reduced to its letters, marks and digits, so that quote style,
 spacing, letter case, full-width forms and the script of Chinese (Traditional or Simplified) do not matter. Sentences

@@ -1,6 +1,6 @@
 """What a page is called.
 
-Law of this file: pure functions over titles. A title is often that of the page, a mark, and that of the site, or the
+Pure functions over titles. A title is often that of the page, a mark, and that of the site, or the
 reverse; nothing here knows which is which, but that a page says more of itself than a site does.
 """
 

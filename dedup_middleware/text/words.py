@@ -1,6 +1,6 @@
 """Text -> words, and how much two runs of words are alike.
 
-Law of this file: pure functions over texts. A word is a run of letters with their marks, a run of digits, or one
+Pure functions over texts. A word is a run of letters with their marks, a run of digits, or one
 character of a script that writes no spaces; all folded as clauses are.
 """
 

@@ -1,6 +1,6 @@
 """The second opinion: two texts, word by word.
 
-Law of this file: pure functions over texts; it knows neither hashes nor stores. Small edits break many clauses (a word
+Pure functions over texts; it knows neither hashes nor stores. Small edits break many clauses (a word
 changed in each sentence, characters misread, other punctuation), so that two copies share few; and reports made from
 one template share nearly all of theirs and tell of other people. Both show where the words are aligned. MinHash, the
 usual second opinion, estimates how many shingles two texts share: it takes the templates for copies too

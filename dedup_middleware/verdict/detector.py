@@ -1,6 +1,6 @@
 """judge(page) -> verdict: the whole story.
 
-Law of this file: it decides and never acts. What each rule earns on labelled pages stands in docs/verdict.md.
+It decides and never acts. What each rule earns on labelled pages stands in docs/verdict.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether two texts of one host are editions of one story: corrected, added to, cut, or rewritten.
 
-Law of this file: pure functions over texts. Two pages that each say what the other does not are two pages. An edition
+Pure functions over texts. Two pages that each say what the other does not are two pages. An edition
 only adds sentences or only leaves some out, and where it says a sentence otherwise, it mends slips; or it says many
 sentences otherwise, all over the text.
 """

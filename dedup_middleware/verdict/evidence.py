@@ -1,6 +1,6 @@
 """Which sentences of a page are repeated.
 
-Law of this file: sentences are shown as they were written; what counts as repeated is what the verdict counted.
+Sentences are shown as they were written; what counts as repeated is what the verdict counted.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Items as witnesses: what they say, and whether what an owner delivered says it too.
 
-Law of this file: an item that cannot be read, or costs more than its page may, is not withheld. The witness is the item
+An item that cannot be read, or costs more than its page may, is not withheld. The witness is the item
 as the callback yields it: before the pipelines, and without our tag.
 """
 

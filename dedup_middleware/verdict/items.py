@@ -1,6 +1,6 @@
 """Items of any type, as texts.
 
-Law of this file: itemadapter is the only way to an item that is no dict.
+Itemadapter is the only way to an item that is no dict.
 """
 
 from __future__ import annotations

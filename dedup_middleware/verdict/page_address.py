@@ -1,6 +1,6 @@
 """What addresses say of which pages they lead to.
 
-Law of this file: pure functions over two URLs. Nothing here knows what the pages say.
+Pure functions over two URLs. Nothing here knows what the pages say.
 """
 
 from __future__ import annotations

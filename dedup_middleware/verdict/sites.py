@@ -1,6 +1,6 @@
 """What is a site's own business on its pages, learned from every page of a crawl, dropped ones included.
 
-Law of this file: it remembers in memory only, and of very many things forgets those that were not met for longest. What
+It remembers in memory only, and of very many things forgets those that were not met for longest. What
 it does not know counts as a page's own: a page is then delivered twice, and none is lost.
 """
 

@@ -5,7 +5,7 @@ teasers; one on another host may be a repost with an introduction. But of three 
 their own that would all be dropped for one owner, and of any two of which each says what the other does not, two at
 least are no copies: they are branches, dates, variants, and the owner is one of them, or a copy of one.
 
-Law of this file: it remembers in memory only, and of very many texts forgets those that were not met for longest. What
+It remembers in memory only, and of very many texts forgets those that were not met for longest. What
 a store has of such pages is learned anew from there.
 """
 

@@ -1,6 +1,6 @@
 """Numbers and names that make another report of the same words.
 
-Law of this file: pure functions over what two texts say; a veto only keeps.
+Pure functions over what two texts say; a veto only keeps.
 """
 
 from __future__ import annotations

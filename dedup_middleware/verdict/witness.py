@@ -1,6 +1,6 @@
 """The second witness: what a page says for itself that its owner does not.
 
-Law of this file: it is asked about pages whose text is their owner's, by clauses or word by word, and only objects.
+It is asked about pages whose text is their owner's, by clauses or word by word, and only objects.
 
 One thought carries it. Between hosts a page is its story: reposts have other titles and other things around them. On
 one host true copies (session ids, print views, other paths) say the same, letter by letter, and what differs is another

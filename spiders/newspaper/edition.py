@@ -1,6 +1,6 @@
 """Lays the stories out: which site has which page, at which path, linked from where.
 
-Law of this file: everything follows from the article files, so that :func:`site_map` is the truth about the site and
+Everything follows from the article files, so that :func:`site_map` is the truth about the site and
 two runs of the demo see the same pages.
 """
 

@@ -1,6 +1,6 @@
 """Reads the stories from ``articles/``.
 
-Law of this file: it knows what was written, not where it is printed. An article file has a head of ``key: value``
+It knows what was written, not where it is printed. An article file has a head of ``key: value``
 lines, a blank line, and paragraphs parted by blank lines:
 
 ``site``, ``title``, ``author``, ``published``
