@@ -28,7 +28,9 @@ HERE = Path(__file__).resolve().parents[2]
 def seconds(statement: str, checkout: Path) -> float:
     """Return how long a Python takes that does nothing but *statement*; infinity where that fails."""
     began = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", statement], env=_path(checkout), capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", statement], env=_path(checkout), cwd=checkout, capture_output=True, check=False
+    )
     return time.perf_counter() - began if done.returncode == 0 else float("inf")
 
 
@@ -36,7 +38,7 @@ def loads_scrapy(statement: str, checkout: Path) -> str:
     """Return whether *statement* loads Scrapy, as a table says it."""
     asked = f"{statement}; import sys; print('yes' if 'scrapy' in sys.modules else 'no')"
     done = subprocess.run(
-        [sys.executable, "-c", asked], env=_path(checkout), capture_output=True, text=True, check=False
+        [sys.executable, "-c", asked], env=_path(checkout), cwd=checkout, capture_output=True, text=True, check=False
     )
     return done.stdout.strip()
 
