@@ -139,11 +139,8 @@ class DedupExtension:
             run_id(opened.config.jobdir),
             CrawlListener(self, self._recovery),
             feeds=self.feeds.kinds,
-            # An observer's memory ends with it: nothing in it needs to be on a disk.
-            flush=self.feeds.flush if self.feeds.exist and not opened.trouble else None,
-            seal_interval=opened.config.seal_interval,
+            flush=self.feeds.flush if self.feeds.exist else None,
             feeds_wanting=self.feeds.wanting,
-            observes=bool(opened.trouble),
             continues=opened.config.jobdir is not None,
         )
 

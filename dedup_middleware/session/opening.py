@@ -35,7 +35,7 @@ from dedup_middleware.stores.holder import Holder
 from dedup_middleware.verdict.detector import Detector
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Hashable
 
     from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.extraction.extractor import Extractor
@@ -70,9 +70,22 @@ class Resources:
     """Why the crawl observes, in one line; empty if it does not."""
 
 
-def session_of(opened: Resources, run: str, listener: Listener, **more: Any) -> Session:
-    """Return the session of what was *opened*, under the name *run*; *more* is for :class:`Session`."""
-    config = opened.config
+def session_of(  # noqa: PLR0913 - what only a crawl has, by name
+    opened: Resources,
+    run: str,
+    listener: Listener,
+    *,
+    feeds: frozenset[str] = frozenset(),
+    flush: Callable[[], set[Hashable]] | None = None,
+    feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
+    continues: bool = False,
+) -> Session:
+    """Return the session of what was *opened*, under the name *run*.
+
+    *feeds* are the kinds of a crawl's feeds; the rest is for :class:`Session`. One that observes drops nothing, and
+    nothing in its memory needs to be on a disk.
+    """
+    config, observes = opened.config, bool(opened.trouble)
     return Session(
         spider=config.spider or "",
         run=run,
@@ -81,16 +94,20 @@ def session_of(opened: Resources, run: str, listener: Listener, **more: Any) -> 
             opened.fingerprint.hash,
             config.threshold,
             preferred_hosts=config.preferred_hosts,
-            feeds=more.pop("feeds", frozenset()),
+            feeds=feeds,
         ),
         fingerprint=opened.fingerprint,
         extract=opened.extract,
         log=opened.log,
         listener=listener,
+        flush=None if observes else flush,
+        seal_interval=config.seal_interval,
+        feeds_wanting=feeds_wanting,
         max_characters=config.max_bytes,
         item_fields=config.item_fields,
+        observes=observes,
+        continues=continues,
         takes_back=config.take_back,
-        **more,
     )
 
 

@@ -134,7 +134,7 @@ def full(uri: str, room: int) -> StoreError:
 
 def closed(uri: str) -> StoreError:
     """Refuse because the store *uri* was used after its close()."""
-    return StoreError(_one_line(f"the store {uri} is closed: open it again with open_store()"))
+    return StoreError(_one_line(f"the store {uri} is closed: open it again"))
 
 
 def inherited(uri: str) -> StoreError:

@@ -83,11 +83,11 @@ def folded(text: str) -> str:
 
 
 def clauses(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the telling clauses of *text*, see :func:`telling`. O(len(text))."""
-    return telling(reduced(text))
+    """Yield the telling clauses of *text*, see :func:`significant_clauses`. O(len(text))."""
+    return significant_clauses(reduced(text))
 
 
-def telling(text: str) -> Iterator[tuple[str, int]]:
+def significant_clauses(text: str) -> Iterator[tuple[str, int]]:
     """Yield the telling clauses of a :func:`reduced` *text*, with their weights, in reading order. O(len(text)).
 
     A labelled number that is too light to tell weighs nothing: it makes no duplicate, but may prevent one.
