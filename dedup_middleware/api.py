@@ -72,16 +72,16 @@ class Content(TypedDict, total=False):
     """What it is called, where there is no HTML to tell."""
     encoding: str | None
     """That of HTML as bytes, if HTTP named one."""
-    item: Any
-    """What you keep of it: a dict, or whatever itemadapter knows."""
 
 
-class Document(Content):
+class Document(Content, total=False):
     """A page for :meth:`Deduplicator.stream`."""
 
     url: Required[str]
     html: str | bytes | None
     """As text, or as bytes in the encoding that they name themselves."""
+    item: Any
+    """What you keep of it: a dict, or whatever itemadapter knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,34 +149,38 @@ class Deduplicator:
         self._session = session_of(self._opened, run_id(None), _Listener(self))
         self._read: Reading | None = None
 
-    def judge(self, url: str, html: str | bytes | None = None, **content: Unpack[Content]) -> Judgement:
+    def judge(
+        self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]
+    ) -> Judgement:
         """Return what a page is; nothing is stored."""
-        read = self._reading(url, html, content)
+        read = self._reading(url, html, item, content)
         state = self._examined(read)
-        if state.is_duplicate and (item := content.get("item")) is not None:
+        if state.is_duplicate and item is not None:
             self._session.judge_item(state, item, read.shown)
             if state.is_duplicate and state.objection is not None:
                 self._session.overrule(state, state.objection, Witness.ITEM)
         return self._judgement(state)
 
-    def keep(self, url: str, html: str | bytes | None = None, **content: Unpack[Content]) -> Judgement:
+    def keep(
+        self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]
+    ) -> Judgement:
         """Let a page own its text from now on, whatever it repeats, and return what it is.
 
         One that cannot be judged, ``unjudged``, owns nothing. The page that was judged last is not read again.
         """
-        read = self._reading(url, html, content)
+        read = self._reading(url, html, item, content)
         state = self._examined(read)
         self._session.enter(state)
         self._session.keep(state, Objection(Reason.KEPT))
-        finish(self._session, state, self._kept(read, content))
+        finish(self._session, state, self._kept(read, item))
         self.taken_back[:] = [other for other in self.taken_back if other != read.url]
         return self._judgement(state)
 
-    def add(self, url: str, html: str | bytes | None = None, **content: Unpack[Content]) -> Judgement:
+    def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Judgement:
         """Return what a page is, and keep it unless it is a duplicate: what a crawl does with every page."""
-        read = self._reading(url, html, content)
+        read = self._reading(url, html, item, content)
         state = self._examined(read)
-        pass_through(self._session, state, self._kept(read, content), content.get("item"), read.shown)
+        pass_through(self._session, state, self._kept(read, item), item, read.shown)
         return self._judgement(state)
 
     def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Judgement]:
@@ -215,9 +219,9 @@ class Deduplicator:
 
     # --- inside
 
-    def _reading(self, url: str, html: str | bytes | None, content: Mapping[str, Any]) -> Reading:
+    def _reading(self, url: str, html: str | bytes | None, item: Any, content: Mapping[str, Any]) -> Reading:
         """Return the page as it is read; the one that was read last as it was. :class:`ConfigError` if it is none."""
-        check_item(content.get("item"))
+        check_item(item)
         if self._opened.store.closed:
             raise refusals.closed(self._opened.store.uri)
         asked = PageContent.of(url, html, content)
@@ -237,9 +241,8 @@ class Deduplicator:
             return PageState.unjudged(read.url, read.reason, Action.DROP, config.threshold)
         return self._session.examine(read.page, Action.DROP, config.threshold, config.budget())
 
-    def _kept(self, read: Reading, content: Mapping[str, Any]) -> Any:
+    def _kept(self, read: Reading, item: Any) -> Any:
         """Return what is kept of a page: the item, or else its text."""
-        item = content.get("item")
         return read.as_item(self._config.item_fields) if item is None else item
 
     def _judgement(self, state: PageState) -> Judgement:

@@ -115,7 +115,7 @@ class TestItems:
         with Deduplicator() as dedup:
             dedup.add(A, article("a", story(1)), item={"text": " ".join(story(1))})
             more = dedup.judge(B, blog("b", story(1)), item={"text": " ".join(story(1) + story(2))})
-            same = dedup.judge(B, blog("b", story(1)), item={"text": " ".join(story(1))})
+            same = dedup.judge(B, blog("b", story(1)), {"text": " ".join(story(1))})
         assert (more.verdict, more.witness) == ("related", "item")
         told = " ".join(story(2))
         assert all(piece.removesuffix("…") in told for piece in more.difference)

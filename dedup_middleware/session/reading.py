@@ -45,9 +45,9 @@ class PageContent:
         cls, url: object, html: object, content: Mapping[str, object]
     ) -> PageContent:
         """Return what the arguments say; :class:`ConfigError` for what is no page."""
-        known = {field.name for field in fields(cls)} | {"item"}
-        if unknown := content.keys() - known:
-            raise ConfigError(f"a page has no {min(unknown)!r}; it has {', '.join(sorted(known))}")
+        known = [field.name for field in fields(cls)]
+        if unknown := content.keys() - set(known):
+            raise ConfigError(f"a page has no {min(unknown)!r}; it has {', '.join([*known, 'item'])}")
         given = {name: content.get(name) for name in ("text", "title", "encoding")}
         for name, value in {"url": url, **given}.items():
             if not isinstance(value, str) and (value is not None or name == "url"):
