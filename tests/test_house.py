@@ -151,7 +151,7 @@ def test_nothing_is_left_for_later(module: Path) -> None:
     assert module.stem not in {"utils", "base", "manager", "helpers"}
 
 
-@pytest.mark.parametrize("page", ["docs/settings.md", "README.md"])
+@pytest.mark.parametrize("page", ["docs/settings.md", "README.md", "docs/README.zh-CN.md"])
 def test_every_setting_is_in_the_tables(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf8")
     rows = rows_of(page)
