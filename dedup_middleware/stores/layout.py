@@ -33,6 +33,8 @@ def encode_watermark(number: int) -> bytes:
 
 def decode_watermark(value: bytes) -> int:
     """Return the number that *value* encodes; ``ValueError`` if it encodes none."""
+    if not value:
+        raise ValueError("the number of its synced batches is gone")
     if len(value) != _WATERMARK_BYTES:
         raise ValueError(f"its number of synced batches is {len(value)} bytes long")
     return int.from_bytes(value, "big")

@@ -8,6 +8,7 @@ LevelDB itself, and while it is opened ``db.trial/``.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ import plyvel
 from dedup_middleware import permissions
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import marker, refusals
+from dedup_middleware.stores.clones import clone
 from dedup_middleware.stores.disk import HOLDER_SUFFIX, Found
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY, decode_watermark, encode_watermark
 from dedup_middleware.stores.watermark import DRAFT_SUFFIX, Watermark
@@ -37,6 +39,8 @@ WRITE_BUFFER_BYTES = 32 * 2**20
 VERIFIED_BYTES = 256 * 2**20
 
 SCHEME = "leveldb"
+# " 17:123[", of the table 17 that has 123 bytes.
+_TABLE = re.compile(rb"^ (\d+):(\d+)\[", re.MULTILINE)
 _OWN_KEYS = (HEADER_KEY, ID_KEY, WATERMARK_KEY)
 _LOCK = "lock"
 DB = "db"
@@ -140,6 +144,14 @@ class LevelDBStore:
             for _ in keys:
                 pass
 
+    def check_tables(self) -> None:
+        """Raise ``StoreCorruptError`` if a table is not as long as LevelDB knows it: cut, or another store's."""
+        for number, size in _TABLE.findall(self._live().get_property(b"leveldb.sstables") or b""):
+            table = self._folder / f"{int(number):06}.ldb"
+            with suppress(FileNotFoundError):  # compacted meanwhile
+                if table.stat().st_size != int(size):
+                    raise refusals.corrupt(self.uri, f"{DB}/{table.name} is not as long as it was")
+
     def _live(self) -> plyvel.DB:
         if self._db.closed:
             raise refusals.closed(self.uri)
@@ -159,7 +171,10 @@ class LevelDBStore:
 def _refusal(uri: str, action: str, error: plyvel.Error) -> StoreError:
     detail = error.args[0].decode(errors="replace") if error.args else type(error).__name__
     detail = detail.replace(f"/{_TRIAL}/", f"/{DB}/")
-    if isinstance(error, plyvel.CorruptionError):
+    # A table that was cut is read from before its beginning, and the system says so.
+    if isinstance(error, plyvel.CorruptionError) or detail.endswith(
+        (".ldb: Invalid argument", ".sst: Invalid argument")
+    ):
         return refusals.corrupt(uri, detail)
     # Our own lock was free, so this is a program that opened db/ by itself.
     if detail.startswith("IO error: lock "):
@@ -254,32 +269,15 @@ def _try_out(path: Path, mark: Watermark, check: Callable[[Store], None]) -> Non
     with suppress(FileNotFoundError):
         shutil.rmtree(trial)
     try:
-        size = _clone(path / DB, trial)
+        size = clone(path / DB, trial)
         with closing(LevelDBStore(path, mark, folder=_TRIAL)) as store:
+            store.check_tables()
             mark.check(store)
             check(store)
             if size <= VERIFIED_BYTES:
                 store.verify()
     finally:
         shutil.rmtree(trial)
-
-
-def _clone(folder: Path, clone: Path) -> int:
-    """Link the files of *folder* into the new folder *clone*; return the size of the tables in bytes."""
-    permissions.make_folder(clone)
-    size = 0
-    for file in folder.iterdir():
-        # LevelDB's lock and diary: with the lock linked, closing the clone would unlock the database.
-        if file.name.startswith("LO") or not file.is_file():
-            continue
-        try:
-            (clone / file.name).hardlink_to(file)
-        except OSError:
-            # Some file systems have no links.
-            shutil.copyfile(file, clone / file.name)
-        if file.suffix in {".ldb", ".sst"}:
-            size += file.stat().st_size
-    return size
 
 
 def files(path: Path) -> list[Path]:

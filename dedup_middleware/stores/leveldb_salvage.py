@@ -70,7 +70,7 @@ def _make_tables_of_logs(scratch: Path) -> None:
     permissions.make_folder(recovered)
     plyvel.DB(os.fsencode(recovered), create_if_missing=True).close()
     numbers = [int(file.stem) for file in scratch.iterdir() if file.stem.isdecimal()]
-    for log in scratch.glob("*.log"):
+    for log in (file for file in scratch.glob("*.log") if file.stem.isdecimal()):
         # Logs with a lower number than its own it would remove.
         log.rename(recovered / f"{int(log.stem) + _BEYOND:06}.log")
     plyvel.DB(os.fsencode(recovered), paranoid_checks=False).close()

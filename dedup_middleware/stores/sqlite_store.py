@@ -215,7 +215,7 @@ def is_whole(row: tuple[object, object, object], salt: int) -> bool:
 def _refusal(uri: str, action: str, error: sqlite3.DatabaseError) -> StoreError | None:
     detail = str(error)
     # The module raises the base class itself for SQLITE_CORRUPT and SQLITE_NOTADB; error codes need Python 3.11.
-    if type(error) is sqlite3.DatabaseError or "no such table" in detail:
+    if type(error) is sqlite3.DatabaseError or "no such table" in detail or detail.startswith("Could not decode"):
         return refusals.corrupt(uri, detail)
     if not isinstance(error, sqlite3.OperationalError):
         return None

@@ -26,7 +26,7 @@ if __name__ == "__main__":
 
 from prose import story, zh_story
 
-from dedup_middleware.errors import StoreError
+from dedup_middleware.errors import StoreCorruptError, StoreError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import codec, consistency, page_codec
 from dedup_middleware.index.index import index_of
@@ -284,12 +284,14 @@ def judge(store: Filled, *, large: bool) -> tuple[str, str]:
             for name in before.keys() | store.files().keys()
             if before.get(name) != store.files().get(name)
         ]
+        if not isinstance(error, StoreCorruptError):
+            return "WRONG", f"not called damaged: {error}"
         return ("WRONG", f"refused, but changed {changed}") if changed else ("refused at open", str(error))
     try:
         keys = sorted(store.history[-1])
         found = dict(zip(keys, opened.get_many(keys), strict=True))
         held = dict(opened.scan(OWN_KEYS_END, b"\xff" * 64))
-    except StoreError as error:
+    except StoreCorruptError as error:
         return "refused when read", str(error)
     finally:
         opened.close()

@@ -156,6 +156,14 @@ def test_table_lost_from_leveldb(leveldb: Path) -> None:
     refusal(f"leveldb:{leveldb}", StoreCorruptError, leveldb)
 
 
+@pytest.mark.parametrize("left", [0, 1, 1000, -1])
+def test_a_table_that_was_cut(leveldb: Path, left: int) -> None:
+    fill(f"leveldb:{leveldb}")
+    table = next((leveldb / "db").glob("*.ldb"))
+    os.truncate(table, left % table.stat().st_size)
+    assert "scrapy dedup repair" in refusal(f"leveldb:{leveldb}", StoreCorruptError, leveldb)
+
+
 def rot(file: Path, offset: int) -> None:
     data = bytearray(file.read_bytes())
     data[offset] ^= 1
