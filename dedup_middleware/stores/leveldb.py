@@ -8,7 +8,6 @@ LevelDB itself, and while it is opened ``db.trial/``.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ import plyvel
 
 from dedup_middleware import permissions
 from dedup_middleware.errors import StoreError
-from dedup_middleware.stores import marker, refusals
+from dedup_middleware.stores import leveldb_files, marker, refusals
 from dedup_middleware.stores.clones import clone
 from dedup_middleware.stores.disk import HOLDER_SUFFIX, Found
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY, decode_watermark, encode_watermark
@@ -39,8 +38,6 @@ WRITE_BUFFER_BYTES = 32 * 2**20
 VERIFIED_BYTES = 256 * 2**20
 
 SCHEME = "leveldb"
-# " 17:123[", of the table 17 that has 123 bytes.
-_TABLE = re.compile(rb"^ (\d+):(\d+)\[", re.MULTILINE)
 _OWN_KEYS = (HEADER_KEY, ID_KEY, WATERMARK_KEY)
 _LOCK = "lock"
 DB = "db"
@@ -143,14 +140,6 @@ class LevelDBStore:
         with self._refusing("read"), db.iterator(include_value=False, verify_checksums=True, fill_cache=False) as keys:
             for _ in keys:
                 pass
-
-    def check_tables(self) -> None:
-        """Raise ``StoreCorruptError`` if a table is not as long as LevelDB knows it: cut, or another store's."""
-        for number, size in _TABLE.findall(self._live().get_property(b"leveldb.sstables") or b""):
-            table = self._folder / f"{int(number):06}.ldb"
-            with suppress(FileNotFoundError):  # compacted meanwhile
-                if table.stat().st_size != int(size):
-                    raise refusals.corrupt(self.uri, f"{DB}/{table.name} is not as long as it was")
 
     def _live(self) -> plyvel.DB:
         if self._db.closed:
@@ -263,15 +252,14 @@ def _try_out(path: Path, mark: Watermark, check: Callable[[Store], None]) -> Non
 
     Its files are links to the same ones: LevelDB never changes a file that it finds, it only removes its name.
     """
-    if not (path / DB / "CURRENT").is_file():  # to LevelDB there is nothing, and nothing wrong
-        raise refusals.corrupt(_uri(path), f"{DB}/CURRENT is missing")
+    with refusals.of_value(_uri(path)):
+        leveldb_files.check(path / DB)
     trial = path / _TRIAL
     with suppress(FileNotFoundError):
         shutil.rmtree(trial)
     try:
         size = clone(path / DB, trial)
         with closing(LevelDBStore(path, mark, folder=_TRIAL)) as store:
-            store.check_tables()
             mark.check(store)
             check(store)
             if size <= VERIFIED_BYTES:
