@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dedup_middleware.api import Deduplicator, Judgement
-    from dedup_middleware.extraction import extract_paragraphs
+    from dedup_middleware.extraction import extract_paragraphs, extract_text
     from dedup_middleware.plugin.addon import Addon
 
-__all__ = ["Addon", "Deduplicator", "Judgement", "extract_paragraphs"]
+__all__ = ["Addon", "Deduplicator", "Judgement", "extract_paragraphs", "extract_text"]
 
 _HOMES = {
     "Addon": "dedup_middleware.plugin.addon",
     "Deduplicator": "dedup_middleware.api",
     "Judgement": "dedup_middleware.api",
     "extract_paragraphs": "dedup_middleware.extraction",
+    "extract_text": "dedup_middleware.extraction",
 }
 
 

@@ -171,6 +171,14 @@ def test_extraction_of_articles_that_are_known(corpora: list[Path]) -> None:
     assert (body["recall"], float(body["precision"]) < 1) == ("1.0000", True)
 
 
+def test_extraction_by_kind_of_page(corpora: list[Path]) -> None:
+    rows = table(run("extraction.py", corpora[0], "--rounds", "1", "--limit", "8", "--kinds"))
+    (*kinds, time) = rows
+    assert all(row["the product"].endswith("(0)") for row in kinds)
+    assert kinds[-1] | {"kind": "all", "pages": "8"} == kinds[-1]
+    assert float(time["the product"]) > 1
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

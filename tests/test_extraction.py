@@ -13,9 +13,9 @@ from lxml import etree
 from lxml import html as lxml_html
 from parsel import Selector
 
-from dedup_middleware.extraction import extract_paragraphs, paragraphs_of, parse
+from dedup_middleware.extraction import extract_paragraphs, extract_text, paragraphs_of, parse
 from dedup_middleware.extraction.blocks import measure, read_page
-from dedup_middleware.extraction.names import count_marks, has_mark, names_furniture
+from dedup_middleware.extraction.names import HIDDEN, MILD, count_marks, has_mark, signs_of
 from dedup_middleware.extraction.plain import plain_elements
 
 if TYPE_CHECKING:
@@ -166,7 +166,9 @@ LOGIN = "<form class='login'><label>Name</label><input><label>Password</label><i
     ids=["links", "cookies", "login", "both", "chinese-login"],
 )
 def test_pages_without_main_text(main: str) -> None:
-    assert extract_paragraphs(f"<html><body>{main}</body></html>") == []
+    html = f"<html><body>{main}</body></html>"
+    assert paragraphs_of(parse(html)) == []
+    assert not extract_text(html).is_main_text
 
 
 def test_walls_beside_a_text_are_left_out() -> None:
@@ -350,15 +352,24 @@ def test_measure(text: str, size: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["sidebar", "side-bar", "sideBar", "left_side_bar", "main menu", "a hidden b", "Footer"]
+    "name", ["sidenav", "side-nav", "sideNav", "left_side_nav", "main menu", "a hidden b", "Footer", "a sidebar"]
 )
 def test_names_of_furniture(name: str) -> None:
-    assert names_furniture(name)
+    assert signs_of(name)
+
+
+def test_what_names_say() -> None:
+    assert signs_of("share menu") == signs_of("share") | signs_of("menu")
+    assert signs_of("share") == MILD
+    assert signs_of("hidden") & HIDDEN
+    assert signs_of("gs ad hk", "div") == MILD
+    assert not signs_of("gs ad hk", "p")  # of a line it tells how it looks
+    assert signs_of("image-caption", "p")
 
 
 @pytest.mark.parametrize("name", ["read", "header-image", "commentary", "label-hidden", "article", "adventure", ""])
 def test_other_names(name: str) -> None:
-    assert not names_furniture(name)
+    assert not signs_of(name)
 
 
 # Pieces of markup and of text, so that hypothesis gets past the first tag.

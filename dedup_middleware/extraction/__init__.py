@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from lxml import etree
 
 from dedup_middleware.budget import UNLIMITED, UnjudgeableError
-from dedup_middleware.extraction.blocks import read_page
-from dedup_middleware.extraction.choice import choose
+from dedup_middleware.extraction.blocks import MOSTLY_LINKS, read_page
+from dedup_middleware.extraction.choice import choose, outside_furniture
 from dedup_middleware.extraction.plain import plain_elements
 from dedup_middleware.reasons import Reason
 from dedup_middleware.registry import Registry
@@ -24,7 +24,15 @@ from dedup_middleware.registry import Registry
 if TYPE_CHECKING:
     from dedup_middleware.budget import Budget
 
-__all__ = ["EXTRACTORS", "check_complete", "extract_paragraphs", "paragraphs_of", "texts_of"]
+__all__ = [
+    "EXTRACTORS",
+    "ExtractedText",
+    "check_complete",
+    "extract_paragraphs",
+    "extract_text",
+    "paragraphs_of",
+    "texts_of",
+]
 
 #: The values of ``DEDUP_EXTRACTOR``; each an :data:`~dedup_middleware.extraction.extractor.Extractor`.
 EXTRACTORS = Registry(
@@ -38,13 +46,35 @@ _SPACE = re.compile(r"\s")
 _PARSER = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
 
 
+class ExtractedText(NamedTuple):
+    """What a page has to say, and how much of it that is."""
+
+    paragraphs: list[str]
+    """In document order; each is plain text with white space collapsed, and not empty."""
+    is_main_text: bool
+    """Whether they are its main text. A list of links, a wall, a notice has none: then they are what it shows."""
+    share: float
+    """Of the running text outside of the page's furniture, how much they are: 0 to 1. 0 where they are no main text."""
+
+
 def extract_paragraphs(html: str) -> list[str]:
     """Return the paragraphs of the main text of the page *html*, in document order.
 
-    Each is plain text with white space collapsed, and not empty. Empty for a page without main text: link lists, walls,
-    notices. Never raises on any string. Linear time: about twice that of a bare parse, parse included.
+    Each is plain text with white space collapsed, and not empty. For a page without main text (link lists, walls,
+    notices) those of what it shows outside of menus and the like; :func:`extract_text` tells which. Never raises on any
+    string. Linear time: about twice that of a bare parse, parse included.
     """
-    return [] if not html or html.isspace() else paragraphs_of(parse(html))
+    return extract_text(html).paragraphs
+
+
+def extract_text(html: str) -> ExtractedText:
+    """Return what :func:`extract_paragraphs` does, and how sure that is."""
+    if not html or html.isspace():
+        return ExtractedText([], is_main_text=False, share=0.0)
+    root = parse(html)
+    chosen = choose(read_page(root))
+    blocks = chosen.blocks or outside_furniture(read_page(root, links=True))
+    return ExtractedText([_collapsed(block.text) for block in blocks], bool(chosen.blocks), chosen.share)
 
 
 def parse(html: str) -> etree._Element:
@@ -63,8 +93,9 @@ def parse(html: str) -> etree._Element:
 def paragraphs_of(root: etree._Element, budget: Budget = UNLIMITED) -> list[str]:
     """Return the paragraphs of the main text under *root*, an already parsed page (``response.selector.root``).
 
-    The tree is read only. Linear time: one to one and a half times that of a bare parse. :class:`UnjudgeableError`
-    once more than the *budget* is spent.
+    Empty for a page without main text: two lists of links are no copies of each other because they have much in common.
+    The tree is read only. Linear time: one to one and a half times that of a bare parse. :class:`UnjudgeableError` once
+    more than the *budget* is spent.
     """
     return texts_of(root, budget).paragraphs
 
@@ -78,6 +109,8 @@ class Texts(NamedTuple):
     """All others, in document order."""
     heading: str
     """The first ``<h1>`` that is no link, empty if there is none."""
+    share: float = 1.0
+    """How much of the page's running text outside of furniture the paragraphs are, 0 to 1."""
 
 
 def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
@@ -87,10 +120,15 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
     budget.check_time()
     chosen = choose(page)
     budget.check_time()
-    is_chosen = set(map(id, chosen))
-    others = [block.text for block in page.blocks if id(block) not in is_chosen]
-    heading = next((block.text for block in page.blocks if page.tags[block.node] == "h1"), "")
-    return Texts([_collapsed(block.text) for block in chosen], others, heading)
+    is_chosen = set(map(id, chosen.blocks))
+    others = [block for block in page.blocks if block.linked < MOSTLY_LINKS]
+    heading = next((block.text for block in others if page.tags[block.node] == "h1"), "")
+    return Texts(
+        [_collapsed(block.text) for block in chosen.blocks],
+        [block.text for block in others if id(block) not in is_chosen],
+        heading,
+        chosen.share,
+    )
 
 
 def check_complete(root: etree._Element) -> None:

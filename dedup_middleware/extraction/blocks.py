@@ -6,7 +6,8 @@ deep. No climbing from a block to its ancestors: that is quadratic on deep pages
 More than half of its time is spent in lxml, on elements, names and texts. Measured, and not worth their lines: XPath
 for the texts, or for lists of nothing but links; ``iterwalk``, a generator, or an iterator for each element's children;
 a look at long texts first, to read only the subtree that holds nine tenths of them; an XSLT stylesheet that writes the
-page into one string with marks, which walks quickly, but copies the page first and leaves as much to be done here.
+page into one string with marks, which walks quickly, but copies the page first and leaves as much to be done here; the
+page as lxml writes it out, cut into tags and texts by a regular expression.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.extraction.names import FURNITURE_TAGS, ROLES, Role, hides, names_furniture
+from dedup_middleware.extraction.names import FURNITURE, FURNITURE_TAGS, HIDDEN, MILD, ROLES, Role, hides, signs_of
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
@@ -25,10 +26,14 @@ if TYPE_CHECKING:
 
     from lxml import etree
 
-# Two blocks of three on a news page are menus and headlines of other pages, with a date or a count beside them: never
-# main text. Which elements they are in told nothing that their mere presence between other blocks does not tell, so
-# what has at least this share of links is counted and not kept.
+# Two blocks of three on a news page are menus and headlines of other pages, with a date or a count beside them: hardly
+# ever main text. Which elements they are in tells nothing that their mere presence between other blocks does not tell,
+# so what has at least this share of links is counted and not kept,
 MOSTLY_LINKS = 0.5
+# unless it has as many characters as a sentence: in a text, some are a link for the most part. And where links are all
+# that a page shows, those with as many as a headline are kept.
+LINKED_SENTENCE = 60
+HEADLINE = 25
 # No block counts for more than its beginning does: a megabyte of hidden spam or data costs no more than a paragraph.
 LOOKED_AT = 10_000
 
@@ -43,7 +48,7 @@ class Block(NamedTuple):
     size: float
     """The length of what is looked at, in letters of a Latin script, see `measure`."""
     linked: float
-    """The share of it that is inside links, below `MOSTLY_LINKS`."""
+    """The share of it that is inside links."""
     gap: int
     """How many letters of links stand between the block before and this one."""
 
@@ -60,8 +65,8 @@ class PageBlocks:
     parents: list[int] = field(default_factory=lambda: [-1])
     tags: list[str] = field(default_factory=lambda: [""])
     classes: list[str | None] = field(default_factory=lambda: [None])
-    furniture: list[bool] = field(default_factory=lambda: [False])
-    """Whether the element calls itself something else than main text, or is hidden."""
+    signs: list[int] = field(default_factory=lambda: [0])
+    """What the element says of itself, as bits: see `names.signs_of`."""
 
 
 def measure(text: str) -> float:
@@ -81,10 +86,12 @@ class _Writer:
     costs more than visiting the element.
     """
 
-    __slots__ = ("gap", "letters", "page", "path", "pieces", "unlinked")
+    __slots__ = ("gap", "least_link", "least_linked", "letters", "page", "path", "pieces", "unlinked")
 
-    def __init__(self) -> None:
+    def __init__(self, *, links: bool) -> None:
         self.page = PageBlocks()
+        # How long a block is kept that is a link as a whole, and one that is mostly links.
+        self.least_link, self.least_linked = (HEADLINE, HEADLINE) if links else (sys.maxsize, LINKED_SENTENCE)
         self.gap = 0
         # The current block: its text, how many letters of it are inside links, and whether any are not.
         self.pieces: list[str] = []
@@ -95,7 +102,7 @@ class _Writer:
 
     def flush(self) -> None:
         """End the current block, which has begun."""
-        if self.unlinked:
+        if self.unlinked or self.letters >= self.least_link:
             self._write("".join(self.pieces))
             self.unlinked = False
         else:
@@ -110,11 +117,11 @@ class _Writer:
         return self.page
 
     def _write(self, text: str) -> None:
-        """Write *text* as a block, unless most of it is inside links."""
+        """Write *text* as a block, unless it is a short one and most of it is inside links."""
         laid_out = "\n" in text or "  " in text or "\t" in text
         text = " ".join(text.split()) if laid_out and len(text) <= LOOKED_AT else text.strip()
         share = self.letters / len(text)
-        if share >= MOSTLY_LINKS:
+        if share >= MOSTLY_LINKS and len(text) < self.least_linked:
             self.gap += self.letters
         else:
             self.page.blocks.append(Block(text, self._enter(), measure(text[:LOOKED_AT]), share, self.gap))
@@ -131,16 +138,19 @@ class _Writer:
             assert not isinstance(element, int)
             tag, get = element.tag, element.get
             class_ = get("class")
+            signs = FURNITURE_TAGS.get(tag, 0)
+            if class_:
+                signs |= signs_of(class_, tag)
+            if id_ := get("id"):
+                signs |= signs_of(id_, tag)
+            if (style := get("style")) and hides(style):
+                signs |= FURNITURE | HIDDEN
+            if get("hidden") is not None:
+                signs |= MILD | HIDDEN
             page.parents.append(parent)
             page.tags.append(tag)
             page.classes.append(class_)
-            page.furniture.append(
-                tag in FURNITURE_TAGS
-                or (class_ is not None and names_furniture(class_))
-                or ((id_ := get("id")) is not None and names_furniture(id_))
-                or ((style := get("style")) is not None and hides(style))
-                or get("hidden") is not None
-            )
+            page.signs.append(signs)
             path[depth] = parent = len(page.parents) - 1
         return parent
 
@@ -151,21 +161,21 @@ def _elements(root: etree._Element) -> Iterator[etree._Element]:
     return chain.from_iterable(top.iter() for top in tops)
 
 
-def read_page(root: etree._Element, most: int = sys.maxsize) -> PageBlocks:
-    """Return the blocks of the tree under *root*, which stays as it is. O(elements + characters).
+def read_page(root: etree._Element, most: int = sys.maxsize, *, links: bool = False) -> PageBlocks:
+    """Return the blocks of the tree under *root*, which stays as it is; its *links* too. O(elements + characters).
 
     :class:`UnjudgeableError` where it has more than *most* elements, comments among them; so many have been read then.
     """
     elements = _elements(root)
     # The iterator counts: asking at each element would cost.
-    page = _read(islice(elements, most))
+    page = _read(islice(elements, most), _Writer(links=links))
     if next(elements, None) is not None:
         raise UnjudgeableError(Reason.TOO_MANY_ELEMENTS)
     return page
 
 
-def _read(elements: Iterator[etree._Element]) -> PageBlocks:  # noqa: C901, PLR0912 - a call for each would add half of the time
-    writer = _Writer()
+# A call for each kind of element would add half of the time.
+def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  # noqa: C901, PLR0912
     pieces, path, flush = writer.pieces, writer.path, writer.flush
     role_of, block, link, unseen = ROLES.get, Role.BLOCK, Role.LINK, Role.UNSEEN
     # iter() does not tell where elements end, and is still quicker than what does: count down the children to come.
@@ -179,7 +189,8 @@ def _read(elements: Iterator[etree._Element]) -> PageBlocks:  # noqa: C901, PLR0
                     flush()
                 path.append(element)
             elif role is link:
-                role = None if element.get("href") is None else link
+                # What leads to a place on the same page is none: anchors of headings, marks of footnotes.
+                role = None if element.get("href", "#")[:1] == "#" else link
                 links += role is link
             elif role is unseen:
                 hidden += 1

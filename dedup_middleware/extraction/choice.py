@@ -1,53 +1,46 @@
 """The blocks of a page -> those of its main text.
 
-Nothing is thrown away before the choice. What an element calls itself only weighs less; it is left
-out once the container is known, and if it holds but a part of it. Every step is linear in blocks and elements.
-
-The thresholds are in letters of a Latin script (`blocks.measure`). Nearly all were moved up and down on pages of many
-sites and several languages; for most the result is flat over a wide range, and the value lies in the middle of it.
+Nothing is thrown away before the choice: what an element calls itself weighs less (`weights`), and is left out once the
+container is known, and if it holds but a part of it. Every step is linear in blocks and elements. The thresholds are in
+letters of a Latin script, like those of `weights`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from dedup_middleware.extraction.blocks import LOOKED_AT
-from dedup_middleware.extraction.names import ENDS_CUT_OFF, HEADINGS, PARTS_OF_TEXT, count_marks, has_mark
+from dedup_middleware.extraction.names import FURNITURE, PARTS_OF_TEXT
+from dedup_middleware.extraction.weights import (
+    HIDDEN_SHARE,
+    NEXT_TO_NOTHING,
+    TEASER,
+    furniture_levels,
+    held_text,
+    shares_of,
+    weigh,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from dedup_middleware.extraction.blocks import Block, PageBlocks
 
-# Shorter than this is a label (dates, buttons, names) unless punctuated, and even then says little.
-SHORT = 40
-SHORT_SHARE = 0.25
-# Labels and headings cost a little: some inside a text are fine, a text does not begin or end with a heap of them.
-LABEL = -8.0
-# Text has a mark every so many letters at the least. Keyword lists, code and data have fewer, and must not win by bulk.
-PHRASE = 80
-# A menu between two paragraphs is no worse than a few links.
-GAP = 100
-# Ten paragraphs are better evidence than one endless block; what exceeds this counts a tenth.
-SATURATION = 1000
-# What remains of a teaser: text that breaks off, or a list item with a headline's share of links.
-TEASER = 0.3
-TEASER_LINKS = 0.12
-# What furniture keeps of its weight, once and again; more levels say nothing more.
-FURNITURE = (1.0, 0.3, 0.09)
-# An element that holds more of the page's text than this is a wrapper, whatever it is called ("with-sidebar").
-WRAPPER = 0.8
-# Likewise in the chosen container: an element with half of its text stays, unless a paragraph or three remain without
-# it, for comments outgrow articles.
+# In the chosen container, an element with half of its text stays, unless a paragraph or three remain without it, for
+# comments outgrow articles. So does one that is called by a word that wrappers have too, and holds as much itself.
 PRUNABLE = 0.5
 ENOUGH = 300
-# A block between links or labels on both sides is rather the summary on a card than a paragraph among others.
-ALONE = 0.5
+# A menu between two paragraphs is no worse than a few links.
+GAP = 100
 # What a container hands on to the one around it. At 1 the body would win everywhere.
 DECAY = 0.6
 # Go up one level if the siblings of the same tag and class add this share: the text was cut into sections.
 ASCENT = 0.25
+# Go up to where this much more text is, in places of any make, as page builders and product pages have it, if what
+# separates it (links and labels, in letters) is less than it is. The less it adds, the less may separate it: lists of
+# teasers have a link for each.
+SPREAD = 0.5
+SPREAD_AT_EASE = 2.0
 # A short line in the very format of the paragraphs (a signature, a verse) belongs to them.
 LINE = 2.0
 # Less than two sentences: a wall, a notice, a motto.
@@ -59,80 +52,54 @@ TOO_LITTLE = 150
 _Format: TypeAlias = "tuple[str, str | None, str, str | None]"
 
 
-def choose(page: PageBlocks) -> list[Block]:
-    """Return the blocks of *page* that are its main text, in document order; none if it has no main text."""
-    weights = [_weigh(block, page) for block in page.blocks]
-    furniture, levels, held = _furniture(page, weights)
-    evidence = _evidence(page, weights, levels)
-    container = _ascend(page, *_container(page, evidence))
+class Choice(NamedTuple):
+    """The main text of a page."""
+
+    blocks: list[Block]
+    """In document order; none if it has no main text."""
+    share: float
+    """How much of the page's running text that is, outside of its furniture: 0 to 1."""
+
+
+def choose(page: PageBlocks) -> Choice:
+    """Return the blocks of *page* that are its main text."""
+    weights = [weigh(block, page) for block in page.blocks]
+    held = held_text(page, weights)
+    signs, levels = furniture_levels(page, held)
+    container, sums = _container(page, weights, shares_of(page, weights, levels))
+    container = _ascend(page, container, sums)
+    formats = [_format(block.node, page) for block in page.blocks]
+    alike = _set_alike(page, weights, levels, formats, container)
+    if held[0] - held[container] >= SPREAD * sums[container]:
+        first, container = container, _spread(page, weights, levels, alike, container)
+        while first > container:
+            signs[first], first = 0, page.parents[first]
     end = _end(page, container)
-    pruned = _pruned(page, container, end, furniture, held)
-    inside = [container <= block.node < end and block.node not in pruned for block in page.blocks]
-    return _best_run(_candidates(page, weights, levels, inside))
+    pruned = _pruned(page, container, end, signs, held)
+    inside = [container <= b.node < end and (b.node not in pruned or i in alike) for i, b in enumerate(page.blocks)]
+    blocks, weight = _best_run(_candidates(page, weights, levels, formats, inside))
+    base = levels[container]
+    total = sum(w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and levels[b.node] <= base)
+    return Choice(blocks, min(1.0, weight / total) if total else 0.0)
 
 
-def _weigh(block: Block, page: PageBlocks) -> float:
-    """Return how much *block* looks like running text, `LABEL` for not at all. O(1)."""
-    text, node, size, linked, _ = block
-    tag = page.tags[node]
-    if tag in HEADINGS:
-        return LABEL
-    weight = size * (1 - 2 * linked)
-    if size < SHORT:
-        if not has_mark(text):
-            return LABEL
-        weight *= SHORT_SHARE
-    elif size > PHRASE:
-        weight = min(weight, PHRASE * (1 + count_marks(text[:LOOKED_AT], weight / PHRASE - 1)))
-        if weight > SATURATION:
-            weight = SATURATION + (weight - SATURATION) / 10
-    if ENDS_CUT_OFF.search(text, max(0, len(text) - 8)):
-        weight *= TEASER
-    if linked > TEASER_LINKS and "li" in (tag, page.tags[page.parents[node]]):
-        weight *= TEASER
-    return weight
+def outside_furniture(page: PageBlocks) -> list[Block]:
+    """Return the blocks of *page* that no element around them calls furniture: what a page without main text shows."""
+    furniture = [False] * len(page.parents)
+    for node in range(1, len(furniture)):
+        furniture[node] = furniture[page.parents[node]] or bool(page.signs[node])
+    return [block for block in page.blocks if not furniture[block.node] and any(map(str.isalnum, block.text))]
 
 
-def _furniture(page: PageBlocks, weights: Sequence[float]) -> tuple[list[bool], list[int], list[float]]:
-    """Return for each element whether it is furniture, how many furniture elements it is in, and what text it holds."""
-    parents = page.parents
-    held = [0.0] * len(parents)
-    for block, weight in zip(page.blocks, weights, strict=True):
-        if weight > 0:
-            held[block.node] += min(weight, SATURATION)
-    for node in range(len(parents) - 1, 0, -1):
-        held[parents[node]] += held[node]
-    furniture, levels = page.furniture.copy(), [0] * len(parents)
-    wrapper = WRAPPER * held[0]
-    for node in range(1, len(parents)):
-        if furniture[node] and held[node] >= wrapper:
-            furniture[node] = False
-        levels[node] = levels[parents[node]] + furniture[node]
-    return furniture, levels, held
-
-
-def _evidence(page: PageBlocks, weights: Sequence[float], levels: Sequence[int]) -> list[float]:
-    """Return for each element what its own blocks say for its being, or being in, the container of the main text."""
-    evidence = [0.0] * len(page.parents)
-    blocks = page.blocks
-    last = len(blocks) - 1
-    for i, (block, weight) in enumerate(zip(blocks, weights, strict=True)):
-        share = 1.0
-        if weight > 0:
-            share = FURNITURE[min(levels[block.node], 2)]
-            begins = i == 0 or block.gap or weights[i - 1] <= 0
-            if begins and (i == last or blocks[i + 1].gap or weights[i + 1] <= 0):
-                share *= ALONE
-        evidence[block.node] += weight * share
-    return evidence
-
-
-def _container(page: PageBlocks, evidence: Sequence[float]) -> tuple[int, list[float]]:
-    """Return the element that the evidence points to, and the sums of the evidence under each element.
+def _container(page: PageBlocks, weights: Sequence[float], shares: Sequence[float]) -> tuple[int, list[float]]:
+    """Return the element that the weights point to, and what text each element holds, furniture's for its share.
 
     Text counts fully for the element that it is in and for the parent of that, and less for each one further up.
     """
     parents, tags = page.parents, page.tags
+    evidence = [0.0] * len(parents)
+    for block, weight, share in zip(page.blocks, weights, shares, strict=True):
+        evidence[block.node] += weight * share
     scores = [0.0] * len(parents)
     sums = [0.0] * len(parents)
     best, top = 0, 0.0
@@ -177,34 +144,86 @@ def _ascend(page: PageBlocks, node: int, sums: Sequence[float]) -> int:
     return node
 
 
-def _pruned(page: PageBlocks, container: int, end: int, furniture: Sequence[bool], held: Sequence[float]) -> set[int]:
+def _set_alike(
+    page: PageBlocks, weights: Sequence[float], levels: Sequence[int], formats: Sequence[_Format], container: int
+) -> set[int]:
+    """Return the indices of the blocks in furniture that are set as the text in the *container* is.
+
+    The replies of a thread are set as its first post is; the comments below an article are not. A format without any
+    class tells nothing.
+    """
+    end, base = _end(page, container), levels[container]
+    own: defaultdict[_Format, float] = defaultdict(float)
+    other: defaultdict[_Format, float] = defaultdict(float)
+    for block, weight, format_ in zip(page.blocks, weights, formats, strict=True):
+        if weight > 0 and container <= block.node < end:
+            (own if levels[block.node] == base else other)[format_] += weight
+    main = max(own or other, key=(own or other).__getitem__, default=None)
+    if main is None or not (main[1] or main[3]):
+        return set()
+    return {i for i, block in enumerate(page.blocks) if levels[block.node] > base and formats[i] == main}
+
+
+def _spread(
+    page: PageBlocks, weights: Sequence[float], levels: Sequence[int], alike: Collection[int], container: int
+) -> int:
+    """Climb from the *container* to the last element around it that adds much text and little else."""
+    parents, base = page.parents, levels[container]
+    texts, between = [0.0] * len(parents), [0.0] * len(parents)
+    shares = shares_of(page, weights, levels, base=base, alike=alike, least=NEXT_TO_NOTHING)
+    for i, (block, weight, share) in enumerate(zip(page.blocks, weights, shares, strict=True)):
+        if share > HIDDEN_SHARE and weight > 0:
+            texts[block.node] += weight * share
+        if levels[block.node] <= base or i in alike:
+            between[block.node] += min(block.gap, GAP) - min(weight, 0.0)
+    for node in range(len(parents) - 1, 0, -1):
+        texts[parents[node]] += texts[node]
+        between[parents[node]] += between[node]
+    best, up = container, parents[container]
+    while up >= 0:
+        added = texts[up] - texts[best]
+        ease = min(1.0, added / (SPREAD_AT_EASE * texts[best])) if texts[best] else 1.0
+        if added >= SPREAD * texts[best] and between[up] - between[best] <= added * ease:
+            best = up
+        up = parents[up]
+    return best
+
+
+def _pruned(page: PageBlocks, container: int, end: int, signs: Sequence[int], held: Sequence[float]) -> set[int]:
     """Return the elements between *container* and *end* that are left out of the main text."""
     total = held[container]
     pruned: set[int] = set()
     for node in range(container + 1, end):
-        furnishes = furniture[node] and (held[node] < PRUNABLE * total or total - held[node] >= ENOUGH)
+        sign = signs[node]
+        furnishes = sign and (held[node] < PRUNABLE * total or total - held[node] >= ENOUGH)
+        if furnishes and not sign & FURNITURE and held[node] >= ENOUGH:
+            furnishes = False
         if furnishes or page.parents[node] in pruned:
             pruned.add(node)
     return pruned
 
 
 def _candidates(
-    page: PageBlocks, weights: Sequence[float], levels: Sequence[int], inside: Sequence[bool]
+    page: PageBlocks,
+    weights: Sequence[float],
+    levels: Sequence[int],
+    formats: Sequence[_Format],
+    inside: Sequence[bool],
 ) -> list[tuple[Block, float]]:
     """Return the blocks of the container, with weights, and those elsewhere that are set as its paragraphs are."""
-    formats: defaultdict[_Format, float] = defaultdict(float)
-    for block, weight, is_inside in zip(page.blocks, weights, inside, strict=True):
+    sums: defaultdict[_Format, float] = defaultdict(float)
+    for format_, weight, is_inside in zip(formats, weights, inside, strict=True):
         if is_inside and weight > 0:
-            formats[_format(block.node, page)] += weight
-    if not formats:
+            sums[format_] += weight
+    if not sums:
         return []
-    main = max(formats, key=formats.__getitem__)
+    main = max(sums, key=sums.__getitem__)
     candidates = []
-    for block, weight, is_inside in zip(page.blocks, weights, inside, strict=True):
+    for block, format_, weight, is_inside in zip(page.blocks, formats, weights, inside, strict=True):
         if is_inside:
-            is_line = weight < 0 and block.linked < TEASER and _format(block.node, page) == main
+            is_line = weight < 0 and block.linked < TEASER and format_ == main
             candidates.append((block, LINE if is_line else weight))
-        elif weight > 0 and not levels[block.node] and _is_set_as(main, block.node, page):
+        elif weight > 0 and not levels[block.node] and _is_set_as(main, format_):
             candidates.append((block, weight))
     return candidates
 
@@ -214,16 +233,14 @@ def _format(node: int, page: PageBlocks) -> _Format:
     return page.tags[node], page.classes[node], page.tags[parent], page.classes[parent]
 
 
-def _is_set_as(main: _Format, node: int, page: PageBlocks) -> bool:
-    """Say whether *node* has the class of the *main* format; without a class only a whole match of ``<p>`` tells."""
+def _is_set_as(main: _Format, other: _Format) -> bool:
+    """Say whether *other* has the class of the *main* format; without a class only a whole match of ``<p>`` tells."""
     tag, class_, _, _ = main
-    if class_:
-        return page.classes[node] == class_
-    return tag == "p" and _format(node, page) == main
+    return other[1] == class_ if class_ else tag == "p" and other == main
 
 
-def _best_run(candidates: Iterable[tuple[Block, float]]) -> list[Block]:
-    """Return the run of candidates with the largest sum; nothing if that is too little."""
+def _best_run(candidates: Iterable[tuple[Block, float]]) -> tuple[list[Block], float]:
+    """Return the run of candidates with the largest sum, and that; nothing if it is too little."""
     run: list[Block] = []
     best: list[Block] = []
     length = 0
@@ -236,6 +253,4 @@ def _best_run(candidates: Iterable[tuple[Block, float]]) -> list[Block]:
         total += weight
         if total > top:
             best, length, top = run, len(run), total
-    if top < TOO_LITTLE:
-        return []
-    return best[:length]
+    return (best[:length], top) if top >= TOO_LITTLE else ([], 0.0)

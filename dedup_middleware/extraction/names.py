@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from functools import lru_cache
-from operator import add
+from typing import TYPE_CHECKING
 
 from lxml import etree
 
 from dedup_middleware.text.scripts import THAI
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 
 class Role(IntEnum):
@@ -29,12 +32,14 @@ _BLOCKS = """
     address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure
     footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol p pre search section summary
     table tbody td tfoot th thead tr ul
+    button noscript
 """
 # Browsers show nothing of these, or controls rather than text. Ruby readings (rp, rt) repeat the word they explain.
+# Not so a button, which an author may forget to close and which then holds the rest of the page, and what forums and
+# readers without JavaScript get in its place.
 _UNSEEN = """
-    applet area audio base button canvas datalist embed frame frameset head iframe input link map math meta noembed
-    noframes noscript object optgroup option param rp rt script select source style svg template textarea title track
-    video
+    applet area audio base canvas datalist embed frame frameset head iframe input link map math meta noembed noframes
+    object optgroup option param rp rt script select source style svg template textarea title track video
 """
 
 ROLES: dict[object, Role] = {
@@ -52,26 +57,50 @@ HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 _PARTS = "blockquote dd dl dt figcaption figure li ol p pre table tbody thead tr ul"
 PARTS_OF_TEXT = HEADINGS.union(_PARTS.split())
 
-FURNITURE_TAGS = frozenset({"nav", "aside", "footer", "form", "figcaption"})
+# What an element says of itself, as bits, for an ``IntFlag`` would take ten times as long to combine.
+MILD = 1
+"""It calls itself something else than main text, by a word that many wrappers of main text have too."""
+FURNITURE = 2
+"""It calls itself something else than main text."""
+HIDDEN = 4
+"""It is not shown, or not at first: a tab, an accordion, a dialogue, a menu."""
 
-# Whole words only, so "ad" is not in "read". Two words in a row count as one: "sidebar" is "side-bar", "sideBar".
+FURNITURE_TAGS = {
+    **dict.fromkeys(("nav", "footer", "form", "figcaption", "noscript"), FURNITURE),
+    "aside": MILD,
+}
+
+# Whole words only, so "ad" is not in "read". Two words in a row count as one: "sidenav" is "side-nav", "sideNav".
 _WORDS = """
-    sidebar sidenav nav navi navbar navigation menu breadcrumb breadcrumbs crumb crumbs pager pagination pagenav toolbar
+    sidenav nav navi navbar navigation menu breadcrumb breadcrumbs crumb crumbs pager pagination pagenav toolbar
     masthead footer foot footnav copyright disclaimer
     comment comments commentlist disqus replies reply respond response responses
     related relate recommend recommended recommends recommendation recommendations trending popular mostpopular mostread
-    hotnews morenews readmore tag tags taglist
-    share sharing social sns follow newsletter subscribe subscription signup login signin register
-    promo promos promotion advert advertisement ad ads adv banner sponsor sponsored outbrain taboola
-    cookie cookies gdpr consent popup modal overlay lightbox paywall tooltip dropdown
+    hotnews morenews readmore
+    newsletter subscribe subscription signup login signin register
+    adv advert advertisement sponsor sponsored outbrain taboola
+    cookie cookies gdpr consent popup modal overlay tooltip dropdown
     authorbio bio aboutauthor authorinfo authorbox byline
-    caption captions credit rating ratings video videos player
+    caption captions credit
     pinglun tuijian xiangguan daohang dibu toubu guanggao
 """
-_FURNITURE_WORDS = frozenset(_WORDS.split())
+_MILD_WORDS = """
+    sidebar tag tags taglist share sharing social sns follow ad ads promo promos promotion banner lightbox paywall
+    rating ratings video videos player
+"""
+_SIGNS = {**dict.fromkeys(_WORDS.split(), FURNITURE), **dict.fromkeys(_MILD_WORDS.split(), MILD)}
+# On an element that holds one paragraph or line, the other words tell how it looks: "ad" in "p.gs.ad.hk".
+_LINES = HEADINGS | {"p", "blockquote", "pre"}
+_WORDS_ON_LINES = "comment comments caption captions credit byline copyright disclaimer"
+_SIGNS_ON_LINES = dict.fromkeys(_WORDS_ON_LINES.split(), FURNITURE)
 # Only as a whole class: in "label-hidden" it is the label, not this element, that is hidden.
-_CLASSES = "hidden hide sr-only visually-hidden visuallyhidden screen-reader-text no-display"
-_HIDING_CLASSES = frozenset(_CLASSES.split())
+_HIDING_FOR_GOOD = dict.fromkeys(
+    ["sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text"], FURNITURE | HIDDEN
+)
+_HIDING = {
+    **_HIDING_FOR_GOOD,
+    **dict.fromkeys(["hidden", "hide", "no-display", "invisible", "w-condition-invisible"], MILD | HIDDEN),
+}
 _NAME_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
@@ -79,19 +108,40 @@ _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGN
 _NAME_LENGTH = 200
 
 
-def names_furniture(name: str) -> bool:
-    """Say whether *name*, the value of a ``class`` or ``id``, names something else than main text. O(1), cached."""
-    return _names_furniture(name[:_NAME_LENGTH])
+def _reader(signs: Mapping[str, int], hiding: Mapping[str, int]) -> Callable[[str], int]:
+    """Return what reads the *signs* in a name; caches hold 10 MB at the most."""
+
+    # Apart, for a site has hundreds of combinations of the same classes.
+    @lru_cache(maxsize=32768)
+    def of_class(name: str) -> int:
+        words = _NAME_PART.findall(name)
+        if not name.islower():
+            words = [word.lower() for word in words]
+        found = hiding.get(name, 0)
+        before = ""
+        for word in words:
+            found |= signs.get(word, 0) | signs.get(before + word, 0)
+            before = word
+        return found
+
+    @lru_cache(maxsize=4096)
+    def of_name(name: str) -> int:
+        found = 0
+        for class_ in name.split():
+            found |= of_class(class_)
+        return found
+
+    return of_name
 
 
-@lru_cache(maxsize=4096)
-def _names_furniture(name: str) -> bool:
-    words = [word.lower() for word in _NAME_PART.findall(name)]
-    return (
-        not _FURNITURE_WORDS.isdisjoint(words)
-        or not _FURNITURE_WORDS.isdisjoint(map(add, words, words[1:]))
-        or not _HIDING_CLASSES.isdisjoint(name.split())
-    )
+_signs_of = _reader(_SIGNS, _HIDING)
+_signs_of_line = _reader(_SIGNS_ON_LINES, _HIDING_FOR_GOOD)
+
+
+def signs_of(name: str, tag: str = "") -> int:
+    """Return what *name*, the value of a ``class`` or ``id`` of an element *tag*, says of it. O(1), cached."""
+    read = _signs_of_line if tag in _LINES else _signs_of
+    return read(name[:_NAME_LENGTH])
 
 
 def hides(style: str) -> bool:

@@ -1,20 +1,23 @@
 """What the extraction is worth on pages whose article is known, what it costs, and what each of its parts earns.
 
-Usage: python tests/benchmarks/extraction.py CORPUS... [--only EXTRACTOR]... [--limit 400] [--rounds 3]
+Usage: python tests/benchmarks/extraction.py CORPUS... [--only EXTRACTOR]... [--limit 400] [--rounds 3] [--kinds]
 `corpus.py` says what a corpus is. Prints one table in Markdown. Precision and recall are those of 4-grams of words and
-Han characters, averaged over pages. Time is that of parsing and extracting, in times of a bare lxml parse of the same
-page just before; medians over the rounds. The rivals are measured if they are installed: trafilatura, readability-lxml.
+Han characters, averaged over pages. Time is that of parsing and extracting on the CPU, in times of a bare lxml parse of
+the same page just before; medians over the rounds. With --kinds the table has the product and its rivals side by side,
+for each kind of page: F1, and of how many pages with a text nothing was found. The rivals are measured if they are
+installed: trafilatura, readability-lxml, resiliparse, jusText.
 """
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import importlib
 import math
 import statistics
 import sys
 import time
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
@@ -22,7 +25,7 @@ import lxml.html
 from corpus import ARTICLE_FIELDS, Agreement, CorpusError, command, read_corpus, table, text_agreement, whole_body
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.extraction import choice
+from dedup_middleware.extraction import choice, weights
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,22 +53,54 @@ def readability() -> Callable[[str], Sequence[str]]:
     return extract
 
 
+def resiliparse() -> Callable[[str], Sequence[str]]:
+    """Return Resiliparse as an extractor; ``ImportError`` if it is not installed."""
+    extract = importlib.import_module("resiliparse.extract.html2text").extract_plain_text
+    return lambda html: extract(html, main_content=True).split("\n")
+
+
+def justext() -> Callable[[str], Sequence[str]]:
+    """Return jusText, for English, as an extractor; ``ImportError`` if it is not installed."""
+    rival = importlib.import_module("justext")
+    stoplist = rival.get_stoplist("English")
+
+    def extract(html: str) -> Sequence[str]:
+        try:
+            return [p.text for p in rival.justext(html.encode("utf8", "replace"), stoplist) if not p.is_boilerplate]
+        except (rival.core.JustextError, ValueError):
+            return []
+
+    return extract
+
+
 @dataclasses.dataclass(frozen=True)
 class Extractor:
     """One row: what makes the extractor, and what of the product is replaced while it works."""
 
     make: Callable[[], Callable[[str], Sequence[str]]] = lambda: extract_paragraphs
-    patched: AbstractContextManager[object] = dataclasses.field(default_factory=nullcontext)
+    patched: Callable[[], AbstractContextManager[object]] = nullcontext
+
+
+@contextmanager
+def _constants(**constants: Any) -> Iterator[None]:
+    with ExitStack() as stack:
+        for module in (weights, choice):
+            there = {name: value for name, value in constants.items() if hasattr(module, name)}
+            if there:
+                stack.enter_context(patch.multiple(module, **there))
+        yield
 
 
 def with_constants(**constants: Any) -> Extractor:
-    """Return the product with other values for constants of `choice`."""
-    return Extractor(patched=patch.multiple(choice, **constants))
+    """Return the product with other values for constants of `weights` and `choice`."""
+    return Extractor(patched=lambda: _constants(**constants))
 
 
 EXTRACTORS = {
     "the product": Extractor(),
-    "names of elements not heeded": with_constants(FURNITURE=(1.0, 1.0, 1.0), PRUNABLE=0.0, ENOUGH=math.inf),
+    "names of elements not heeded": with_constants(
+        FURNITURE_SHARES=(1.0, 1.0, 1.0), HIDDEN_SHARE=1.0, PRUNABLE=0.0, ENOUGH=math.inf
+    ),
     "names weigh, but prune nothing": with_constants(PRUNABLE=0.0, ENOUGH=math.inf),
     "text needs no marks, bulk counts in full": with_constants(PHRASE=math.inf),
     "teasers count in full": with_constants(TEASER=1.0),
@@ -74,45 +109,88 @@ EXTRACTORS = {
     "links between blocks cost nothing": with_constants(GAP=0),
     "no decay on the way up": with_constants(DECAY=1.0),
     "no ascent to siblings": with_constants(ASCENT=math.inf),
-    "short lines are labels everywhere": with_constants(LINE=choice.LABEL),
+    "no spreading to other places": with_constants(SPREAD=math.inf),
+    "spreading however little it adds": with_constants(SPREAD_AT_EASE=0.001),
+    "short lines are labels everywhere": with_constants(LINE=weights.LABEL),
     "no text is too little": with_constants(TOO_LITTLE=0),
     "rival: all text of the body": Extractor(lambda: whole_body),
     "rival: trafilatura": Extractor(trafilatura),
     "rival: trafilatura, fast": Extractor(lambda: trafilatura(fast=True)),
     "rival: readability-lxml": Extractor(readability),
+    "rival: resiliparse": Extractor(resiliparse),
+    "rival: jusText": Extractor(justext),
 }
+SIDE_BY_SIDE = ["the product", *(name for name in EXTRACTORS if name.startswith("rival: ") and "all text" not in name)]
 
 
 def _bare_parse(html: str) -> None:
     lxml.html.document_fromstring(html.encode("utf8"), lxml.html.HTMLParser(encoding="utf8", huge_tree=True))
 
 
-def measured(extractor: Extractor, pages: Sequence[CorpusPage], rounds: int) -> Iterator[str]:
-    """Yield the cells that one extractor earns on *pages*, which all have a true text."""
+@dataclasses.dataclass
+class Measured:
+    """What one extractor earns on some pages, and what it takes."""
+
+    scores: list[Agreement]
+    empty: list[bool]
+    ratio: float
+    milliseconds: float
+
+
+def measured(extractor: Extractor, pages: Sequence[CorpusPage], rounds: int) -> Measured | None:
+    """Return what *extractor* earns on *pages*, which all have a true text; ``None`` if it is not installed."""
     try:
         extract = extractor.make()
     except ImportError:
-        yield "not installed"
-        return
+        return None
     ratios, times = [], []
-    with extractor.patched:
+    with extractor.patched():
         for _ in range(rounds):
             found = []
             parsing = extracting = 0.0
             for page in pages:
-                start = time.perf_counter()
+                start = time.process_time()
                 _bare_parse(page.html)
-                parsed = time.perf_counter()
+                parsed = time.process_time()
                 found.append(extract(page.html))
                 parsing += parsed - start
-                extracting += time.perf_counter() - parsed
+                extracting += time.process_time() - parsed
             ratios.append(extracting / parsing)
             times.append(1000 * extracting / len(pages))
     scores = [text_agreement(page.text, paragraphs) for page, paragraphs in zip(pages, found, strict=True)]
-    mean = Agreement(statistics.mean(s.precision for s in scores), statistics.mean(s.recall for s in scores))
-    yield from (f"{score:.4f}" for score in (mean.f1, mean.precision, mean.recall))
-    yield f"{statistics.median(ratios):.2f}"
-    yield f"{statistics.median(times):.2f}"
+    empty = [not any(map(str.strip, paragraphs)) for paragraphs in found]
+    return Measured(scores, empty, statistics.median(ratios), statistics.median(times))
+
+
+def mean(scores: Sequence[Agreement]) -> Agreement:
+    """Return the mean precision and recall of *scores*."""
+    return Agreement(statistics.mean(s.precision for s in scores), statistics.mean(s.recall for s in scores))
+
+
+def cells(found: Measured | None) -> Iterator[str]:
+    """Yield the cells of the row of one extractor."""
+    if found is None:
+        yield "not installed"
+        return
+    total = mean(found.scores)
+    yield from (f"{score:.4f}" for score in (total.f1, total.precision, total.recall))
+    yield f"{found.ratio:.2f}"
+    yield f"{found.milliseconds:.2f}"
+
+
+def by_kind(corpus: str, pages: Sequence[CorpusPage], found: Sequence[Measured | None]) -> Iterator[list[str]]:
+    """Yield a row for each kind of page, one for all of them, and one for the time, a cell for each extractor."""
+    kinds = collections.defaultdict(list)
+    for i, page in enumerate(pages):
+        kinds[page.kind].append(i)
+    groups = dict(sorted(kinds.items())) if len(kinds) > 1 else {}
+    for kind, members in {**groups, "all": range(len(pages))}.items():
+        row = [corpus, kind, str(len(members))]
+        for one in found:
+            empty = 0 if one is None else sum(one.empty[i] for i in members)
+            row.append("-" if one is None else f"{mean([one.scores[i] for i in members]).f1:.3f} ({empty})")
+        yield row
+    yield [corpus, "time, in parses", ""] + ["-" if one is None else f"{one.ratio:.2f}" for one in found]
 
 
 def known_articles(corpus: Path, limit: int) -> list[CorpusPage]:
@@ -128,16 +206,23 @@ def main() -> None:
     parser = command(__doc__, EXTRACTORS)
     parser.add_argument("--limit", type=int, default=400, help="take so many pages of each corpus, the first ones")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--kinds", action="store_true", help="the product and its rivals, by kind of page")
     options = parser.parse_args()
+    names = options.only or (SIDE_BY_SIDE if options.kinds else list(EXTRACTORS))
     header = ["extractor", "corpus", "pages", "F1", "precision", "recall", "time, in parses", "ms a page"]
-    rows = []
+    if options.kinds:
+        header = ["corpus", "kind", "pages", *(name.removeprefix("rival: ") for name in names)]
+    rows: list[list[str]] = []
     try:
         for corpus in options.corpora:
-            known = known_articles(corpus, options.limit)
-            for name in options.only or EXTRACTORS:
-                cells = [name, corpus.name.partition(".")[0], str(len(known))]
-                cells += measured(EXTRACTORS[name], known, options.rounds)
-                rows.append(cells + ["-"] * (len(header) - len(cells)))
+            known, title = known_articles(corpus, options.limit), corpus.name.partition(".")[0]
+            found = [measured(EXTRACTORS[name], known, options.rounds) for name in names]
+            if options.kinds:
+                rows += by_kind(title, known, found)
+                continue
+            for name, one in zip(names, found, strict=True):
+                row = [name, title, str(len(known)), *cells(one)]
+                rows.append(row + ["-"] * (len(header) - len(row)))
     except CorpusError as error:
         sys.exit(str(error))
     print(table(header, rows))

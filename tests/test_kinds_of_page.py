@@ -1,0 +1,165 @@
+"""Extraction from pages that are no news article: recognised by their shape, whatever the site calls its elements."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prose import story
+
+from dedup_middleware.extraction import extract_paragraphs, extract_text, paragraphs_of, parse
+
+MENU = "".join(f'<li><a href="/s{i}">Section number {i}</a></li>' for i in range(12))
+
+
+def page(main: str) -> str:
+    return (
+        f"<html><head><title>A page</title></head><body><nav><ul>{MENU}</ul></nav><h1>A page</h1>{main}"
+        f"<footer><p>All rights reserved, and the publisher answers for its own pages only.</p></footer></body></html>"
+    )
+
+
+def text(number: int, count: int = 3) -> list[str]:
+    """Return *count* paragraphs that no other *number* has."""
+    return story(1000 + number, count)
+
+
+def in_tags(paragraphs: list[str]) -> str:
+    return "".join(f"<p>{paragraph}</p>" for paragraph in paragraphs)
+
+
+# --- one text in several places
+
+
+def test_sections_of_a_page_builder() -> None:
+    texts = [text(number) for number in range(5)]
+    rows = "".join(
+        f"<div class='row row_{i}'><div class='column-{i}'><h2>Part {i}</h2><div class='module text_{i}'>{in_tags(t)}"
+        "</div></div></div>"
+        for i, t in enumerate(texts)
+    )
+    found = extract_paragraphs(page(f"<div class='builder'>{rows}</div>"))
+    assert [line for line in found if not line.startswith("Part")] == [*chain(*texts)]
+
+
+def test_what_adds_little_or_is_full_of_links_is_left_out() -> None:
+    told = text(1, 8)
+    teasers = "".join(
+        f"<div class='card'><h3><a href='/{i}'>A headline of another story, which is number {i}</a></h3>"
+        f"<p>{text(50 + i, 1)[0][:120]}</p></div>"
+        for i in range(6)
+    )
+    assert (
+        extract_paragraphs(page(f"<div><div class='a'>{in_tags(told)}</div><div class='b'>{teasers}</div></div>"))
+        == told
+    )
+
+
+# --- threads
+
+
+@pytest.mark.parametrize("name", ["comment", "reply", "post response"])
+def test_the_replies_of_a_thread_are_text(name: str) -> None:
+    first, *replies = (text(number) for number in range(5))
+    answers = "".join(f"<li class='{name}'><div class='body'>{in_tags(reply)}</div></li>" for reply in replies)
+    thread = (
+        f"<div class='thread'><div class='first'><div class='body'>{in_tags(first)}</div></div><ul>{answers}</ul></div>"
+    )
+    found = extract_paragraphs(page(thread))
+    assert found == [*chain(first, *replies)]
+
+
+@pytest.mark.parametrize("name", ["comment", "reply", "post response"])
+def test_the_comments_below_an_article_are_none(name: str) -> None:
+    told, *opinions = (text(number) for number in range(5))
+    comments = "".join(f"<li class='{name}'><div class='said'>{in_tags(opinion)}</div></li>" for opinion in opinions)
+    html = page(f"<div class='main'><div class='story'>{in_tags(told)}</div><ul class='comments'>{comments}</ul></div>")
+    assert extract_paragraphs(html) == told
+
+
+def test_a_thread_for_readers_without_scripts() -> None:
+    posts = [text(number) for number in range(3)]
+    thread = "".join(f"<div class='post'>{in_tags(post)}</div>" for post in posts)
+    html = f"<html><body><div id='app'></div><noscript><nav><ul>{MENU}</ul></nav>{thread}</noscript></body></html>"
+    assert extract_paragraphs(html) == [*chain(*posts)]
+
+
+# --- soup, wrappers, tabs
+
+
+def test_a_button_that_is_never_closed() -> None:
+    assert extract_paragraphs(page(f"<button class='go'><div>{in_tags(text(1))}</div>")) == text(1)
+
+
+@pytest.mark.parametrize("name", ["ad", "tag", "sidebar", "lightbox", "paywall", "share", "video"])
+def test_the_name_of_a_wrapper_is_no_verdict_on_what_it_holds(name: str) -> None:
+    html = page(
+        f"<div class='story'>{in_tags(text(1))}<div class='{name}'>{in_tags(text(2))}</div>{in_tags(text(3))}</div>"
+    )
+    assert extract_paragraphs(html) == text(1) + text(2) + text(3)
+
+
+def test_tabs_that_are_not_shown_yet_are_text_beside_the_one_that_is() -> None:
+    tabs = "".join(f"<div class='tab hidden'>{in_tags(text(i))}</div>" for i in (2, 3))
+    assert extract_paragraphs(page(f"<div class='tabs'>{in_tags(text(1))}{tabs}</div>")) == text(1) + text(2) + text(3)
+
+
+def test_what_is_shown_is_the_text_however_much_is_hidden_elsewhere() -> None:
+    guide = "".join(in_tags(text(number)) for number in range(10, 40))
+    html = page(f"<div class='guide w-condition-invisible'>{guide}</div><div class='story'>{in_tags(text(1))}</div>")
+    assert extract_paragraphs(html) == text(1)
+
+
+def test_links_within_the_page_are_text() -> None:
+    anchors = "".join(f"<h2><a href='#part{i}'>What part {i} is about</a></h2>{in_tags(text(i))}" for i in range(3))
+    found = extract_paragraphs(page(f"<div>{anchors}</div>"))
+    assert "What part 1 is about" in found
+
+
+def test_a_sentence_in_large_letters_is_text() -> None:
+    (long,) = text(9, 1)
+    assert long in extract_paragraphs(page(f"<div>{in_tags(text(1))}<h2>{long}</h2>{in_tags(text(2))}</div>"))
+
+
+# --- pages without a text
+
+
+def test_a_list_shows_its_links_and_has_no_main_text() -> None:
+    headlines = [f"What happened to the ferry on day {i} of the storm" for i in range(20)]
+    html = page(
+        "<ul class='list'>" + "".join(f"<li><a href='/{i}'>{h}</a></li>" for i, h in enumerate(headlines)) + "</ul>"
+    )
+    found = extract_text(html)
+    assert not found.is_main_text
+    assert found.share == 0
+    assert set(headlines) <= set(found.paragraphs)
+    assert "Section number 3" not in found.paragraphs
+    assert paragraphs_of(parse(html)) == []  # a crawl compares main texts only
+
+
+def test_the_share_tells_a_text_among_others_from_the_only_one() -> None:
+    alone = extract_text(page(f"<div class='story'>{in_tags(text(1))}</div>"))
+    assert alone.is_main_text
+    assert alone.share > 0.9
+    places = "".join(
+        f"<section class='s{i}'><h2><a href='/{i}'>{'A link as long as a headline, ' * 9}{i}</a></h2>"
+        f"{in_tags(text(i, 2))}<ul>{MENU}</ul></section>"
+        for i in range(6)
+    )
+    assert extract_text(page(f"<div>{places}</div>")).share < alone.share
+
+
+PIECES = [
+    *["<p>", "</p>", "<div class=ad>", "</div>", "<button>", "<noscript>", "<a href=/x>", "</a>", "<a href='#'>"],
+    *["Words, and more of them. ", "x", " ", "<li hidden>", "<form>", "<h2>"],
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=60))
+def test_whatever_it_is_the_share_is_one(pieces: list[str]) -> None:
+    found = extract_text("".join(pieces))
+    assert 0 <= found.share <= 1
+    assert all(line.strip() for line in found.paragraphs)
+    assert found.is_main_text or found.share == 0
