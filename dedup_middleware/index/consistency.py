@@ -14,7 +14,6 @@ from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.hamming import HOLDER
 from dedup_middleware.index.lookup import equals_key
-from dedup_middleware.model import HASH_BYTES
 from dedup_middleware.stores.repair import repair_store
 
 if TYPE_CHECKING:
@@ -34,10 +33,11 @@ _HOLDER_BYTES = len(HOLDER) + codec.SIMHASH_BYTES
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What must agree with a page, packed: 8 bytes a clause."""
+    """What must agree with a page, packed."""
 
     owner: bool
     hashes: bytes
+    hash_bytes: int
     identities: tuple[bytes, ...]
     simhashes: frozenset[int]
     equals: bytes | None
@@ -46,13 +46,14 @@ class _Known:
     @classmethod
     def of(cls, page: StoredPage) -> _Known:
         equals = equals_key(page.exact_digest, page.features)
-        return cls(page.owner is None, b"".join(page.hashes), page.identities, page.simhashes, equals)
+        size = len(next(iter(page.hashes), b""))
+        return cls(page.owner is None, b"".join(page.hashes), size, page.identities, page.simhashes, equals)
 
     def holds(self, clause_hash: bytes) -> bool:
         at = self.hashes.find(clause_hash)
-        while at % HASH_BYTES and at >= 0:
+        while at >= 0 and at % self.hash_bytes:
             at = self.hashes.find(clause_hash, at + 1)
-        return self.owner and at >= 0
+        return self.owner and at >= 0 and len(clause_hash) == self.hash_bytes
 
 
 class ConsistencyFilter:

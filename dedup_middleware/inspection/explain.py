@@ -164,7 +164,10 @@ def _stored(config: Config, url: str) -> dict[str, Any] | None:
         index,
     ):
         page = index.find([url_identity(url)])
-        return None if page is None else _page_details(index, page, instance_of(config.fingerprint, store.header.key))
+        if page is None:
+            return None
+        fingerprint = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
+        return _page_details(index, page, fingerprint)
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
