@@ -114,7 +114,7 @@ def open_store(
     undo = ExitStack()
     store = MemoryStore(room)
     undo.callback(store.close)
-    medium = SharedStore(store, Header.new(fingerprint_scheme or ""), undo)
+    medium = SharedStore(store, Header.new(fingerprint_scheme or ""), undo, remembers=False)
     return OpenStore(medium, created=True, leave=medium.close)
 
 
