@@ -43,7 +43,7 @@ class ClauseFingerprinter:
     is_by_line: ClassVar[bool] = True
 
     def __init__(self, key: bytes, hash_bytes: int = HASH_BYTES) -> None:
-        """Use *key*, 16 to 64 random bytes; hashes have *hash_bytes*, 1 to 8: those of a store are all of one length."""
+        """Use *key*, 16 to 64 random bytes; hashes have *hash_bytes*, 1 to 8: in a store all have as many."""
         self._key = key
         self._hash_bytes = hash_bytes
         # Copying a hasher that has taken the key in takes two thirds of the time of making one.

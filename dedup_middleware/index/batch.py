@@ -38,27 +38,39 @@ class Batch:
         self._paragraphs = paragraphs
         self._max_holders = max_holders
         self._counts = counts
+        self._before: dict[int, StoredPage] = {}
+        self._line: codec.Line | None = None
+        # By how much the numbers of owners and of duplicates grow.
+        self._growth = [0, 0]
 
     def write(self, *, sync: bool = False) -> None:
         """Apply what was collected; :class:`StoreError` if the medium fails."""
+        if self._line is not None or any(self._growth):
+            line, (owners, duplicates) = self._line or self._read_line(), self._growth
+            line = line._replace(owners=line.owners + owners, duplicates=line.duplicates + duplicates)
+            self.puts.append((codec.NEXT_PLACE_KEY, codec.encode_line(line)))
         self._store.write(self.puts, self.deletes, sync=sync)
 
     def number_for(self, url: str) -> int:
         """Take the next number for a page first seen at *url*."""
+        line = self._read_line()
+        self._line = line._replace(place=line.place + 1)
+        return codec.page_number(line.place, url)
+
+    def _read_line(self) -> codec.Line:
         (value,) = self._store.get_many([codec.NEXT_PLACE_KEY])
-        place = 1 if value is None else codec.decode_number(value)
-        self.puts.append((codec.NEXT_PLACE_KEY, codec.encode_number(place + 1)))
-        return codec.page_number(place, url)
+        return codec.decode_line(value)
 
     def replace(
         self,
-        owners: Iterable[StoredPage],
+        pages: Iterable[StoredPage],
         number: int,
         new: StoredPage | None,
         borrowed: frozenset[bytes] = frozenset(),
     ) -> None:
-        """Let *new*, under *number*, hold its text, but for the *borrowed*, instead of *owners*; ``None``: nobody."""
-        before = [owner for owner in owners if owner.owner is None]
+        """Let *new*, under *number*, hold its text, but for the *borrowed*, instead of *pages*; ``None``: nobody."""
+        self._before = {page.number: page for page in pages}
+        before = [page for page in self._before.values() if page.owner is None]
         mine = frozenset(owner.number for owner in before) | {number}
         self._postings(number, mine, listed(before), listed([] if new is None else [new]), borrowed)
         if self._paragraphs is not None:
@@ -70,6 +82,14 @@ class Batch:
 
     def put_page(self, page: StoredPage, text: bytes | None, said: bytes | None = None) -> None:
         """Store *page* under its number and its identities, and, packed, its *text* and what its items *said*."""
+        before = self._before.get(page.number)
+        if before is not None:
+            self._count(before, -1)
+            if before.owner is not None and before.owner != page.owner:
+                self.deletes.append(codec.repeat_key(before.owner, page.number))
+        self._count(page, 1)
+        if page.owner is not None:
+            self.puts.append((codec.repeat_key(page.owner, page.number), b""))
         self.puts.append((codec.page_key(page.number), page_codec.encode_page(page)))
         self.puts += [(codec.identity_key(i), codec.encode_number(page.number)) for i in page.identities]
         if text is not None:
@@ -79,8 +99,14 @@ class Batch:
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page* itself and its texts, and that it is unsealed."""
+        self._count(page, -1)
+        if page.owner is not None:
+            self.deletes.append(codec.repeat_key(page.owner, page.number))
         keys = (codec.page_key, codec.text_key, codec.item_text_key, codec.unsealed_key, codec.request_key)
         self.deletes += [key(page.number) for key in keys]
+
+    def _count(self, page: StoredPage, change: int) -> None:
+        self._growth[page.owner is not None] += change
 
     def remove_identities(self, identities: Iterable[bytes]) -> None:
         """Let these *identities* lead nowhere."""

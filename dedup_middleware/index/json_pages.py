@@ -49,6 +49,16 @@ def decode_page(number: int, value: bytes) -> StoredPage:
     )
 
 
+def owner_in(value: bytes) -> int | None:
+    """Return the owner of the page that *value* encodes, ``None`` if it is one; raises as :func:`decode_page` does."""
+    head, _, _ = value.partition(b"\n")
+    # Inside of a string, the quotation marks would be escaped.
+    if b',"owner":' not in head:
+        return None
+    owner: int | None = json.loads(head.decode("utf8", "surrogatepass"))["owner"]
+    return owner
+
+
 def _sections(head: dict[str, Any], body: bytes) -> tuple[bytes, list[list[bytes]]]:
     """Return the letters and the hashes in the *body* of a page."""
     if "counts" not in head:

@@ -3,8 +3,8 @@
 Pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSION``. What decodes
 raises :class:`UnreadableError`.
 
-A page is a byte that says so, two of flags, and sizes and counts of what follows, a byte each, or four where one of them
-needs it:
+A page is a byte that says so, two of flags, and sizes and counts of what follows, a byte each, or four where one needs
+it:
 
     url, title, heading      UTF-8
     run, time                UTF-8; by the flags six bytes of a run's twelve hexadecimal digits, and four of seconds
@@ -18,7 +18,7 @@ needs it:
     source                   16 bytes, for an item
     owner                    for a duplicate its number, score and digest
 
-What a value of schemas 2 to 4 says, in JSON, is read by `json_pages`; what is written is of schema 5, in old stores too.
+What schemas 2 to 4 wrote, in JSON, `json_pages` reads. What is written is of schema 5, in a store that is older too.
 """
 
 from __future__ import annotations
@@ -105,15 +105,34 @@ def decode_page(number: int, value: bytes) -> StoredPage:
         raise UnreadableError(f"page {number} cannot be read: {error}") from error
 
 
-def _decoded(number: int, value: bytes) -> StoredPage:
+def owner_in(number: int, value: bytes) -> int | None:
+    """Return the owner of the page that *value* encodes, ``None`` if it is one, and read little else. 1 µs."""
+    try:
+        if value[:1] == b"{":
+            return json_pages.owner_in(value)
+        flags = _flags(value)
+        if not flags & _IS_DUPLICATE:
+            return None
+        sizes = (_BROAD if flags & _WIDE else _NARROW).unpack_from(value, _HEAD.size)
+        return int(_OWNER.unpack_from(value, len(value) - sizes[_SIZES - 2] - _OWNER.size)[0])
+    except (ValueError, KeyError, TypeError, struct.error) as error:
+        raise UnreadableError(f"page {number} cannot be read: {error}") from error
+
+
+def _flags(value: bytes) -> int:
     mark, flags = _HEAD.unpack_from(value)
     if mark != _MARK:
         raise ValueError("it begins like none")
+    return int(flags)
+
+
+def _decoded(number: int, value: bytes) -> StoredPage:
+    flags = _flags(value)
     form = _BROAD if flags & _WIDE else _NARROW
     *sizes, identity_count, a, b, c, d, e, f, simhash_count = form.unpack_from(value, _HEAD.size)
     counts = (a, b, c, d, e, f)
     pieces = _Pieces(value, _HEAD.size + form.size)
-    url, title, heading, run, time, digest, exact_digest, feeds = map(pieces.take, sizes[:8])
+    url, *named, run, time, digest, exact_digest, feeds = map(pieces.take, sizes[:8])
     source_size, owner_digest_size, hash_size = sizes[8:]
     if not digest or (any((a, e)) and not hash_size):
         raise ValueError("it has no digest, or hashes of no length")
@@ -123,8 +142,8 @@ def _decoded(number: int, value: bytes) -> StoredPage:
     hashes, skeletons, texts, numbered, beside, values = map(pieces.several, lengths, counts)
     features = said = None
     if flags & _HAS_FEATURES:
-        named = (text.decode("utf8", "surrogatepass") for text in (title, heading))
-        features = PageFeatures(*named, frozenset(texts), frozenset(numbered))
+        title, heading = (text.decode("utf8", "surrogatepass") for text in named)
+        features = PageFeatures(title, heading, frozenset(texts), frozenset(numbered))
     clauses = frozenset(hashes)
     if flags & _HAS_SAID:
         own = clauses if flags & _SAID_ALL else _chosen(hashes, pieces.take((len(hashes) + 7) // 8))

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores.protocol import Store
 
-# Nine of ten gets find nothing, and the Bloom filters answer those from memory: 1.3 bytes a key. Blocks that are read are
-# scattered over the store: at a million pages 8, 32 and 128 MB of cache were equally fast, and the system caches files.
+# Nine of ten gets find nothing, and the Bloom filters answer those from memory: 1.3 bytes a key. Blocks that are read
+# lie scattered: at a million pages 8, 32 and 128 MB of cache were equally fast, and the system caches files.
 BLOOM_BITS = 10
 CACHE_BYTES = 32 * 2**20
 WRITE_BUFFER_BYTES = 32 * 2**20
