@@ -5,13 +5,14 @@ It reads what it must and collects what is to be written; it decides nothing and
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.lookup import equals_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from dedup_middleware.index.paragraphs import ParagraphIndex
     from dedup_middleware.model import StoredPage
@@ -27,10 +28,12 @@ class Batch:
         paragraphs: ParagraphIndex | None,
         max_holders: int,
         counts: Callable[[int], bool] | None = None,
+        unsettled: Mapping[int, object] = MappingProxyType({}),
     ) -> None:
         """Collect for *store*; no posting list grows beyond *max_holders*.
 
-        In a full one, those of which *counts* says that they may drop nothing any more make room.
+        In a full one, those of which *counts* says that they may drop nothing any more make room. So do, in each, the
+        *unsettled* ones that are void.
         """
         self.puts: list[tuple[bytes, bytes]] = []
         self.deletes: list[bytes] = []
@@ -38,6 +41,7 @@ class Batch:
         self._paragraphs = paragraphs
         self._max_holders = max_holders
         self._counts = counts
+        self._unsettled = unsettled
         self._before: dict[int, StoredPage] = {}
         self._line: codec.Line | None = None
         # By how much the numbers of owners and of duplicates grow.
@@ -130,6 +134,8 @@ class Batch:
                 continue
             holders = frozenset(codec.decode_postings(value))
             kept = holders - mine
+            if self._unsettled:
+                kept = frozenset(n for n in kept if self._unsettled.get(n, n) is not None)
             # What it said before it goes on holding as it did: as one of the holders, or not.
             holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
             if holds and len(kept) >= self._max_holders and self._counts is not None:

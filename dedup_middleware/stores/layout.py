@@ -65,10 +65,10 @@ class Header:
     hash_bytes: int = LONG_HASH_BYTES
     """Of a clause's hash, in its keys and pages: as many as when it was created.
 
-    A posting list only proposes pages, and tells what is boilerplate; what a page repeats is decided by the hashes in the
-    owner's own record. With six bytes a clause is taken for one of an owner's forty once in 7 million million times, and
-    a drop takes dozens. Among a thousand million stored clauses, one page in 7 000 has one that leads to a strange page
-    too, which is then compared and found to be another; and one in 700 000 has one that counts as boilerplate.
+    A posting list only proposes pages, and tells what is boilerplate; what a page repeats is decided by the hashes in
+    its owner's own record. With six bytes a clause is taken for one of an owner's forty once in 7 million million
+    times, and a drop takes dozens. Among a thousand million stored clauses, one page in 7 000 has one that leads to a
+    strange page too, which is then compared and found to be another, and one in 700 000 one that counts as boilerplate.
     """
 
     @classmethod
