@@ -12,7 +12,16 @@ from library import COMMON, Library, fingerprint, page_of
 from dedup_middleware.delivery.sealing import Sealing, recover
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index.codec import clause_key, decode_postings, journal_key, page_key
+from dedup_middleware.index.codec import (
+    NEXT_PLACE_KEY,
+    Line,
+    clause_key,
+    decode_postings,
+    encode_line,
+    journal_key,
+    page_key,
+)
+from dedup_middleware.index.consistency import ConsistencyFilter
 from dedup_middleware.index.index import index_of
 from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
@@ -238,6 +247,17 @@ class TestStaleness:
             if library.index.changed_since(version, page):
                 version, verdict = library.index.version, detector.judge(page)
             assert detector.judge(page) == verdict
+
+
+@given(st.lists(VISITS, max_size=12))
+def test_what_is_whole_is_kept_by_repair_as_it_is(visits: Visits) -> None:
+    library = Library()
+    for name, request, text, items in visits:
+        library.visit(name, text, request=request, items=items)
+    pairs = [*ConsistencyFilter(library.store.scan).pairs()]
+    # But for the next page's place, which a store without pages lacks.
+    assert dict(pairs) == {NEXT_PLACE_KEY: encode_line(Line(is_counted=False))} | library.contents()
+    assert len(pairs) == len(dict(pairs))
 
 
 class TestSealing:

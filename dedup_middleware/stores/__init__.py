@@ -101,8 +101,8 @@ def open_store(
     take. Openers in one process that name the same path share it, ``memory:`` is a new store each time. Raises
     ``ConfigError`` for the URI, ``StoreLockedError``, ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError``
     for what the system refuses.
-    A LevelDB takes up to a second to open (it replays its last 32 MB), up to 100 MB of memory, and 65 MB for each million
-    pages: the Bloom filters and indexes of its tables.
+    A LevelDB takes up to a second to open (it replays its last 32 MB), up to 100 MB of memory, and 65 MB for each
+    million pages: the Bloom filters and indexes of its tables.
     """
     scheme, path = parse_uri(uri)
     if scheme not in (*_ON_DISK, _MEMORY):
