@@ -214,8 +214,8 @@ def encode_number(number: int) -> bytes:
 
 
 def decode_number(value: bytes) -> int:
-    """Return the number that :func:`encode_number` made *value* of."""
-    return int.from_bytes(value, "big")
+    """Return the number with which *value* begins, as :func:`encode_number` has made it."""
+    return int.from_bytes(value[:_NUMBER_BYTES], "big")
 
 
 def encode_postings(numbers: tuple[int, ...]) -> bytes:

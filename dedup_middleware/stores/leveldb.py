@@ -37,8 +37,8 @@ WRITE_BUFFER_BYTES = 32 * 2**20
 # are longer: see docs/measurements.md.
 TABLE_BYTES = 8 * 2**20
 # Beyond so many tables LevelDB reads filters and indexes anew at every get: forty took 2.6 ms instead of 0.07, with its
-# own 1 000. It costs no descriptors: the first 1 000 tables are mapped, and of the others LevelDB holds no more open
-# than a fifth of what the process may.
+# own 1 000. It needs few descriptors: the first 1 000 tables are mapped, and of the others LevelDB holds no more open
+# than a fifth of what the process may have (its util/env_posix.cc).
 OPEN_TABLES = 10_000
 
 # Up to this size, 110 000 pages or 1.4 s, all is read when the store is opened; beyond, rot is noticed when it is read.

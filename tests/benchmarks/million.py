@@ -1,6 +1,7 @@
 """What judging and keeping a page costs in a store that is large, and what the store and its commands cost.
 
-Usage: python tests/benchmarks/million.py [--pages 1000000] [--new 3000] [--store leveldb] [--text] [--at FOLDER]
+Usage: python tests/benchmarks/million.py [--pages 1000000] [--new 3000] [--store leveldb] [--unsealed 13581] [--text]
+    [--at FOLDER]
 It fills a new store with so many made-up pages of 40 clauses: as `Index` writes them, in the order in which a crawl
 would, but many in one batch; 36 of the clauses are a page's own, three its host's, and one stands on one or two other
 pages. Then so many new pages go through a `Session` as `detection.py` drives it, from the fingerprint to the store, and
@@ -10,8 +11,8 @@ one that is there.
 Prints one JSON object: ``ms`` and ``cpu_ms`` a new page, and the latter with LevelDB's own thread; ``bytes_a_page`` of
 the files, ``text_bytes_a_page`` of them texts; ``tables``; ``memory_mb``, anonymous, by which the process has grown;
 the seconds of opening, of ``stats`` and ``explain`` in a process that is up already, and as a command, whose bare start
-is ``scrapy version``; and of recovering 13 581 owners that a crash left unsealed in a store of their own. A million
-pages take six minutes and 1.2 GB.
+is ``scrapy version``; and of recovering the owners that a crash left unsealed in a store of their own. A million pages
+take six minutes and 1.2 GB.
 """
 
 from __future__ import annotations
@@ -61,8 +62,6 @@ if TYPE_CHECKING:
 CLAUSES = 40
 #: Of these, those that all pages of a host have, and those that two or three pages have.
 FURNITURE, QUOTED = 3, 1
-#: Owners that a crash leaves.
-UNSEALED = 13_581
 #: Of ten clauses, how many have digits, and so a skeleton.
 _NUMBERED = 2
 #: Pages on one host.
@@ -258,16 +257,16 @@ def _summary(numbers: list[float]) -> dict[str, float]:
 # --- the store and its commands
 
 
-def recovery(uri: str) -> dict[str, float]:
-    """Return the seconds that a crawl waits for its store after a crash that left `UNSEALED` owners."""
+def recovery(uri: str, owners: int) -> dict[str, float]:
+    """Return the seconds that a crawl waits for its store after a crash that left so many *owners* unsealed."""
     found = {}
     for is_there in (False, True):
         with closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
             if is_there:
                 found["recover_s"] = _seconds(lambda: recover(index_of(store, common=3, text_limit=0)))
             else:
-                shared = Shared(UNSEALED, instance_of("clauses", store.header.key, store.header.hash_bytes))
-                fill(store, shared, UNSEALED, sealed=False)
+                shared = Shared(owners, instance_of("clauses", store.header.key, store.header.hash_bytes))
+                fill(store, shared, owners, sealed=False)
     return found
 
 
@@ -342,9 +341,7 @@ def measured(folder: Path, scheme: str, pages: int, new: int, *, text: bool) -> 
         found["open_s"] = round(time.perf_counter() - began, 2)
         found |= judged(store, shared, new, text=text)
         found["memory_mb"] = round(anonymous_mb() - before)
-    found |= commands(uri, url_of(pages // 2))
-    with tempfile.TemporaryDirectory() as scratch:
-        return found | recovery(f"{scheme}:{scratch}/store")
+    return found | commands(uri, url_of(pages // 2))
 
 
 def main() -> None:
@@ -353,6 +350,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1_000_000)
     parser.add_argument("--new", type=int, default=3_000)
     parser.add_argument("--store", choices=["leveldb", "sqlite"], default="leveldb")
+    parser.add_argument("--unsealed", type=int, default=13_581)
     parser.add_argument("--text", action="store_true")
     parser.add_argument("--at", type=Path)
     options = parser.parse_args()
@@ -360,7 +358,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.at or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        print(json.dumps(measured(folder, options.store, options.pages, options.new, text=options.text)))
+        found = measured(folder, options.store, options.pages, options.new, text=options.text)
+        print(json.dumps(found | recovery(f"{options.store}:{scratch}/crashed", options.unsealed)))
 
 
 if __name__ == "__main__":
