@@ -15,11 +15,13 @@ from dedup_middleware.index.batch import listed
 from dedup_middleware.index.codec import (
     PAGES,
     decode_entry,
+    decode_line,
     decode_number,
     decode_postings,
     decode_simhash,
     identity_of,
     is_template_key,
+    repeat_key,
     suspect_number,
 )
 from dedup_middleware.index.index import Index, index_of
@@ -201,7 +203,13 @@ class Library:
             elif kind == b"h":
                 assert owners
             elif kind == b"n":
-                assert decode_number(value) > max(pages, default=0) >> 16
+                line = decode_line(value)
+                assert line.place > max(pages, default=0) >> 16
+                assert line[1:] == (len(owners), len(pages) - len(owners), True)
+            elif kind == b"o":
+                assert pages[suspect_number(key)].owner == decode_number(key[1:8])
             else:
                 assert kind == b"p", key
+        repeats = {repeat_key(page.owner, number) for number, page in pages.items() if page.owner is not None}
+        assert repeats == {key for key in pairs if key[:1] == b"o"}
         assert all(0 < number < 2**55 for number in pages)

@@ -232,6 +232,18 @@ def test_no_thief_makes_an_original_of_a_preferred_host_drop(corpora: list[Path]
     assert rows[0]["dropped without the setting"] == "2"
 
 
+@pytest.mark.parametrize("store", ["leveldb", "sqlite"])
+def test_a_small_store_is_filled_judged_against_and_looked_at(store: str) -> None:
+    if store == "leveldb":
+        pytest.importorskip("plyvel")
+    finished = run("million.py", "--pages", "300", "--new", "10", "--unsealed", "20", "--store", store, "--text")
+    assert (finished.returncode, finished.stderr) == (0, "")
+    found = json.loads(finished.stdout)
+    assert (found["pages"], found["store"]) == (300, store)
+    assert found["ms"]["median"] > 0
+    assert {"bytes_a_page", "stats_s", "explain_s", "recover_s", "memory_mb"} <= found.keys()
+
+
 def test_a_pair_that_collides_under_every_seed_is_printed() -> None:
     finished = run("collisions.py", "--pairs", "1", "--seeds", "10")
     assert (finished.returncode, finished.stderr) == (0, "")

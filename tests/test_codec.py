@@ -47,6 +47,17 @@ def test_a_page_comes_back_as_it_was(page: StoredPage) -> None:
     assert page_codec.decode_page(page.number, page_codec.encode_page(page)) == page
 
 
+@given(PAGES | DUPLICATES)
+def test_the_owner_of_a_page_is_read_without_the_rest(page: StoredPage) -> None:
+    assert page_codec.owner_in(page.number, page_codec.encode_page(page)) == page.owner
+
+
+@given(st.integers(1, 2**40), st.integers(0, 2**40), st.integers(0, 2**40), st.booleans())
+def test_a_line_comes_back_as_it_was(place: int, owners: int, duplicates: int, is_counted: bool) -> None:  # noqa: FBT001
+    line = codec.Line(place, owners, duplicates) if is_counted else codec.Line(place, is_counted=False)
+    assert codec.decode_line(codec.encode_line(line)) == line
+
+
 @given(st.none() | DELIVERIES)
 def test_what_was_certain_comes_back_as_it_was(before: Delivery | None) -> None:
     assert page_codec.decode_certain(page_codec.encode_certain(before)) == before
@@ -69,6 +80,7 @@ def test_a_posting_list_comes_back_as_it_was(numbers: tuple[int, ...]) -> None:
 def test_numbers_sort_as_bytes(one: int, other: int) -> None:
     assert (codec.page_key(one) < codec.page_key(other)) == (one < other)
     assert codec.decode_number(codec.encode_number(one)) == one
+    assert codec.decode_number(codec.encode_number(one) + b"more") == one
 
 
 @given(st.lists(st.text().map(lambda text: text.replace("\n", " ")), min_size=1), st.integers(1, 10_000))

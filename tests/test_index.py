@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +12,16 @@ from library import COMMON, Library, fingerprint, page_of
 from dedup_middleware.delivery.sealing import Sealing, recover
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index.codec import clause_key, decode_postings, journal_key
+from dedup_middleware.index.codec import (
+    NEXT_PLACE_KEY,
+    Line,
+    clause_key,
+    decode_postings,
+    encode_line,
+    journal_key,
+    page_key,
+)
+from dedup_middleware.index.consistency import ConsistencyFilter
 from dedup_middleware.index.index import index_of
 from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
@@ -238,6 +249,17 @@ class TestStaleness:
             assert detector.judge(page) == verdict
 
 
+@given(st.lists(VISITS, max_size=12))
+def test_what_is_whole_is_kept_by_repair_as_it_is(visits: Visits) -> None:
+    library = Library()
+    for name, request, text, items in visits:
+        library.visit(name, text, request=request, items=items)
+    pairs = [*ConsistencyFilter(library.store.scan).pairs()]
+    # But for the next page's place, which a store without pages lacks.
+    assert dict(pairs) == {NEXT_PLACE_KEY: encode_line(Line(is_counted=False))} | library.contents()
+    assert len(pairs) == len(dict(pairs))
+
+
 class TestSealing:
     """What of a delivery a crash can take back."""
 
@@ -279,6 +301,46 @@ class TestSealing:
             library.crash()
             recover(library.index)
         assert library.index.page(again.number) == first
+        assert library.judge("copy", range(9)).kind is VerdictKind.DUPLICATE
+        library.check()
+
+    def test_what_an_unclean_end_left_is_rolled_back_as_it_is_met(self) -> None:
+        library = Library()
+        kept = library.index.commit(library.page("kept", range(9)), sealed=True)
+        left = [library.index.commit(library.page(f"left {n}", range(n, n + 9))) for n in range(20, 80, 10)]
+        again = library.index.commit(library.page("kept", range(9)), feeds=frozenset({"g"}))
+        before = library.contents()
+        library.crash()
+        recover(library.index)
+        library.begin("next")
+        assert library.contents() == before
+        assert [*library.index.pages()] == [kept]
+        assert library.judge("a copy", [*range(20, 28), 99]).kind is VerdictKind.NEW
+        assert library.contents() == before
+        assert library.index.same(left[0].identities) == []
+        assert page_key(left[0].number) not in library.contents()
+        # Killed once more, it is as it was.
+        library.crash()
+        recover(library.index)
+        library.begin("after next")
+        assert [*library.index.pages()] == [kept]
+        library.index.settle(2)
+        assert len(library.index.unsettled) == len(left) - 2
+        library.index.settle(sys.maxsize)
+        assert not library.index.unsettled
+        assert [*library.index.pages()] == [library.index.page(again.number)] == [kept]
+        assert not any(key[:1] == b"u" for key in library.contents())
+        library.check()
+
+    def test_void_owners_make_nothing_common_and_keep_nobody_out_of_a_list(self) -> None:
+        library = Library()
+        for n in range(COMMON + 3):
+            library.index.commit(library.page(f"left {n}", [*range(9), *range(n * 20 + 20, n * 20 + 29)]))
+        library.crash()
+        recover(library.index)
+        library.visit("whole", range(9))
+        assert library.judge("copy", range(9)).kind is VerdictKind.DUPLICATE
+        library.index.settle(sys.maxsize)
         assert library.judge("copy", range(9)).kind is VerdictKind.DUPLICATE
         library.check()
 

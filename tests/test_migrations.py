@@ -3,7 +3,8 @@
 ``stores/earlier/schema2-*.tar.xz`` were written by the version before schema 3, with a feed: a crawl of the pages a,
 its copy b and c, that came to its end; then one of d and its copy e that was killed before d was sealed. The requests
 of b and e had credentials. ``schema3-*.tar.xz`` by the version before schema 4: a crawl of a, its copy b and c, whose
-items had the text.
+items had the text. ``schema4-*.tar.xz`` by the version before schema 5: a and c, and b, a copy of a on another host,
+whose items had the text; then d, and its copy e, by a crawl that was killed before d was sealed.
 """
 
 from __future__ import annotations
@@ -17,13 +18,18 @@ import pytest
 from crawling import run_job, write_job
 from prose import article, blog, story
 
+from dedup_middleware import Deduplicator
 from dedup_middleware.delivery.sealing import recover
 from dedup_middleware.errors import StoreVersionError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import codec
+from dedup_middleware.index.codec import NEXT_PLACE_KEY, decode_line
+from dedup_middleware.index.counts import repeats_of
 from dedup_middleware.index.index import index_of
 from dedup_middleware.index.migrations import MIGRATIONS
 from dedup_middleware.index.packing import unpacked
+from dedup_middleware.inspection.explain import explain, stats
+from dedup_middleware.settings.config import Config
 from dedup_middleware.stores import open_store, resolved_uri
 from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
 
@@ -170,3 +176,57 @@ def test_owners_whose_titles_and_items_are_not_known_drop_little_until_they_are_
 
     assert crawled("bare", copies[2]) == ([], [copies[2]])
     assert crawled("again", a, *copies) == ([a], copies)
+
+
+@pytest.fixture(params=["leveldb", "sqlite"])
+def fourth(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return unpacked_store(4, request.param, tmp_path)
+
+
+def test_pages_in_json_are_read_and_the_hashes_of_a_store_stay_as_long_as_they_are(fourth: str) -> None:
+    with opened(fourth) as store:
+        assert (store.migrated_from, store.header.schema, store.header.hash_bytes) == (4, SCHEMA_VERSION, 8)
+        index = index_of(store, common=3, text_limit=20_000)
+        recover(index)
+        pages = {page.url[-1]: page for page in index.pages()}
+        assert {url: page.owner is None for url, page in pages.items()} == {
+            "a": True,
+            "b": False,
+            "c": True,
+            "e": False,
+        }
+        assert pages["a"].features is not None
+        assert story(1)[0].startswith(pages["a"].features.title)
+        assert pages["a"].item_content is not None
+        assert [entry.identity for entry in index.journal.recovered.values()] == [pages["e"].identities[0]]
+    config = {"DEDUP_STORE": fourth, "DEDUP_LOG": ""}
+    with Deduplicator(store=fourth) as dedup:
+        copy = dedup.add("http://new.example/c", blog("c", story(2)), item={"text": "\n".join(story(2))})
+        assert copy.owner_url == f"{OLD}/c"
+        assert not dedup.add(f"{OLD}/d", article("d", story(3)), item={"text": "\n".join(story(3))}).is_duplicate
+    with opened(fourth) as store:
+        index = index_of(store, common=3, text_limit=20_000)
+        pages = {page.url: page for page in index.pages()}
+        assert {len(h) for page in pages.values() for h in page.hashes} == {8}
+        assert {len(key) for key, _ in store.scan(b"c", b"d")} == {9}
+        counts = [len([*filter(kind, pages.values())]) for kind in (lambda p: p.owner is None, lambda p: p.owner)]
+        repeats = {page.number for page in pages.values() if page.owner == pages[f"{OLD}/a"].number}
+    for _ in range(2):
+        sums = stats(Config.from_settings(config, None))
+        assert [sums["owners"], sums["duplicates"]] == counts
+        assert explain(Config.from_settings(config, None), f"{OLD}/a")["stored"]["repeated_by"] == [
+            "http://copy.example/b"
+        ]
+    with opened(fourth) as store:
+        assert decode_line(store.get_many([NEXT_PLACE_KEY])[0]).is_counted
+        assert set(repeats_of(store, pages[f"{OLD}/a"].number)) == repeats
+
+
+def test_commands_leave_an_older_store_as_it_is(fourth: str) -> None:
+    config = Config.from_settings({"DEDUP_STORE": fourth, "DEDUP_LOG": ""}, None)
+    sums = stats(config)
+    assert (sums["owners"], sums["duplicates"], sums["journalled"]) == (3, 2, 1)
+    assert explain(config, f"{OLD}/d")["stored"]["repeated_by"] == ["http://copy.example/e"]
+    with opened(fourth) as store:
+        assert store.migrated_from == 4
+        assert not decode_line(store.get_many([NEXT_PLACE_KEY])[0]).is_counted

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from dedup_middleware.model import StoredPage
 
 
+# Of the owners that an unclean shutdown left, with each one that is confirmed. What is left over the next crawl has.
+_SETTLED_AT_ONCE = 2
+
+
 class Safety:
     """The drops and deliveries of one crawl, until they are safe."""
 
@@ -163,6 +167,8 @@ class Safety:
     def confirmed(self, number: int) -> None:
         """Note that the items of the owner *number* have left the pipelines."""
         self._sealing.confirmed(number)
+        with self._guard():
+            self._index.settle(_SETTLED_AT_ONCE)
         self._seal_if_due()
 
     def stored(self, medium: Hashable) -> None:

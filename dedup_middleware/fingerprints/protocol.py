@@ -69,15 +69,20 @@ def fingerprinter(name: str) -> type[Fingerprinter]:
     return method
 
 
-def instance_of(name: str, key: bytes) -> Fingerprinter:
+def instance_of(name: str, key: bytes, hash_bytes: int = HASH_BYTES) -> Fingerprinter:
     """Return the method *name* for the store with this *key*; one of others is tried out on a text.
+
+    Ours cut hashes to *hash_bytes*, as long as those in the store are; those of others stay as they are.
 
     What it got wrong would else be written into the store, or be noticed page after page.
     """
     try:
-        instance = fingerprinter(name)(key)
-        if name not in FINGERPRINTERS.ours:
-            _try_out(instance)
+        method = fingerprinter(name)
+        if name in FINGERPRINTERS.ours:
+            # Their classes have this one parameter more.
+            return method(key, hash_bytes)  # type: ignore[call-arg]
+        instance = method(key)
+        _try_out(instance)
     except DedupError:
         raise
     except Exception as error:

@@ -37,6 +37,7 @@ from xxhash import xxh3_128_intdigest
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.clauses import ClauseFingerprinter
+from dedup_middleware.model import HASH_BYTES
 from dedup_middleware.text.characters import NOISE
 from dedup_middleware.text.clauses import DENSE_WEIGHT, folded, portions, sentences, weight
 from dedup_middleware.text.scripts import HAN, HAN_EXTENSION_A, HAN_RARE, KANA, SPACELESS
@@ -71,9 +72,9 @@ class SimHashFingerprinter(ClauseFingerprinter):
     scheme = ClauseFingerprinter.scheme + "+simhash-1"
     has_bits = True
 
-    def __init__(self, key: bytes) -> None:
-        """Use *key*, 16 to 64 random bytes, for the clauses."""
-        super().__init__(key)
+    def __init__(self, key: bytes, hash_bytes: int = HASH_BYTES) -> None:
+        """Use *key*, 16 to 64 random bytes, for the clauses, whose hashes have *hash_bytes*."""
+        super().__init__(key, hash_bytes)
         load_dictionary()
 
     def __call__(self, paragraphs: Iterable[str], budget: Budget = UNLIMITED) -> Fingerprint:

@@ -5,13 +5,14 @@ It reads what it must and collects what is to be written; it decides nothing and
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.lookup import equals_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from dedup_middleware.index.paragraphs import ParagraphIndex
     from dedup_middleware.model import StoredPage
@@ -27,10 +28,12 @@ class Batch:
         paragraphs: ParagraphIndex | None,
         max_holders: int,
         counts: Callable[[int], bool] | None = None,
+        unsettled: Mapping[int, object] = MappingProxyType({}),
     ) -> None:
         """Collect for *store*; no posting list grows beyond *max_holders*.
 
-        In a full one, those of which *counts* says that they may drop nothing any more make room.
+        In a full one, those of which *counts* says that they may drop nothing any more make room. So do, in each, the
+        *unsettled* ones that are void.
         """
         self.puts: list[tuple[bytes, bytes]] = []
         self.deletes: list[bytes] = []
@@ -38,27 +41,40 @@ class Batch:
         self._paragraphs = paragraphs
         self._max_holders = max_holders
         self._counts = counts
+        self._unsettled = unsettled
+        self._before: dict[int, StoredPage] = {}
+        self._line: codec.Line | None = None
+        # By how much the numbers of owners and of duplicates grow.
+        self._growth = [0, 0]
 
     def write(self, *, sync: bool = False) -> None:
         """Apply what was collected; :class:`StoreError` if the medium fails."""
+        if self._line is not None or any(self._growth):
+            line, (owners, duplicates) = self._line or self._read_line(), self._growth
+            line = line._replace(owners=line.owners + owners, duplicates=line.duplicates + duplicates)
+            self.puts.append((codec.NEXT_PLACE_KEY, codec.encode_line(line)))
         self._store.write(self.puts, self.deletes, sync=sync)
 
     def number_for(self, url: str) -> int:
         """Take the next number for a page first seen at *url*."""
+        line = self._read_line()
+        self._line = line._replace(place=line.place + 1)
+        return codec.page_number(line.place, url)
+
+    def _read_line(self) -> codec.Line:
         (value,) = self._store.get_many([codec.NEXT_PLACE_KEY])
-        place = 1 if value is None else codec.decode_number(value)
-        self.puts.append((codec.NEXT_PLACE_KEY, codec.encode_number(place + 1)))
-        return codec.page_number(place, url)
+        return codec.decode_line(value)
 
     def replace(
         self,
-        owners: Iterable[StoredPage],
+        pages: Iterable[StoredPage],
         number: int,
         new: StoredPage | None,
         borrowed: frozenset[bytes] = frozenset(),
     ) -> None:
-        """Let *new*, under *number*, hold its text, but for the *borrowed*, instead of *owners*; ``None``: nobody."""
-        before = [owner for owner in owners if owner.owner is None]
+        """Let *new*, under *number*, hold its text, but for the *borrowed*, instead of *pages*; ``None``: nobody."""
+        self._before = {page.number: page for page in pages}
+        before = [page for page in self._before.values() if page.owner is None]
         mine = frozenset(owner.number for owner in before) | {number}
         self._postings(number, mine, listed(before), listed([] if new is None else [new]), borrowed)
         if self._paragraphs is not None:
@@ -70,6 +86,14 @@ class Batch:
 
     def put_page(self, page: StoredPage, text: bytes | None, said: bytes | None = None) -> None:
         """Store *page* under its number and its identities, and, packed, its *text* and what its items *said*."""
+        before = self._before.get(page.number)
+        if before is not None:
+            self._count(before, -1)
+            if before.owner is not None and before.owner != page.owner:
+                self.deletes.append(codec.repeat_key(before.owner, page.number))
+        self._count(page, 1)
+        if page.owner is not None:
+            self.puts.append((codec.repeat_key(page.owner, page.number), b""))
         self.puts.append((codec.page_key(page.number), page_codec.encode_page(page)))
         self.puts += [(codec.identity_key(i), codec.encode_number(page.number)) for i in page.identities]
         if text is not None:
@@ -79,8 +103,14 @@ class Batch:
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page* itself and its texts, and that it is unsealed."""
+        self._count(page, -1)
+        if page.owner is not None:
+            self.deletes.append(codec.repeat_key(page.owner, page.number))
         keys = (codec.page_key, codec.text_key, codec.item_text_key, codec.unsealed_key, codec.request_key)
         self.deletes += [key(page.number) for key in keys]
+
+    def _count(self, page: StoredPage, change: int) -> None:
+        self._growth[page.owner is not None] += change
 
     def remove_identities(self, identities: Iterable[bytes]) -> None:
         """Let these *identities* lead nowhere."""
@@ -104,6 +134,8 @@ class Batch:
                 continue
             holders = frozenset(codec.decode_postings(value))
             kept = holders - mine
+            if self._unsettled:
+                kept = frozenset(n for n in kept if self._unsettled.get(n, n) is not None)
             # What it said before it goes on holding as it did: as one of the holders, or not.
             holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
             if holds and len(kept) >= self._max_holders and self._counts is not None:

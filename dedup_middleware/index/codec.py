@@ -3,13 +3,16 @@
 Pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSION``. What decodes
 raises :class:`UnreadableError`.
 
-    c<clause hash, 8>  -> page numbers, 7 bytes each, oldest first: who holds the clause
+    c<clause hash, 6>  -> page numbers, 7 bytes each, oldest first: who holds the clause; 8 in stores of before schema 5
     i<identity, 16>    -> page number, 7 bytes: which stored page this request is
     p<page number, 7>  -> the page, see `page_codec`
     e<exact digest and title, 8> -> page numbers, likewise: whose whole text this is, under this title
     t<page number, 7>  -> its text, zlib: for `explain` and the second opinion; apart, so that lookups never read it
     s<page number, 7>  -> the text of its items, likewise, where that is not its own
-    n                  -> the next page's place in line, as a number
+    n                  -> the next page's place in line, as a number, and how many owners and duplicates there are,
+                          6 bytes each; without these in a store of before schema 5, until somebody asks
+    o<page number, 7><page number, 7>
+                       -> nothing: of that owner, this page is a duplicate; likewise
     u<page number, 7>  -> an owner whose items may not be on their medium yet: JSON, what was certain before; or nothing
     j<identity, 16><for what and whom, 8>
                        -> a page to be requested again unless that owner is sealed: its identity, spider and request,
@@ -26,6 +29,7 @@ itself how many of its pages are on one host, and numbers still sort by age.
 from __future__ import annotations
 
 import zlib
+from typing import NamedTuple
 
 import xxhash
 
@@ -38,12 +42,14 @@ _HOST_BITS = 16
 SIMHASH_BYTES = 16
 IDENTITY_BYTES = 16
 _TEMPLATE_BYTES = 8
+_COUNT_BYTES = 6
 
 NEXT_PLACE_KEY = b"n"
 PAGES = (b"p", b"q")
 """The range of keys that hold pages."""
 UNSEALED = (b"u", b"v")
 JOURNAL = (b"j", b"k")
+REPEATS = (b"o", b"p")
 REQUESTS = (b"r", b"s")
 
 
@@ -61,6 +67,43 @@ def page_number(place: int, url: str) -> int:
 def host_bits(number: int) -> int:
     """Return the :func:`host_mark` in a page number, stored or pending."""
     return abs(number) & (1 << _HOST_BITS) - 1
+
+
+class Line(NamedTuple):
+    """Where new pages queue up, and how many stand there already."""
+
+    place: int = 1
+    """The next page's."""
+    owners: int = 0
+    duplicates: int = 0
+    is_counted: bool = True
+    """Whether these are known, and every duplicate has its :func:`repeat_key`."""
+
+
+def encode_line(line: Line) -> bytes:
+    """Return *line* as bytes."""
+    counts = (line.owners, line.duplicates) if line.is_counted else ()
+    return encode_number(line.place) + b"".join(max(0, count).to_bytes(_COUNT_BYTES, "big") for count in counts)
+
+
+def decode_line(value: bytes | None) -> Line:
+    """Return what :func:`encode_line` made *value* of; ``None`` is that of an empty store."""
+    if value is None:
+        return Line()
+    place, counts = decode_number(value[:_NUMBER_BYTES]), value[_NUMBER_BYTES:]
+    if len(counts) != 2 * _COUNT_BYTES:
+        return Line(place, is_counted=False)
+    return Line(place, decode_number(counts[:_COUNT_BYTES]), decode_number(counts[_COUNT_BYTES:]))
+
+
+def repeat_key(owner: int, number: int) -> bytes:
+    """Return the key that says of the page *number* that it is a duplicate of *owner*."""
+    return b"o" + encode_number(owner) + encode_number(number)
+
+
+def repeat_range(owner: int) -> tuple[bytes, bytes]:
+    """Return the range of the keys of :func:`repeat_key`."""
+    return b"o" + encode_number(owner), b"o" + encode_number(owner + 1)
 
 
 def clause_key(clause_hash: bytes) -> bytes:
@@ -129,7 +172,7 @@ def suspect_range(template: bytes) -> tuple[bytes, bytes]:
 
 
 def suspect_number(key: bytes) -> int:
-    """Return the number in a :func:`suspect_key`."""
+    """Return the number in a :func:`suspect_key`, or the duplicate's in a :func:`repeat_key`."""
     return decode_number(key[-_NUMBER_BYTES:])
 
 
@@ -171,8 +214,8 @@ def encode_number(number: int) -> bytes:
 
 
 def decode_number(value: bytes) -> int:
-    """Return the number that :func:`encode_number` made *value* of."""
-    return int.from_bytes(value, "big")
+    """Return the number with which *value* begins, as :func:`encode_number` has made it."""
+    return int.from_bytes(value[:_NUMBER_BYTES], "big")
 
 
 def encode_postings(numbers: tuple[int, ...]) -> bytes:

@@ -14,7 +14,6 @@ from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.hamming import HOLDER
 from dedup_middleware.index.lookup import equals_key
-from dedup_middleware.model import HASH_BYTES
 from dedup_middleware.stores.repair import repair_store
 
 if TYPE_CHECKING:
@@ -34,10 +33,12 @@ _HOLDER_BYTES = len(HOLDER) + codec.SIMHASH_BYTES
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What must agree with a page, packed: 8 bytes a clause."""
+    """What must agree with a page, packed."""
 
-    owner: bool
+    repeats: int | None
+    """Its owner, for a duplicate."""
     hashes: bytes
+    hash_bytes: int
     identities: tuple[bytes, ...]
     simhashes: frozenset[int]
     equals: bytes | None
@@ -46,13 +47,18 @@ class _Known:
     @classmethod
     def of(cls, page: StoredPage) -> _Known:
         equals = equals_key(page.exact_digest, page.features)
-        return cls(page.owner is None, b"".join(page.hashes), page.identities, page.simhashes, equals)
+        size = len(next(iter(page.hashes), b""))
+        return cls(page.owner, b"".join(page.hashes), size, page.identities, page.simhashes, equals)
+
+    @property
+    def owner(self) -> bool:
+        return self.repeats is None
 
     def holds(self, clause_hash: bytes) -> bool:
         at = self.hashes.find(clause_hash)
-        while at % HASH_BYTES and at >= 0:
+        while at >= 0 and at % self.hash_bytes:
             at = self.hashes.find(clause_hash, at + 1)
-        return self.owner and at >= 0
+        return self.owner and at >= 0 and len(clause_hash) == self.hash_bytes
 
 
 class ConsistencyFilter:
@@ -79,15 +85,20 @@ class ConsistencyFilter:
         return {"owners": owners, "duplicates": len(self._pages) - owners}
 
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield what the repaired copy is to hold, in the order of keys but for one at the end."""
+        """Yield what the repaired copy is to hold, in the order of keys but for what is made anew."""
         place = 1 + max((number // _A_PLACE for number in self._pages), default=0)
+        line = codec.Line(is_counted=False)
         for key, value in self._scan(_FIRST, _END):
             if key == codec.NEXT_PLACE_KEY:
-                place = max(place, codec.decode_number(value))
-            elif (filtered := self._filtered(key, value)) is not None:
+                line = codec.decode_line(value)
+            elif key[:1] != codec.REPEATS[0] and (filtered := self._filtered(key, value)) is not None:
                 yield key, filtered
         # Too low a number would give new pages the places of old ones.
-        yield codec.NEXT_PLACE_KEY, codec.encode_number(place)
+        counts = (self.kept["owners"], self.kept["duplicates"])
+        yield codec.NEXT_PLACE_KEY, codec.encode_line(codec.Line(max(place, line.place), *counts, line.is_counted))
+        for number, page in self._pages.items() if line.is_counted else ():
+            if page.repeats is not None:
+                yield codec.repeat_key(page.repeats, number), b""
         self.left_out[_MISSING] = len(self._missing)
 
     def _read_texts(self) -> None:

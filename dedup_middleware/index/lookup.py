@@ -7,6 +7,7 @@ why pages are compared.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,11 @@ from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.features import PageFeatures
     from dedup_middleware.index.open_claims import OpenClaims
-    from dedup_middleware.model import Fingerprint, Page, StoredPage
+    from dedup_middleware.model import Delivery, Fingerprint, Page, StoredPage
     from dedup_middleware.stores.protocol import Store
 
 #: A clause held by more kept pages of one host than this is boilerplate there: more such pages are a menu or a notice.
@@ -47,6 +48,8 @@ class Lookup:
     ) -> None:
         self.store = store
         self.reach = reach
+        self.unsettled: Mapping[int, Delivery | None] = {}
+        """See `Journal`."""
         self._claims = claims
         self._common = common
         self._text_limit = text_limit
@@ -75,7 +78,9 @@ class Lookup:
         """Yield every stored page, owners and dropped duplicates, oldest first."""
         with self._reading():
             for key, value in self.store.scan(*codec.PAGES):
-                yield page_codec.decode_page(codec.decode_number(key[1:]), value)
+                page = self._as_rolled_back(page_codec.decode_page(codec.decode_number(key[1:]), value))
+                if page is not None:
+                    yield page
 
     def text(self, number: int) -> list[str]:
         """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One get."""
@@ -111,6 +116,8 @@ class Lookup:
         values = self.store.get_many([codec.clause_key(h) for h in hashes])
         with self._reading():
             stored = [codec.decode_postings(value) if value else () for value in values]
+        if self.unsettled:
+            stored = [tuple(n for n in numbers if self.unsettled.get(n, n) is not None) for numbers in stored]
         counts = self.counting(page.run)
         for clause_hash, numbers in zip(hashes, stored, strict=True):
             holders = numbers
@@ -133,10 +140,17 @@ class Lookup:
 
         @cache
         def counts(number: int) -> bool:
-            owner = self.page(number)
+            owner = self._as_rolled_back(Lookup.page(self, number))
             return owner is not None and self.reach.has(owner, run)
 
         return counts
+
+    def _as_rolled_back(self, page: StoredPage | None) -> StoredPage | None:
+        """Return *page* as it is to be read, and write nothing."""
+        if page is None or page.number not in self.unsettled:
+            return page
+        before = self.unsettled[page.number]
+        return None if before is None else replace(page, delivery=before)
 
     def _numbers_of(self, page: Page, own: list[StoredPage]) -> set[int]:
         claimed = {number for identity in page.identities for number in self._claims.identities.get(identity, ())}

@@ -80,6 +80,10 @@ class OpenClaims:
         self.version += 1
         self._recent.append(touched)
 
+    def touch_all(self) -> None:
+        """Note that what is known of anything may have changed."""
+        self.version += _REMEMBERED_CHANGES + 1
+
     def changed_since(self, version: int, page: Page) -> bool:
         """Tell whether anything that concerns *page* has changed since *version*. O(changes since * clauses)."""
         changes = self.version - version

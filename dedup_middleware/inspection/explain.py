@@ -1,6 +1,7 @@
 """What the commands show: records, sums, and the explanation of one page.
 
-It reads records and closed stores, changes nothing, and returns plain data beside its text form.
+It reads records and closed stores, and returns plain data beside its text form. It changes nothing, but that the pages
+of a store of before schema 5 are counted once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dedup_middleware.errors import RecordsError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import codec
+from dedup_middleware.index.counts import counted, repeats_of
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.records import Record, log_exists, read_records
 from dedup_middleware.model import VerdictKind
@@ -101,19 +103,16 @@ def stats(config: Config) -> dict[str, Any]:
 def _store_sums(config: Config) -> dict[str, Any]:
     if not store_exists(config.store):
         return {"state": "absent"}
-    owners = duplicates = journalled = 0
     try:
         with index_for_command(config.store, "stats", common=config.common_clause, text_limit=config.text_limit) as (
             store,
-            index,
+            _,
         ):
             journalled = sum(1 for _ in store.scan(*codec.JOURNAL))
-            for page in index.pages():
-                owners += page.owner is None
-                duplicates += page.owner is not None
+            line = counted(store)
     except StoreLockedError as error:
         return {"state": "in use by a running crawl", "holder": None if error.holder is None else str(error.holder)}
-    sums = {"owners": owners, "duplicates": duplicates, "journalled": journalled}
+    sums = {"owners": line.owners, "duplicates": line.duplicates, "journalled": journalled}
     return {"state": "closed", "created": store.header.created, **sums}
 
 
@@ -164,7 +163,15 @@ def _stored(config: Config, url: str) -> dict[str, Any] | None:
         index,
     ):
         page = index.find([url_identity(url)])
-        return None if page is None else _page_details(index, page, instance_of(config.fingerprint, store.header.key))
+        if page is None:
+            return None
+        fingerprint = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
+        repeats = [] if page.owner is not None else [index.page(number) for number in repeats_of(store, page.number)]
+        return {
+            **_page_details(index, page, fingerprint),
+            # One that was delivered since, or repeats another page now, is none.
+            "repeated_by": [other.url for other in repeats if other is not None and other.owner == page.number],
+        }
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
@@ -188,7 +195,6 @@ def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) ->
             {"text": s.text, "share": None if s.share is None or is_gone else round(s.share, 4)}
             for s in marked_sentences(text, held, fingerprint.hash)
         ],
-        "repeated_by": [p.url for p in index.pages() if p.owner == page.number] if page.owner is None else [],
     }
 
 

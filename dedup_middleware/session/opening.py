@@ -174,7 +174,7 @@ def open_at_once(config: Config) -> Resources:
         room=MAX_MEMORY if config.store_is_default else sys.maxsize,
     )
     try:
-        fingerprint = instance_of(config.fingerprint, store.header.key)
+        fingerprint = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
         index = index_of(
             store,
             common=config.common_clause,

@@ -101,7 +101,8 @@ def open_store(
     take. Openers in one process that name the same path share it, ``memory:`` is a new store each time. Raises
     ``ConfigError`` for the URI, ``StoreLockedError``, ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError``
     for what the system refuses.
-    A LevelDB takes up to a second to open (it replays its last 32 MB) and up to 200 MB of memory.
+    A LevelDB takes up to a second to open (it replays its last 32 MB), up to 100 MB of memory, and 65 MB for each
+    million pages: the Bloom filters and indexes of its tables.
     """
     scheme, path = parse_uri(uri)
     if scheme not in (*_ON_DISK, _MEMORY):
@@ -114,7 +115,7 @@ def open_store(
     undo = ExitStack()
     store = MemoryStore(room)
     undo.callback(store.close)
-    medium = SharedStore(store, Header.new(fingerprint_scheme or ""), undo)
+    medium = SharedStore(store, Header.new(fingerprint_scheme or ""), undo, remembers=False)
     return OpenStore(medium, created=True, leave=medium.close)
 
 

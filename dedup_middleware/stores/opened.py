@@ -20,17 +20,24 @@ if TYPE_CHECKING:
 # Pairs that a scan takes under one hold of the guard: enough to make the guard's cost vanish, few enough that pairs
 # of some hundred kilobytes do not pile up.
 _SCAN_STEP = 64
+# A page is looked up when it is judged, and again when it is kept: what forty pages have asked for, twice, 0.5 MB. Only
+# what is short is remembered: posting lists, numbers, and that there is nothing.
+_REMEMBERED, _SHORT = 2_048, 64
 
 
 class SharedStore:
     """An open store and all that must be undone with it; its openers take turns by *guard*."""
 
-    def __init__(self, store: Store, header: Header, undo: ExitStack) -> None:
-        """Take over *store*; *undo* closes it and lets go of its lock."""
+    def __init__(self, store: Store, header: Header, undo: ExitStack, *, remembers: bool = True) -> None:
+        """Take over *store*; *undo* closes it and lets go of its lock. One in memory need not be remembered."""
         self.store = store
+        self._remembers = remembers
         self.header = header
         self.guard = threading.Lock()
         self.openers = 0
+        # What was asked for lately, in two generations; written through.
+        self._young: dict[bytes, bytes | None] = {}
+        self._old: dict[bytes, bytes | None] = {}
         self._undo = undo
         self._process = os.getpid()
 
@@ -41,6 +48,38 @@ class SharedStore:
         """
         if os.getpid() != self._process:
             raise refusals.inherited(self.store.uri)
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """See Store; what was asked for lately is at hand: 0.2 µs a key. Under the guard."""
+        if not self._remembers:
+            return self.store.get_many(keys)
+        young, old = self._young, self._old
+        missing = [key for key in keys if key not in young and key not in old]
+        if not missing:
+            return [young[key] if key in young else old[key] for key in keys]
+        found = dict(zip(missing, self.store.get_many(missing), strict=True))
+        values = [found[key] if key in found else young[key] if key in young else old[key] for key in keys]
+        if len(young) > _REMEMBERED:
+            self._young, self._old = {}, young
+        self._young.update((key, value) for key, value in found.items() if value is None or len(value) <= _SHORT)
+        return values
+
+    def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool) -> None:
+        """See Store. Under the guard."""
+        try:
+            self.store.write(puts, deletes, sync=sync)
+        except BaseException:
+            # Whether it is written, nobody knows: the store is asked, and refuses.
+            self._young, self._old = {}, {}
+            raise
+        changes = [*((key, None) for key in deletes), *puts]
+        for key, value in changes:
+            self._old.pop(key, None)
+            if key in self._young:
+                if value is not None and len(value) > _SHORT:
+                    del self._young[key]
+                else:
+                    self._young[key] = value
 
     def leave_to_parent(self) -> None:
         """Never let go of what is open, for the rest of this process, a forked child.
@@ -82,7 +121,8 @@ class OpenStore:
         """See Store."""
         self.medium.check_process()
         with self.medium.guard:
-            return self._live().get_many(keys)
+            self._live()
+            return self.medium.get_many(keys)
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """See Store."""
@@ -107,7 +147,8 @@ class OpenStore:
         # Before the guard is held: an iterable may itself read from the store.
         puts, deletes = list(puts), list(deletes)
         with self.medium.guard:
-            self._live().write(puts, deletes, sync=sync)
+            self._live()
+            self.medium.write(puts, deletes, sync=sync)
 
     def close(self) -> None:
         """See Store; the last opener closes the medium."""

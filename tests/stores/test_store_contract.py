@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from dedup_middleware.errors import StoreError
-from dedup_middleware.stores import open_store
+from dedup_middleware.stores import open_store, opened
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.protocol import Store
 
@@ -32,7 +32,8 @@ LOWEST, HIGHEST = b"\x01", b"\xff" * 9
 KEYS = st.sampled_from([b"\x01", b"\x01\x00", b"\x7f", b"\x80", b"a", b"aa", b"b", b"\xff", b"\xff\xff"]) | st.binary(
     min_size=1, max_size=3
 ).filter(lambda key: key > b"\x00\xff")
-VALUES = st.binary(max_size=20)
+# Some longer than what is remembered.
+VALUES = st.binary(max_size=20) | st.binary(min_size=60, max_size=70)
 PUTS = st.lists(st.tuples(KEYS, VALUES), max_size=8)
 
 
@@ -111,7 +112,8 @@ class _Machine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("name", ["leveldb", "sqlite", "memory"])
-def test_behaves_as_a_sorted_dict(name: str) -> None:
+def test_behaves_as_a_sorted_dict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opened, "_REMEMBERED", 4)
     if name == "leveldb":
         pytest.importorskip("plyvel")
     machine = type("Machine", (_Machine,), {"backend": name})

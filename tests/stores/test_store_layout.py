@@ -21,6 +21,14 @@ def test_header_survives(scheme: str) -> None:
     assert datetime.fromisoformat(header.created).utcoffset() == timedelta(0)
 
 
+def test_a_store_of_before_has_longer_hashes() -> None:
+    fields = json.loads(Header.new("x").encode())
+    assert Header.decode(json.dumps(fields).encode()).hash_bytes == fields.pop("hash_bytes") == 6
+    header = Header.decode(json.dumps(fields).encode())
+    assert header.hash_bytes == 8
+    assert Header.decode(header.encode()) == header
+
+
 def test_each_store_has_its_own_key() -> None:
     assert Header.new("x").key != Header.new("x").key
 
@@ -56,6 +64,7 @@ def test_json_of_another_kind_is_a_value_error(value: object) -> None:
     [
         {"schema": 0}, {"schema": True}, {"schema": "1"}, {"schema": None}, {"schema": 1.0},
         {"scheme": ""}, {"scheme": 1}, {"key": "00"}, {"key": "zz" * 16}, {"key": 5},
+        {"hash_bytes": 0}, {"hash_bytes": 9}, {"hash_bytes": "6"}, {"hash_bytes": None}, {"hash_bytes": True},
         {"created": "yesterday"}, {"created": "2025-01-01T00:00:00"}, {"created": None},
     ],
 )  # fmt: skip

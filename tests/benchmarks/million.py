@@ -1,0 +1,366 @@
+"""What judging and keeping a page costs in a store that is large, and what the store and its commands cost.
+
+Usage: python tests/benchmarks/million.py [--pages 1000000] [--new 3000] [--store leveldb] [--unsealed 13581] [--text]
+    [--at FOLDER]
+It fills a new store with so many made-up pages of 40 clauses: as `Index` writes them, in the order in which a crawl
+would, but many in one batch; 36 of the clauses are a page's own, three its host's, and one stands on one or two other
+pages. Then so many new pages go through a `Session` as `detection.py` drives it, from the fingerprint to the store, and
+the commands run. With ``--text`` pages have their text, 2 500 letters. ``--at`` keeps the store in FOLDER, or takes the
+one that is there.
+
+Prints one JSON object: ``ms`` and ``cpu_ms`` a new page, and the latter with LevelDB's own thread; ``bytes_a_page`` of
+the files, ``text_bytes_a_page`` of them texts; ``tables``; ``memory_mb``, anonymous, by which the process has grown;
+the seconds of opening, of ``stats`` and ``explain`` in a process that is up already, and as a command, whose bare start
+is ``scrapy version``; and of recovering the owners that a crash left unsealed in a store of their own. A million pages
+take six minutes and 1.2 GB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from detection import Silence
+
+from dedup_middleware.delivery.sealing import recover
+from dedup_middleware.features import ItemContent, PageFeatures
+from dedup_middleware.fingerprints import ClauseFingerprinter, Fingerprinter, instance_of
+from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES
+from dedup_middleware.identity import request_identity, url_identity
+from dedup_middleware.index.codec import clause_key
+from dedup_middleware.index.index import Index, index_of
+from dedup_middleware.index.journal import Journal
+from dedup_middleware.index.migrations import MIGRATIONS
+from dedup_middleware.index.open_claims import OpenClaims
+from dedup_middleware.inspection.explain import explain, stats
+from dedup_middleware.model import Action, Fingerprint, Page
+from dedup_middleware.session.passage import pass_through
+from dedup_middleware.session.session import Session
+from dedup_middleware.settings.config import Config
+from dedup_middleware.settings.table import DEFAULTS
+from dedup_middleware.stores import open_store
+from dedup_middleware.verdict.detector import Detector
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dedup_middleware.stores.protocol import Store
+
+CLAUSES = 40
+#: Of these, those that all pages of a host have, and those that two or three pages have.
+FURNITURE, QUOTED = 3, 1
+#: Of ten clauses, how many have digits, and so a skeleton.
+_NUMBERED = 2
+#: Pages on one host.
+_ON_HOST = 500
+#: Pages written at once.
+_AT_ONCE = 2_000
+#: Different quotations, for each page.
+_QUOTATIONS = 0.4
+#: Keys of fewer bytes than this are what a store counts.
+_SHORT = 4
+_RUN = "0123456789ab"
+
+
+def words(chance: random.Random, count: int) -> str:
+    """Return a made-up clause of so many words, about six letters each."""
+    return " ".join("".join(chance.choices("abcdefghilmnoprstu", k=chance.randint(3, 9))) for _ in range(count))
+
+
+class Shared:
+    """What several pages say: the text of a clause by its name, and its hash."""
+
+    def __init__(self, pages: int, fingerprint: Fingerprinter) -> None:
+        self.hosts = max(1, pages // _ON_HOST)
+        self.quotations = max(1, int(pages * _QUOTATIONS))
+        self._fingerprint = fingerprint
+
+    def names(self, host: int, quotation: int) -> list[str]:
+        """Return the names of the clauses that a page of *host* has that quotes so."""
+        return [*(f"furniture {host} {place}" for place in range(FURNITURE)), f"quotation {quotation}"]
+
+    @staticmethod
+    def clause(name: str) -> str:
+        """Return the text of a clause."""
+        return words(random.Random(name), 8)
+
+    @lru_cache(4_000)  # noqa: B019 - there is one, for as long as the process lives
+    def hash(self, name: str) -> bytes:
+        """Return its hash, as a fingerprint has it."""
+        (found,) = self._fingerprint([self.clause(name) + "."]).weights
+        return found
+
+
+class Filling:
+    """A `Store` for one that fills another: it holds back what is written, and answers from what may be met again.
+
+    Nobody else writes, and of what `Index` asks for only shared clauses, and what a store counts, can be there.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.uri = store.uri
+        self._store = store
+        self._met: dict[bytes, bytes] = {}
+        self._held: dict[bytes, bytes] = {}
+        self._again: set[bytes] = set()
+
+    def meet(self, keys: Iterable[bytes]) -> None:
+        """Remember what is written under *keys*."""
+        self._again.update(keys)
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """See Store."""
+        return [self._met.get(key) for key in keys]
+
+    def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """See Store."""
+        raise NotImplementedError
+
+    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:  # noqa: ARG002
+        """See Store."""
+        for key, value in puts:
+            self._held[key] = value
+            if len(key) < _SHORT or key in self._again:
+                self._met[key] = value
+
+    def flush(self) -> None:
+        """Write what was held back, sorted."""
+        self._store.write(sorted(self._held.items()))
+        self._held.clear()
+
+    def close(self) -> None:
+        """See Store."""
+
+
+def url_of(number: int) -> str:
+    """Return the address of a stored page."""
+    host = number // _ON_HOST
+    return f"https://paper-{host}.example/{2000 + number % 25}/{number % 12 + 1:02}/{number:x}-ships"
+
+
+def features_of(chance: random.Random, number: int, host: int) -> PageFeatures:
+    """Return a title and what stands around a text, most of it the host's own."""
+    furniture = random.Random(host)
+    texts = [*(furniture.randbytes(FAST_HASH_BYTES) for _ in range(18)), *(chance.randbytes(4) for _ in range(6))]
+    title = f"The {number:x} ships of {words(chance, 2)} | Paper {host}"
+    return PageFeatures(title, "", frozenset(texts), frozenset(texts[-4:]))
+
+
+def stored_page(number: int, chance: random.Random, shared: Sequence[bytes], paragraphs: tuple[str, ...]) -> Page:
+    """Return a page whose own clauses are made-up hashes."""
+    size = len(shared[0])
+    own = chance.randbytes(size * (CLAUSES - len(shared)))
+    hashes = [*shared, *(own[i : i + size] for i in range(0, len(own), size))]
+    skeletons = {h: chance.randbytes(FAST_HASH_BYTES) for h in hashes[:: 10 // _NUMBERED]}
+    print_ = Fingerprint(dict.fromkeys(hashes, 40), skeletons, chance.randbytes(16), chance.randbytes(8))
+    url = url_of(number)
+    said = ItemContent(frozenset(hashes), frozenset({chance.randbytes(FAST_HASH_BYTES)}), has_text=True)
+    asked = (request_identity(url.encode()), url_identity(url))
+    return Page(
+        url,
+        asked,
+        print_,
+        paragraphs,
+        _RUN,
+        features=features_of(chance, number, number // _ON_HOST),
+        item_content=said,
+    )
+
+
+def fill(store: Store, shared: Shared, pages: int, *, text: bool = False, sealed: bool = True) -> None:
+    """Write so many pages, as one crawl, and seal them or not."""
+    chance = random.Random(1)
+    filling = Filling(store)
+    index = Index(
+        filling,
+        OpenClaims(),
+        Journal(),
+        common=DEFAULTS["DEDUP_COMMON_CLAUSE"],
+        text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"] if text else 0,
+    )
+    texts = [tuple(f"{words(chance, 60)}." for _ in range(6)) for _ in range(200)] if text else [()]
+    gc.disable()
+    for number in range(pages):
+        # Neighbours quote one another.
+        quotation = max(0, int(number * _QUOTATIONS) - chance.randrange(200))
+        hashes = [*map(shared.hash, shared.names(number // _ON_HOST, quotation))]
+        filling.meet(map(clause_key, hashes))
+        index.commit(stored_page(number, chance, hashes, texts[number % len(texts)]), sealed=sealed)
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            filling.flush()
+    filling.flush()
+    gc.enable()
+
+
+def new_page(session: Session, number: int, chance: random.Random, shared: Shared) -> Page:
+    """Return a page that was never seen, of a host that was."""
+    host = chance.randrange(shared.hosts)
+    own = [f"{words(chance, 8)}." for _ in range(CLAUSES - FURNITURE - QUOTED)]
+    own += [f"{shared.clause(name)}." for name in shared.names(host, chance.randrange(shared.quotations))]
+    paragraphs = [" ".join(own[i : i + 8]) for i in range(0, CLAUSES, 8)]
+    url = f"https://paper-{host}.example/new/{chance.randrange(2**40):x}/{number}"
+    asked = (request_identity(url.encode()), url_identity(url))
+    return session.page(url, asked, paragraphs, features=features_of(chance, number, host))
+
+
+def judged(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, Any]:
+    """Judge and keep so many new pages; return what they cost."""
+    fingerprint = instance_of("clauses", store.header.key, store.header.hash_bytes)
+    threshold = DEFAULTS["DEDUP_THRESHOLD"]
+    limit = DEFAULTS["DEDUP_TEXT_LIMIT"] if text else 0
+    index = index_of(store, common=DEFAULTS["DEDUP_COMMON_CLAUSE"], text_limit=limit)
+    detector = Detector(index, fingerprint.hash, threshold)
+    listener = Silence(None)  # type: ignore[arg-type]
+    session = Session(
+        spider="benchmark", run="benchmark", detector=detector, fingerprint=fingerprint, log=None, listener=listener
+    )
+    chance = random.Random(time.time_ns())
+    took, cpu, own_cpu = list[float](), list[float](), list[float]()
+    new = [new_page(session, number, chance, shared) for number in range(pages)]
+    gc.collect()
+    gc.freeze()
+    for page in new:
+        began, began_cpu, began_own = time.perf_counter(), time.process_time(), time.thread_time()
+        state = session.examine(page, Action.DROP, threshold)
+        pass_through(session, state, {})
+        took.append(1000 * (time.perf_counter() - began))
+        own_cpu.append(1000 * (time.thread_time() - began_own))
+        cpu.append(1000 * (time.process_time() - began_cpu))
+        assert not state.is_duplicate
+    return {"ms": _summary(took), "cpu_ms": _summary(own_cpu), "cpu_with_leveldb_ms": _summary(cpu)}
+
+
+def _summary(numbers: list[float]) -> dict[str, float]:
+    ordered = sorted(numbers)
+    found = {
+        "median": statistics.median(ordered),
+        "mean": statistics.fmean(ordered),
+        "p99": ordered[len(ordered) * 99 // 100],
+        "max": ordered[-1],
+    }
+    return {name: round(value, 3) for name, value in found.items()}
+
+
+# --- the store and its commands
+
+
+def recovery(uri: str, owners: int) -> dict[str, float]:
+    """Return the seconds that a crawl waits for its store after a crash that left so many *owners* unsealed."""
+    found = {}
+    for is_there in (False, True):
+        with closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
+            if is_there:
+                found["recover_s"] = _seconds(lambda: recover(index_of(store, common=3, text_limit=0)))
+            else:
+                shared = Shared(owners, instance_of("clauses", store.header.key, store.header.hash_bytes))
+                fill(store, shared, owners, sealed=False)
+    return found
+
+
+def files_of(store: Path) -> list[Path]:
+    """Return the files of the store at *store*, which is a folder or a file with others beside it."""
+    return [f for f in store.rglob("*") if f.is_file()] if store.is_dir() else [*store.parent.glob(f"{store.name}*")]
+
+
+def sizes(path: Path, pages: int) -> dict[str, Any]:
+    """Return what the closed store at *path* takes."""
+    files = files_of(path)
+    found: dict[str, Any] = {"bytes_a_page": round(sum(f.stat().st_size for f in files) / pages)}
+    if path.is_dir():
+        import plyvel  # noqa: PLC0415 - not everywhere
+
+        found["tables"] = sum(f.suffix == ".ldb" for f in files)
+        with closing(plyvel.DB(str(path / "db"), create_if_missing=False, max_file_size=32 * 2**20)) as db:
+            for name, kind in (("clause", b"c"), ("text", b"t"), ("record", b"p"), ("identity", b"i"), ("equal", b"e")):
+                found[f"{name}_bytes_a_page"] = round(db.approximate_size(kind, bytes([kind[0] + 1])) / pages)
+    return found
+
+
+def commands(uri: str, url: str) -> dict[str, float]:
+    """Return how many seconds the commands take."""
+    config = Config.from_settings({"DEDUP_STORE": uri, "DEDUP_LOG": ""}, None)
+    scrapy = [sys.executable, "-m", "scrapy"]
+    named = ["-s", f"DEDUP_STORE={uri}", "-s", "DEDUP_LOG="]
+    return {
+        "stats_s": _seconds(lambda: stats(config)),
+        "explain_s": _seconds(lambda: explain(config, url)),
+        "stats_command_s": _seconds(lambda: _run([*scrapy, "dedup", "stats", *named])),
+        "explain_command_s": _seconds(lambda: _run([*scrapy, "dedup", "explain", url, *named])),
+        "start_of_scrapy_s": _seconds(lambda: _run([*scrapy, "version"])),
+    }
+
+
+def _run(command: list[str]) -> None:
+    subprocess.run(command, check=True, capture_output=True, cwd=tempfile.gettempdir())
+
+
+def _seconds(work: Any) -> float:
+    began = time.perf_counter()
+    work()
+    return round(time.perf_counter() - began, 2)
+
+
+def anonymous_mb() -> float:
+    """Return the anonymous memory of this process; 0 where the system does not say."""
+    status = Path("/proc/self/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon")), 0.0)
+
+
+def measured(folder: Path, scheme: str, pages: int, new: int, *, text: bool) -> dict[str, Any]:
+    """Fill the store in *folder*, if it is not there, and return what was measured on it."""
+    uri, known = f"{scheme}:{folder / 'store'}", folder / "pages"
+    found: dict[str, Any] = {"pages": pages, "store": scheme}
+
+    def opened() -> Any:
+        return open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme, migrations=MIGRATIONS)
+
+    # What a power failure would take does not matter here.
+    with patch("os.fsync"), closing(opened()) as store:
+        shared = Shared(pages, instance_of("clauses", store.header.key, store.header.hash_bytes))
+        if not known.exists():
+            found["fill_s"] = _seconds(lambda: fill(store, shared, pages, text=text))
+            known.write_text(str(pages))
+    found |= sizes(folder / "store", pages)
+    before = anonymous_mb()
+    began = time.perf_counter()
+    with closing(opened()) as store:
+        found["open_s"] = round(time.perf_counter() - began, 2)
+        found |= judged(store, shared, new, text=text)
+        found["memory_mb"] = round(anonymous_mb() - before)
+    return found | commands(uri, url_of(pages // 2))
+
+
+def main() -> None:
+    """Print what was measured."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pages", type=int, default=1_000_000)
+    parser.add_argument("--new", type=int, default=3_000)
+    parser.add_argument("--store", choices=["leveldb", "sqlite"], default="leveldb")
+    parser.add_argument("--unsealed", type=int, default=13_581)
+    parser.add_argument("--text", action="store_true")
+    parser.add_argument("--at", type=Path)
+    options = parser.parse_args()
+    os.environ["SCRAPY_SETTINGS_MODULE"] = ""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = options.at or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        found = measured(folder, options.store, options.pages, options.new, text=options.text)
+        print(json.dumps(found | recovery(f"{options.store}:{scratch}/crashed", options.unsealed)))
+
+
+if __name__ == "__main__":
+    main()
