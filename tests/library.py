@@ -15,6 +15,7 @@ from dedup_middleware.index.batch import listed
 from dedup_middleware.index.codec import (
     PAGES,
     decode_entry,
+    decode_identity,
     decode_number,
     decode_postings,
     decode_simhash,
@@ -187,7 +188,7 @@ class Library:
                 assert 0 < len(numbers) == len(set(numbers))
                 assert all(key in listed([owners[number]]) for number in numbers)
             elif kind == b"i":
-                assert rest in pages[decode_number(value)].identities
+                assert rest in pages[decode_identity(value)[0]].identities
             elif kind in (b"t", b"s"):
                 assert decode_number(rest) in pages
             elif kind in (b"u", b"r"):

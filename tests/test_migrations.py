@@ -3,7 +3,7 @@
 ``stores/earlier/schema2-*.tar.xz`` were written by the version before schema 3, with a feed: a crawl of the pages a,
 its copy b and c, that came to its end; then one of d and its copy e that was killed before d was sealed. The requests
 of b and e had credentials. ``schema3-*.tar.xz`` by the version before schema 4: a crawl of a, its copy b and c, whose
-items had the text.
+items had the text. ``schema4-*.tar.xz`` by the version before schema 5: the same, with a feed.
 """
 
 from __future__ import annotations
@@ -170,3 +170,25 @@ def test_owners_whose_titles_and_items_are_not_known_drop_little_until_they_are_
 
     assert crawled("bare", copies[2]) == ([], [copies[2]])
     assert crawled("again", a, *copies) == ([a], copies)
+
+
+@pytest.fixture(params=["leveldb", "sqlite"])
+def fourth(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return unpacked_store(4, request.param, tmp_path)
+
+
+def test_pages_of_which_nobody_knows_the_bytes_are_read_once_more(fourth: str, tmp_path: Path) -> None:
+    pages = {f"{OLD}/a": article("a", story(1)), f"{OLD}/b": article("b", story(1)), f"{OLD}/c": article("c", story(2))}
+    settings = {
+        "DOWNLOADER_MIDDLEWARES": {"sample_spiders.Archive": 900},
+        "ARCHIVE": pages,
+        "DEDUP_STORE": fourth,
+        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+    }
+    steps = [{"url": url, "callback": "parse_text"} for url in pages]
+    for unread in (0, 3):
+        folder = tmp_path / str(unread)
+        outcome = run_job(folder, write_job(folder, "sample_spiders.Steps", steps=steps, settings=settings))
+        assert (outcome.exit_status, outcome.problems) == (0, [])
+        assert outcome.delivered == [f"{OLD}/a", f"{OLD}/c"]
+        assert outcome.stats.get("dedup/unread", 0) == unread

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from dedup_middleware.model import StoredPage
 
 
+# Journalled pages that are looked through for each page: 5 µs.
+_MAX_AWAITED = 100
+
+
 class Safety:
     """The drops and deliveries of one crawl, until they are safe."""
 
@@ -80,6 +84,14 @@ class Safety:
             return frozenset()
         keys = {entry_key(i, purpose, self._spider, crawl) for i in identities for crawl in ("", self._sealing.run)}
         return frozenset(keys & recovered.keys())
+
+    def awaits(self, identities: Collection[bytes]) -> bool:
+        """Tell whether an unclean shutdown, a person or a template has left a page with these to be delivered.
+
+        Where very many are left, it may say so of any page. O(what is left).
+        """
+        recovered = self.journal.recovered
+        return len(recovered) > _MAX_AWAITED or any(identity_of(key) in identities for key in recovered)
 
     def may_drop(self, state: PageState, feeds: AbstractSet[str]) -> bool:
         """Write down that an item of the page, which *feeds* would take, is dropped before it is; tell if it may be.
@@ -208,7 +220,7 @@ class Safety:
                 suspected_template = (
                     state.suspected_template if state.is_suspect and state.action is Action.DROP else b""
                 )
-                self._index.remember_duplicate(
+                state.written_down = self._index.remember_duplicate(
                     state.page,
                     state.verdict.match,
                     entry,
@@ -216,6 +228,5 @@ class Safety:
                     journal=journal,
                     suspected_template=suspected_template,
                 )
-                state.written_down = True
-                if journal:
+                if journal and state.written_down:
                     state.journalled_for = state.verdict.match.owner.number

@@ -29,6 +29,7 @@ from dedup_middleware.index.index import Index, index_of
 from dedup_middleware.index.migrations import MIGRATIONS
 from dedup_middleware.inspection.records import RecordLog, observer_log
 from dedup_middleware.model import Reach, StoreBusy
+from dedup_middleware.session.body_digests import BodyDigests
 from dedup_middleware.session.session import Session
 from dedup_middleware.stores import open_store, store_exists
 from dedup_middleware.stores.holder import Holder
@@ -65,6 +66,7 @@ class Resources:
     index: Index
     fingerprint: Fingerprinter
     extract: Extractor
+    body_digest: BodyDigests
     log: RecordLog | None
     trouble: str = ""
     """Why the crawl observes, in one line; empty if it does not."""
@@ -175,6 +177,7 @@ def open_at_once(config: Config) -> Resources:
     )
     try:
         fingerprint = instance_of(config.fingerprint, store.header.key)
+        body_digest = BodyDigests(store.header.key, config)
         index = index_of(
             store,
             common=config.common_clause,
@@ -190,4 +193,4 @@ def open_at_once(config: Config) -> Resources:
     except BaseException:
         store.close()
         raise
-    return Resources(config, store, index, fingerprint, extract, log)
+    return Resources(config, store, index, fingerprint, extract, body_digest, log)

@@ -10,7 +10,7 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 # The zero byte sorts what a store says of itself before every other key, so that no range of pages or clauses has it.
 HEADER_KEY = b"\x00header"
