@@ -244,6 +244,7 @@ class Detector:
             votes=lambda clause: self.hash_clause(clause) in live,
             says=lambda clause: self.hash_clause(clause) in owner.hashes,
             glance=score < threshold,
+            enough=threshold if score < threshold else 0.0,
         )
 
     def _may_drop(self, owner: StoredPage, page: Page) -> bool:
