@@ -57,7 +57,14 @@ class Freezer(Articles):
     """Items that say how much is out of the garbage collector's sight."""
 
     def parse(self, response):
-        yield {"url": response.url, "frozen": gc.get_freeze_count()}
+        yield {"url": response.url, "frozen": gc.get_freeze_count(), "thresholds": [*gc.get_threshold()]}
+
+
+class OwnThresholds:
+    """An extension that knows better what is good for its process."""
+
+    def __init__(self):
+        gc.set_threshold(50_000, 10, 10)
 
 
 class OneByOne(Articles):
