@@ -70,7 +70,7 @@ class TestOneProcess:
         first.end()
         assert not gc.get_freeze_count()
 
-    def test_the_youngest_are_looked_through_more_rarely_and_all_as_often_as_before(self) -> None:
+    def test_the_youngest_are_looked_through_more_rarely_and_all_after_as_many_new_ones(self) -> None:
         tuned = TunedCollector()
         tuned.begin()
         youngest, middle, oldest = gc.get_threshold()
