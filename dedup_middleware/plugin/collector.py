@@ -5,9 +5,9 @@ It speaks to the interpreter, knows neither pages nor Scrapy, and undoes what it
 A crawl makes so many objects that Python looks through the youngest of them for cycles nobody holds with every second
 page, and three or four times a second through all there are: a fifth of the time of a crawl. Nearly all of these are
 modules, classes and functions, which are there to stay: ``gc.freeze`` takes what exists when the crawl starts out of
-its sight. The youngest are looked through ten times less often, and all that are left no more often than before. Garbage
-that holds a page's tree (a response and its selector hold one another) waits longer for that: 8 to 10 MB in all, and not
-more as the crawl goes on (docs/measurements.md).
+its sight. The youngest are looked through ten times less often, and all that are left no more often than before.
+Garbage that holds a page's tree (a response and its selector hold one another) waits longer for that: 8 to 10 MB in
+all, and not more as the crawl goes on (docs/measurements.md).
 """
 
 from __future__ import annotations
