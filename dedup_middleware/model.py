@@ -82,6 +82,14 @@ class Fingerprint:
         return sum(self.weights.values())
 
 
+class Fetched(NamedTuple):
+    """What is known of a page before it is read: where it is, what makes it itself, and the digest of its bytes."""
+
+    url: str
+    identities: tuple[bytes, ...]
+    body_digest: bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """A fetched response, or an item of one, as the core sees it."""
@@ -102,6 +110,12 @@ class Page:
     borrowed: frozenset[bytes] = frozenset()
     """Clauses that lead to another page already: this one says them too, and is none of their holders. A look-alike is
     kept for what it says itself; what many of them share must not become boilerplate for that."""
+    body_digest: bytes = b""
+    """16 bytes of what it was read from, and how; empty where nobody knows."""
+    known: StoredPage | None = None
+    """What the store has of it, where that stands for it unread: then its clauses have no weights."""
+    known_at: int = 0
+    """The version of the index that had it."""
 
     def restricted_to(self, hashes: AbstractSet[bytes], texts: Iterable[str]) -> Page:
         """Return the page as saying nothing but *texts*, whose clauses have *hashes*; it is the same page all the same.

@@ -53,6 +53,13 @@ class Registry:
                 "mend or remove its package"
             ) from error
 
+    def version(self, name: str) -> str:
+        """Return the distribution, and its version, that what has this *name* comes from; empty for ours."""
+        if name in self.ours:
+            return ""
+        found = [entry.dist for entry in self._theirs() if entry.name == name]
+        return " ".join(f"{dist.name} {dist.version}" for dist in found[:1] if dist is not None)
+
     def _theirs(self) -> Iterable[EntryPoint]:
         from importlib.metadata import entry_points  # noqa: PLC0415 - 20 ms, and few have any
 

@@ -15,6 +15,7 @@ from dedup_middleware.index.batch import listed
 from dedup_middleware.index.codec import (
     PAGES,
     decode_entry,
+    decode_identity,
     decode_line,
     decode_number,
     decode_postings,
@@ -24,9 +25,10 @@ from dedup_middleware.index.codec import (
     repeat_key,
     suspect_number,
 )
-from dedup_middleware.index.index import Index, index_of
+from dedup_middleware.index.index import Index
 from dedup_middleware.index.journal import Journal
 from dedup_middleware.index.open_claims import OpenClaims
+from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.page_codec import decode_page
 from dedup_middleware.model import Action, Page, Reach, Scope
 from dedup_middleware.session.session import Session
@@ -189,7 +191,7 @@ class Library:
                 assert 0 < len(numbers) == len(set(numbers))
                 assert all(key in listed([owners[number]]) for number in numbers)
             elif kind == b"i":
-                assert rest in pages[decode_number(value)].identities
+                assert rest in pages[decode_identity(value)[0]].identities
             elif kind in (b"t", b"s"):
                 assert decode_number(rest) in pages
             elif kind in (b"u", b"r"):

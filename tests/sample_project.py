@@ -64,12 +64,13 @@ for run in job["runs"]:
     crawler.signals.connect(on_drop, signal=signals.item_dropped)
     crawlers.append(crawler)
     process.crawl(crawler, **run["args"])
-started, cpu = time.monotonic(), time.process_time()
+started, cpu, thresholds = time.monotonic(), time.process_time(), gc.get_threshold()
 process.start()
 usage = {
     "process/cpu_s": time.process_time() - cpu,
     "process/wall_s": time.monotonic() - started,
     "process/frozen": gc.get_freeze_count(),
+    "process/thresholds": [*thresholds, *gc.get_threshold()],
     "process/peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
 }
 for crawler in crawlers:

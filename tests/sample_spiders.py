@@ -57,7 +57,14 @@ class Freezer(Articles):
     """Items that say how much is out of the garbage collector's sight."""
 
     def parse(self, response):
-        yield {"url": response.url, "frozen": gc.get_freeze_count()}
+        yield {"url": response.url, "frozen": gc.get_freeze_count(), "thresholds": [*gc.get_threshold()]}
+
+
+class OwnThresholds:
+    """An extension that knows better what is good for its process."""
+
+    def __init__(self):
+        gc.set_threshold(50_000, 10, 10)
 
 
 class OneByOne(Articles):
@@ -136,6 +143,16 @@ class Steps(scrapy.Spider):
 
     def parse_html(self, response):
         yield {"url": response.url, "html": response.text}
+
+    def strip_and_tell(self, response):
+        """Empty the page's tree, as a spider may that has no more use for it, and say something of one's own."""
+        title = response.css("title::text").get()
+        response.css("body").drop()
+        yield {
+            "url": response.url,
+            "title": title,
+            "text": ", ".join(f"nobody has {chr(n) * 9} so far" for n in range(97, 122)),
+        }
 
     def parse_headlines(self, response):
         for part in response.css("div.part"):

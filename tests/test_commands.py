@@ -24,7 +24,7 @@ from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index.index import index_of
+from dedup_middleware.index.opening import index_of
 from dedup_middleware.inspection.records import Record, RecordLog
 from dedup_middleware.stores import default_backend, open_store, store_exists
 

@@ -254,3 +254,25 @@ def test_words_beyond_the_most_that_are_aligned_are_not_said() -> None:
     sentences = [" ".join(words[n : n + 12]) + "." for n in range(0, len(words), 12)]
     edited = [sentence.replace("word", "wort", 1) for sentence in sentences]
     assert 0.4 < compare(edited, sentences).cover < 0.6
+
+
+def test_what_need_not_be_aligned_would_not_have_been_enough() -> None:
+    skipped = 0
+    for seed in range(60):
+        rng = random.Random(seed)
+        tell = zh_story if seed % 4 else story
+        owner = tell(seed)
+        # The other story has other words where these are characters.
+        other = [p.translate({n: n + rng.choice([0, 0x300]) for n in range(0x4E00, 0x8000)}) for p in tell(seed + 1000)]
+        page = [*tell(seed)[: rng.randrange(7)], *other[: rng.randrange(4)]]
+        characters = sorted({*"".join(owner), *"".join(page), *"的地得0123 ab"})
+        spoiled = [
+            "".join(rng.choice(characters) if rng.random() < seed % 10 / 20 else character for character in paragraph)
+            for paragraph in page
+        ]
+        whole = compare(spoiled, owner)
+        for enough in (0.55, 0.8, 1.0):
+            looked = compare(spoiled, owner, enough=enough)
+            assert looked == whole or max(looked.cover, whole.cover) < enough
+            skipped += looked != whole
+    assert skipped > 10

@@ -22,8 +22,8 @@ from dedup_middleware.index.codec import (
     page_key,
 )
 from dedup_middleware.index.consistency import ConsistencyFilter
-from dedup_middleware.index.index import index_of
 from dedup_middleware.index.journal import JournalEntry
+from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
 from dedup_middleware.stores import open_store
 from dedup_middleware.verdict.detector import Detector

@@ -25,8 +25,8 @@ from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import codec
 from dedup_middleware.index.codec import NEXT_PLACE_KEY, decode_line
 from dedup_middleware.index.counts import repeats_of
-from dedup_middleware.index.index import index_of
 from dedup_middleware.index.migrations import MIGRATIONS
+from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.packing import unpacked
 from dedup_middleware.inspection.explain import explain, stats
 from dedup_middleware.settings.config import Config
@@ -230,3 +230,21 @@ def test_commands_leave_an_older_store_as_it_is(fourth: str) -> None:
     with opened(fourth) as store:
         assert store.migrated_from == 4
         assert not decode_line(store.get_many([NEXT_PLACE_KEY])[0]).is_counted
+
+
+def test_pages_of_which_nobody_knows_the_bytes_are_read_once_more(fourth: str, tmp_path: Path) -> None:
+    copy, interrupted = "http://copy.example/b", "http://copy.example/e"
+    pages = {f"{OLD}/a": article("a", story(1)), copy: article("b", story(1)), f"{OLD}/c": article("c", story(2))}
+    settings = {
+        "DOWNLOADER_MIDDLEWARES": {"sample_spiders.Archive": 900},
+        "ARCHIVE": {**pages, interrupted: blog("e", story(3))},
+        "DEDUP_STORE": fourth,
+        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+    }
+    steps = [{"url": url, "callback": "parse_text"} for url in pages]
+    for unread in (0, 3):
+        folder = tmp_path / str(unread)
+        outcome = run_job(folder, write_job(folder, "sample_spiders.Steps", steps=steps, settings=settings))
+        assert (outcome.exit_status, outcome.problems) == (0, [])
+        assert [url for url in outcome.delivered if url != interrupted] == [f"{OLD}/a", f"{OLD}/c"]
+        assert outcome.stats.get("dedup/unread", 0) == unread

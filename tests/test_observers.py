@@ -13,7 +13,7 @@ from local_site import Answer, wait_until
 from prose import article, blog, story
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index.index import index_of
+from dedup_middleware.index.opening import index_of
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.holder import Holder
 

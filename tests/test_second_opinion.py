@@ -10,7 +10,7 @@ from prose import story, zh_story
 
 from dedup_middleware.errors import StoreVersionError
 from dedup_middleware.fingerprints.simhash import SimHashFingerprinter
-from dedup_middleware.index.index import index_of
+from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
 

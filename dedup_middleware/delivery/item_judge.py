@@ -45,8 +45,8 @@ class ItemJudge:
 
         *shown* returns all that the page shows, folded. What was said last is kept as the state's objection.
         """
-        page = state.page
-        assert page is not None
+        assert state.page is not None
+        page: Page = state.page
         try:
             statement = self._witness.read(page, item, state.budget)
         except UnjudgeableError as error:
@@ -59,6 +59,11 @@ class ItemJudge:
         match = state.verdict.match
         state.objection = None if match is None else objects(match.owner)
         if state.objection and not state.has_items:
+            try:
+                state.read_in_full()
+            except UnjudgeableError:
+                return ItemVerdict.OBJECTS
+            page = state.page or page
             another = self._detector.judge(page, threshold=state.threshold, objects=objects)
             if another.kind is VerdictKind.DUPLICATE:
                 state.verdict, state.repeated, state.objection = another, None, None
@@ -72,6 +77,22 @@ class ItemJudge:
         """Note what an *item* of *state* says that is delivered under *claim*."""
         with suppress(UnjudgeableError):
             claim.statements.append(self._witness.read(claim.page, item, state.budget))
+
+    def says_the_same(self, claim: Claim, *, several: bool) -> bool:
+        """Tell whether the items of *claim*, whose page stands unread, leave it owning what it owns.
+
+        The text of a page with one item is its own, whatever the item says. Of one with *several*, or with several the
+        last time, they must say what they said then.
+        """
+        known = claim.page.known
+        assert known is not None
+        owns_text = bool(known.exact_digest)
+        if owns_text and not several:
+            return True
+        said = self._witness.content_of(claim.statements)
+        as_kept = "\n".join(self._detector.index.item_text(known))
+        is_same = known.item_content == said and as_kept == "\n".join(said.texts)
+        return is_same and several and known.hashes <= said.hashes
 
     def settled(self, claim: Claim, *, several: bool) -> Page:
         """Return the page of *claim* as it is owned, with what its items said; of *several* it owns nothing else.

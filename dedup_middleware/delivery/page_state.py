@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from dedup_middleware.budget import Budget
+from dedup_middleware.budget import Budget, UnjudgeableError
 from dedup_middleware.model import Action, Objection, Page, Verdict, VerdictKind
 from dedup_middleware.reasons import Outcome, Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dedup_middleware.delivery.claims import Claim
     from dedup_middleware.index.journal import PackedRequest
 
@@ -31,6 +33,8 @@ class PageState:
     threshold: float
     budget: Budget = field(default_factory=Budget)
     """What is left for the page and its items; its time stands still but where it is spent."""
+    read: Callable[[], Page] | None = None
+    """Reads the page, as long as it stands unread for what the store has of it."""
     version: int = 0
     """The index's version when the verdict was made."""
     is_suspect: bool = False
@@ -70,6 +74,23 @@ class PageState:
     def unjudged(cls, url: str, reason: str, action: Action, threshold: float) -> PageState:
         """Return the state of a page that cannot be judged, for *reason*."""
         return cls(url, None, Verdict(VerdictKind.UNJUDGED, reason=reason), action, threshold)
+
+    def read_in_full(self) -> None:
+        """Read a page that was taken for what the store has of it; else do nothing.
+
+        What that raises leaves it unjudged, and `UnjudgeableError` says why.
+        """
+        if self.read is None:
+            return
+        read, before = self.read, self.verdict
+        self.page = self.read = None
+        self.verdict = Verdict(VerdictKind.UNJUDGED, reason=Reason.ERROR)
+        try:
+            self.page = read()
+        except UnjudgeableError as error:
+            self.verdict = Verdict(VerdictKind.UNJUDGED, reason=error.reason)
+            raise
+        self.verdict = before
 
     @property
     def is_duplicate(self) -> bool:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Of the owners that an unclean shutdown left, with each one that is confirmed. What is left over the next crawl has.
 _SETTLED_AT_ONCE = 2
+# Journalled pages that are looked through for each page: 5 µs.
+_MAX_AWAITED = 100
 
 
 class Safety:
@@ -84,6 +86,14 @@ class Safety:
             return frozenset()
         keys = {entry_key(i, purpose, self._spider, crawl) for i in identities for crawl in ("", self._sealing.run)}
         return frozenset(keys & recovered.keys())
+
+    def awaits(self, identities: Collection[bytes]) -> bool:
+        """Tell whether an unclean shutdown, a person or a template has left a page with these to be delivered.
+
+        Where very many are left, it may say so of any page. O(what is left).
+        """
+        recovered = self.journal.recovered
+        return len(recovered) > _MAX_AWAITED or any(identity_of(key) in identities for key in recovered)
 
     def may_drop(self, state: PageState, feeds: AbstractSet[str]) -> bool:
         """Write down that an item of the page, which *feeds* would take, is dropped before it is; tell if it may be.
@@ -214,7 +224,7 @@ class Safety:
                 suspected_template = (
                     state.suspected_template if state.is_suspect and state.action is Action.DROP else b""
                 )
-                self._index.remember_duplicate(
+                state.written_down = self._index.remember_duplicate(
                     state.page,
                     state.verdict.match,
                     entry,
@@ -222,6 +232,5 @@ class Safety:
                     journal=journal,
                     suspected_template=suspected_template,
                 )
-                state.written_down = True
-                if journal:
+                if journal and state.written_down:
                     state.journalled_for = state.verdict.match.owner.number

@@ -15,7 +15,7 @@ import xxhash
 
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.model import HASH_BYTES, Fingerprint
-from dedup_middleware.text.clauses import portions, reduced, significant_clauses, without_digits
+from dedup_middleware.text.clauses import portions, reduced_once, significant_clauses, without_digits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,7 +77,7 @@ class ClauseFingerprinter:
         exact = self._hasher.copy()
         for portion in portions(paragraphs):
             starts.append(len(weights))
-            text = reduced(portion)
+            text = reduced_once(portion)
             exact.update(text.replace("\n", "").encode("utf8", "surrogatepass"))
             for clause, weight in significant_clauses(text):
                 h, skeleton = remembered(clause) if len(clause) <= _MAX_REMEMBERED_LENGTH else hashes_of(clause)

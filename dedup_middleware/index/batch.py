@@ -55,6 +55,18 @@ class Batch:
             self.puts.append((codec.NEXT_PLACE_KEY, codec.encode_line(line)))
         self._store.write(self.puts, self.deletes, sync=sync)
 
+    def write_if_any(self) -> None:
+        """Apply what was collected, if anything was."""
+        if self.puts or self.deletes:
+            self.write()
+
+    def put_or_delete(self, key: bytes, value: bytes | None) -> None:
+        """Let *key* have this *value*, or none."""
+        if value is None:
+            self.deletes.append(key)
+        else:
+            self.puts.append((key, value))
+
     def number_for(self, url: str) -> int:
         """Take the next number for a page first seen at *url*."""
         line = self._read_line()
@@ -84,8 +96,16 @@ class Batch:
             self.puts += puts
             self.deletes += deletes
 
-    def put_page(self, page: StoredPage, text: bytes | None, said: bytes | None = None) -> None:
-        """Store *page* under its number and its identities, and, packed, its *text* and what its items *said*."""
+    def put_again(self, page: StoredPage, known: StoredPage, body: bytes) -> None:
+        """Store *page* in the place of the *known* one, whose text it has; *body* as for :meth:`put_page`."""
+        self._before = {known.number: known}
+        self.put_page(page, None, body=body)
+
+    def put_page(self, page: StoredPage, text: bytes | None, said: bytes | None = None, body: bytes = b"") -> None:
+        """Store *page* under its number and its identities, and, packed, its *text* and what its items *said*.
+
+        *body* is the digest of the bytes that it was read from, if these are to tell that it is the same.
+        """
         before = self._before.get(page.number)
         if before is not None:
             self._count(before, -1)
@@ -95,7 +115,7 @@ class Batch:
         if page.owner is not None:
             self.puts.append((codec.repeat_key(page.owner, page.number), b""))
         self.puts.append((codec.page_key(page.number), page_codec.encode_page(page)))
-        self.puts += [(codec.identity_key(i), codec.encode_number(page.number)) for i in page.identities]
+        self.puts += [(codec.identity_key(i), codec.encode_identity(page.number, body)) for i in page.identities]
         if text is not None:
             self.puts.append((codec.text_key(page.number), text))
         if said is not None:

@@ -4,7 +4,8 @@ Pure functions over bytes; whoever changes a format raises ``layout.SCHEMA_VERSI
 raises :class:`UnreadableError`.
 
     c<clause hash, 6>  -> page numbers, 7 bytes each, oldest first: who holds the clause; 8 in stores of before schema 5
-    i<identity, 16>    -> page number, 7 bytes: which stored page this request is
+    i<identity, 16>    -> page number, 7 bytes: which stored page this request is; and behind it the digest, 16, of the
+                          bytes that it was read from, where that tells whether it has to be read again
     p<page number, 7>  -> the page, see `page_codec`
     e<exact digest and title, 8> -> page numbers, likewise: whose whole text this is, under this title
     t<page number, 7>  -> its text, zlib: for `explain` and the second opinion; apart, so that lookups never read it
@@ -216,6 +217,16 @@ def encode_number(number: int) -> bytes:
 def decode_number(value: bytes) -> int:
     """Return the number with which *value* begins, as :func:`encode_number` has made it."""
     return int.from_bytes(value[:_NUMBER_BYTES], "big")
+
+
+def encode_identity(number: int, body_digest: bytes = b"") -> bytes:
+    """Return what an identity leads to: the *number* of a page, and the digest of its bytes, or nothing."""
+    return encode_number(number) + body_digest
+
+
+def decode_identity(value: bytes) -> tuple[int, bytes]:
+    """Return what :func:`encode_identity` made *value* of."""
+    return decode_number(value[:_NUMBER_BYTES]), value[_NUMBER_BYTES:]
 
 
 def encode_postings(numbers: tuple[int, ...]) -> bytes:

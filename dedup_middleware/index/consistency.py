@@ -129,7 +129,7 @@ class ConsistencyFilter:
             number = codec.suspect_number(key) if kind == b"d" else codec.decode_number(key[1:])
             return value if number in self._pages or codec.is_template_key(key) else None
         if kind == b"i":
-            page = self._page(codec.decode_number(value))
+            page = self._page(codec.decode_identity(value)[0])
             return self._kept("identities", value, sound=page is not None and key[1:] in page.identities)
         if kind in (b"t", b"s"):
             number = codec.decode_number(key[1:])

@@ -10,20 +10,20 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.batch import Batch
-from dedup_middleware.index.journal import Journal, JournalEntry
+from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.index.lookup import ALL, Lookup
-from dedup_middleware.index.open_claims import OpenClaims
+from dedup_middleware.index.unchanged import differ, must_be_read, own_words
 from dedup_middleware.model import Scope, StoredPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from dedup_middleware.index.journal import Journal
+    from dedup_middleware.index.open_claims import OpenClaims
     from dedup_middleware.model import Delivery, Match, Page, Reach
-    from dedup_middleware.stores.opened import OpenStore, SharedStore
     from dedup_middleware.stores.protocol import Store
 
 
@@ -104,11 +104,14 @@ class Index(Lookup):
         if self._paragraphs is not None:
             self._paragraphs.release(number, pending.simhashes)
 
-    def commit(self, page: Page, *, sealed: bool = False, feeds: frozenset[str] = frozenset()) -> StoredPage:
+    def commit(self, page: Page, *, sealed: bool = False, feeds: frozenset[str] = frozenset()) -> StoredPage | None:
         """Store *page* as an owner that *feeds* have taken; what its identity held before is superseded.
 
         In one batch. It is unsealed, unless it is *sealed* now, or all it says was, by the same crawl and feeds.
+        ``None`` where there is nothing to be written and sealed: for one that stands as it was.
         """
+        if page.known is not None:
+            return self._commit_again(page, sealed=sealed, feeds=feeds)
         own = self.same(page.identities)
         known = own[0] if own and own[0].says(page) else None
         reached = self._reached(page, known, feeds)
@@ -118,10 +121,54 @@ class Index(Lookup):
         unsealed = None if sealed else self.journal.unsealed(stored, known)
         if unsealed is not None:
             batch.puts.append(self.journal.unsealed_pair(stored.number, unsealed))
-        self._write(batch, stored, page.paragraphs, own, page.borrowed)
+        self._write(batch, stored, page, own)
         if unsealed is not None:
             self.journal.note_unsealed(stored.number, unsealed)
         return stored
+
+    def _commit_again(self, page: Page, *, sealed: bool, feeds: frozenset[str]) -> StoredPage | None:
+        """Note that *page*, an owner that stands unread for what the store has of it, was delivered again.
+
+        Only what has changed is written: what its items said, which feeds have it, and, where that matters, when and by
+        which crawl it was delivered. Its text is owned as it was; where it is not any more, it owns nothing.
+        """
+        known = self._still(page)
+        if known is None:
+            return None
+        reached = self._reached(page, known, feeds)
+        delivery = StoredPage.of(page, known.number, feeds=reached).delivery
+        stored = replace(known, delivery=delivery, item_content=page.item_content)
+        text, words = codec.item_text_key(known.number), own_words(stored)
+        said = self._packed(words) if words else None
+        is_as_it_was = not differ(stored, known) and (said is None or self.store.get_many([text]) == [said])
+        is_certain = known.number not in self.journal.owners and reached == known.delivery.feeds
+        if is_as_it_was and is_certain and self.reach.is_all:
+            self._meet_again(known.number, page.run)
+            return None
+        batch = self._batch(page.run)
+        unsealed = None if sealed else self.journal.unsealed(stored, known)
+        if unsealed is not None:
+            batch.puts.append(self.journal.unsealed_pair(stored.number, unsealed))
+        batch.put_again(stored, known, page.body_digest)
+        batch.put_or_delete(text, said)
+        batch.write()
+        if unsealed is not None:
+            self.journal.note_unsealed(stored.number, unsealed)
+        self._claims.touch(stored.hashes.union(stored.identities))
+        return stored
+
+    def _still(self, page: Page) -> StoredPage | None:
+        """Return what the store has of *page* if that is what stands for it unread, and is as it was then."""
+        known = page.known
+        if known is None or not self.changed_since(page.known_at, page):
+            return known
+        own = self.same(page.identities)
+        return own[0] if len(own) == 1 and not differ(own[0], known) else None
+
+    def _meet_again(self, number: int, run: str) -> None:
+        """Note that *run* has met the page *number* as it is stored. It may be forgotten, so it is not written."""
+        self._met_again.add(number)
+        self._met_by = run
 
     def _reached(self, page: Page, known: StoredPage | None, feeds: frozenset[str]) -> frozenset[str] | None:
         """Return the feeds that have items of *page* now, that is, *feeds* and those that count of before."""
@@ -142,33 +189,54 @@ class Index(Lookup):
         kept: bytes | None = None,
         journal: bool = False,
         suspected_template: bytes = b"",
-    ) -> None:
-        """Store that *page* repeats ``match.owner``: no postings, so it can never own.
+    ) -> bool:
+        """Store that *page* repeats ``match.owner``: no postings, so it can never own. Tell whether that was done.
+
+        It is not for a page that stands unread for what the store had of it, and does not have any more.
 
         *entry* is how to request it again, if it was dropped: in the *journal* until that owner is sealed, else cleared
         from there. Its request as it is to be *kept* stays for as long as the page is stored. *suspected_template* is
         the key of the text that it may fill in, if any.
         """
-        own = self.same(page.identities)
+        known = self._still(page)
+        if known is None and page.known is not None:
+            return False
+        own = self.same(page.identities) if known is None else [known]
         batch = self._batch()
         stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), match)
+        if known is not None:
+            stored = replace(known, delivery=stored.delivery, owner_digest=stored.owner_digest)
         if suspected_template:
             batch.puts.append((codec.suspect_key(suspected_template, stored.number), b""))
-        note: Callable[[], None] = lambda: None  # noqa: E731 - the others are partials
-        if entry is not None:
-            key = codec.request_key(stored.number)
-            if kept is None:
-                batch.deletes.append(key)
-            else:
-                batch.puts.append((key, entry._replace(request=kept, crawl="").encode()))
-            if journal:
-                batch.puts.append(self.journal.entry_pair(entry))
-                note = partial(self.journal.note_entry, entry, match.owner.number)
-            elif entry.key in self.journal.recovered:
-                batch.deletes.append(codec.journal_key(entry.key))
-                note = partial(self.journal.forget, [entry.key])
-        self._write(batch, stored, page.paragraphs, own)
+        note = self._put_request(batch, stored.number, entry, kept, match.owner.number if journal else None)
+        if known is None:
+            self._write(batch, stored, page, own)
+        elif self.reach.is_all and not differ(stored, known):
+            self._meet_again(known.number, page.run)
+            batch.write_if_any()
+        else:
+            batch.put_again(stored, known, page.body_digest)
+            batch.write()
         note()
+        return True
+
+    def _put_request(
+        self, batch: Batch, number: int, entry: JournalEntry | None, kept: bytes | None, rests_on: int | None
+    ) -> Callable[[], None]:
+        """Put what `remember_duplicate` keeps of a request into *batch*; return what notes that it is written."""
+        if entry is None:
+            return lambda: None
+        key = codec.request_key(number)
+        request = None if kept is None else entry._replace(request=kept, crawl="").encode()
+        if self.store.get_many([key]) != [request]:
+            batch.put_or_delete(key, request)
+        if rests_on is not None:
+            batch.puts.append(self.journal.entry_pair(entry))
+            return partial(self.journal.note_entry, entry, rests_on)
+        if entry.key in self.journal.recovered:
+            batch.deletes.append(codec.journal_key(entry.key))
+            return partial(self.journal.forget, [entry.key])
+        return lambda: None
 
     def request_of(self, page: StoredPage) -> JournalEntry | None:
         """Return what is kept of the request of a dropped page, if anything. One get."""
@@ -209,19 +277,13 @@ class Index(Lookup):
         gives_way = None if self.reach.is_all or not run else self.counting(run)
         return Batch(self.store, self._paragraphs, self._max_holders, gives_way, self.unsettled)
 
-    def _write(
-        self,
-        batch: Batch,
-        stored: StoredPage,
-        paragraphs: tuple[str, ...],
-        own: list[StoredPage],
-        borrowed: frozenset[bytes] = frozenset(),
-    ) -> None:
-        """Write *batch*, and with it *stored* and its text in the place of what was its *own*."""
+    def _write(self, batch: Batch, stored: StoredPage, page: Page, own: list[StoredPage]) -> None:
+        """Write *batch*, and with it *page*, *stored* so, and its text in the place of what was its *own*."""
         with self._reading():
-            batch.replace(own, stored.number, stored if stored.owner is None else None, borrowed)
-        said = _own_words(stored)
-        batch.put_page(stored, self._packed(paragraphs), self._packed(said) if said else None)
+            batch.replace(own, stored.number, stored if stored.owner is None else None, page.borrowed)
+        said = own_words(stored)
+        body_digest = b"" if must_be_read(stored, page, own) else page.body_digest
+        batch.put_page(stored, self._packed(page.paragraphs), self._packed(said) if said else None, body_digest)
         if own and not said:
             batch.deletes.append(codec.item_text_key(stored.number))
         batch.remove_identities(i for known in own for i in known.identities if i not in stored.identities)
@@ -233,20 +295,3 @@ class Index(Lookup):
 
     def _packed(self, texts: tuple[str, ...]) -> bytes | None:
         return codec.encode_text(texts, self._text_limit) if self._text_limit else None
-
-
-def _own_words(stored: StoredPage) -> tuple[str, ...]:
-    """Return the text of the items of *stored*, unless that is its own text, or none."""
-    said = stored.item_content
-    return said.texts if said is not None and said.has_text and not said.is_text_of(stored.hashes) else ()
-
-
-_shared: WeakKeyDictionary[SharedStore, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
-
-
-def index_of(
-    store: OpenStore, *, common: int, text_limit: int, distance: int | None = None, reach: Reach = ALL
-) -> Index:
-    """Return an index of *store*; those of one process that share the store share their open claims and its journal."""
-    claims, journal = _shared.setdefault(store.medium, (OpenClaims(), Journal()))
-    return Index(store, claims, journal, common=common, text_limit=text_limit, distance=distance, reach=reach)

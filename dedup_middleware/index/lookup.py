@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.paragraphs import ParagraphIndex
+from dedup_middleware.index.unchanged import Numbers, is_short, page_of
 from dedup_middleware.model import Match, Reach
 from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.features import PageFeatures
     from dedup_middleware.index.open_claims import OpenClaims
-    from dedup_middleware.model import Delivery, Fingerprint, Page, StoredPage
+    from dedup_middleware.model import Delivery, Fetched, Fingerprint, Page, StoredPage
     from dedup_middleware.stores.protocol import Store
 
 #: A clause held by more kept pages of one host than this is boilerplate there: more such pages are a menu or a notice.
@@ -55,11 +56,34 @@ class Lookup:
         self._text_limit = text_limit
         self._reading = partial(refusals.of_value, store.uri, UnreadableError)
         self._paragraphs = None if distance is None else ParagraphIndex(store, claims.paragraphs, distance)
+        # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl.
+        self._met_again, self._met_by = Numbers(), ""
+
+    def unchanged(self, fetched: Fetched, run: str) -> Page | None:
+        """Return the page that the crawl *run* has *fetched* as the store has it, unread; ``None`` if it is to be read.
+
+        It was read there from the same bytes, at the same URL and under all of these identities and no others; of a
+        duplicate, all of its text is kept. One get an identity, and one or two more.
+        """
+        url, identities, body_digest = fetched
+        values = self.store.get_many([codec.identity_key(i) for i in identities])
+        if not body_digest or values[0] is None or any(value != values[0] for value in values):
+            return None
+        number, digest = codec.decode_identity(values[0])
+        known = self.page(number) if digest == body_digest else None
+        if known is None or known.url != url or known.identities != identities:
+            return None
+        text: list[str] = []
+        if known.owner is not None:
+            text = self.text(number)
+            if not text or self.is_cut(text) or not is_short(text):
+                return None
+        return page_of(known, self._claims.version, text, run, body_digest)
 
     def same(self, identities: Iterable[bytes]) -> list[StoredPage]:
         """Return the stored pages with one of these *identities*. One or two gets and one a page."""
         values = self.store.get_many([codec.identity_key(i) for i in identities])
-        numbers = dict.fromkeys(codec.decode_number(value) for value in values if value is not None)
+        numbers = dict.fromkeys(codec.decode_identity(value)[0] for value in values if value is not None)
         return [page for number in numbers if (page := self.page(number)) is not None]
 
     def find(self, identities: Iterable[bytes]) -> StoredPage | None:
@@ -71,8 +95,13 @@ class Lookup:
         if number < 0:
             return self._claims.pages.get(number)
         (value,) = self.store.get_many([codec.page_key(number)])
+        if value is None:
+            return None
         with self._reading():
-            return None if value is None else page_codec.decode_page(number, value)
+            page = page_codec.decode_page(number, value)
+        if number in self._met_again:
+            return replace(page, delivery=replace(page.delivery, run=self._met_by))
+        return page
 
     def pages(self) -> Iterator[StoredPage]:
         """Yield every stored page, owners and dropped duplicates, oldest first."""

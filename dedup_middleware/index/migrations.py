@@ -53,7 +53,11 @@ def _from_3(store: Store) -> None:
 
 
 def _from_4(store: Store) -> None:
-    """Change nothing: its pages are read as they are, and its hashes stay as long as they are."""
+    """Change nothing.
+
+    Its pages are read as they are, and its hashes stay as long as they are. Nobody knows the bytes that its pages were
+    read from: each is read once more.
+    """
 
 
 #: By schema: what migrates a store to the next one.

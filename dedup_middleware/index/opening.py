@@ -1,20 +1,35 @@
-"""The index of a closed store, for those who look at it or mend it."""
+"""The index of a store: that of an open one, and of a closed one for those who look at it or mend it."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from dedup_middleware.index.index import index_of
+from dedup_middleware.index.index import Index
+from dedup_middleware.index.journal import Journal
+from dedup_middleware.index.lookup import ALL
 from dedup_middleware.index.migrations import READABLE
+from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.holder import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedup_middleware.index.index import Index
+    from dedup_middleware.model import Reach
     from dedup_middleware.stores import OpenStore
+    from dedup_middleware.stores.opened import SharedStore
+
+_shared: WeakKeyDictionary[SharedStore, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
+
+
+def index_of(
+    store: OpenStore, *, common: int, text_limit: int, distance: int | None = None, reach: Reach = ALL
+) -> Index:
+    """Return an index of *store*; those of one process that share the store share their open claims and its journal."""
+    claims, journal = _shared.setdefault(store.medium, (OpenClaims(), Journal()))
+    return Index(store, claims, journal, common=common, text_limit=text_limit, distance=distance, reach=reach)
 
 
 @contextmanager

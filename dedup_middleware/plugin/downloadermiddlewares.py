@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
@@ -13,7 +15,7 @@ from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.charsets import NO_CHARSETS
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.model import Fetched, VerdictKind
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.recovery import take_recovered
 from dedup_middleware.plugin.requests import identities_of
@@ -114,9 +116,16 @@ class DedupDownloaderMiddleware:
         except ConfigError as error:
             logger.error("dedup: %s; %s is not judged", error, request, extra={"spider": self._crawler.spider})
             return off
-        budget = config.budget()
         try:
-            page = self._page(session, response, url, identities, budget)
+            page_response = self._checked(response)
+            fetched = Fetched(url, identities, self._extension.body_digest(page_response))
+            # What holds the response would keep it alive: its state is kept for as long as it is.
+            later = partial(self._read_again, session, ref(page_response), fetched)
+            budget = config.budget()
+            state = session.examine_unread(fetched, options.action, options.threshold, budget, later)
+            if state is not None:
+                return state
+            page = self._page(session, page_response, fetched, budget)
             return session.examine(page, options.action, options.threshold, budget)
         except UnjudgeableError as error:
             reason = error.reason
@@ -125,21 +134,30 @@ class DedupDownloaderMiddleware:
             reason = Reason.ERROR
         return PageState.unjudged(url, reason, options.action, options.threshold)
 
-    def _page(
-        self, session: Session, response: Response, url: str, identities: tuple[bytes, ...], budget: Budget
-    ) -> Page:
-        """Return *response* as a page; `UnjudgeableError` if it is none, not all there, or costs more than it may."""
-        config = self._extension.config
+    def _checked(self, response: Response) -> HtmlResponse:
+        """Return *response*; `UnjudgeableError` if it is no page, is not all there, or is too large."""
         if not isinstance(response, HtmlResponse):
             raise UnjudgeableError(Reason.NOT_TEXT)
         if not CUT_OFF_FLAGS.isdisjoint(response.flags):
             raise UnjudgeableError(Reason.CUT_OFF)
-        if len(response.body) > config.max_bytes:
+        if len(response.body) > self._extension.config.max_bytes:
             raise UnjudgeableError(Reason.TOO_LARGE)
         if response.encoding in NO_CHARSETS:
             raise UnjudgeableError(Reason.NO_CHARSET)
+        return response
+
+    @staticmethod
+    def _page(session: Session, response: HtmlResponse, fetched: Fetched, budget: Budget) -> Page:
+        """Return *response* as a page; `UnjudgeableError` if it cannot be read, or costs more than it may."""
         try:
             root = response.selector.root
         except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none
             raise UnjudgeableError(Reason.NOT_PARSED) from error
-        return session.read(url, identities, root, budget)
+        return session.read(fetched, root, budget)
+
+    def _read_again(self, session: Session, kept: ref[HtmlResponse], fetched: Fetched) -> Page:
+        """Return the page that was taken for what the store has of it; the callback may have changed its tree since."""
+        response = kept()
+        if response is None:
+            raise UnjudgeableError(Reason.ERROR)
+        return self._page(session, response.copy(), fetched, self._extension.config.budget())

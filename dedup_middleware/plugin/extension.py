@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
-    from scrapy.http import Response
+    from scrapy.http import HtmlResponse, Response
     from typing_extensions import Self
 
     from dedup_middleware.delivery.page_state import PageState
@@ -94,6 +94,12 @@ class DedupExtension:
     def count(self, name: str, amount: int = 1) -> None:
         """Add to a ``dedup/*`` stat."""
         self.crawler.stats.inc_value(f"dedup/{name}", amount)
+
+    def body_digest(self, response: HtmlResponse) -> bytes:
+        """Return what tells the bytes of *response*, as they would be read, from any others."""
+        assert self._opened is not None
+        kind = type(response)
+        return self._opened.body_digest(response.body, response.encoding, kind.__module__, kind.__qualname__)
 
     def packed(self, request: Request) -> PackedRequest | None:
         """Return *request* as it can be kept, to be made once more; ``None`` if it cannot."""

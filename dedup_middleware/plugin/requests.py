@@ -24,6 +24,8 @@ def pack(request: Request, spider: Spider, origins: Origins, *, redact_query: bo
     Its callback may be no method of *spider*, say, or its meta hold what cannot be pickled.
     """
     fields = origins.first(request).to_dict(spider=spider)
+    # That of this fetch: with it, one request would be packed otherwise each time.
+    fields["meta"] = {key: value for key, value in fields["meta"].items() if key != "download_latency"}
     whole = packed(fields)
     if whole is None:
         return None

@@ -25,10 +25,11 @@ from dedup_middleware.errors import (
 )
 from dedup_middleware.extraction.extractor import extractor
 from dedup_middleware.fingerprints import fingerprinter, instance_of
-from dedup_middleware.index.index import Index, index_of
 from dedup_middleware.index.migrations import MIGRATIONS
+from dedup_middleware.index.opening import index_of
 from dedup_middleware.inspection.records import RecordLog, observer_log
 from dedup_middleware.model import Reach, StoreBusy
+from dedup_middleware.session.body_digests import BodyDigests
 from dedup_middleware.session.session import Session
 from dedup_middleware.stores import open_store, store_exists
 from dedup_middleware.stores.holder import Holder
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.extraction.extractor import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
+    from dedup_middleware.index.index import Index
     from dedup_middleware.settings.config import Config
     from dedup_middleware.stores import OpenStore
 
@@ -65,6 +67,7 @@ class Resources:
     index: Index
     fingerprint: Fingerprinter
     extract: Extractor
+    body_digest: BodyDigests
     log: RecordLog | None
     trouble: str = ""
     """Why the crawl observes, in one line; empty if it does not."""
@@ -175,6 +178,7 @@ def open_at_once(config: Config) -> Resources:
     )
     try:
         fingerprint = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
+        body_digest = BodyDigests(store.header.key, config)
         index = index_of(
             store,
             common=config.common_clause,
@@ -190,4 +194,4 @@ def open_at_once(config: Config) -> Resources:
     except BaseException:
         store.close()
         raise
-    return Resources(config, store, index, fingerprint, extract, log)
+    return Resources(config, store, index, fingerprint, extract, body_digest, log)

@@ -13,6 +13,7 @@ from dedup_middleware.extraction.charsets import decoded
 from dedup_middleware.extraction.features import as_shown, shown_folded
 from dedup_middleware.features import PageFeatures
 from dedup_middleware.identity import url_identity
+from dedup_middleware.model import Fetched
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings.kinds import shown
 from dedup_middleware.text.clauses import one_line
@@ -99,7 +100,7 @@ class Reading:
             self._root = parse(decoded(html, content.encoding) if isinstance(html, bytes) else html)
         if paragraphs is None:
             assert self._root is not None
-            self.page = session.read(self.url, (url_identity(url),), self._root, budget)
+            self.page = session.read(Fetched(self.url, (url_identity(url),), b""), self._root, budget)
             return
         features = PageFeatures(one_line(content.title or ""))
         if self._root is not None:

@@ -22,6 +22,7 @@ from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.inspection.recorder import Recorder
 from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
+from dedup_middleware.session.judging import Judging, is_read
 from dedup_middleware.session.tagging import Tagger
 from dedup_middleware.verdict.detector import is_worth_owning
 from dedup_middleware.verdict.item_witness import ItemWitness
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from dedup_middleware.features import PageFeatures
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.inspection.records import RecordLog
-    from dedup_middleware.model import Witness
+    from dedup_middleware.model import Fetched, Witness
     from dedup_middleware.verdict.detector import Detector
 
 
@@ -78,10 +79,10 @@ class Session:
         self._listener = listener
         self._count = listener.count
         self._claims = Claims(detector.index, self._claim_settled, self.fail, sealed=flush is None)
-        self._store_failed = False
         sealing = Sealing(detector.index, run, detector.index.reach.scope, seal_interval)
         for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
         self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
+        self._judging = Judging(detector, self.safety, run, self._guarded)
         self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
@@ -90,10 +91,11 @@ class Session:
 
     # --- verdicts
 
-    def read(self, url: str, identities: tuple[bytes, ...], root: _Element, budget: Budget) -> Page:
-        """Return the page *url* whose tree has *root*; `UnjudgeableError` if it is not all there, or costs too much."""
-        extracted = self.extract(root, budget)
-        return self.page(url, identities, extracted.paragraphs, features=extracted.features, budget=budget)
+    def read(self, fetched: Fetched, root: _Element, budget: Budget) -> Page:
+        """Return the page whose tree has *root*; `UnjudgeableError` if it is not all there, or costs too much."""
+        extracted, (url, identities, body_digest) = self.extract(root, budget), fetched
+        page = self.page(url, identities, extracted.paragraphs, features=extracted.features, budget=budget)
+        return dataclasses.replace(page, body_digest=body_digest)
 
     def page(  # noqa: PLR0913 - what a page is made of
         self,
@@ -111,23 +113,42 @@ class Session:
 
     def examine(self, page: Page, action: Action, threshold: float, budget: Budget | None = None) -> PageState:
         """Return the state of *page* with its provisional verdict; its items have what is left of its *budget*."""
-        if self._observes and action is Action.DROP:
-            action = Action.DRY_RUN
-        state = PageState(page.url, page, Verdict(VerdictKind.NEW), action, threshold, budget or Budget())
-        self._judge(state)
+        new = Verdict(VerdictKind.NEW)
+        state = PageState(page.url, page, new, self._allowed(action), threshold, budget or Budget())
+        self._judging.judge(state)
         state.budget.pause()
         return state
+
+    def examine_unread(
+        self, fetched: Fetched, action: Action, threshold: float, budget: Budget, read: Callable[[], Page]
+    ) -> PageState | None:
+        """Return the state of a page that was *fetched* again, byte for byte, as :meth:`examine` would, but unread.
+
+        *read* reads it, should that be needed later. ``None`` where it is needed now.
+        """
+        with self._guarded():
+            version = self._detector.index.version
+            if (found := self._judging.find_unread(fetched, threshold)) is not None:
+                state = PageState(fetched.url, *found, self._allowed(action), threshold, budget, read, version)
+                state.suspected_template = self._detector.suspected_template(*found)
+                state.budget.pause()
+                self._count("unread", 1)
+                return state
+        return None
+
+    def _allowed(self, action: Action) -> Action:
+        return Action.DRY_RUN if self._observes and action is Action.DROP else action
 
     def enter(self, state: PageState) -> None:
         """Make the verdict binding, for the callback gets the page: unless it is a duplicate, it claims its text."""
         state.entered = True
-        self._judge_if_stale(state)
+        self._judging.judge_if_stale(state)
         self._claim(state)
 
     def reconsider(self, state: PageState) -> None:
         """Judge a duplicate anew if anything has changed; if it is none any more, it claims its text."""
         if state.is_duplicate:
-            self._judge_if_stale(state)
+            self._judging.judge_if_stale(state)
             self._claim(state)
 
     def deliver_undecided(self, state: PageState) -> None:
@@ -161,7 +182,7 @@ class Session:
         feeds = self.deliver_if_feed_lacks_it(state, item)
         if self.owner_is_pending(state):
             self.deliver_undecided(state)
-        self._look_for_template(state)
+        self._judging.look_for_template(state)
         return state.is_duplicate and self.safety.may_drop(state, feeds)
 
     def judge_item(self, state: PageState, item: Any, shown: Callable[[], str]) -> ItemVerdict:
@@ -184,8 +205,14 @@ class Session:
 
     def settle_items(self, state: PageState, *, several: bool) -> None:
         """Let a page own what its items said, and if it has *several*, nothing else."""
-        if state.claim is not None:
-            state.claim.page = self._item_judge.settled(state.claim, several=several)
+        if state.claim is None:
+            return
+        if state.read is not None and not self._item_judge.says_the_same(state.claim, several=several):
+            if not is_read(state) or state.page is None:
+                state.claim.callback_failed()
+                return
+            state.claim.page = state.page
+        state.claim.page = self._item_judge.settled(state.claim, several=several)
 
     # --- ends
 
@@ -210,7 +237,7 @@ class Session:
         if state.finished:
             return
         state.finished = True
-        self._look_for_template(state)
+        self._judging.look_for_template(state)
         self.safety.finished(state)
         self.recorder.finished(state)
         with self._guarded():
@@ -222,35 +249,10 @@ class Session:
         """Seal what has been delivered, or void it after a failure; count drops for earlier crawls; close the log."""
         with self._guarded():
             self._claims.revoke_all()
-            self.safety.end(store_failed=self._store_failed)
+            self.safety.end(store_failed=self._judging.store_failed)
         self.recorder.close(self._detector.index)
 
     # --- inside
-
-    def _judge_if_stale(self, state: PageState) -> None:
-        if state.page is not None and (
-            self._store_failed or self._detector.index.changed_since(state.version, state.page)
-        ):
-            self._judge(state)
-
-    def _look_for_template(self, state: PageState) -> None:
-        templates = self._detector.templates
-        if state.suspected_template and state.page is not None:
-            state.is_suspect = templates.is_suspect(state.suspected_template, state.page.identities[0])
-        while templates.late:
-            self.safety.note_suspect(*templates.late.pop())
-
-    def _judge(self, state: PageState) -> None:
-        if state.page is None:
-            return
-        if not self._store_failed:
-            with self._guarded():
-                state.version = self._detector.index.version
-                state.repeated = None
-                state.verdict = self._detector.judge(state.page, threshold=state.threshold)
-                state.suspected_template = self._detector.suspected_template(state.page, state.verdict)
-                return
-        state.verdict = Verdict(VerdictKind.UNJUDGED, reason=Reason.STORE_FAILED)
 
     def _claim(self, state: PageState) -> None:
         if state.page is None or state.is_duplicate or not is_worth_owning(state.page, state.verdict):
@@ -258,7 +260,11 @@ class Session:
         if state.items_delivered:
             return  # what becomes of these would be taken for what becomes of the claim's own
         with self._guarded():
-            own = self._detector.index.find(state.page.identities) if state.verdict.kind is VerdictKind.SAME else None
+            own = None
+            if state.verdict.kind is VerdictKind.SAME:
+                own = state.page.known or self._detector.index.find(state.page.identities)
+            if own is None and not is_read(state):
+                return
             state.claim = self._claims.open(
                 self._detector.as_kept(state.page, state.verdict.match, state.threshold), own
             )
@@ -278,7 +284,7 @@ class Session:
 
     def fail(self, error: DedupError) -> None:
         """Stop dropping: from now on every page is delivered."""
-        self._store_failed = self._store_failed or isinstance(error, StoreError)
+        self._judging.store_failed |= isinstance(error, StoreError)
         if self.safety.failed:
             return
         self.safety.failed = True

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from dedup_middleware.text.characters import (
@@ -56,6 +57,8 @@ _NUMBER_MARK = re.compile(r"[.,](?<=\d.)(?=\d)")
 MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _DATE_FOLLOWS = rf" *(?:\d{{1,4}} ?[-/年月]|\d\d?\.\d\d?\.|\d\d?:\d\d|\d\d?(?:st|nd|rd|th)? (?:{MONTHS})|(?:19|20)\d\d)"
 _LABEL_MARK = re.compile(rf":(?= *\d)(?!(?<!\d:){_DATE_FOLLOWS})")
+# A longer text is no news page, and is not kept in memory.
+_MAX_REMEMBERED_LENGTH = 20_000
 #: What a character of a dense script weighs, in letters: 50 Han characters tell about as much as 150 letters.
 DENSE_WEIGHT = 3
 
@@ -106,6 +109,15 @@ def reduced(text: str) -> str:
     text = folded(text).replace(DECIMAL_POINT, "")
     text = _LABEL_MARK.sub("", _DIGIT_SEPARATOR.sub("", text))
     return _reduced(_NUMBER_MARK.sub("", _DECIMAL.sub(DECIMAL_POINT, text)))
+
+
+def reduced_once(text: str) -> str:
+    """Return what :func:`reduced` does; in 1 µs for what was asked for lately: a page's text, by all who compare it."""
+    return _remembered(text) if len(text) <= _MAX_REMEMBERED_LENGTH else reduced(text)
+
+
+# Of a page, its item and its owner. 5 kB each, and 20 MB all together where hostile pages have nothing but ligatures.
+_remembered = lru_cache(maxsize=16)(reduced)
 
 
 def without_separators(text: str) -> str:

@@ -34,8 +34,8 @@ _UNSPACED_WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]")
 _NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")
 _ASCII_WORD = re.compile(r"\d+|[^\W\d_]+")
 _WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]|\d+|(?:[^\W\d_{_UNSPACED}][{_MARKS}]*)+")
-# What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
-_VARIANTS = [
+#: What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
+VARIANTS = [
     frozenset("的地得"),
     *map(frozenset, zip("做他账像份唯那坐需复苏了", "作它帐象分惟哪座须覆甦瞭", strict=True)),
     *map(frozenset, zip("卫着借台痹叙背具仿", "衞著藉枱痺敍揹俱彷", strict=True)),
@@ -97,7 +97,7 @@ def likeness(pair: Replacement) -> float:
         return 0.0
     if len(there) + len(here) > _LONGEST_RUNS:
         return float(there == here)
-    if any(variants.issuperset(there + here) for variants in _VARIANTS):
+    if any(variants.issuperset(there + here) for variants in VARIANTS):
         return 1.0
     return Indel.normalized_similarity(there, here)
 

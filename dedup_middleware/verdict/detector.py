@@ -71,6 +71,20 @@ class Detector:
             return replace(verdict, kind=VerdictKind.RELATED, reason=Reason.PREFERRED_HOST)
         return verdict
 
+    def judge_unread(self, page: Page, *, threshold: float) -> Verdict | None:
+        """Return what *page* is, which stands unread for what the store has of it; ``None`` if it must be read to tell.
+
+        It is what :meth:`judge` would return. Of the texts around it nothing is learned: the store has too little of
+        them.
+        """
+        known = page.known
+        if known is None or known.features is None:
+            return None
+        self.sites.note_title(host_of(page.url), known.features)
+        if known.owner is None:
+            return Verdict(VerdictKind.SAME) if self._may_drop(known, page) else None
+        return None if self._is_preferred(page.url) else self._still_duplicate(page, known, threshold)
+
     def suspected_template(self, page: Page, verdict: Verdict) -> bytes:
         """Return `Templates.suspected_template` after a *verdict* on *page*; empty unless that is a duplicate."""
         if verdict.kind is not VerdictKind.DUPLICATE or verdict.match is None:
@@ -230,6 +244,7 @@ class Detector:
             votes=lambda clause: self.hash_clause(clause) in live,
             says=lambda clause: self.hash_clause(clause) in owner.hashes,
             glance=score < threshold,
+            enough=threshold if score < threshold else 0.0,
         )
 
     def _may_drop(self, owner: StoredPage, page: Page) -> bool:

@@ -101,7 +101,7 @@ class ItemWitness:
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. What is the page's, line by line, has been hashed already."""
-        if not self._fingerprint.is_by_line or not set(page.paragraphs).issubset(prose):
+        if not self._fingerprint.is_by_line or page.known is not None or not set(page.paragraphs).issubset(prose):
             return self._fingerprint(prose, budget)
         known = set(page.paragraphs)
         more = self._fingerprint([line for line in prose if line not in known], budget)

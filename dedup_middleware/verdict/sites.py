@@ -33,14 +33,18 @@ class Sites:
 
     def note(self, host: str, features: PageFeatures) -> None:
         """Note a page of *host*. O(texts around it), 15 µs for thirty."""
-        parts = titles.parts(features.title)
-        for part in parts if len(parts) > 1 else ():
-            self._note((host, " ".join(words_of(part))), hash(tuple(other for other in parts if other != part)))
+        self.note_title(host, features)
         title = hash(folded(f"{features.title}\n{features.heading}"))
         for text in features.texts:
             self._note((host, text), title)
         while len(self._met) > _MAX_KEPT:
             self._met.popitem(last=False)
+
+    def note_title(self, host: str, features: PageFeatures) -> None:
+        """Note what a page of *host* is called. O(parts)."""
+        parts = titles.parts(features.title)
+        for part in parts if len(parts) > 1 else ():
+            self._note((host, " ".join(words_of(part))), hash(tuple(other for other in parts if other != part)))
 
     def _note(self, key: tuple[str, Hashable], title: int) -> None:
         met = self._met.get(key)

@@ -18,7 +18,7 @@ from dedup_middleware.features import STORED_TEXT_BYTES as _STORED
 from dedup_middleware.model import Objection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
-from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, reduced, sentences, weight
+from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, reduced, reduced_once, sentences, weight
 from dedup_middleware.urls import host_of
 from dedup_middleware.verdict.editions import is_edition
 from dedup_middleware.verdict.page_address import is_same_address, own_address
@@ -214,4 +214,4 @@ def _not_in(here: AbstractSet[bytes], there: AbstractSet[bytes]) -> set[bytes]:
 
 
 def _clauses(text: Sequence[str]) -> list[str]:
-    return [*filter(None, reduced("\n".join(text)).split("\n"))]
+    return [*filter(None, reduced_once("\n".join(text)).split("\n"))]

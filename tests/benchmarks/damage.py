@@ -29,7 +29,7 @@ from prose import story, zh_story
 from dedup_middleware.errors import StoreCorruptError, StoreError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import codec, consistency, page_codec
-from dedup_middleware.index.index import index_of
+from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Page
 from dedup_middleware.stores import disk, leveldb, open_store, sqlite
 from dedup_middleware.stores.layout import OWN_KEYS_END

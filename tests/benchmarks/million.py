@@ -41,10 +41,11 @@ from dedup_middleware.fingerprints import ClauseFingerprinter, Fingerprinter, in
 from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES
 from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.index.codec import clause_key
-from dedup_middleware.index.index import Index, index_of
+from dedup_middleware.index.index import Index
 from dedup_middleware.index.journal import Journal
 from dedup_middleware.index.migrations import MIGRATIONS
 from dedup_middleware.index.open_claims import OpenClaims
+from dedup_middleware.index.opening import index_of
 from dedup_middleware.inspection.explain import explain, stats
 from dedup_middleware.model import Action, Fingerprint, Page
 from dedup_middleware.session.passage import pass_through

@@ -12,7 +12,7 @@ from benchmarks.damage import OUTCOMES, campaign, fill, record_ends
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import consistency
-from dedup_middleware.index.index import index_of
+from dedup_middleware.index.opening import index_of
 from dedup_middleware.stores import leveldb, open_store, sqlite
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY
 

@@ -1,0 +1,99 @@
+"""Verdicts on the pages of a session: made, made anew when anything has changed, and unread where that will do.
+
+It decides when a page is judged, not what it is; that is the detector's business.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.model import Fetched, Verdict, VerdictKind
+from dedup_middleware.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.delivery.safety import Safety
+    from dedup_middleware.model import Page
+    from dedup_middleware.verdict.detector import Detector
+
+
+class Judging:
+    """The verdicts of one crawl, *run*."""
+
+    def __init__(
+        self, detector: Detector, safety: Safety, run: str, guard: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        """Judge with *detector*; what is to be written down of templates, *safety* does; *guard* notes what fails."""
+        self.store_failed = False
+        """Whether the store has failed: from then on no page is judged."""
+        self._detector = detector
+        self._safety = safety
+        self._run = run
+        self._guard = guard
+
+    def find_unread(self, fetched: Fetched, threshold: float) -> tuple[Page, Verdict] | None:
+        """Return the page that was *fetched* as the store has it, with its verdict; ``None`` if it is to be read.
+
+        So is whatever an unclean shutdown, a person or a template has left to be delivered.
+        """
+        if self.store_failed or self._safety.failed or self._safety.awaits(fetched.identities):
+            return None
+        page = self._detector.index.unchanged(fetched, self._run)
+        verdict = None if page is None else self._detector.judge_unread(page, threshold=threshold)
+        return None if page is None or verdict is None else (page, verdict)
+
+    def judge(self, state: PageState) -> None:
+        """Judge the page of *state*; one that stands unread is read if it has to be."""
+        if not self.store_failed:
+            with self._guard():
+                state.version = self._detector.index.version
+                state.repeated = None
+                if self._judged_unread(state):
+                    return
+                if state.page is None:
+                    return
+                state.verdict = self._detector.judge(state.page, threshold=state.threshold)
+                state.suspected_template = self._detector.suspected_template(state.page, state.verdict)
+                return
+        if state.page is not None:
+            state.verdict = Verdict(VerdictKind.UNJUDGED, reason=Reason.STORE_FAILED)
+
+    def judge_if_stale(self, state: PageState) -> None:
+        """Judge the page of *state* anew if anything that concerns it has changed."""
+        if state.page is not None and (
+            self.store_failed or self._detector.index.changed_since(state.version, state.page)
+        ):
+            self.judge(state)
+
+    def look_for_template(self, state: PageState) -> None:
+        """Note whether the drop of a page may have to be taken back; and of which earlier ones that is known by now."""
+        templates = self._detector.templates
+        if state.suspected_template and state.page is not None:
+            state.is_suspect = templates.is_suspect(state.suspected_template, state.page.identities[0])
+        while templates.late:
+            self._safety.note_suspect(*templates.late.pop())
+
+    def _judged_unread(self, state: PageState) -> bool:
+        """Judge a page that stands unread; tell whether that could be done. If not, it has been read, or cannot be."""
+        if state.read is None or state.page is None:
+            return False
+        page = state.page
+        found = self.find_unread(Fetched(page.url, page.identities, page.body_digest), state.threshold)
+        if found is not None:
+            state.page, state.verdict = found
+            state.suspected_template = self._detector.suspected_template(*found)
+            return True
+        return not is_read(state)
+
+
+def is_read(state: PageState) -> bool:
+    """Read the page of *state* if it stands unread; tell whether there is one now. Its verdict stays what it was."""
+    try:
+        state.read_in_full()
+    except UnjudgeableError:
+        return False
+    return state.page is not None

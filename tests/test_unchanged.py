@@ -1,0 +1,324 @@
+"""Pages that come again, byte for byte, are not read again, and what comes of a crawl is what reading them gives."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import closing
+
+import pytest
+from crawling import run_job, run_scrapy, write_job
+from local_site import Answer
+from prose import article, blog, story
+from test_crashes import FEED, again, fed, killed
+
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.index.migrations import MIGRATIONS
+from dedup_middleware.stores import open_store
+
+#: Read under another limit, every page is read: no page of a test has so many elements.
+READ_ALL = {"DEDUP_MAX_NODES": 99_999}
+
+
+def crawled(folder, steps, **settings):
+    command = write_job(folder, "sample_spiders.Steps", steps=steps, settings=FEED | settings, afresh=True)
+    outcome = run_job(folder, command)
+    assert outcome.problems == []
+    assert outcome.exit_status == 0
+    return outcome
+
+
+def unread_of(outcome):
+    """Return how many pages were not read; of the last crawl in the folder."""
+    return outcome.stats.get("dedup/unread", 0)
+
+
+def story_of(outcome):
+    """Return all that came of a crawl, but for times, names of crawls and what it cost."""
+    records = [{k: v for k, v in record.items() if k not in ("time", "run", "owner_run")} for record in outcome.records]
+    for record, told in zip(records, outcome.records, strict=True):
+        record["owner_is_of_this_crawl"] = told["owner_run"] == told["run"]
+    stats = {k: v for k, v in outcome.stats.items() if k.startswith("dedup/") and k != "dedup/unread"}
+    return outcome.items, outcome.dropped, records, stats
+
+
+def contents(folder):
+    """Return every pair of the store in *folder* that is not its own business."""
+    uri = json.loads((folder / "job.json").read_text(encoding="utf8"))["settings"]["DEDUP_STORE"]
+    with closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme, migrations=MIGRATIONS)) as store:
+        return dict(store.scan(b"\x01", b"\xff"))
+
+
+#: Pages of a `Site` that are visited twice, or thrice.
+REPEATED = 4
+
+
+class Site:
+    """Pages of each kind, and steps that crawl them."""
+
+    def __init__(self, site):
+        self.site = site
+        text = story(1)
+        a = site.add("/a", article("a", text))
+        self.copy = site.add("/copy", blog("copy", text), host=1)
+        near = site.add("/near", article("near", [*text[:4], *story(2, 2)]), host=2)
+        short = site.add("/short", article("short", story(3, 1)[:1]))
+        parts = "".join(f"<div class='part'><p>{p}</p></div>" for p in story(4))
+        listed = site.add("/list", f"<html><title>Of many things</title><body>{parts}</body></html>")
+        print_view = site.add("/a/print", article("a", text))
+        said = site.add("/said", article("said", story(5)))
+        said_again = site.add("/said-again", blog("said", story(5)), host=1)
+        links = site.add("/links", article("links", story(6), links=(self.copy,)))
+        self.steps = [
+            *({"url": url} for url in (a, self.copy, near, short)),
+            {"url": listed, "callback": "parse_parts"},
+            {"url": print_view},
+            *({"url": url, "callback": "parse_text"} for url in (said, said_again)),
+            {"url": links},
+            {"url": a},
+            {"url": self.copy, "callback": "parse_links"},
+        ]
+
+
+@pytest.fixture
+def pages(site):
+    return Site(site)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"DEDUP_ACTION": "tag"},
+        {"DEDUP_ACTION": "dry-run"},
+        {"DEDUP_SCOPE": "crawl"},
+        {"DEDUP_LEASE": 3},
+        {"DEDUP_PREFERRED_HOSTS": ["127.0.0.2"]},
+        {"DEDUP_TEXT_LIMIT": 0},
+        {"DEDUP_FINGERPRINT": "clauses+simhash"},
+        {"FEEDS": {}},
+    ],
+    ids=str,
+)
+def test_a_second_and_a_third_crawl_give_what_reading_everything_gives(pages, tmp_path, settings):
+    crawled(tmp_path / "unread", pages.steps, **settings)
+    # A page that changes, and one that is new, among those that do not.
+    more = pages.site.add("/more", blog("more", story(6)), host=2)
+    late = pages.site.add("/late", article("late", story(7)))
+    later_steps = [*pages.steps, {"url": more}, {"url": late}]
+    for turn in range(2):
+        shutil.copytree(tmp_path / "unread", tmp_path / f"read{turn}")
+        unread = crawled(tmp_path / "unread", later_steps, **settings)
+        read = crawled(tmp_path / f"read{turn}", later_steps, **settings, **READ_ALL)
+        assert story_of(unread) == story_of(read)
+        # Those that are there twice are known again the second time.
+        assert unread_of(read) <= REPEATED
+        pages.site.add("/late", blog("late", story(8)))
+        assert unread_of(unread) > REPEATED or not settings.get("DEDUP_TEXT_LIMIT", 1)
+
+
+def test_a_crawl_of_unchanged_pages_writes_nothing(pages, tmp_path):
+    steps = [step for step in pages.steps if "callback" not in step]
+    crawled(tmp_path, steps)
+    before = contents(tmp_path)
+    outcome = crawled(tmp_path, steps)
+    assert contents(tmp_path) == before
+    assert unread_of(outcome) == outcome.stats["dedup/pages"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Answer(article("a", story(1)) + "<!-- now -->"),
+        Answer(article("a", story(1)), headers={"Content-Type": "text/html; charset=iso-8859-1"}),
+    ],
+    ids=["bytes", "encoding"],
+)
+def test_what_would_be_read_otherwise_is_read(site, tmp_path, changed):
+    a = site.add("/a", article("a", story(1)))
+    crawled(tmp_path, [{"url": a}])
+    site.add("/a", changed)
+    assert unread_of(crawled(tmp_path, [{"url": a}])) == 0
+    assert unread_of(crawled(tmp_path, [{"url": a}])) == 1
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"DEDUP_MAX_NODES": 5}, {"DEDUP_MAX_CLAUSES": 5}, {"DEDUP_MAX_BYTES": 5}, {"DEDUP_TEXT_LIMIT": 5}],
+    ids=str,
+)
+def test_so_is_all_under_settings_by_which_pages_are_read_otherwise(site, tmp_path, settings):
+    a = site.add("/a", article("a", story(1)))
+    crawled(tmp_path, [{"url": a}])
+    assert unread_of(crawled(tmp_path, [{"url": a}], **settings)) == 0
+
+
+def test_a_dropped_page_whose_owner_is_gone_is_read_and_delivered(site, tmp_path):
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", blog("copy", story(1)), host=1)
+    crawled(tmp_path, [{"url": a}, {"url": copy}])
+    site.add("/a", Answer("gone", 410))
+    outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
+    assert (outcome.delivered, unread_of(outcome)) == ([copy], 0)
+    assert unread_of(crawled(tmp_path, [{"url": copy}])) == 1
+
+
+def test_so_is_one_whose_owner_tells_another_story(site, tmp_path):
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", blog("copy", story(1)), host=1)
+    crawled(tmp_path, [{"url": a}, {"url": copy}])
+    site.add("/a", article("a", story(2)))
+    outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
+    assert outcome.delivered == [a, copy]
+    assert outcome.dropped == []
+
+
+def test_so_is_one_that_a_stricter_request_asks_for(site, tmp_path):
+    text = story(1, 20)
+    a = site.add("/a", article("a", text))
+    copy = site.add("/copy", blog("a", [*text[:18], *story(2, 2)]), host=1)
+    steps = [{"url": a}, {"url": copy}]
+    assert len(crawled(tmp_path, steps).dropped) == 1
+    assert len(crawled(tmp_path, steps).dropped) == 1
+    steps[1] |= {"meta": {"dedup": {"threshold": 1.0}}}
+    assert crawled(tmp_path, steps).delivered == [a, copy]
+
+
+def test_one_that_is_not_to_be_judged_is_not(site, tmp_path):
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", blog("copy", story(1)), host=1)
+    crawled(tmp_path, [{"url": a}, {"url": copy}])
+    outcome = crawled(tmp_path, [{"url": copy, "meta": {"dedup": False}}])
+    assert outcome.delivered == [copy]
+    assert outcome.record(copy)["reason"] == "switched off"
+
+
+@pytest.mark.parametrize("callback", ["parse_other", "parse_text", "parse_html"])
+def test_an_item_of_a_dropped_page_is_heard_as_ever(site, tmp_path, callback):
+    """The page says what it said; the spider asks it for something else."""
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", blog("copy", [*story(1), "A word of its own, at the very end."]), host=1)
+    third = site.add("/third", blog("third", story(1)), host=2)
+    crawled(tmp_path / "unread", [{"url": a}, {"url": copy}, {"url": third}])
+    shutil.copytree(tmp_path / "unread", tmp_path / "read")
+    steps = [{"url": a, "callback": callback}, {"url": copy, "callback": callback, "cb_kwargs": {}}, {"url": third}]
+    for _ in range(2):
+        unread = crawled(tmp_path / "unread", steps)
+        assert story_of(unread) == story_of(crawled(tmp_path / "read", steps, **READ_ALL))
+    assert unread_of(unread) >= 2
+
+
+def test_an_item_that_keeps_a_dropped_page_lets_it_own_all_that_it_says(site, tmp_path):
+    """The callback has changed the tree by then: it is read from the bytes."""
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", blog("copy", story(1)), host=1)
+    third = site.add("/third", blog("third", story(1)), host=2)
+    crawled(tmp_path, [{"url": a}, {"url": copy}])
+    steps = [{"url": copy, "callback": "strip_and_tell"}]
+    outcome = crawled(tmp_path, steps)
+    assert unread_of(outcome) == 1
+    assert (outcome.delivered, outcome.record(copy)["witness"]) == ([copy], "item")
+    site.add("/a", Answer("gone", 410))
+    outcome = crawled(tmp_path, [{"url": a}, {"url": third}])
+    assert outcome.record(third)["owner_url"] == copy
+
+
+def test_what_an_owner_says_now_is_what_its_copies_are_held_to(site, tmp_path):
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", article("copy", story(1)), host=1)
+    told = {"url": copy, "callback": "parse_text"}
+    crawled(tmp_path, [{"url": a}])
+    outcome = crawled(tmp_path, [{"url": a, "callback": "parse_text"}, told])
+    assert unread_of(outcome) == 1
+    assert [item["url"] for item in outcome.dropped] == [copy]
+    # And once more with less: what is withheld must have been delivered.
+    outcome = crawled(tmp_path, [{"url": a}, told])
+    assert outcome.delivered == [a, copy]
+    assert unread_of(outcome) == 2
+
+
+def test_a_list_is_known_again_once_its_items_have_said_the_same_twice(site, tmp_path):
+    parts = "".join(f"<div class='part'><p>{p}</p></div>" for p in story(4))
+    listed = site.add("/list", f"<html><title>Of many things</title><body>{parts}</body></html>")
+    copy = site.add("/copy", blog("copy", story(4)), host=1)
+    steps = [{"url": listed, "callback": "parse_parts"}]
+    unread = [unread_of(crawled(tmp_path, steps)) for _ in range(4)]
+    assert unread == [0, 0, 1, 1]
+    # Its items say less: it owns less, which its text alone can tell.
+    outcome = crawled(tmp_path, [{"url": listed, "callback": "parse_headlines"}, {"url": copy}])
+    assert unread_of(outcome) == 1
+    assert crawled(tmp_path, [{"url": copy}]).stats["dedup/pages"] == 1
+
+
+def test_a_page_behind_other_redirects_is_read(site, tmp_path):
+    ends = [site.add(f"/a/{n}", article("a", story(1))) for n in range(2)]
+    start = site.add("/a", *(Answer("", status=302, headers={"Location": end}) for end in ends))
+    for expected, end in ((0, ends[0]), (0, ends[1]), (1, ends[1])):
+        outcome = crawled(tmp_path, [{"url": start}])
+        assert (unread_of(outcome), outcome.delivered) == (expected, [end])
+
+
+def test_what_is_restored_is_delivered(site, tmp_path):
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", blog("copy", story(1)), host=1)
+    crawled(tmp_path, [{"url": a}, {"url": copy}])
+    assert unread_of(crawled(tmp_path, [{"url": copy}])) == 1
+    assert run_scrapy(tmp_path, "dedup", "restore", copy).returncode == 0
+    assert crawled(tmp_path, [{"url": a}]).delivered == [a, copy]
+
+
+def test_a_crash_of_a_second_crawl_takes_nothing(site, tmp_path):
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", blog("copy", story(1)), host=1)
+    again(tmp_path, [{"url": a}])
+    crashed = killed(tmp_path, site, [{"url": a}, {"url": copy}])
+    assert [item["url"] for item in crashed.dropped] == [copy]
+    outcome = again(tmp_path, [{"url": a}, {"url": copy}])
+    assert set(fed(outcome)) == {a}
+    assert outcome.stats["dedup/unread"] == 2
+
+
+def test_a_crash_takes_what_an_unread_page_has_told_anew(site, tmp_path):
+    """The feed of the first crawl did not take the item; that of the second did, and went down with it."""
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", blog("copy", story(1)), host=1)
+    stories = {"stories.jsonl": {"format": "jsonlines", "item_classes": ["sample_spiders.DataItem"]}}
+    steps = [{"url": url, "cb_kwargs": {"kind": "dataclass"}} for url in (a, copy)]
+    again(tmp_path, steps[:1])
+    again(tmp_path, steps[:1])
+    crashed = killed(tmp_path, site, steps, FEEDS={**FEED["FEEDS"], **stories})
+    assert crashed.dropped
+    assert fed(again(tmp_path, [], FEEDS=stories), "stories.jsonl") == [copy]
+
+
+def test_another_feed_gets_what_it_has_not_got(site, tmp_path):
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", blog("copy", story(1)), host=1)
+    steps = [{"url": url, "cb_kwargs": {"kind": "dataclass"}} for url in (a, copy)]
+    crawled(tmp_path, steps)
+    stories = {"stories.jsonl": {"format": "jsonlines", "item_classes": ["sample_spiders.DataItem"]}}
+    outcome = crawled(tmp_path, steps[1:], FEEDS={**FEED["FEEDS"], **stories})
+    assert fed(outcome, "stories.jsonl") == [copy]
+
+
+def test_an_owner_met_again_renews_its_lease(site, tmp_path):
+    a = site.add("/a", article("a", story(1)))
+    crawled(tmp_path, [{"url": a}], DEDUP_LEASE=1)
+    before = contents(tmp_path)
+    outcome = crawled(tmp_path, [{"url": a}], DEDUP_LEASE=1)
+    assert unread_of(outcome) == 1
+    changed = {key[:1] for key, value in contents(tmp_path).items() if before.get(key) != value}
+    assert changed == {b"p"}
+
+
+def test_a_form_answers_each_question_with_its_own_page(site, tmp_path):
+    start = site.add("/", "<html></html>")
+    for n in range(2):
+        site.add(f"/search story={n}", article("Result", story(n)))
+    forms = [{"url": site.url("/search"), "story": n} for n in range(2)]
+    steps = [{"url": start, "callback": "post_form", "cb_kwargs": form} for form in forms]
+    for expected in (0, 2):
+        command = write_job(tmp_path, "sample_spiders.Everything", steps=steps, settings=FEED, afresh=True)
+        outcome = run_job(tmp_path, command)
+        assert unread_of(outcome) == expected
+        assert len([item for item in outcome.items if item["url"] != "from start"]) == 2
