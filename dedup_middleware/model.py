@@ -105,6 +105,8 @@ class Page:
     """For an item, 16 bytes of the request it came from: items of one request are never compared."""
     features: PageFeatures | None = None
     """``None`` for an item."""
+    is_doubtful: bool = False
+    """Whether its text may be another one than its main text."""
     item_content: ItemContent | None = None
     """What its items said, once they have been delivered."""
     borrowed: frozenset[bytes] = frozenset()

@@ -13,11 +13,16 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import EXTRACTORS, check_complete, parse, texts_of
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.features import PageFeatures
+from dedup_middleware.text.titles import is_echoed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lxml.etree import _Element
+
+
+#: With a smaller share of a page's running text outside of furniture, there is more elsewhere that may be the main one.
+SURE_SHARE = 0.1
 
 
 class Extracted(NamedTuple):
@@ -27,6 +32,8 @@ class Extracted(NamedTuple):
     """Those of its main text, in document order, none empty."""
     features: PageFeatures
     """What it says beside that: what it is called, and what stands around."""
+    is_doubtful: bool = False
+    """Whether the paragraphs may be another text than the page's: then only a copy of nearly all of it is one."""
 
 
 #: From the root of a parsed page, and what it may cost. It changes nothing of the tree, which the callback gets, and
@@ -39,7 +46,9 @@ def weighted_dom(root: _Element, budget: Budget) -> Extracted:
     check_complete(root)
     budget.check_time()
     texts = texts_of(root, budget)
-    return Extracted(texts.paragraphs, features_of(root, texts))
+    features = features_of(root, texts)
+    is_sure = texts.share >= SURE_SHARE and is_echoed(f"{features.title} {features.heading}", texts.paragraphs)
+    return Extracted(texts.paragraphs, features, is_doubtful=bool(texts.paragraphs) and not is_sure)
 
 
 def extractor(name: str) -> Extractor:
@@ -56,7 +65,7 @@ def extractor(name: str) -> Extractor:
 
 
 def _try_out(extract: Extractor) -> None:
-    paragraphs, features = extract(parse("<title>A</title><p>The ferry was late, and nobody knew why."), Budget())
+    paragraphs, features, *_ = extract(parse("<title>A</title><p>The ferry was late, and nobody knew why."), Budget())
     if isinstance(paragraphs, str) or not all(isinstance(paragraph, str) for paragraph in paragraphs):
         raise TypeError("its paragraphs must be a list of str")
     if not isinstance(features, PageFeatures):

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dedup_middleware.text.clauses import folded, weight
-from dedup_middleware.text.words import terms, words_of
+from dedup_middleware.text.words import is_unspaced, split_words, terms, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: A title lighter than this, in letters (8 Han characters), is that of many pages: "Notice", "Our branches", "公告".
 TELLING_TITLE_WEIGHT = 24
+# Letters of a word that tells what a page is about; shorter ones are in most texts.
+_LONG_WORD = 4
 # Between a title and the site's: a hyphen only where spaces are around it, for it joins words too.
 _SEPARATOR = re.compile(r"\s+[-–—:·•]+\s+|\s*[|_»›｜–—]+\s*")
 
@@ -44,6 +47,17 @@ def main_part(features: PageFeatures) -> str:
 def longest(found: Iterable[str]) -> str:
     """Return that of the parts of a title that says most."""
     return max(found, key=lambda part: weight("".join(words_of(part))))
+
+
+def is_echoed(title: str, texts: Iterable[str]) -> bool:
+    """Tell whether any longer word of *title* is in *texts*; also where it has none. O(characters), 10 to 50 µs."""
+    words = split_words(title.casefold())
+    pairs = (one + other for one, other in pairwise(words) if is_unspaced(one) and is_unspaced(other))
+    telling = {*pairs, *(word for word in words if len(word) >= _LONG_WORD and word.isalpha())}
+    if not telling:
+        return True
+    text = "\n".join(texts).casefold()
+    return any(word in text for word in telling)
 
 
 def is_telling(features: PageFeatures) -> bool:

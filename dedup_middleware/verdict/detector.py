@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 #: Less live text than this, in letters (50 Han characters), and a page is not judged: bios, teasers and walls share
 #: that much by chance.
 MIN_LIVE_WEIGHT = 150
+#: So much of its text, a page is a copy even if extraction has chosen another place than that of its main text.
+DOUBTFUL_THRESHOLD = 0.95
 #: From this share on a stored page is a candidate for the second opinion.
 CANDIDATE_SHARE = 0.02
 # With a smaller share of the page's number of clauses an owner has too little text to say it, however nearly.
@@ -38,6 +40,8 @@ _MIN_CLAUSE_SHARE = 0.5
 RELATED_THRESHOLD = 0.5
 #: Candidates looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
 _MAX_MATCHES = 5
+# Reasons that no witness gives.
+_OURS = (Reason.BELOW_THRESHOLD, Reason.DOUBTFUL)
 #: Dropped pages of earlier crawls that are looked at for one text.
 _MAX_SUSPECTS = 16
 
@@ -167,7 +171,7 @@ class Detector:
                     return verdict
                 duplicate = duplicate or verdict
             elif best.match is None and match.score >= RELATED_THRESHOLD and objected is not None:
-                witness = None if objected.reason is Reason.BELOW_THRESHOLD else Witness.PAGE
+                witness = None if objected.reason in _OURS else Witness.PAGE
                 best = Verdict(VerdictKind.RELATED, match, objected.reason, witness, objected.difference)
         return duplicate or best
 
@@ -186,6 +190,8 @@ class Detector:
         objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
         if objected is None and self._learns_template(page, match.owner, text):
             objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
+        if objected is None and page.is_doubtful and match.score < DOUBTFUL_THRESHOLD:
+            objected = Objection(Reason.DOUBTFUL)
         return match, objected
 
     def _objection(
@@ -264,7 +270,7 @@ class Detector:
         owner = self.index.page(own.owner) if own.owner is not None else None
         if owner is None or not owner.is_owner_of(own) or own.score < round(threshold, 4):
             return None
-        if not self._may_drop(owner, page):
+        if not self._may_drop(owner, page) or (page.is_doubtful and own.score < DOUBTFUL_THRESHOLD):
             return None
         text = partial(self.index.text, owner.number)
         if self.templates.has(page, owner) or self._learns_template(page, owner, text):
