@@ -153,6 +153,9 @@ def _set_alike(
     class tells nothing.
     """
     end, base = _end(page, container), levels[container]
+    in_furniture = [i for i, block in enumerate(page.blocks) if levels[block.node] > base]
+    if not in_furniture:
+        return set()
     own: defaultdict[_Format, float] = defaultdict(float)
     other: defaultdict[_Format, float] = defaultdict(float)
     for block, weight, format_ in zip(page.blocks, weights, formats, strict=True):
@@ -161,7 +164,7 @@ def _set_alike(
     main = max(own or other, key=(own or other).__getitem__, default=None)
     if main is None or not (main[1] or main[3]):
         return set()
-    return {i for i, block in enumerate(page.blocks) if levels[block.node] > base and formats[i] == main}
+    return {i for i in in_furniture if formats[i] == main}
 
 
 def _spread(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.blocks import LOOKED_AT
-from dedup_middleware.extraction.names import ENDS_CUT_OFF, HEADINGS, HIDDEN, count_marks, has_mark
+from dedup_middleware.extraction.names import HEADINGS, HIDDEN, count_marks, ends_cut_off, has_mark
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -62,7 +62,7 @@ def weigh(block: Block, page: PageBlocks) -> float:
         weight = min(weight, PHRASE * (1 + count_marks(text[:LOOKED_AT], weight / PHRASE - 1)))
         if weight > SATURATION:
             weight = SATURATION + (weight - SATURATION) / 10
-    if ENDS_CUT_OFF.search(text, max(0, len(text) - 8)):
+    if ends_cut_off(text):
         weight *= TEASER
     if linked > TEASER_LINKS and "li" in (tag, page.tags[page.parents[node]]):
         weight *= TEASER
@@ -117,16 +117,16 @@ def shares_of(  # noqa: PLR0913 - what is looked at once for a whole page, and o
     Levels of furniture up to *base* do not count, nor those of the blocks *alike*, given by their indices. What weighs
     *least* or less separates blocks as a link does.
     """
+    blocks, last = page.blocks, len(weights) - 1
     shares = [1.0] * len(weights)
-    stops = [block.gap or weight <= least for block, weight in zip(page.blocks, weights, strict=True)]
-    stops.append(1)
-    before = least
-    for i, (block, weight) in enumerate(zip(page.blocks, weights, strict=True)):
-        if weight > 0:
-            level = levels[block.node] - base
-            if level > 0 and i not in alike:
-                shares[i] = FURNITURE_SHARES[min(level, 2)] if level < HIDDEN_LEVEL else HIDDEN_SHARE
-            if stops[i + 1] and (block.gap or before <= least):
-                shares[i] *= ALONE
-        before = weight
+    for i, weight in enumerate(weights):
+        if weight <= 0:
+            continue
+        block = blocks[i]
+        level = levels[block.node] - base
+        if level > 0 and i not in alike:
+            shares[i] = FURNITURE_SHARES[min(level, 2)] if level < HIDDEN_LEVEL else HIDDEN_SHARE
+        begins = i == 0 or block.gap or weights[i - 1] <= least
+        if begins and (i == last or blocks[i + 1].gap or weights[i + 1] <= least):
+            shares[i] *= ALONE
     return shares

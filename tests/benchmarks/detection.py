@@ -195,6 +195,7 @@ NO_EQUALS = patch.object(Index, "equals", lambda *_: iter(()))
 NO_BORROWING = patch.object(Page, "beside", lambda page, *_: page)
 NO_LEAST_WEIGHT = patch.multiple(detector, MIN_LIVE_WEIGHT=0)
 NO_HOST_FREQUENCY = patch.multiple(lookup, COMMON_ON_HOST=sys.maxsize)
+NO_DOUBT = patch.multiple(detector, DOUBTFUL_THRESHOLD=0.0)
 NO_OPINION = patch.object(Detector, "_compare", lambda *_: None)
 NO_NAME_VETO = patch.multiple(comparison, _other_names=lambda *_: frozenset())
 NO_COMMON = partial(Product, common=sys.maxsize)
@@ -226,6 +227,7 @@ VARIANTS = {
     ),
     "no second opinion": Variant(patched=[NO_OPINION]),
     "no name veto": Variant(patched=[NO_NAME_VETO]),
+    "main texts never in doubt": Variant(patched=[NO_DOUBT]),
     "SimHash candidates, distance 3": Variant(with_simhash(3)),
     "SimHash candidates, distance 10": Variant(with_simhash(10)),
     "threshold 0.7": Variant(partial(Product, threshold=0.7)),
