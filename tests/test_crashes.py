@@ -495,3 +495,18 @@ def test_the_purpose_of_a_request_is_the_same_in_every_process():
     assert purpose(one) == b"['parse',{'x':'ab','y':('s','t')},{'own':'ab'}]"
     values = (1, "1", b"1", 1.5, None, True, [1], {1}, {1: 1})
     assert len({purpose({**one, "cb_kwargs": {"x": value}}) for value in values}) == len(values)
+
+
+@pytest.mark.parametrize("end", ["killed", "feed fails"])
+def test_what_only_a_lost_delivery_said_has_not_been_delivered(site, tmp_path, end):
+    a = site.add("/a", article("a", story(1)))
+    copy = site.add("/copy", article("copy", story(1)), host=1)
+    again(tmp_path, [{"url": a}])  # without the text, and safe
+    told = {"url": a, "callback": "parse_text"}
+    if end == "killed":
+        killed(tmp_path, site, [told])
+    else:
+        late = {"late://fails/x.jsonl": {"format": "jsonlines"}}
+        again(tmp_path, [told], FEED_STORAGES={"late": "sample_spiders.LateStorage"}, FEEDS=late)
+    outcome = again(tmp_path, [{"url": copy, "callback": "parse_text"}])
+    assert [item["url"] for item in outcome.lines("feed.jsonl") if "text" in item] == [copy]

@@ -73,3 +73,23 @@ def test_of_a_text_in_doubt_only_nearly_all_is_a_copy(other: str) -> None:
 )
 def test_titles_are_echoed_in_the_text(title: str, text: str, *, echoed: bool) -> None:
     assert is_echoed(title, [text]) == echoed
+
+
+@pytest.mark.parametrize("host", ["one.example", "two.example"])
+@pytest.mark.parametrize(
+    "shared",
+    [
+        "<div class='comments'>" + "".join(f"<div class='comment'><p>{p}</p></div>" for p in story(50, 8)) + "</div>",
+        "<noscript>" + "".join(f"<div><p>{p}</p></div>" for p in story(50, 8)) + "</noscript>",
+    ],
+    ids=["comments", "noscript"],
+)
+def test_furniture_that_outweighs_a_text_makes_no_copy_of_it(shared: str, host: str) -> None:
+    title = "Acme plumbing and heating services of the northern counties"
+    first, second = (
+        f"<title>{title}</title><h1>{title}</h1><article><p>{story(n, 1)[0]}</p></article>{shared}" for n in (1, 2)
+    )
+    with Deduplicator("memory:") as dedup:
+        dedup.add("http://one.example/branch/1", first)
+        assert not dedup.judge(f"http://{host}/branch/2", second).is_duplicate
+        assert dedup.judge("http://one.example/branch/1?sid=2", first).is_duplicate

@@ -111,6 +111,8 @@ class Texts(NamedTuple):
     """The first ``<h1>`` that is no link, empty if there is none."""
     share: float = 1.0
     """How much of the page's running text outside of furniture the paragraphs are, 0 to 1."""
+    is_furniture: bool = False
+    """Whether they stand in what calls itself something else (comments, a menu), although other text does not."""
 
 
 def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
@@ -128,6 +130,7 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
         [block.text for block in others if id(block) not in is_chosen],
         heading,
         chosen.share,
+        chosen.is_furniture,
     )
 
 

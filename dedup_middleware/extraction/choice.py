@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from dedup_middleware.extraction.names import FURNITURE, PARTS_OF_TEXT
+from dedup_middleware.extraction.names import FURNITURE, HIDDEN, PARTS_OF_TEXT
 from dedup_middleware.extraction.weights import (
     HIDDEN_SHARE,
     NEXT_TO_NOTHING,
+    SHORT,
     TEASER,
     furniture_levels,
     held_text,
@@ -59,6 +60,8 @@ class Choice(NamedTuple):
     """In document order; none if it has no main text."""
     share: float
     """How much of the page's running text that is, outside of its furniture: 0 to 1."""
+    is_furniture: bool = False
+    """Whether it stands in what calls itself something else, although other text does not."""
 
 
 def choose(page: PageBlocks) -> Choice:
@@ -80,7 +83,18 @@ def choose(page: PageBlocks) -> Choice:
     blocks, weight = _best_run(_candidates(page, weights, levels, formats, inside))
     base = levels[container]
     total = sum(w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and levels[b.node] <= base)
-    return Choice(blocks, min(1.0, weight / total) if total else 0.0)
+    return Choice(blocks, min(1.0, weight / total) if total else 0.0, _is_furniture(page, weights, container))
+
+
+def _is_furniture(page: PageBlocks, weights: Sequence[float], container: int) -> bool:
+    """Tell whether the *container* is in what calls itself furniture, or is hidden, and other running text is not."""
+    within = [False] * len(page.parents)
+    for node in range(1, len(within)):
+        within[node] = within[page.parents[node]] or bool(page.signs[node] & (FURNITURE | HIDDEN))
+    if not within[container]:
+        return False
+    others = (w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and not within[b.node])
+    return sum(others) >= SHORT
 
 
 def outside_furniture(page: PageBlocks) -> list[Block]:

@@ -34,6 +34,8 @@ class Extracted(NamedTuple):
     """What it says beside that: what it is called, and what stands around."""
     is_doubtful: bool = False
     """Whether the paragraphs may be another text than the page's: then only a copy of nearly all of it is one."""
+    is_furniture: bool = False
+    """Whether they are all but sure to be: then they tell as little as a notice, and what stands around tells more."""
 
 
 #: From the root of a parsed page, and what it may cost. It changes nothing of the tree, which the callback gets, and
@@ -48,7 +50,8 @@ def weighted_dom(root: _Element, budget: Budget) -> Extracted:
     texts = texts_of(root, budget)
     features = features_of(root, texts)
     is_sure = texts.share >= SURE_SHARE and is_echoed(f"{features.title} {features.heading}", texts.paragraphs)
-    return Extracted(texts.paragraphs, features, is_doubtful=bool(texts.paragraphs) and not is_sure)
+    is_doubtful = bool(texts.paragraphs) and not is_sure
+    return Extracted(texts.paragraphs, features, is_doubtful, texts.is_furniture)
 
 
 def extractor(name: str) -> Extractor:

@@ -15,7 +15,7 @@ from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.batch import Batch
 from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.index.lookup import ALL, Lookup
-from dedup_middleware.index.unchanged import differ, must_be_read, own_words
+from dedup_middleware.index.unchanged import differ, has_given, must_be_read, own_words
 from dedup_middleware.model import Scope, StoredPage
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Index(Lookup):
         if page.known is not None:
             return self._commit_again(page, sealed=sealed, feeds=feeds)
         own = self.same(page.identities)
-        known = own[0] if own and own[0].says(page) else None
+        known = own[0] if own and own[0].says(page) and has_given(own[0], page) else None
         reached = self._reached(page, known, feeds)
         batch = self._batch(page.run)
         stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), feeds=reached)
@@ -135,7 +135,8 @@ class Index(Lookup):
         known = self._still(page)
         if known is None:
             return None
-        reached = self._reached(page, known, feeds)
+        given = known if has_given(known, page) else None
+        reached = self._reached(page, given, feeds)
         delivery = StoredPage.of(page, known.number, feeds=reached).delivery
         stored = replace(known, delivery=delivery, item_content=page.item_content)
         text, words = codec.item_text_key(known.number), own_words(stored)
@@ -146,7 +147,7 @@ class Index(Lookup):
             self._meet_again(known.number, page.run)
             return None
         batch = self._batch(page.run)
-        unsealed = None if sealed else self.journal.unsealed(stored, known)
+        unsealed = None if sealed else self.journal.unsealed(stored, given)
         if unsealed is not None:
             batch.puts.append(self.journal.unsealed_pair(stored.number, unsealed))
         batch.put_again(stored, known, page.body_digest)

@@ -61,6 +61,17 @@ def must_be_read(stored: StoredPage, page: Page, own: list[StoredPage]) -> bool:
     return bool(page.borrowed) or not (is_whole or any(known.item_content == stored.item_content for known in own))
 
 
+def has_given(known: StoredPage, page: Page) -> bool:
+    """Tell whether the items of the *known* owner have said all that those of *page* say now.
+
+    If not, what is certain of the owner is not certain of them: should they be lost, it must not count as delivered.
+    """
+    before, now = known.item_content, page.item_content
+    if before is None or now is None:
+        return before is now
+    return now.hashes <= before.hashes and now.values <= before.values and before.has_text >= now.has_text
+
+
 def own_words(stored: StoredPage) -> tuple[str, ...]:
     """Return the text of the items of *stored*, unless that is its own text, or none."""
     said = stored.item_content

@@ -95,7 +95,8 @@ class Session:
         """Return the page whose tree has *root*; `UnjudgeableError` if it is not all there, or costs too much."""
         extracted, (url, identities, body_digest) = self.extract(root, budget), fetched
         page = self.page(url, identities, extracted.paragraphs, features=extracted.features, budget=budget)
-        return dataclasses.replace(page, body_digest=body_digest, is_doubtful=extracted.is_doubtful)
+        doubtful, furniture = extracted.is_doubtful, extracted.is_furniture
+        return dataclasses.replace(page, body_digest=body_digest, is_doubtful=doubtful, is_furniture=furniture)
 
     def page(  # noqa: PLR0913 - what a page is made of
         self,

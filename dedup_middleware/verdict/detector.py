@@ -200,7 +200,7 @@ class Detector:
         """Return what vetoes, and the page itself, have against its being a copy of *owner*, whose text it has."""
         others = other_numbers(page.fingerprint, owner)
         objected = said_nowhere(others, page.paragraphs, text, self.hash_clause)
-        is_template = self.templates.has(page, owner)
+        is_template = page.is_furniture or self.templates.has(page, owner)
         objected = objected or objection(page, owner, text, self.sites, nearly=nearly, is_template=is_template)
         if objected is not None or opinion is None:
             return objected
