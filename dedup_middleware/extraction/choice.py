@@ -14,7 +14,6 @@ from dedup_middleware.extraction.names import FURNITURE, HIDDEN, PARTS_OF_TEXT
 from dedup_middleware.extraction.weights import (
     HIDDEN_SHARE,
     NEXT_TO_NOTHING,
-    SHORT,
     TEASER,
     furniture_levels,
     held_text,
@@ -94,7 +93,7 @@ def _is_furniture(page: PageBlocks, weights: Sequence[float], container: int) ->
     if not within[container]:
         return False
     others = (w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and not within[b.node])
-    return sum(others) >= SHORT
+    return sum(others) >= TOO_LITTLE
 
 
 def outside_furniture(page: PageBlocks) -> list[Block]:
