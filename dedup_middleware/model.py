@@ -106,9 +106,9 @@ class Page:
     features: PageFeatures | None = None
     """``None`` for an item."""
     is_doubtful: bool = False
-    """Whether its text may be another one than its main text;"""
+    """Whether its text may not be its main text."""
     is_furniture: bool = False
-    """or all but surely is."""
+    """Whether its text stands in furniture while other text does not."""
     item_content: ItemContent | None = None
     """What its items said, once they have been delivered."""
     borrowed: frozenset[bytes] = frozenset()

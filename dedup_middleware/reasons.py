@@ -48,9 +48,9 @@ class Reason(str, Enum):
     NEARLY = "in nearly the same words"
     ANOTHER_HOST = "on another host"
 
-    # Related: too little is repeated, for the threshold or for what is sure of the page; or its host is preferred.
+    # Related: too little is repeated, or its host is preferred.
     BELOW_THRESHOLD = "below the threshold"
-    DOUBTFUL = "not nearly all of a text that may not be the main one"
+    DOUBTFUL = "too little of a main text that is in doubt"
     PREFERRED_HOST = "a preferred host"
     # The same sentences tell of something else.
     OTHER_NUMBERS = "other numbers in the same sentences"

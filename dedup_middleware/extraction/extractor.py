@@ -33,9 +33,10 @@ class Extracted(NamedTuple):
     features: PageFeatures
     """What it says beside that: what it is called, and what stands around."""
     is_doubtful: bool = False
-    """Whether the paragraphs may be another text than the page's: then only a copy of nearly all of it is one."""
+    """Whether the paragraphs may not be the main text. Then only what repeats nearly all of them is a copy."""
     is_furniture: bool = False
-    """Whether they are all but sure to be: then they tell as little as a notice, and what stands around tells more."""
+    """Whether they stand in furniture while other text does not. Then they tell as little as a notice, and a copy must
+    agree in what stands around, too."""
 
 
 #: From the root of a parsed page, and what it may cost. It changes nothing of the tree, which the callback gets, and
