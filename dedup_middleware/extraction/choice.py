@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from dedup_middleware.extraction.names import FURNITURE, HIDDEN, PARTS_OF_TEXT
+from dedup_middleware.extraction.names import FURNITURE, HIDDEN, MILD, PARTS_OF_TEXT
 from dedup_middleware.extraction.weights import (
     HIDDEN_SHARE,
     NEXT_TO_NOTHING,
@@ -87,21 +87,25 @@ def choose(page: PageBlocks) -> Choice:
 
 def _is_furniture(page: PageBlocks, weights: Sequence[float], container: int) -> bool:
     """Tell whether the *container* is in what calls itself furniture, or is hidden, and other running text is not."""
-    within = [False] * len(page.parents)
-    for node in range(1, len(within)):
-        within[node] = within[page.parents[node]] or bool(page.signs[node] & (FURNITURE | HIDDEN))
-    if not within[container]:
+    furniture = _in_elements_with(FURNITURE | HIDDEN, page)
+    if not furniture[container]:
         return False
-    others = (w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and not within[b.node])
+    others = (w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and not furniture[b.node])
     return sum(others) >= TOO_LITTLE
 
 
 def outside_furniture(page: PageBlocks) -> list[Block]:
     """Return the blocks of *page* that no element around them calls furniture: what a page without main text shows."""
-    furniture = [False] * len(page.parents)
-    for node in range(1, len(furniture)):
-        furniture[node] = furniture[page.parents[node]] or bool(page.signs[node])
+    furniture = _in_elements_with(MILD | FURNITURE | HIDDEN, page)
     return [block for block in page.blocks if not furniture[block.node] and any(map(str.isalnum, block.text))]
+
+
+def _in_elements_with(signs: int, page: PageBlocks) -> list[bool]:
+    """Tell of each element whether it, or one around it, has any of these *signs*, be it a mere wrapper or not."""
+    within = [False] * len(page.parents)
+    for node in range(1, len(within)):
+        within[node] = within[page.parents[node]] or bool(page.signs[node] & signs)
+    return within
 
 
 def _container(page: PageBlocks, weights: Sequence[float], shares: Sequence[float]) -> tuple[int, list[float]]:
@@ -174,7 +178,8 @@ def _set_alike(
     for block, weight, format_ in zip(page.blocks, weights, formats, strict=True):
         if weight > 0 and container <= block.node < end:
             (own if levels[block.node] == base else other)[format_] += weight
-    main = max(own or other, key=(own or other).__getitem__, default=None)
+    found = own or other
+    main = max(found, key=found.__getitem__, default=None)
     if main is None or not (main[1] or main[3]):
         return set()
     return {i for i in in_furniture if formats[i] == main}
@@ -188,7 +193,8 @@ def _spread(
     texts, between = [0.0] * len(parents), [0.0] * len(parents)
     shares = shares_of(page, weights, levels, base=base, alike=alike, least=NEXT_TO_NOTHING)
     for i, (block, weight, share) in enumerate(zip(page.blocks, weights, shares, strict=True)):
-        if share > HIDDEN_SHARE and weight > 0:
+        # What is hidden draws nothing out of where it is.
+        if weight > 0 and share > HIDDEN_SHARE:
             texts[block.node] += weight * share
         if levels[block.node] <= base or i in alike:
             between[block.node] += min(block.gap, GAP) - min(weight, 0.0)

@@ -29,14 +29,13 @@ class Role(IntEnum):
 
 
 _BLOCKS = """
-    address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure
-    footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav ol p pre search section summary
-    table tbody td tfoot th thead tr ul
-    button noscript
+    address article aside blockquote body button caption center dd details dialog dir div dl dt fieldset figcaption
+    figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li listing main menu nav noscript ol p pre search
+    section summary table tbody td tfoot th thead tr ul
 """
 # Browsers show nothing of these, or controls rather than text. Ruby readings (rp, rt) repeat the word they explain.
-# Not so a button, which an author may forget to close and which then holds the rest of the page, and what forums and
-# readers without JavaScript get in its place.
+# Buttons are read, for one that its author forgot to close holds the rest of the page; so is <noscript>, where some
+# forums keep whole threads.
 _UNSEEN = """
     applet area audio base canvas datalist embed frame frameset head iframe input link map math meta noembed noframes
     object optgroup option param rp rt script select source style svg template textarea title track video

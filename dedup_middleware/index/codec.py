@@ -65,6 +65,11 @@ def page_number(place: int, url: str) -> int:
     return place << _HOST_BITS | host_mark(url)
 
 
+def place_of(number: int) -> int:
+    """Return the place in line of the stored page with this number, 1 or more."""
+    return number >> _HOST_BITS
+
+
 def host_bits(number: int) -> int:
     """Return the :func:`host_mark` in a page number, stored or pending."""
     return abs(number) & (1 << _HOST_BITS) - 1

@@ -1,4 +1,4 @@
-"""Pages that came again, byte for byte: what the store has of them stands for them, unread.
+"""Pages that came again: what is new of them, and, where not a byte is, what stands for them unread.
 
 It builds such pages and remembers which have come; it reads and writes nothing.
 """
@@ -8,14 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dedup_middleware.index.codec import place_of
 from dedup_middleware.model import Fingerprint, Page
 from dedup_middleware.text.clauses import PORTION
 
 if TYPE_CHECKING:
     from dedup_middleware.model import StoredPage
-
-# Of a page number: what is left are two bytes of its host.
-_HOST_BITS = 16
 
 
 def page_of(known: StoredPage, version: int, text: list[str], run: str, body_digest: bytes) -> Page:
@@ -86,12 +84,12 @@ class Numbers:
 
     def add(self, number: int) -> None:
         """Add the *number* of a stored page. O(1), amortised."""
-        byte, bit = divmod(number >> _HOST_BITS, 8)
+        byte, bit = divmod(place_of(number), 8)
         if byte >= len(self._bits):
             self._bits.extend(bytes(byte + 1 - len(self._bits)))
         self._bits[byte] |= 1 << bit
 
     def __contains__(self, number: int) -> bool:
         """Tell whether the *number* of a stored page was added."""
-        byte, bit = divmod(number >> _HOST_BITS, 8)
+        byte, bit = divmod(place_of(number), 8)
         return byte < len(self._bits) and bool(self._bits[byte] >> bit & 1)
