@@ -1,8 +1,9 @@
 """What the plugin costs a crawl: CPU, wall time, memory and disk, against the same crawl without it.
 
-Usage: python tests/benchmarks/cost.py [CORPUS] [--pages 600] [--rounds 5]
+Usage: python tests/benchmarks/cost.py [CORPUS] [--pages 600] [--rounds 5] [--again]
 The pages are those of CORPUS (see `corpus.py`), or made up: every third one is a repost. The crawls take turns, so that
-a machine's moods hit all; the medians are printed. ``own_*`` is with DEDUP_TUNE_GC off: the plugin's work alone.
+a machine's moods hit all; the medians are printed. ``own_*`` is with DEDUP_TUNE_GC off: the plugin's work alone. With
+--again each crawl with the plugin is the second one of the unchanged pages, on the store of the first.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ def page(number: int) -> str:
     return article(f"Story {number}", tell(number)).replace("<main>", FILLER + "<main>")
 
 
-def crawl(folder: Path, urls: str, *, plugin: bool, freeze: bool = True) -> Outcome:
-    """Run one crawl; ``stats`` has the figures of the process."""
+def crawl(folder: Path, urls: str, *, plugin: bool, freeze: bool = True, again: bool = False) -> Outcome:
+    """Run one crawl, or it *again*; ``stats`` has the figures of the process."""
+    if again:
+        crawl(folder, urls, plugin=plugin, freeze=freeze)
     settings = {"LOG_LEVEL": "WARNING", "DEDUP_TUNE_GC": freeze}
-    command = write_job(folder, "sample_spiders.AllText", urls=urls, plugin=plugin, settings=settings)
+    command = write_job(folder, "sample_spiders.AllText", urls=urls, plugin=plugin, settings=settings, afresh=True)
     outcome = run_job(folder, command, timeout=600)
     if outcome.exit_status:
         sys.exit(outcome.stderr)
@@ -48,6 +51,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path, nargs="?")
     parser.add_argument("--pages", type=int, default=600)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
     if options.corpus is None:
         pages = [page(number) for number in range(options.pages)]
@@ -59,10 +63,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         for turn in range(options.rounds):
             without = crawl(Path(scratch) / f"off{turn}", urls, plugin=False).stats
-            outcome = crawl(Path(scratch) / f"on{turn}", urls, plugin=True)
+            outcome = crawl(Path(scratch) / f"on{turn}", urls, plugin=True, again=options.again)
             cpu.append(outcome.stats["process/cpu_s"] / without["process/cpu_s"])
             wall.append(outcome.stats["process/wall_s"] / without["process/wall_s"])
-            own = crawl(Path(scratch) / f"own{turn}", urls, plugin=True, freeze=False).stats
+            own = crawl(Path(scratch) / f"own{turn}", urls, plugin=True, freeze=False, again=options.again).stats
             own_cpu.append(own["process/cpu_s"] / without["process/cpu_s"])
             own_wall.append(own["process/wall_s"] / without["process/wall_s"])
             memory.append(outcome.stats["process/peak_mb"] - without["process/peak_mb"])
