@@ -114,7 +114,7 @@ def simhash(paragraph: str) -> int | None:
     told = 0
     powers: dict[str, int] = {}
     for sentence in sentences(folded(paragraph)):
-        words = [(word, weight(word)) for word in _words(sentence)]
+        words = [(word, weight(word)) for word in words_in(sentence)]
         sentence_weight = sum(w for _, w in words)
         told += sentence_weight
         long = sentence_weight >= LONG_SENTENCE_WEIGHT
@@ -136,7 +136,8 @@ def load_dictionary() -> None:
     _tokenizer()
 
 
-def _words(sentence: str) -> Iterator[str]:
+def words_in(sentence: str) -> Iterator[str]:
+    """Yield the words of a folded *sentence*, in order, without what is neither a letter nor a digit. O(len)."""
     for han, unspaced, word in _RUN.findall(NOISE.sub(" ", sentence)):
         if han:
             # Without the hidden Markov model for unknown words: it lets an edit change the cut of its neighbours, takes

@@ -1,0 +1,130 @@
+"""What every published method promises, whatever it measures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.fingerprints.literature.method import Bits, Digest, Text, WeightedSet, packed, unpacked
+from dedup_middleware.fingerprints.literature.methods import METHODS, method
+
+if TYPE_CHECKING:
+    from dedup_middleware.fingerprints.literature.method import Method
+
+TIDES = (
+    "The harbour master said on Monday that the old ferry will stop running, because its hull has rusted through.",
+    "Fishermen who cross with it each morning fear for their work, and have written to the council about a new boat.",
+    "A bridge, promised for twenty years, is to be built after all: the first piles are driven in this spring.",
+)
+MARKET = (
+    "城里的老市场下个月关门，摊主们已经在这里卖了三十年的菜，谁也不知道该搬到哪里去。",
+    "市政府表示，新的市场将建在河对岸，租金比现在高出一倍，许多人说他们付不起。",
+    "一位卖豆腐的老人告诉记者，他打算在门口再卖一个星期，然后回乡下去种地。",
+)
+GLACIER = (
+    "Nobody had climbed the northern glacier in winter before the three sisters set out with two sledges and a goat.",
+    "They came back after eleven days, hungry, with frozen boots, and with photographs that the museum now shows.",
+)
+TEXTS = (Text(TIDES, "The ferry stops"), Text(MARKET, "老市场下月关门"), Text(GLACIER, "Three sisters and a goat"))
+ODD = {
+    "empty": Text(()),
+    "one word": Text(("ferry",), "ferry"),
+    "emoji": Text(("😀😃😄 🎉", "👩‍👩‍👧‍👦!")),
+    "marks alone": Text(("…!?。，", "—")),
+    "half a character": Text(("\ud800 is half of one.",), "\udfff"),
+    "a megabyte": Text(
+        ("".join(f"Line {n} of a long report says {n * 7919 % 9973}. " for n in range(25_000)),), "Report"
+    ),
+}
+
+each_method = pytest.mark.parametrize("name", [*METHODS.ours])
+each_text = pytest.mark.parametrize("text", [*TEXTS, *ODD.values()], ids=["tides", "market", "glacier", *ODD])
+
+
+def fitted(name: str) -> Method:
+    made = method(name)
+    made.fit(TEXTS)
+    return made
+
+
+@each_method
+@each_text
+def test_a_text_is_alike_to_itself_and_comes_back_from_a_store(name: str, text: Text) -> None:
+    made = fitted(name)
+    one, other = made.fingerprint(text), made.fingerprint(text)
+    assert one == other
+    if one is None:
+        return
+    assert isinstance(one, (Digest, Bits, WeightedSet))
+    assert made.score(one, one) == pytest.approx(1)
+    assert made.is_alike(one, one)
+    back = unpacked(packed(one))
+    assert made.score(one, back) == pytest.approx(1)
+    assert made.is_alike(one, back)
+    assert list(made.keys(one)) == list(made.keys(other))
+    assert list(made.keys(one))
+
+
+@each_method
+def test_other_stories_are_not_alike(name: str) -> None:
+    made = fitted(name)
+    prints = [made.fingerprint(text) for text in TEXTS]
+    assert None not in prints
+    for one in prints:
+        for other in prints:
+            assert 0 <= made.score(one, other) <= 1 + 1e-9
+            assert made.is_alike(one, other) == (one is other)
+
+
+@each_method
+def test_what_it_has_learned_is_all_that_another_one_needs(name: str) -> None:
+    made, other = fitted(name), method(name)
+    assert made.learns == bool(made.learned())
+    if made.learns:
+        other.recall(made.learned())
+    assert [other.fingerprint(text) for text in TEXTS] == [made.fingerprint(text) for text in TEXTS]
+
+
+@each_method
+def test_an_option_that_there_is_not_is_one_line(name: str) -> None:
+    with pytest.raises(ConfigError, match="has no option 'colour'"):
+        method(f"{name}:colour=red")
+
+
+@each_method
+def test_its_module_names_its_source_and_what_is_ours(name: str) -> None:
+    module, _, _ = METHODS.ours[name].partition(":")
+    said = sys.modules[module].__doc__ if METHODS.load(name) else ""
+    assert all(part in said for part in ("Source: ", "Specified: ", "Left open: ", "Departures: ")), said
+
+
+PRINTS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from test_contract import TEXTS, fitted
+from dedup_middleware.fingerprints.literature.method import packed
+from dedup_middleware.fingerprints.literature.methods import METHODS
+for name in METHODS.ours:
+    print(name, [packed(fitted(name).fingerprint(text)).hex() for text in TEXTS])
+"""
+
+
+def test_every_process_makes_the_same_fingerprints() -> None:
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", PRINTS, str(Path(__file__).parent)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert said[0] == said[1]
+    assert len(said[0].splitlines()) == len(METHODS.ours)
