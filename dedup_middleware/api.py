@@ -17,10 +17,9 @@ from dedup_middleware.model import Action, Objection, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.opening import open_at_once, session_of
 from dedup_middleware.session.passage import finish, pass_through
-from dedup_middleware.session.reading import PageContent, Reading, check_item
+from dedup_middleware.session.reading import PageContent, Reading, arguments_of, check_item
 from dedup_middleware.session.runs import run_id
 from dedup_middleware.settings.config import Config
-from dedup_middleware.settings.kinds import shown
 from dedup_middleware.settings.table import PREFIX
 from dedup_middleware.stores import refusals
 
@@ -36,9 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Deduplicator", "Document", "Judgement", "Options"]
 
 logger = logging.getLogger(__name__)
-
-# Of a page as a tuple.
-_LENGTHS = (2, 3)
 
 
 class Options(TypedDict, total=False):
@@ -158,7 +154,7 @@ class Deduplicator:
         if state.is_duplicate and item is not None:
             self._session.judge_item(state, item, read.shown)
             if state.is_duplicate and state.objection is not None:
-                self._session.overrule(state, state.objection, Witness.ITEM)
+                state.overrule(state.objection, Witness.ITEM)
         return self._judgement(state)
 
     def keep(
@@ -190,14 +186,21 @@ class Deduplicator:
         before the one before has been judged.
         """
         for page in pages:
-            if isinstance(page, dict) and "url" in page:
-                yield self.add(**page)
-            elif isinstance(page, (tuple, list)) and len(page) in _LENGTHS:
-                yield self.add(**dict(zip(("url", "html", "item"), page, strict=False)))
-            else:
-                raise ConfigError(
-                    f"{shown(page)} is no page: use a dict with its 'url' and 'html', (url, html), or (url, html, item)"
-                )
+            yield self.add(**arguments_of(page))
+
+    def learn(self, pages: Iterable[Document | Sequence[Any]]) -> None:
+        """Let a published method that learns, ``fingerprint="i-match"`` for one, learn from *pages*, as for `stream`.
+
+        Once in the life of a store, before its first page is judged: else it learns from the first pages that are, and
+        calls none of these a duplicate. Other methods, and our own fingerprints, learn nothing.
+        """
+        if self._session.published is None:
+            return
+        with self._session.published.learning():
+            for page in pages:
+                content = arguments_of(page)
+                self._reading(content.pop("url"), content.pop("html", None), content.pop("item", None), content)
+        self._read = None
 
     def close(self) -> None:
         """Close the store and the log. A second call does nothing."""

@@ -1,4 +1,4 @@
-"""What pages and items say beside the main text, as frozen types.
+"""What pages and items say beside the main text, and what is made of it, as frozen types.
 
 No I/O, as in `model`.
 """
@@ -6,7 +6,7 @@ No I/O, as in `model`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -53,3 +53,12 @@ class ItemContent:
     def is_text_of(self, hashes: AbstractSet[bytes]) -> bool:
         """Tell whether this is most of what a page with clauses of these *hashes* says, and no more."""
         return self.hashes <= hashes and len(self.hashes) >= _SAME_TEXT_SHARE * len(hashes)
+
+
+class Made(NamedTuple):
+    """What a published method has made of a text, see `fingerprints.literature.method`."""
+
+    value: bytes
+    """Its fingerprint, packed."""
+    keys: frozenset[bytes]
+    """What to look it up by, 8 bytes each."""

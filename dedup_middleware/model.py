@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
-    from dedup_middleware.features import ItemContent, PageFeatures
+    from dedup_middleware.features import ItemContent, Made, PageFeatures
 
 
 #: Of the hash of a clause. 64 bits: among a billion stored clauses, a page of 40 meets one false hit in 500 million
@@ -73,6 +73,8 @@ class Fingerprint:
     """8 bytes that change whenever a letter or a digit does, or their order; empty where nobody knows them."""
     simhashes: frozenset[int] = frozenset()
     """128 bits of each telling paragraph, where the fingerprint has them."""
+    made: Made | None = None
+    """What a published method has made of it, where one decides."""
     portions: tuple[int, ...] = field(default=(0,), compare=False)
     """How many clauses came before each portion that the text was read in: where in a long text a clause is."""
 
@@ -122,14 +124,13 @@ class Page:
     """The version of the index that had it."""
 
     def restricted_to(self, hashes: AbstractSet[bytes], texts: Iterable[str]) -> Page:
-        """Return the page as saying nothing but *texts*, whose clauses have *hashes*; it is the same page all the same.
-
-        Of its fingerprint it keeps what these have in common with it.
-        """
+        """Return the page as saying nothing but *texts*, whose clauses have *hashes*; the same page nevertheless."""
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
         skeletons = {h: s for h, s in self.fingerprint.skeletons.items() if h in hashes}
         # They are those of the whole page, which says more than it owns: none of them may lead to it.
-        said = replace(self.fingerprint, weights=weights, skeletons=skeletons, exact_digest=b"", simhashes=frozenset())
+        said = replace(
+            self.fingerprint, weights=weights, skeletons=skeletons, exact_digest=b"", simhashes=frozenset(), made=None
+        )
         return replace(self, fingerprint=said, paragraphs=tuple(texts))
 
     def beside(self, match: Match | None, threshold: float) -> Page:

@@ -39,6 +39,9 @@ class Reason(str, Enum):
     TRUNCATED = "truncated"
     UNREADABLE = "unreadable item"
     TOO_LITTLE_TEXT = "too little text"
+    # has nothing that the method goes by, or comes while that learns,
+    NOTHING_TO_GO_BY = "nothing that the method goes by"
+    LEARNING = "the method is still learning"
     # or something stands in the way.
     SWITCHED_OFF = "switched off"
     STORE_FAILED = "the store failed"

@@ -3,7 +3,7 @@
 Another package adds one through an entry point, and need not be named anywhere else::
 
     [project.entry-points."dedup_middleware.fingerprints"]
-    shingles = "my_package.shingles:ShingleFingerprinter"
+    sentences = "my_package.sentences:SentenceFingerprinter"
 
 Nothing is imported before it is chosen, and ours win: no package can replace them by accident.
 """

@@ -109,7 +109,7 @@ BAD = {
     "DEDUP_OUTLINK_PENALTY": [-1, 1.5, "much", True, "inf", 10**400],
     "DEDUP_SCOPE": ["all", ""],
     "DEDUP_ITEM_FIELDS": [5, {"title": 1}, ["title", 5], True, '["title"', '["title", 5]'],
-    "DEDUP_FINGERPRINT": ["simhash", "", 1],
+    "DEDUP_FINGERPRINT": ["sim-hash", "", 1],
     "DEDUP_EXTRACTOR": ["readability", "", 1, ["weighted-dom"]],
     "DEDUP_SIMHASH_DISTANCE": [-1, 17, "near", 2.5, True],
     "DEDUP_COMMON_CLAUSE": [0, -1, "few", 2.5],

@@ -25,7 +25,7 @@ from dedup_middleware.model import Fingerprint
 
 
 class Shingles:
-    scheme = "shingles-1"
+    scheme = "fours-1"
     has_bits = False
     is_by_line = False
 
@@ -50,7 +50,7 @@ from dedup_middleware.model import Fingerprint
 
 
 class Digest:
-    scheme = "digest-1"
+    scheme = "whole-1"
     has_bits = False
     is_by_line = False
 
@@ -154,7 +154,7 @@ def reposts(site) -> tuple[str, str, str]:
     )
 
 
-@pytest.mark.parametrize("method", [("shingles", SHINGLES, "Shingles"), ("digest", DIGEST, "Digest")])
+@pytest.mark.parametrize("method", [("fours", SHINGLES, "Shingles"), ("whole", DIGEST, "Digest")])
 def test_a_fingerprint_method(site, crawl, install, method):
     environment, name = install("fingerprints", *method), method[0]
     a, b, c = reposts(site)
@@ -219,7 +219,7 @@ def test_one_that_cannot_be_imported_ends_the_crawl_with_one_line(site, crawl, i
 
 
 BROKEN = {
-    "no scheme": ("fingerprints", SHINGLES.replace('scheme = "shingles-1"', "pass"), "its scheme is None"),
+    "no scheme": ("fingerprints", SHINGLES.replace('scheme = "fours-1"', "pass"), "its scheme is None"),
     "short hashes": ("fingerprints", SHINGLES.replace("digest_size=8", "digest_size=4"), "hashes of 8 bytes"),
     "no fingerprint": ("fingerprints", SHINGLES.replace("return Fingerprint(", "return list("), "TypeError"),
     "a text": ("extractors", EXTRACTION.replace("return Extracted(", "return str("), "cannot be used (TypeError"),

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import Budget, UnjudgeableError
-from dedup_middleware.model import Action, Objection, Page, Verdict, VerdictKind
+from dedup_middleware.model import Action, Objection, Page, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from dedup_middleware.delivery.claims import Claim
     from dedup_middleware.index.journal import PackedRequest
 
+# What is not enough for a verdict, and for a text of its own.
+_OWNS_UNJUDGED = (Reason.TOO_LITTLE_TEXT, Reason.NOTHING_TO_GO_BY, Reason.LEARNING)
 _OUTCOMES = {Action.DROP: Outcome.DROPPED, Action.TAG: Outcome.TAGGED, Action.DRY_RUN: Outcome.WOULD_DROP}
 
 
@@ -91,6 +94,18 @@ class PageState:
             self.verdict = Verdict(VerdictKind.UNJUDGED, reason=error.reason)
             raise
         self.verdict = before
+
+    def overrule(self, objection: Objection, witness: Witness | None = None) -> None:
+        """Let a duplicate be none, for the *objection* of a *witness* or of our own."""
+        self.verdict = Verdict(VerdictKind.RELATED, self.verdict.match, objection.reason, witness, objection.difference)
+
+    @property
+    def is_worth_owning(self) -> bool:
+        """Whether the page says enough to be told from others, even where all but little of it is boilerplate."""
+        if self.page is None or self.verdict.kind is not VerdictKind.UNJUDGED:
+            return self.page is not None
+        has_text = self.page.fingerprint.weight >= MIN_LIVE_WEIGHT
+        return has_text and self.verdict.reason in _OWNS_UNJUDGED
 
     @property
     def is_duplicate(self) -> bool:

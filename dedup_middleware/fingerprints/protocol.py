@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.errors import ConfigError, DedupError
+from dedup_middleware.fingerprints.published import clauses_beside
 from dedup_middleware.model import HASH_BYTES, Fingerprint
 from dedup_middleware.registry import Registry
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedup_middleware.budget import Budget
+    from dedup_middleware.fingerprints.literature.method import Method
 
 #: The values of ``DEDUP_FINGERPRINT``.
 FINGERPRINTERS = Registry(
@@ -56,8 +58,31 @@ class Fingerprinter(Protocol):
         """
 
 
+def is_published(choice: str) -> bool:
+    """Tell whether *choice* is a published method, by its name, with options or without, and no fingerprint of ours."""
+    if choice in FINGERPRINTERS.ours:
+        return False
+    from dedup_middleware.fingerprints.literature.methods import METHODS  # noqa: PLC0415 - only where it may be one
+
+    return choice.partition(":")[0] in METHODS
+
+
+def published_method(choice: str) -> Method | None:
+    """Return the published method of *choice*, ``None`` for a fingerprint; :class:`ConfigError` for bad options."""
+    if not is_published(choice):
+        return None
+    from dedup_middleware.fingerprints.literature.methods import method  # noqa: PLC0415 - the same
+
+    return method(choice)
+
+
 def fingerprinter(name: str) -> type[Fingerprinter]:
-    """Return the method *name*; :class:`ConfigError` where it is none, or lacks what one must have."""
+    """Return the method *name*; :class:`ConfigError` where it is none, or lacks what one must have.
+
+    Of a published method, what pages have beside it.
+    """
+    if is_published(name):
+        return clauses_beside(name)
     method: type[Fingerprinter] = FINGERPRINTERS.load(name)
     wanted = {"scheme": str, "has_bits": bool, "is_by_line": bool}
     for attribute, kind in wanted.items():
@@ -78,7 +103,7 @@ def instance_of(name: str, key: bytes, hash_bytes: int = HASH_BYTES) -> Fingerpr
     """
     try:
         method = fingerprinter(name)
-        if name in FINGERPRINTERS.ours:
+        if name in FINGERPRINTERS.ours or is_published(name):
             # Their classes have this one parameter more.
             return method(key, hash_bytes)  # type: ignore[call-arg]
         instance = method(key)

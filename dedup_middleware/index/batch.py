@@ -14,7 +14,9 @@ from dedup_middleware.index.lookup import equals_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from dedup_middleware.features import Made
     from dedup_middleware.index.paragraphs import ParagraphIndex
+    from dedup_middleware.index.prints import PrintIndex
     from dedup_middleware.model import StoredPage
     from dedup_middleware.stores.protocol import Store
 
@@ -22,13 +24,15 @@ if TYPE_CHECKING:
 class Batch:
     """Puts and deletes for one page; :meth:`write` makes them all at once, or none."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what an index works with
         self,
         store: Store,
         paragraphs: ParagraphIndex | None,
         max_holders: int,
         counts: Callable[[int], bool] | None = None,
         unsettled: Mapping[int, object] = MappingProxyType({}),
+        *,
+        prints: PrintIndex | None = None,
     ) -> None:
         """Collect for *store*; no posting list grows beyond *max_holders*.
 
@@ -39,6 +43,7 @@ class Batch:
         self.deletes: list[bytes] = []
         self._store = store
         self._paragraphs = paragraphs
+        self._prints = prints
         self._max_holders = max_holders
         self._counts = counts
         self._unsettled = unsettled
@@ -83,8 +88,12 @@ class Batch:
         number: int,
         new: StoredPage | None,
         borrowed: frozenset[bytes] = frozenset(),
+        made: Made | None = None,
     ) -> None:
-        """Let *new*, under *number*, hold its text, but for the *borrowed*, instead of *pages*; ``None``: nobody."""
+        """Let *new*, under *number*, hold its text, but for the *borrowed*, instead of *pages*; ``None``: nobody.
+
+        *made* is what a published method has made of it, where one decides.
+        """
         self._before = {page.number: page for page in pages}
         before = [page for page in self._before.values() if page.owner is None]
         mine = frozenset(owner.number for owner in before) | {number}
@@ -93,6 +102,10 @@ class Batch:
             bits_before = {(bits, owner.number) for owner in before for bits in owner.simhashes}
             bits_now = set() if new is None else {(bits, number) for bits in new.simhashes}
             puts, deletes = self._paragraphs.changes(bits_before, bits_now)
+            self.puts += puts
+            self.deletes += deletes
+        if self._prints is not None:
+            puts, deletes = self._prints.changes(mine, number, None if new is None else made)
             self.puts += puts
             self.deletes += deletes
 

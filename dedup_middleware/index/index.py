@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.batch import Batch
-from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.index.lookup import ALL, Lookup
 from dedup_middleware.index.unchanged import differ, has_given, must_be_read, own_words
 from dedup_middleware.model import Scope, StoredPage
@@ -21,7 +20,8 @@ from dedup_middleware.model import Scope, StoredPage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dedup_middleware.index.journal import Journal
+    from dedup_middleware.fingerprints.literature.method import Method
+    from dedup_middleware.index.journal import Journal, JournalEntry
     from dedup_middleware.index.open_claims import OpenClaims
     from dedup_middleware.model import Delivery, Match, Page, Reach
     from dedup_middleware.stores.protocol import Store
@@ -34,6 +34,7 @@ class Index(Lookup):
     on pages of one host, a clause held by more than two of that host's.
     *text_limit*: characters of a page's text kept, for `explain` and the second opinion; 0 keeps none.
     *distance*: within how many bits a paragraph is near, where pages have SimHashes; ``None`` where they have none.
+    *method*: the published method that decides, if one does.
     *reach*: which owners may drop a page, and so whether what earlier crawls have delivered counts as delivered.
     Every method that reads the store raises :class:`StoreCorruptError` for what it cannot read there.
     """
@@ -47,9 +48,12 @@ class Index(Lookup):
         common: int,
         text_limit: int,
         distance: int | None = None,
+        method: Method | None = None,
         reach: Reach = ALL,
     ) -> None:
-        super().__init__(store, claims, common=common, text_limit=text_limit, distance=distance, reach=reach)
+        super().__init__(
+            store, claims, common=common, text_limit=text_limit, distance=distance, method=method, reach=reach
+        )
         self.journal = journal
         self.unsettled = journal.unsettled
         # One more than makes a clause common: the page that is judged may be a holder itself, and does not count then.
@@ -239,12 +243,6 @@ class Index(Lookup):
             return partial(self.journal.forget, [entry.key])
         return lambda: None
 
-    def request_of(self, page: StoredPage) -> JournalEntry | None:
-        """Return what is kept of the request of a dropped page, if anything. One get."""
-        (value,) = self.store.get_many([codec.request_key(page.number)])
-        with self._reading():
-            return None if value is None else JournalEntry(*codec.decode_entry(value))
-
     def roll_back(self, number: int, before: Delivery | None) -> None:
         """Let an owner be what it was *before* it was delivered; ``None``: void it. One batch."""
         page = self.page(number)
@@ -276,12 +274,13 @@ class Index(Lookup):
 
     def _batch(self, run: str = "") -> Batch:
         gives_way = None if self.reach.is_all or not run else self.counting(run)
-        return Batch(self.store, self._paragraphs, self._max_holders, gives_way, self.unsettled)
+        return Batch(self.store, self._paragraphs, self._max_holders, gives_way, self.unsettled, prints=self.prints)
 
     def _write(self, batch: Batch, stored: StoredPage, page: Page, own: list[StoredPage]) -> None:
         """Write *batch*, and with it *page*, *stored* so, and its text in the place of what was its *own*."""
         with self._reading():
-            batch.replace(own, stored.number, stored if stored.owner is None else None, page.borrowed)
+            made = page.fingerprint.made
+            batch.replace(own, stored.number, stored if stored.owner is None else None, page.borrowed, made)
         said = own_words(stored)
         body_digest = b"" if must_be_read(stored, page, own) else page.body_digest
         batch.put_page(stored, self._packed(page.paragraphs), self._packed(said) if said else None, body_digest)

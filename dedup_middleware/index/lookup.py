@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.index.paragraphs import ParagraphIndex
+from dedup_middleware.index.prints import PrintIndex
 from dedup_middleware.index.unchanged import Numbers, is_short, page_of
 from dedup_middleware.model import Match, Reach
 from dedup_middleware.stores import refusals
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.features import PageFeatures
+    from dedup_middleware.fingerprints.literature.method import Method
     from dedup_middleware.index.open_claims import OpenClaims
     from dedup_middleware.model import Delivery, Fetched, Fingerprint, Page, StoredPage
     from dedup_middleware.stores.protocol import Store
@@ -45,6 +48,7 @@ class Lookup:
         common: int,
         text_limit: int,
         distance: int | None = None,
+        method: Method | None = None,
         reach: Reach = ALL,
     ) -> None:
         self.store = store
@@ -56,6 +60,7 @@ class Lookup:
         self._text_limit = text_limit
         self._reading = partial(refusals.of_value, store.uri, UnreadableError)
         self._paragraphs = None if distance is None else ParagraphIndex(store, claims.paragraphs, distance)
+        self.prints = None if method is None else PrintIndex(store, claims, method)
         # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl.
         self._met_again, self._met_by = Numbers(), ""
 
@@ -127,6 +132,12 @@ class Lookup:
         with self._reading():
             return [] if value is None else codec.decode_text(value)
 
+    def request_of(self, page: StoredPage) -> JournalEntry | None:
+        """Return what is kept of the request of a dropped page, if anything. One get."""
+        (value,) = self.store.get_many([codec.request_key(page.number)])
+        with self._reading():
+            return None if value is None else JournalEntry(*codec.decode_entry(value))
+
     def is_cut(self, text: Sequence[str]) -> bool:
         """Tell whether *text*, as it was kept, may go on."""
         return sum(map(len, text)) + len(text) > self._text_limit
@@ -138,7 +149,7 @@ class Lookup:
         Cost: one get a clause.
         """
         hashes = list(page.fingerprint.weights)
-        mine = self._numbers_of(page, own)
+        mine = self.numbers_of(page, own)
         host = codec.host_mark(page.url)
         live = {}
         pending = self._claims.postings
@@ -181,14 +192,15 @@ class Lookup:
         before = self.unsettled[page.number]
         return None if before is None else replace(page, delivery=before)
 
-    def _numbers_of(self, page: Page, own: list[StoredPage]) -> set[int]:
+    def numbers_of(self, page: Page, own: list[StoredPage]) -> set[int]:
+        """Return the numbers under which *page* itself is stored, as its *own*, or claimed."""
         claimed = {number for identity in page.identities for number in self._claims.identities.get(identity, ())}
         return claimed.union(stored.number for stored in own)
 
     def near(self, page: Page, own: list[StoredPage]) -> Iterator[StoredPage]:
         """Yield the other pages with paragraphs near those of *page*, those with most of them first."""
         if self._paragraphs is not None and page.fingerprint.simhashes:
-            mine = self._numbers_of(page, own)
+            mine = self.numbers_of(page, own)
             with self._reading():
                 near = self._paragraphs.near(page.fingerprint.simhashes)
             for number in near:
@@ -234,7 +246,7 @@ class Lookup:
         (value,) = self.store.get_many([key])
         with self._reading():
             stored = codec.decode_postings(value) if value else ()
-        mine = self._numbers_of(page, own)
+        mine = self.numbers_of(page, own)
         for number in (*stored, *self._claims.equals.get(key, ())):
             other = None if number in mine else self.page(number)
             if other is not None and other.exact_digest == page.fingerprint.exact_digest:

@@ -15,6 +15,7 @@ from dedup_middleware.index.lookup import equals_key
 from dedup_middleware.model import StoredPage
 
 if TYPE_CHECKING:
+    from dedup_middleware.features import Made
     from dedup_middleware.model import Page
     from dedup_middleware.stores.protocol import Store
 
@@ -33,6 +34,8 @@ class OpenClaims:
         self.postings: defaultdict[bytes, list[int]] = defaultdict(list)
         self.identities: defaultdict[bytes, set[int]] = defaultdict(set)
         self.equals: defaultdict[bytes, list[int]] = defaultdict(list)
+        self.made: dict[int, Made] = {}
+        self.made_alike: defaultdict[bytes, list[int]] = defaultdict(list)
         self.texts: dict[int, tuple[str, ...]] = {}
         self.version = 0
         self._recent: deque[frozenset[bytes]] = deque(maxlen=_REMEMBERED_CHANGES)
@@ -55,6 +58,10 @@ class OpenClaims:
             self.postings[clause_hash].append(pending.number)
         if (key := equals_key(pending.exact_digest, pending.features)) is not None:
             self.equals[key].append(pending.number)
+        if (made := page.fingerprint.made) is not None:
+            self.made[pending.number] = made
+            for made_key in made.keys:
+                self.made_alike[made_key].append(pending.number)
         for identity in pending.identities:
             self.identities[identity].add(pending.number)
         self.touch(pending.hashes.union(pending.identities))
@@ -68,6 +75,9 @@ class OpenClaims:
             _remove(self.postings, clause_hash, number)
         if (key := equals_key(pending.exact_digest, pending.features)) is not None:
             _remove(self.equals, key, number)
+        if (made := self.made.pop(number, None)) is not None:
+            for made_key in made.keys:
+                _remove(self.made_alike, made_key, number)
         for identity in pending.identities:
             self.identities[identity].discard(number)
             if not self.identities[identity]:
@@ -87,8 +97,9 @@ class OpenClaims:
     def changed_since(self, version: int, page: Page) -> bool:
         """Tell whether anything that concerns *page* has changed since *version*. O(changes since * clauses)."""
         changes = self.version - version
-        # Any page may have a paragraph near one of its own.
-        if changes > len(self._recent) or (changes and page.fingerprint.simhashes):
+        # Any page may have a paragraph near one of its own, or be alike to it.
+        is_looked_up_otherwise = page.fingerprint.simhashes or page.fingerprint.made is not None
+        if changes > len(self._recent) or (changes and is_looked_up_otherwise):
             return True
         recent = islice(reversed(self._recent), changes)
         return any(not t.isdisjoint(page.fingerprint.weights) or not t.isdisjoint(page.identities) for t in recent)

@@ -17,6 +17,7 @@ from dedup_middleware.stores.holder import Holder
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dedup_middleware.fingerprints.literature.method import Method
     from dedup_middleware.model import Reach
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.opened import SharedStore
@@ -24,12 +25,27 @@ if TYPE_CHECKING:
 _shared: WeakKeyDictionary[SharedStore, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
 
 
-def index_of(
-    store: OpenStore, *, common: int, text_limit: int, distance: int | None = None, reach: Reach = ALL
+def index_of(  # noqa: PLR0913 - what an index is made of, by name
+    store: OpenStore,
+    *,
+    common: int,
+    text_limit: int,
+    distance: int | None = None,
+    method: Method | None = None,
+    reach: Reach = ALL,
 ) -> Index:
     """Return an index of *store*; those of one process that share the store share their open claims and its journal."""
     claims, journal = _shared.setdefault(store.medium, (OpenClaims(), Journal()))
-    return Index(store, claims, journal, common=common, text_limit=text_limit, distance=distance, reach=reach)
+    return Index(
+        store,
+        claims,
+        journal,
+        common=common,
+        text_limit=text_limit,
+        distance=distance,
+        method=method,
+        reach=reach,
+    )
 
 
 @contextmanager

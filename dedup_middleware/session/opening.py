@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
@@ -24,7 +24,8 @@ from dedup_middleware.errors import (
     StoreVersionError,
 )
 from dedup_middleware.extraction.extractor import extractor
-from dedup_middleware.fingerprints import fingerprinter, instance_of
+from dedup_middleware.fingerprints import fingerprinter, instance_of, published_method
+from dedup_middleware.fingerprints.published import Learner
 from dedup_middleware.index.migrations import MIGRATIONS
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.inspection.records import RecordLog, observer_log
@@ -69,6 +70,8 @@ class Resources:
     extract: Extractor
     body_digest: BodyDigests
     log: RecordLog | None
+    learner: Learner | None = None
+    """The published method that decides, where one does."""
     trouble: str = ""
     """Why the crawl observes, in one line; empty if it does not."""
 
@@ -89,18 +92,18 @@ def session_of(  # noqa: PLR0913 - what only a crawl has, by name
     nothing in its memory needs to be on a disk.
     """
     config, observes = opened.config, bool(opened.trouble)
+    detector = Detector(
+        opened.index, opened.fingerprint.hash, config.threshold, preferred_hosts=config.preferred_hosts, feeds=feeds
+    )
+    if opened.learner is not None:
+        detector = by_published_method(detector, opened.learner)
     return Session(
         spider=config.spider or "",
         run=run,
-        detector=Detector(
-            opened.index,
-            opened.fingerprint.hash,
-            config.threshold,
-            preferred_hosts=config.preferred_hosts,
-            feeds=feeds,
-        ),
+        detector=detector,
         fingerprint=opened.fingerprint,
         extract=opened.extract,
+        learner=opened.learner,
         log=opened.log,
         listener=listener,
         flush=None if observes else flush,
@@ -169,6 +172,7 @@ def _observing(config: Config, trouble: str) -> Resources:
 def open_at_once(config: Config) -> Resources:
     """Open what *config* names; :class:`DedupError` if that cannot be done now."""
     method, extract = fingerprinter(config.fingerprint), extractor(config.extractor)
+    published = published_method(config.fingerprint)
     store = open_store(
         config.store,
         fingerprint_scheme=method.scheme,
@@ -184,8 +188,10 @@ def open_at_once(config: Config) -> Resources:
             common=config.common_clause,
             text_limit=config.text_limit,
             distance=config.simhash_distance if method.has_bits else None,
+            method=published,
             reach=Reach(config.scope, config.lease),
         )
+        learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
         recover(index)
         if store.migrated_from is not None and config.log is not None:
             # As private as the store has become.
@@ -194,4 +200,11 @@ def open_at_once(config: Config) -> Resources:
     except BaseException:
         store.close()
         raise
-    return Resources(config, store, index, fingerprint, extract, body_digest, log)
+    return Resources(config, store, index, fingerprint, extract, body_digest, log, learner=learner)
+
+
+def by_published_method(detector: Detector, learner: Learner) -> Detector:
+    """Return *detector* as one that judges by the method of *learner*."""
+    from dedup_middleware.verdict.published import PublishedDetector  # noqa: PLC0415 - few crawls have another method
+
+    return PublishedDetector(**{f.name: getattr(detector, f.name) for f in fields(detector)}, learner=learner)

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from dedup_middleware.settings.config import Config
 
 
+# Of a page as a tuple.
+_LENGTHS = (2, 3)
+
+
 @dataclass(frozen=True, slots=True)
 class PageContent:
     """What a program gives of a page, checked."""
@@ -128,3 +132,14 @@ def check_item(item: Any) -> None:
         raise ConfigError(
             f"item = {shown(item)} is no item; use a dict, or an attrs, dataclass, pydantic or Scrapy item"
         )
+
+
+def arguments_of(page: object) -> dict[str, Any]:
+    """Return *page* as the arguments of `Deduplicator.add`; :class:`ConfigError` if it is none."""
+    if isinstance(page, dict) and "url" in page:
+        return dict(page)
+    if isinstance(page, (tuple, list)) and len(page) in _LENGTHS:
+        return dict(zip(("url", "html", "item"), page, strict=False))
+    raise ConfigError(
+        f"{shown(page)} is no page: use a dict with its 'url' and 'html', (url, html), or (url, html, item)"
+    )

@@ -23,8 +23,8 @@ from dedup_middleware.inspection.recorder import Recorder
 from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.judging import Judging, is_read
+from dedup_middleware.session.published import Published
 from dedup_middleware.session.tagging import Tagger
-from dedup_middleware.verdict.detector import is_worth_owning
 from dedup_middleware.verdict.item_witness import ItemWitness
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from dedup_middleware.extraction.extractor import Extractor
     from dedup_middleware.features import PageFeatures
     from dedup_middleware.fingerprints import Fingerprinter
+    from dedup_middleware.fingerprints.published import Learner
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.model import Fetched, Witness
     from dedup_middleware.verdict.detector import Detector
@@ -53,6 +54,7 @@ class Session:
         detector: Detector,
         fingerprint: Fingerprinter,
         extract: Extractor = weighted_dom,
+        learner: Learner | None = None,
         log: RecordLog | None,
         listener: Listener,
         flush: Callable[[], set[Hashable]] | None = None,
@@ -74,6 +76,8 @@ class Session:
         self.run = run
         self.fingerprint = fingerprint
         self.extract = extract
+        prints = detector.index.prints
+        self.published = Published(learner, prints, self._guarded) if learner and prints else None
         self._item_judge = ItemJudge(ItemWitness(fingerprint, max_characters, item_fields), detector)
         self._detector = detector
         self._listener = listener
@@ -110,7 +114,10 @@ class Session:
     ) -> Page:
         """Return the page, or the item of the request *source*, that has this text; within *budget*, or it raises."""
         texts = tuple(paragraphs)
-        return Page(url, identities, self.fingerprint(texts, budget), texts, self.run, source, features)
+        fingerprint = self.fingerprint(texts, budget)
+        if self.published is not None and not source:
+            fingerprint = dataclasses.replace(fingerprint, made=self.published.made(texts, url, features))
+        return Page(url, identities, fingerprint, texts, self.run, source, features)
 
     def examine(self, page: Page, action: Action, threshold: float, budget: Budget | None = None) -> PageState:
         """Return the state of *page* with its provisional verdict; its items have what is left of its *budget*."""
@@ -195,14 +202,8 @@ class Session:
     def keep(self, state: PageState, objection: Objection, witness: Witness | None = None) -> None:
         """Let a duplicate be delivered, for the *objection* of a *witness* or of our own, and own what it says."""
         if state.is_duplicate:
-            self.overrule(state, objection, witness)
+            state.overrule(objection, witness)
             self._claim(state)
-
-    @staticmethod
-    def overrule(state: PageState, objection: Objection, witness: Witness | None = None) -> None:
-        """Let a duplicate be none, for the *objection* of a *witness* or of our own."""
-        match = state.verdict.match
-        state.verdict = Verdict(VerdictKind.RELATED, match, objection.reason, witness, objection.difference)
 
     def settle_items(self, state: PageState, *, several: bool) -> None:
         """Let a page own what its items said, and if it has *several*, nothing else."""
@@ -256,7 +257,7 @@ class Session:
     # --- inside
 
     def _claim(self, state: PageState) -> None:
-        if state.page is None or state.is_duplicate or not is_worth_owning(state.page, state.verdict):
+        if state.page is None or state.is_duplicate or not state.is_worth_owning:
             return
         if state.items_delivered:
             return  # what becomes of these would be taken for what becomes of the claim's own

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dedup_middleware.budget import Budget
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.fingerprints import is_published
 from dedup_middleware.model import Action, Scope, StoreBusy
 from dedup_middleware.settings.kinds import as_choice, shown
 from dedup_middleware.settings.places import NOWHERE, Place
@@ -92,7 +94,7 @@ class Config:
         folder = None if spider is None else place.folder(spider)
         config = cls(
             spider=spider,
-            store=uri or _default_store(folder),
+            store=uri or _default_store(folder, read["fingerprint"]),
             store_is_default=not uri,
             log=(folder and folder / "log.jsonl") if log is None else log or None,
             log_is_default=log is None,
@@ -151,12 +153,16 @@ def is_enabled(settings: Settings) -> bool:
     return bool(SETTINGS["DEDUP_ENABLED"].read(settings.get("DEDUP_ENABLED")))
 
 
-def _default_store(folder: Path | None) -> str:
-    """Return the URI of the store in a spider's *folder*; one in memory where there is no folder."""
+def _default_store(folder: Path | None, fingerprint: str) -> str:
+    """Return the URI of the store in a spider's *folder*; one in memory where there is no folder.
+
+    Each published method has a store of its own, for none can read another's.
+    """
     if folder is None:
         return "memory:"
     backend = default_backend()
-    return f"{backend}:{folder / ('store' if backend == 'leveldb' else 'store.sqlite')}"
+    name = "store-" + re.sub(r"[^\w.+-]", "_", fingerprint) if is_published(fingerprint) else "store"
+    return f"{backend}:{folder / (name if backend == 'leveldb' else f'{name}.sqlite')}"
 
 
 def unknown_settings(settings: Settings) -> list[str]:

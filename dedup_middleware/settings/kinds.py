@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.fingerprints import is_published
 from dedup_middleware.urls import as_in_urls
 
 if TYPE_CHECKING:
@@ -118,6 +119,23 @@ class Name:
             return value
         allowed = ", ".join(map(repr, self.registry.names()))
         raise ConfigError(f"{name} = {shown(value)} is not known; use one of {allowed}")
+
+
+@dataclass(frozen=True, slots=True)
+class FingerprintName(Name):
+    """One of our fingerprints, or a published method, with options or without."""
+
+    @property
+    def values(self) -> str:
+        return f"{Name(self.registry).values}, or a [published method](methods.md)"
+
+    def read(self, name: str, value: object) -> str:
+        if isinstance(value, str) and is_published(value):
+            return value
+        try:
+            return Name(self.registry).read(name, value)
+        except ConfigError as error:
+            raise ConfigError(f"{error}, or a published method (docs/methods.md)") from error
 
 
 @dataclass(frozen=True, slots=True)

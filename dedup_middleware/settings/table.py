@@ -72,7 +72,7 @@ _SETTINGS = (
     Setting("DEDUP_LEASE", "an owner that was not fetched again for longer drops no page", kinds.Days(), default=None),
     Setting("DEDUP_PREFERRED_HOSTS", "hosts whose pages are always delivered", kinds.Hosts(), default=[]),
     Setting("DEDUP_ITEM_FIELDS", "the fields of items that are heard", kinds.Names("text"), default=[]),
-    Setting("DEDUP_FINGERPRINT", "what is kept of a text", kinds.Name(FINGERPRINTERS), default="clauses"),
+    Setting("DEDUP_FINGERPRINT", "what is kept of a text", kinds.FingerprintName(FINGERPRINTERS), default="clauses"),
     Setting("DEDUP_EXTRACTOR", "how the main text of a page is found", kinds.Name(EXTRACTORS), default="weighted-dom"),
     Setting(
         "DEDUP_SIMHASH_DISTANCE",

@@ -70,7 +70,7 @@ class Detector:
         """
         if page.features is not None:
             self.sites.note(host_of(page.url), page.features)
-        verdict = self._judge(page, self.threshold if threshold is None else threshold, objects)
+        verdict = self._judge(page, self.least_score(self.threshold if threshold is None else threshold), objects)
         if verdict.kind is VerdictKind.DUPLICATE and self._is_preferred(page.url):
             return replace(verdict, kind=VerdictKind.RELATED, reason=Reason.PREFERRED_HOST)
         return verdict
@@ -87,7 +87,11 @@ class Detector:
         self.sites.note_title(host_of(page.url), known.features)
         if known.owner is None:
             return Verdict(VerdictKind.SAME) if self._may_drop(known, page) else None
-        return None if self._is_preferred(page.url) else self._still_duplicate(page, known, threshold)
+        return None if self._is_preferred(page.url) else self._still_duplicate(page, known, self.least_score(threshold))
+
+    def least_score(self, threshold: float) -> float:
+        """Return the score from which on a page is a duplicate, where a setting or a request says *threshold*."""
+        return threshold
 
     def suspected_template(self, page: Page, verdict: Verdict) -> bytes:
         """Return `Templates.suspected_template` after a *verdict* on *page*; empty unless that is a duplicate."""
@@ -116,6 +120,11 @@ class Detector:
             again = self._still_duplicate(page, stored, threshold)
             if again is not None and again.match is not None and not objects(again.match.owner):
                 return again
+        return self._judge_text(page, owns, threshold, objects)
+
+    def _judge_text(
+        self, page: Page, owns: list[StoredPage], threshold: float, objects: Callable[[StoredPage], object]
+    ) -> Verdict:
         live = self.index.live_clauses(page, owns)
         enough = sum(page.fingerprint.weights[h] for h in live) >= MIN_LIVE_WEIGHT
         candidates = self._candidates(page, owns, live) if enough else self._equals(page, owns)
@@ -233,9 +242,8 @@ class Detector:
     ) -> Comparison | None:
         """Return the second opinion, or ``None`` where it could not change the verdict, or would take too long."""
         owner, score = exact.owner, exact.score
-        could_cover = page.fingerprint.weight >= LITTLE_TEXT_WEIGHT and len(owner.hashes) >= _MIN_CLAUSE_SHARE * len(
-            live
-        )
+        has_enough = len(owner.hashes) >= _MIN_CLAUSE_SHARE * len(live)
+        could_cover = has_enough and page.fingerprint.weight >= LITTLE_TEXT_WEIGHT
         if (
             1 in (score, threshold)
             or (score < threshold and not could_cover)
@@ -283,13 +291,6 @@ def _how(page: Page, match: Match, *, nearly: bool) -> str:
     """Return what else a record should say of a duplicate."""
     elsewhere = host_of(page.url) != host_of(match.owner.url)
     return ", ".join([Reason.NEARLY] * nearly + [Reason.ANOTHER_HOST] * elsewhere)
-
-
-def is_worth_owning(page: Page, verdict: Verdict) -> bool:
-    """Tell whether *page* says enough to be told from others, even where all but little of it is boilerplate."""
-    if verdict.kind is VerdictKind.UNJUDGED:
-        return verdict.reason == Reason.TOO_LITTLE_TEXT and page.fingerprint.weight >= MIN_LIVE_WEIGHT
-    return True
 
 
 def cover(weights: Mapping[bytes, int], said: AbstractSet[bytes]) -> float:

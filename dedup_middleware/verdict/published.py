@@ -1,0 +1,76 @@
+"""Verdicts by a published method: what it calls alike is a duplicate, unless a witness objects.
+
+Where to look, how much is alike and from where on are the method's; what speaks against a drop is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dedup_middleware.fingerprints.literature.method import ROUNDING, unpacked
+from dedup_middleware.model import Match, Objection, Verdict, VerdictKind
+from dedup_middleware.reasons import Reason
+from dedup_middleware.verdict.detector import DOUBTFUL_THRESHOLD, MIN_LIVE_WEIGHT, Detector, cover
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from collections.abc import Set as AbstractSet
+
+    from dedup_middleware.features import Made
+    from dedup_middleware.fingerprints.published import Learner
+    from dedup_middleware.model import Page, StoredPage
+
+# Pages that share a key with a new one and are scored.
+_MAX_SCORED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDetector(Detector):
+    """Judge pages by the method of *learner*."""
+
+    learner: Learner = field(kw_only=True)
+
+    def least_score(self, threshold: float) -> float:  # noqa: ARG002 - a method knows its own
+        """Return the method's threshold, whatever a setting or a request says of covers."""
+        return self.learner.method.threshold - ROUNDING
+
+    def _judge_text(
+        self, page: Page, owns: list[StoredPage], threshold: float, objects: Callable[[StoredPage], object]
+    ) -> Verdict:
+        if page.fingerprint.weight < MIN_LIVE_WEIGHT:
+            return Verdict(VerdictKind.UNJUDGED, reason=Reason.TOO_LITTLE_TEXT)
+        if (made := page.fingerprint.made) is None:
+            reason = Reason.NOTHING_TO_GO_BY if self.learner.is_ready else Reason.LEARNING
+            return Verdict(VerdictKind.UNJUDGED, reason=reason)
+        return self._best(page, self._alike(page, owns, made), page.fingerprint.weights.keys(), threshold, objects)
+
+    def _alike(self, page: Page, owns: list[StoredPage], made: Made) -> Iterator[Match]:
+        """Yield the pages that share a key with *page*, the most alike first. Two gets a page."""
+        prints, mine, new = self.index.prints, self.index.numbers_of(page, owns), unpacked(made.value)
+        assert prints is not None
+        method = self.learner.method
+        like = islice((number for number in prints.like(made) if number not in mine), _MAX_SCORED)
+        found = ((number, old) for number in like if (old := prints.of(number)) is not None)
+        scored = [(min(method.score(new, old), 1.0), number) for number, old in found]
+        for score, number in sorted(scored, key=lambda pair: -pair[0]):
+            if score > 0 and (owner := self.index.page(number)) is not None:
+                yield Match(owner, score, owner.hashes & page.fingerprint.weights.keys())
+
+    def _look_closely(
+        self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
+    ) -> tuple[Match, Objection | None]:
+        if exact.score < threshold:
+            return exact, Objection(Reason.BELOW_THRESHOLD)
+        owner = exact.owner
+        said = replace(exact, score=cover(page.fingerprint.weights, owner.hashes))
+        text = cache(partial(self.index.text, owner.number))
+        opinion, nearly = self._compare(page, said, live, text, self.threshold), said.score < self.threshold
+        objected = self._objection(page, owner, opinion, text, nearly=nearly)
+        if objected is None and self._learns_template(page, owner, text):
+            objected = self._objection(page, owner, opinion, text, nearly=nearly)
+        if objected is None and page.is_doubtful and said.score < DOUBTFUL_THRESHOLD:
+            objected = Objection(Reason.DOUBTFUL)
+        return exact, objected
