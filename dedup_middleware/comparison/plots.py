@@ -70,14 +70,17 @@ def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:
     left.set_title(f"What is found · {corpus}", loc="left", fontsize=11, color=_INK)
     left.annotate("F1", (1.03, len(ordered) - 0.55), fontsize=8, fontweight="bold", color=_INK, annotation_clip=False)
     times = [max(row.measured.ms_per_page, 0.001) for row in ordered]
-    right.barh(places, times, color=colours, height=0.55)
+    right.scatter(times, places, c=colours, s=42, zorder=3)
+    right.hlines(places, min(times) / 2, times, color=colours, lw=1.2)
     for place, time in zip(places, times, strict=True):
-        right.annotate(f"{time:.2g}", (time, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
+        right.annotate(f"{time:.2g}", (time, place), (7, 0), textcoords="offset points", va="center", fontsize=8)
     right.set_xscale("log")
-    right.margins(x=0.15)
+    right.set_xlim(min(times) / 2, max(times) * 3)
+    right.xaxis.set_major_formatter("{x:g}")
     what = "fingerprint and look-up" if pure else "from HTML to verdict"
     right.set_title(f"Milliseconds a page, {what}", loc="left", fontsize=11, color=_INK)
     right.tick_params(labelleft=False)
+    right.minorticks_off()
     _tidy(left, "x")
     _tidy(right, "x")
     figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
@@ -116,6 +119,8 @@ def curve(measured: Mapping[str, Measured]) -> Any:
     for n, (_, each) in enumerate(ordered):
         axes.plot(LENGTHS, [max(ms, 0.001) for ms in each.curve], color=colours(n % 20), marker="o", ms=3, lw=1.6)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.minorticks_off()
     # Names stand apart though lines do not: evenly over the height, each tied to its line's end.
     for n, (name, each) in enumerate(ordered):
         axes.annotate(
@@ -126,7 +131,7 @@ def curve(measured: Mapping[str, Measured]) -> Any:
             va="center",
             fontsize=8,
             color=_INK,
-            arrowprops={"arrowstyle": "-", "color": colours(n % 20), "lw": 0.8},
+            arrowprops={"arrowstyle": "-", "color": colours(n % 20), "lw": 0.8, "relpos": (0, 0.5)},
             annotation_clip=False,
         )
     axes.set_xticks(LENGTHS)

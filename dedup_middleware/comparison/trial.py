@@ -86,7 +86,7 @@ def witnessed(pages: Sequence[PreparedPage], choice: str, learned: Sequence[Prep
     numbers: dict[str, int] = {}
     with Deduplicator("memory:", fingerprint=choice, max_milliseconds=_AN_HOUR) as dedup:
         if learned:
-            dedup.learn([{"url": page.text.url, "html": page.html} for page in learned])  # type: ignore[attr-defined]
+            dedup.learn([{"url": page.text.url, "html": page.html} for page in learned])
         began = time.process_time()
         for number, page in enumerate(pages):
             judged = dedup.add(page.text.url, page.html)
