@@ -35,6 +35,7 @@ FLOORS = (
     "delivery",
     "inspection",
     "session",
+    "comparison",
     "doors",
     "plugin",
 )

@@ -14,6 +14,7 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
+from dedup_middleware.comparison import command as comparison
 from dedup_middleware.delivery.restoring import PageFilter, restore, restored_text
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.index import consistency
@@ -35,7 +36,7 @@ class Command(ScrapyCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return "<log|stats|explain|restore|repair|reset> [options]"
+        return "<log|stats|explain|restore|repair|reset|compare> [options]"
 
     def short_desc(self) -> str:
         return "Show why pages were dropped as duplicates, and what the store knows"
@@ -63,6 +64,11 @@ class Command(ScrapyCommand):
         reset = _add(commands, "reset", "forget every page: remove the store")
         reset.add_argument("--log", action="store_true", help="remove the log of records too")
         reset.add_argument("--yes", action="store_true", help="do not ask")
+        text = "score published methods on pages of your own"
+        compare = commands.add_parser("compare", help=text, description=text)
+        # It has nothing to do with a store, whoever's.
+        compare.set_defaults(spider=None, set_here=[])
+        comparison.add_options(compare, _share)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
@@ -81,8 +87,10 @@ class Command(ScrapyCommand):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         try:
             assert self.settings is not None
-            config = config_of(self.settings, opts.spider, tell=lambda line: print(f"dedup: {line}", file=sys.stderr))
-            getattr(self, f"_{opts.dedup_command}")(config, opts)
+            if opts.dedup_command == "compare":
+                self._compare(opts)
+            else:
+                getattr(self, f"_{opts.dedup_command}")(config_of(self.settings, opts.spider, tell=_tell), opts)
             sys.stdout.flush()
         except DedupError as error:
             print(f"dedup: {error}", file=sys.stderr)
@@ -144,6 +152,14 @@ class Command(ScrapyCommand):
             print(f"removed the log {path}")
         if opts.log and not logs:
             print(f"there is no log at {log}")
+
+    def _compare(self, opts: argparse.Namespace) -> None:
+        for text in comparison.compare(opts, _tell):
+            print(text, flush=True)
+
+
+def _tell(line: str) -> None:
+    print(f"dedup: {line}", file=sys.stderr)
 
 
 def _ask(what: str) -> None:

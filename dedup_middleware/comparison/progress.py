@@ -1,0 +1,34 @@
+"""How far a comparison has come, on standard error, if that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dedup_middleware.comparison.extras import if_installed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+
+@contextmanager
+def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
+    """Show a bar for *what* of which there are *total*, if that is known; each call of what it yields is a step.
+
+    The bar is gone when it is done. Nothing is shown where nobody looks, or without rich.
+    """
+    rich = if_installed("rich.progress") if sys.stderr.isatty() else None
+    if rich is None:
+        yield lambda: None
+        return
+    console = if_installed("rich.console").Console(stderr=True)
+    columns = (
+        rich.TextColumn("{task.description}"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+    )
+    with rich.Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda: bar.advance(task)

@@ -1,0 +1,506 @@
+"""``scrapy dedup compare``: methods side by side on pages of one's own, as a user runs it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from benchmarks import corpus as benchmark
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+from prose import article, blog, story, zh_story
+from test_commands import ItemContent, record, run, run_here, write_log
+
+from dedup_middleware.comparison.corpus import CorpusPage
+from dedup_middleware.comparison.curve import texts_of_length
+from dedup_middleware.comparison.scoring import scores
+from dedup_middleware.comparison.sweep import Sweep
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.fingerprints.literature.method import Text
+from dedup_middleware.fingerprints.literature.methods import METHODS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+THEIRS = '''
+"""Methods of somebody else's package, each so simple that what it does is known beforehand."""
+
+import sys
+
+from dedup_middleware.fingerprints.literature.method import Bits, Digest, Method, WeightedSet, feature, least_score
+
+
+class Exact(Method):
+    """All letters of the text."""
+
+    threshold = 1.0
+
+    def fingerprint(self, text):
+        return Digest(feature("".join(text.paragraphs)))
+
+
+class Overlap(Method):
+    """The share of words."""
+
+    def __init__(self, *, share=0.8):
+        self.threshold = share
+
+    def fingerprint(self, text):
+        print("a library that talks")
+        return WeightedSet({feature(word): 1.0 for word in " ".join(text.paragraphs).split()})
+
+
+class Length(Method):
+    """The number of paragraphs, in unary."""
+
+    def __init__(self, *, distance=0):
+        self.threshold = least_score(distance, 32)
+
+    def fingerprint(self, text):
+        return Bits(((1 << len(text.paragraphs)) - 1,), 32)
+
+
+class Learner(Exact):
+    """Those texts alone that it has learned from."""
+
+    learns = True
+
+    def __init__(self):
+        self._known = set()
+
+    def fit(self, texts):
+        self._known = {text.paragraphs for text in texts}
+
+    def fingerprint(self, text):
+        return super().fingerprint(text) if text.paragraphs in self._known else None
+
+
+class Failing(Exact):
+    def fingerprint(self, text):
+        return 1 / 0
+
+
+class Dying(Exact):
+    def fingerprint(self, text):
+        sys.exit("out of breath")
+'''
+NEEDY = "import nothing_of_that_name\n"
+PAIRS = [("overlap", "exact"), ("overlap", "clauses"), ("exact", "clauses")]
+KEYS = ["method", "precision", "recall", "f1", "lost", "ms_per_page", "bytes_per_page", "peak_mb"]
+
+
+@pytest.fixture(autouse=True)
+def _installed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the package of methods installed."""
+    packages = tmp_path_factory.mktemp("packages")
+    about = packages / "their_methods-1.0.dist-info"
+    about.mkdir()
+    (packages / "their_methods.py").write_text(THEIRS)
+    (packages / "their_needy.py").write_text(NEEDY)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: their_methods\nVersion: 1.0\n")
+    names = ["Exact", "Overlap", "Length", "Learner", "Failing", "Dying"]
+    lines = [f"{name.lower()} = their_methods:{name}" for name in names]
+    (about / "entry_points.txt").write_text(
+        "\n".join(["[dedup_middleware.methods]", *lines, "needy = their_needy:Needy"])
+    )
+    monkeypatch.syspath_prepend(str(packages))
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return three stories, one of them told three times and once with half of it new."""
+    half = [*story(1)[:3], *story(4)[:3]]
+    pages = {
+        "first": (1, article("first", story(1))),
+        "copy": (1, blog("copy", story(1))),
+        "half": (1, article("half", half)),
+        "other": (2, article("other", story(2))),
+        "chinese": (3, article("chinese", zh_story(3, 7))),
+        "copied": (3, blog("copied", zh_story(3, 7))),
+    }
+    return [
+        {"id": name, "host": f"{name}.test", "path": "/", "html": html, "cluster": f"story {cluster}", "kind": "k"}
+        for name, (cluster, html) in pages.items()
+    ]
+
+
+def write(path: Path, pages: list[dict[str, Any]]) -> Path:
+    opened = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
+    with opened(path, "wt", encoding="utf8") as file:
+        file.writelines(f"{json.dumps(page, ensure_ascii=False)}\n" for page in pages)
+    return path
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write(tmp_path / "pages.jsonl", rows())
+
+
+@pytest.fixture
+def unlabelled(tmp_path: Path) -> Path:
+    pages = [{"url": f"http://{page['host']}/", "html": page["html"]} for page in rows()]
+    return write(tmp_path / "mine.jsonl", pages)
+
+
+def compare(corpus: Path, *arguments: str) -> ItemContent:
+    """Run the command in this process; methods have their own all the same."""
+    return run_here("compare", str(corpus), *arguments, folder=corpus.parent)
+
+
+def methods(*names: str) -> list[str]:
+    return [word for name in names for word in ("--method", name)]
+
+
+def by_method(said: ItemContent) -> dict[str, dict[str, Any]]:
+    assert said.exit_status == 0, said.err
+    return {row["method"]: row for row in json.loads(said.out)}
+
+
+class TestScores:
+    def test_what_each_method_drops_is_scored(self, corpus: Path) -> None:
+        said = compare(corpus, "--pure", "--json", *methods("exact", "overlap", "length"))
+        found = by_method(said)
+        assert list(found) == ["clauses", "exact", "overlap", "length"]
+        assert {name: [row[key] for key in KEYS[1:5]] for name, row in found.items()} == {
+            # Two copies of three pages that should go.
+            "clauses": [1.0, 0.6667, 0.8, 0],
+            "exact": [1.0, 0.6667, 0.8, 0],
+            "overlap": [1.0, 0.6667, 0.8, 0],
+            # All English pages have six paragraphs, and one of them is another story.
+            "length": [0.75, 1.0, 0.8571, 1],
+        }
+
+    def test_a_row_has_these_keys_and_sensible_costs(self, corpus: Path) -> None:
+        found = by_method(compare(corpus, "--pure", "--json", *methods("exact")))
+        assert all(list(row) == KEYS for row in found.values())
+        # A digest of 8 bytes behind the letter of its kind, and the same as a key.
+        assert found["exact"]["bytes_per_page"] == 17
+        assert all(row["ms_per_page"] > 0 and row["peak_mb"] >= 0 for row in found.values())
+
+    def test_ours_is_compared_with_its_witnesses_where_nothing_else_is_asked(self, corpus: Path) -> None:
+        (row,) = by_method(compare(corpus, "--json", *methods("clauses"))).values()
+        assert (row["precision"], row["lost"]) == (1.0, 0)
+        assert row["recall"] >= 0.6667
+
+    def test_methods_are_compared_with_the_witnesses_too(self, corpus: Path) -> None:
+        found = by_method(compare(corpus, "--json", "--fit", "1", *methods("exact", "length", "learner")))
+        dropped = {name: (row["precision"], row["recall"], row["lost"]) for name, row in found.items()}
+        assert dropped["exact"] == dropped["learner"] == (1.0, 0.6667, 0)
+        # Another story is no copy for having as many paragraphs, says the witness.
+        assert dropped["length"][2] == 0
+
+    def test_another_run_says_the_same_but_for_time_and_memory(self, corpus: Path) -> None:
+        said = [compare(corpus, "--pure", "--json", *methods("overlap")) for _ in range(2)]
+        one, other = ([{k: row[k] for k in KEYS[:5] + KEYS[6:7]} for row in json.loads(each.out)] for each in said)
+        assert one == other
+
+    def test_every_method_is_compared_where_none_is_named(self, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(METHODS, "ours", {})
+        said = compare(corpus, "--pure")
+        assert [line.split()[0] for line in said.out.splitlines()] == [
+            "method",
+            *["clauses", "exact", "learner", "length", "overlap"],
+        ]
+
+    def test_a_table_is_aligned(self, corpus: Path) -> None:
+        header, *lines = compare(corpus, "--pure", *methods("exact")).out.splitlines()
+        assert header.split() == ["method", "precision", "recall", "F1", "lost", "ms/page", "bytes/page", "peak", "MB"]
+        assert {len(line) for line in lines} == {len(header)}
+        assert lines[1].split()[:5] == ["exact", "1.0000", "0.6667", "0.8000", "0"]
+
+    def test_a_user_runs_it_in_a_process_of_its_own(self, corpus: Path) -> None:
+        said = run("compare", str(corpus), "--pure", *methods("clauses"), folder=corpus.parent)
+        assert (said.exit_status, said.err) == (0, "")
+        assert "0.6667" in said.out
+
+    def test_the_first_pages_teach_a_method_that_learns(self, corpus: Path) -> None:
+        recall = [
+            by_method(compare(corpus, "--pure", "--json", "--fit", fit, *methods("learner")))["learner"]["recall"]
+            for fit in ("0", "0.2", "1")
+        ]
+        # It knows the first story, which is enough for its copy, or all.
+        assert recall == [0.3333, 0.3333, 0.6667]
+
+    def test_a_page_without_text_is_kept(self, tmp_path: Path) -> None:
+        pages = [{"html": html, "cluster": n} for n, html in enumerate(["", "<p>", "\ud800"])]
+        corpus = tmp_path / "empty.jsonl"
+        corpus.write_text("".join(f"{json.dumps(page)}\n" for page in pages))
+        assert {row["lost"] for row in by_method(compare(corpus, "--pure", "--json", *methods("exact"))).values()} == {
+            0
+        }
+
+
+page_lists = st.lists(
+    st.tuples(st.sampled_from("abc"), st.booleans(), st.one_of(st.none(), st.integers(0, 9))), min_size=1, max_size=10
+)
+
+
+@given(page_lists)
+def test_scores_are_those_of_the_benchmarks(drawn) -> None:
+    pages = [CorpusPage(str(n), "", cluster, optional) for n, (cluster, optional, _) in enumerate(drawn)]
+    owners = [n if owner is None else owner % len(drawn) for n, (_, _, owner) in enumerate(drawn)]
+    theirs = [benchmark.CorpusPage(p.id, "", (), "", "", p.cluster or "", "", p.is_optional) for p in pages]
+    delivered = {str(n) for n, owner in enumerate(owners) if n == owner}
+    agreement = benchmark.drop_agreement(theirs, delivered)
+    expected = [agreement.precision, agreement.recall, agreement.f1, benchmark.lost_stories(theirs, delivered)]
+    assert [*scores(pages, owners)] == pytest.approx(expected, abs=5e-5)
+
+
+class TestCorpora:
+    @pytest.mark.parametrize("suffix", [".jsonl", ".gz", ".xz"])
+    def test_it_may_be_packed(self, tmp_path: Path, suffix: str) -> None:
+        corpus = write(tmp_path / f"pages{suffix}", rows())
+        assert "0.6667" in compare(corpus, "--pure", *methods("clauses")).out
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("", ["is empty", "one page a line"]),
+            ("html,cluster\n", ["line 1", "no JSON"]),
+            ('{"html": "a", "cluster": 1}\n[1]\n', ["line 2", "no JSON object"]),
+            ('\n{"cluster": 1}\n', ["line 2", "without html"]),
+            ('{"html": 1}\n', ["line 1", "html is no text"]),
+            ('{"html": "a", "cluster": ["b"]}\n', ["line 1", "cluster is no name"]),
+            ('{"html": "a", "optional": "yes"}\n', ["line 1", "neither true nor false"]),
+            ('{"html": "a", "id": 1}\n{"html": "a", "id": "1"}\n', ["line 2", "'1' is that of line 1"]),
+            ('{"html": "a", "cluster": 1}\n{"html": "a"}\n', ["line 2", "label all pages, or none"]),
+        ],
+    )
+    def test_what_is_wrong_with_one_is_a_line(self, tmp_path: Path, text: str, words: list[str]) -> None:
+        corpus = tmp_path / "bad.jsonl"
+        corpus.write_text(text)
+        compare(corpus, *methods("clauses")).refused(str(corpus), *words)
+
+    def test_a_file_that_cannot_be_read_is_a_line(self, tmp_path: Path) -> None:
+        compare(tmp_path / "none", *methods("clauses")).refused("none cannot be read", "name a file")
+        compare(tmp_path, *methods("clauses")).refused("cannot be read")
+        for name, content in {"a.xz": b"not packed", "b.gz": gzip.compress(b"{}\n" * 9)[:-9]}.items():
+            (tmp_path / name).write_bytes(content)
+        compare(tmp_path / "a.xz", *methods("clauses")).refused("cannot be unpacked")
+        compare(tmp_path / "b.gz", *methods("clauses")).refused("b.gz")
+        (tmp_path / "c.jsonl").write_bytes(lzma.compress(b"{}"))
+        compare(tmp_path / "c.jsonl", *methods("clauses")).refused("line 1", "not in UTF-8", ".gz or .xz")
+
+    def test_a_log_of_records_keeps_no_pages(self, tmp_path: Path) -> None:
+        write_log(tmp_path / "records.jsonl", record("http://a/"))
+        said = compare(tmp_path / "records.jsonl", *methods("clauses"))
+        said.refused("a log of records, which keeps no pages", "html and url")
+
+
+class TestPagesThatNobodyHasLabelled:
+    def test_methods_are_compared_with_each_other(self, unlabelled: Path) -> None:
+        said = compare(unlabelled, "--pure", *methods("exact", "length"))
+        costs, agreement, disputed = said.out.strip().split("\n\n")
+        assert [line.split()[:2] for line in costs.splitlines()] == [
+            ["method", "drops"],
+            ["clauses", "2"],
+            ["exact", "2"],
+            ["length", "4"],
+        ]
+        assert [line.split() for line in agreement.splitlines()] == [
+            ["drops", "in", "common", "1", "2", "3"],
+            ["1", "clauses", "2", "2", "2"],
+            ["2", "exact", "2", "2", "2"],
+            ["3", "length", "2", "2", "4"],
+        ]
+        assert [line.split() for line in disputed.splitlines()[1:]] == [
+            ["http://half.test/", "3", "1", "2"],
+            ["http://other.test/", "3", "1", "2"],
+        ]
+
+    def test_the_same_as_json(self, unlabelled: Path) -> None:
+        said = json.loads(compare(unlabelled, "--pure", "--json", *methods("length")).out)
+        assert [list(row) for row in said["methods"]] == [KEYS, KEYS]
+        assert {row["f1"] for row in said["methods"]} == {None}
+        assert said["agreement"] == [{"method": "clauses", "other": "length", "both": 2, "either": 4, "agreement": 0.5}]
+        assert said["disputed"][0] == {
+            "id": "3",
+            "url": "http://half.test/",
+            "dropped_by": ["length"],
+            "kept_by": ["clauses"],
+        }
+
+    def test_a_sweep_has_nothing_to_be_scored_by(self, unlabelled: Path) -> None:
+        compare(unlabelled, "--pure", "--sweep", "length:distance=0..1").refused("has no clusters")
+
+
+class TestMethodsThatCannotBeCompared:
+    def test_an_unknown_one_is_a_line(self, corpus: Path) -> None:
+        compare(corpus, *methods("simhahs")).refused("'simhahs' is no method", "clauses", "overlap")
+        compare(corpus, *methods("clauses:x=1")).refused("clauses has no options here")
+
+    def test_a_bad_option_is_a_line(self, corpus: Path) -> None:
+        compare(corpus, *methods("overlap:colour=red")).refused("has no option 'colour'")
+        compare(corpus, *methods("overlap:share=much")).refused("a number for share")
+
+    def test_one_whose_package_is_missing_is_left_out(self, corpus: Path) -> None:
+        said = compare(corpus, "--pure", *methods("needy", "exact"))
+        assert [line.split()[0] for line in said.out.splitlines()] == ["method", "clauses", "exact"]
+        (line,) = said.err.splitlines()
+        assert line.startswith("dedup: left out needy: ")
+        assert "nothing_of_that_name" in line
+        assert said.exit_status == 0
+
+    def test_one_of_ours_names_what_to_install(self, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(METHODS.ours, "needy", "their_needy:Needy")
+        said = compare(corpus, "--pure", *methods("needy"))
+        assert said.err == (
+            "dedup: left out needy: it needs nothing_of_that_name, which is not installed: "
+            'pip install "dedup-middleware[compare]"\n'
+        )
+
+    @pytest.mark.parametrize(("name", "words"), [("failing", "ZeroDivisionError"), ("dying", "out of breath")])
+    def test_one_that_fails_spoils_no_other(self, corpus: Path, name: str, words: str) -> None:
+        said = compare(corpus, "--pure", *methods(name, "exact"))
+        assert [line.split()[0] for line in said.out.splitlines()] == ["method", "clauses", "exact"]
+        failed, summary = said.err.splitlines()
+        assert failed.startswith(f"dedup: {name} failed: ")
+        assert words in failed
+        assert summary == "dedup: 1 of 3 could not be measured"
+        assert said.exit_status == 1
+
+
+class TestSweeps:
+    def test_each_value_of_an_option_is_scored(self, corpus: Path) -> None:
+        said = compare(corpus, "--pure", "--sweep", "overlap:share=0.3..0.9:0.3")
+        assert [line.split() for line in said.out.splitlines()] == [
+            ["share", "precision", "recall", "F1", "lost"],
+            ["0.3", "0.7500", "1.0000", "0.8571", "1"],
+            ["0.6", "1.0000", "1.0000", "1.0000", "0"],
+            ["0.9", "1.0000", "0.6667", "0.8000", "0"],
+        ]
+
+    def test_json_names_the_values_as_methods(self, corpus: Path) -> None:
+        found = by_method(compare(corpus, "--pure", "--json", "--sweep", "length:distance=0..1"))
+        assert list(found) == ["length:distance=0", "length:distance=1"]
+        assert found["length:distance=1"]["lost"] == 2
+
+    @pytest.mark.parametrize(
+        ("text", "values"),
+        [
+            ("m:a=0..3", ["0", "1", "2", "3"]),
+            ("m:a=0..16:8", ["0", "8", "16"]),
+            ("m:a=0.5..0.7", ["0.5", "0.6", "0.7"]),
+            ("m:a=0.90..0.92", ["0.90", "0.91", "0.92"]),
+            ("m:a=-1..1", ["-1", "0", "1"]),
+            ("m:a=1..2:.5", ["1.0", "1.5", "2.0"]),
+            ("m:a=2..2", ["2"]),
+        ],
+    )
+    def test_its_values(self, text: str, values: list[str]) -> None:
+        assert Sweep(text).values == values
+
+    def test_other_options_stay_as_they_are(self) -> None:
+        assert Sweep("simhash:bits=128,distance=3..4").choices == [
+            "simhash:bits=128,distance=3",
+            "simhash:bits=128,distance=4",
+        ]
+
+    @pytest.mark.parametrize(
+        "text", ["simhash", "m:a=1", "m:a=..2", "m:a=x..2", "m:a=1..2..3", "m:a=1.2.3..4", "m:=1..2"]
+    )
+    def test_what_is_none(self, text: str) -> None:
+        with pytest.raises(ConfigError, match="is no sweep; write METHOD"):
+            Sweep(text)
+
+    @pytest.mark.parametrize(
+        ("text", "said"), [("m:a=2..1", "nowhere"), ("m:a=1..2:0", "nowhere"), ("m:a=0..999", "1000")]
+    )
+    def test_what_leads_nowhere_or_too_far(self, text: str, said: str) -> None:
+        with pytest.raises(ConfigError, match=said):
+            Sweep(text)
+
+
+class TestCurves:
+    def test_a_fingerprint_is_timed_by_the_length_of_its_text(self, corpus: Path) -> None:
+        said = json.loads(compare(corpus, "--curve", "--json", *methods("exact")).out)
+        assert [list(row) for row in said] == [["method", "1000", "2000", "3000", "4000"]] * 2
+        assert all(0 < row["1000"] <= row["4000"] for row in said)
+        header, *lines = compare(corpus, "--curve", *methods("exact")).out.splitlines()
+        assert "4000 characters" in header
+        assert [line.split()[0] for line in lines] == ["clauses", "exact"]
+
+    def test_texts_are_cut_and_spliced(self) -> None:
+        made = texts_of_length([Text(("abcd", "ef"), "t"), Text(("ghi",), "u")], 7, count=3)
+        assert [text.paragraphs for text in made] == [("abcd", "ef", "g"), ("abcd", "ef", "g"), ("abcd", "ef", "g")]
+        assert [text.title for text in made] == ["t", "u", "t"]
+
+    def test_without_any_text_there_is_nothing_to_cut(self, tmp_path: Path) -> None:
+        corpus = write(tmp_path / "empty.jsonl", [{"html": "<p>"}])
+        compare(corpus, "--curve", *methods("clauses")).refused("no page has a main text")
+
+
+class TestFiles:
+    def test_stories_are_written_the_kept_page_first(self, corpus: Path, tmp_path: Path) -> None:
+        said = compare(corpus, "--pure", "--clusters", "stories.jsonl", *methods("exact"))
+        assert said.exit_status == 0
+        found = [json.loads(line) for line in (tmp_path / "stories.jsonl").read_text().splitlines()]
+        assert [[page["id"] for page in story["pages"]] for story in found] == [
+            ["first", "copy"],
+            ["half"],
+            ["other"],
+            ["chinese", "copied"],
+        ]
+        assert found[0]["pages"][1] == {"id": "copy", "url": "http://copy.test/"}
+
+    def test_the_products_own_stories(self, corpus: Path, tmp_path: Path) -> None:
+        compare(corpus, "--clusters", "stories.jsonl", *methods("clauses"))
+        found = [json.loads(line) for line in (tmp_path / "stories.jsonl").read_text().splitlines()]
+        assert [page["id"] for page in found[0]["pages"]][:2] == ["first", "copy"]
+
+    @pytest.mark.parametrize("names", [[], ["exact", "length"]])
+    def test_stories_are_those_of_one_method(self, corpus: Path, names: list[str]) -> None:
+        compare(corpus, "--clusters", "a.jsonl", *methods(*names)).refused("add one --method")
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [["--method", "length"], ["--sweep", "length:distance=0..3"], ["--curve", "--method", "length"]],
+        ids=["comparison", "sweep", "curve"],
+    )
+    def test_a_picture_is_drawn(self, corpus: Path, tmp_path: Path, arguments: list[str]) -> None:
+        said = compare(corpus, "--pure", "--plot", "drawn.png", *arguments)
+        assert (said.exit_status, said.err) == (0, "")
+        with Image.open(tmp_path / "drawn.png") as image:
+            image.load()
+            assert image.format == "PNG"
+            assert len(image.getcolors(1 << 24)) > 10
+
+    def test_a_picture_of_what_nobody_has_labelled(self, unlabelled: Path, tmp_path: Path) -> None:
+        for suffix, start in {"svg": b"<?xml", "pdf": b"%PDF"}.items():
+            compare(unlabelled, "--pure", "--plot", f"drawn.{suffix}", *methods("length"))
+            assert (tmp_path / f"drawn.{suffix}").read_bytes().startswith(start)
+
+    def test_without_matplotlib_a_picture_is_refused(self, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        said = compare(corpus, "--plot", "drawn.png", *methods("clauses"))
+        said.refused("--plot needs matplotlib", 'pip install "dedup-middleware[compare]"')
+
+    @pytest.mark.parametrize("option", ["--plot", "--clusters"])
+    def test_a_file_that_cannot_be_written_is_a_line(self, corpus: Path, option: str) -> None:
+        compare(corpus, option, "nowhere/drawn.png", *methods("exact")).refused("a folder that exists")
+
+    def test_what_is_no_picture_is_a_line(self, corpus: Path) -> None:
+        compare(corpus, "--plot", "drawn.txt", *methods("exact")).refused("is no picture", ".png, .svg, .pdf")
+
+    def test_nothing_else_is_left_behind(self, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        scratch = tmp_path / "scratch"
+        scratch.mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(scratch))
+        compare(corpus, *methods("clauses"))
+        assert list(scratch.iterdir()) == []
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["pages.jsonl", "scratch"]
+
+
+def test_a_terminal_is_shown_a_table_of_rich(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dedup_middleware.comparison.tables import Table, rendered  # noqa: PLC0415 - as the command does, when asked
+
+    table = Table(["method", "recall"], [["a [bold]name[/]", "0.5"]])
+    shown = rendered(table, terminal=True)
+    assert "─" in shown
+    assert "[bold]name[/]" in shown
+    monkeypatch.setitem(sys.modules, "rich.table", None)
+    assert rendered(table, terminal=True) == "method           recall\na [bold]name[/]     0.5"
