@@ -244,6 +244,18 @@ def test_a_small_store_is_filled_judged_against_and_looked_at(store: str) -> Non
     assert {"bytes_a_page", "stats_s", "explain_s", "recover_s", "memory_mb"} <= found.keys()
 
 
+def test_string_hashes_collide_where_strings_are_equal_and_where_there_is_no_slot(corpora: list[Path]) -> None:
+    equal, *hashes = table(run("string_hashes.py", *corpora, "--slots", "2"))
+    (whole,) = (column for column in equal if column.startswith("collisions of "))
+    count = int(whole.split()[-1])
+    # Both corpora are the same: every page comes again.
+    assert count // 2 <= int(equal[whole]) < count
+    assert {row[whole] for row in hashes} == {equal[whole]}
+    assert {row["in 2 slots"] for row in hashes} == {str(count - 2)}
+    published = {row["hash"]: row["published: collisions of 1000"] for row in [equal, *hashes]}
+    assert (len(hashes), published["equal strings"], published["ap"]) == (8, "419", "543")
+
+
 def test_a_pair_that_collides_under_every_seed_is_printed() -> None:
     finished = run("collisions.py", "--pairs", "1", "--seeds", "10")
     assert (finished.returncode, finished.stderr) == (0, "")
