@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from lxml import etree
-
 from dedup_middleware.budget import Budget, UnjudgeableError
 from dedup_middleware.comparison.corpus import read_pages
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.extractor import weighted_dom
+from dedup_middleware.extraction.features import description_of
 from dedup_middleware.fingerprints.literature.method import Text
-from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from dedup_middleware.comparison.corpus import CorpusPage
-
-# Names of <meta> are compared without regard to case.
-_DESCRIPTION = etree.XPath("string((//meta[translate(@name, 'DESCRIPTON', 'descripton') = 'description']/@content)[1])")
 
 
 class PreparedPage(NamedTuple):
@@ -40,8 +35,7 @@ def text_of(html: str, url: str) -> Text:
         extracted = weighted_dom(root, Budget())
     except UnjudgeableError:
         return Text((), url=url)
-    description = one_line(str(_DESCRIPTION(root)))
-    return Text(tuple(extracted.paragraphs), extracted.features.title, url, description)
+    return Text(tuple(extracted.paragraphs), extracted.features.title, url, description_of(root))
 
 
 def prepare(corpus: Path, target: Path, *, with_html: bool, read: Callable[[], None]) -> list[CorpusPage]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # Not //title: icons have titles too.
 _TITLE = etree.XPath("string(/html/head/title)")
 _TEXT = etree.XPath("string()")
+# Names of <meta> are compared without regard to case.
+_DESCRIPTION = etree.XPath("string((//meta[translate(@name, 'DESCRIPTON', 'descripton') = 'description']/@content)[1])")
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "head"})
 #: What follows so many characters is no title any more.
 MAX_TITLE = 300
@@ -44,6 +46,11 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     bare = [text.translate(None, _DIGITS) for text in encoded]
     numbered = (xxh32_digest(text) for text, other in zip(encoded, bare, strict=True) if len(text) > len(other))
     return PageFeatures(title, heading, frozenset(map(xxh32_digest, bare)), frozenset(numbered))
+
+
+def description_of(root: etree._Element) -> str:
+    """Return what the page under *root* gives as its summary, on one line; empty if it gives none. O(elements)."""
+    return one_line(str(_DESCRIPTION(root)))
 
 
 def _short(text: object) -> str:

@@ -6,9 +6,13 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from dedup_middleware.extraction.features import description_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+
+    from lxml.etree import _Element
 
     from dedup_middleware.features import Made, PageFeatures
     from dedup_middleware.fingerprints.published import Learner
@@ -24,11 +28,17 @@ class Published:
         self._prints = prints
         self._guard = guard
 
-    def made(self, paragraphs: tuple[str, ...], url: str, features: PageFeatures | None) -> Made | None:
-        """Return what the method makes of a page; ``None`` while it learns, and then it learns of this one too."""
+    def made(
+        self, paragraphs: tuple[str, ...], url: str, features: PageFeatures | None, root: _Element | None
+    ) -> Made | None:
+        """Return what the method makes of a page; ``None`` while it learns, and then it learns of this one too.
+
+        *root* is that of its tree, where there is one.
+        """
         from dedup_middleware.fingerprints.literature.method import Text  # noqa: PLC0415 - few crawls have another method
 
-        text = Text(paragraphs, "" if features is None else features.title, url)
+        title = "" if features is None else features.title
+        text = Text(paragraphs, title, url, "" if root is None else description_of(root))
         if self._learner.hear(text):
             self._remember()
         return self._prints.made(self._learner.fingerprint(text))

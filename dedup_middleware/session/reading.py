@@ -110,7 +110,9 @@ class Reading:
         if self._root is not None:
             features = session.extract(self._root, budget).features
         given = [line for paragraph in paragraphs if (line := " ".join(paragraph.split()))]
-        self.page = session.page(self.url, (url_identity(url),), given, features=features, budget=budget)
+        self.page = session.page(
+            self.url, (url_identity(url),), given, features=features, root=self._root, budget=budget
+        )
 
     def shown(self) -> str:
         """Return all that the page shows, folded."""

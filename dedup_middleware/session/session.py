@@ -98,7 +98,7 @@ class Session:
     def read(self, fetched: Fetched, root: _Element, budget: Budget) -> Page:
         """Return the page whose tree has *root*; `UnjudgeableError` if it is not all there, or costs too much."""
         extracted, (url, identities, body_digest) = self.extract(root, budget), fetched
-        page = self.page(url, identities, extracted.paragraphs, features=extracted.features, budget=budget)
+        page = self.page(url, identities, extracted.paragraphs, features=extracted.features, root=root, budget=budget)
         doubtful, furniture = extracted.is_doubtful, extracted.is_furniture
         return dataclasses.replace(page, body_digest=body_digest, is_doubtful=doubtful, is_furniture=furniture)
 
@@ -110,13 +110,14 @@ class Session:
         *,
         source: bytes = b"",
         features: PageFeatures | None = None,
+        root: _Element | None = None,
         budget: Budget = UNLIMITED,
     ) -> Page:
         """Return the page, or the item of the request *source*, that has this text; within *budget*, or it raises."""
         texts = tuple(paragraphs)
         fingerprint = self.fingerprint(texts, budget)
         if self.published is not None and not source:
-            fingerprint = dataclasses.replace(fingerprint, made=self.published.made(texts, url, features))
+            fingerprint = dataclasses.replace(fingerprint, made=self.published.made(texts, url, features, root))
         return Page(url, identities, fingerprint, texts, self.run, source, features)
 
     def examine(self, page: Page, action: Action, threshold: float, budget: Budget | None = None) -> PageState:
