@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from prose import article, blog, story
 
+from dedup_middleware import Deduplicator
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.literature.method import Bits, Digest, Text, WeightedSet, packed, unpacked
 from dedup_middleware.fingerprints.literature.methods import METHODS, method
@@ -89,6 +91,18 @@ def test_what_it_has_learned_is_all_that_another_one_needs(name: str) -> None:
     if made.learns:
         other.recall(made.learned())
     assert [other.fingerprint(text) for text in TEXTS] == [made.fingerprint(text) for text in TEXTS]
+
+
+@each_method
+def test_it_decides_by_its_name_with_our_records_and_evidence(name: str) -> None:
+    pages = [(f"http://site/{n}", article(f"Report {n}", story(n, paragraphs=12))) for n in range(5)]
+    with Deduplicator(fingerprint=name) as dedup:
+        dedup.learn(pages)
+        assert [judged.verdict for judged in dedup.stream(pages)] == ["new"] * 5
+        copy = dedup.add("http://mirror/3", blog("Report 3", story(3, paragraphs=12)))
+    assert (copy.verdict, copy.owner_url) == ("duplicate", "http://site/3")
+    assert copy.score == pytest.approx(1)
+    assert copy.evidence
 
 
 @each_method
