@@ -244,6 +244,15 @@ def test_a_small_store_is_filled_judged_against_and_looked_at(store: str) -> Non
     assert {"bytes_a_page", "stats_s", "explain_s", "recover_s", "memory_mb"} <= found.keys()
 
 
+def test_an_index_of_features_is_as_large_as_what_it_is_asked_to_hold() -> None:
+    rows = table(run("feature_index.py", "500", "40", "--lookups", "100", "--stores", "sqlite"))
+    kinds = ["dict", "SortedDict", "sqlite"]
+    assert [(row["features"], row["index"]) for row in rows] == [(n, kind) for n in ("500", "40") for kind in kinds]
+    assert all(float(row["insert, µs"]) > 0 and float(row["look up, µs"]) > 0 for row in rows)
+    # Two objects of 8 bytes take more, and in a file there is no less.
+    assert all(int(row["bytes a feature"]) >= 16 for row in rows)
+
+
 def test_a_pair_that_collides_under_every_seed_is_printed() -> None:
     finished = run("collisions.py", "--pairs", "1", "--seeds", "10")
     assert (finished.returncode, finished.stderr) == (0, "")
