@@ -256,6 +256,15 @@ def test_string_hashes_collide_where_strings_are_equal_and_where_there_is_no_slo
     assert (len(hashes), published["equal strings"], published["ap"]) == (8, "419", "543")
 
 
+def test_an_index_of_features_is_as_large_as_what_it_is_asked_to_hold() -> None:
+    rows = table(run("feature_index.py", "500", "40", "--lookups", "100", "--stores", "sqlite"))
+    kinds = ["dict", "SortedDict", "sqlite"]
+    assert [(row["features"], row["index"]) for row in rows] == [(n, kind) for n in ("500", "40") for kind in kinds]
+    assert all(float(row["insert, µs"]) > 0 and float(row["look up, µs"]) > 0 for row in rows)
+    # Two objects of 8 bytes take more, and in a file there is no less.
+    assert all(int(row["bytes a feature"]) >= 16 for row in rows)
+
+
 def test_a_pair_that_collides_under_every_seed_is_printed() -> None:
     finished = run("collisions.py", "--pairs", "1", "--seeds", "10")
     assert (finished.returncode, finished.stderr) == (0, "")
