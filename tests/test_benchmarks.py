@@ -179,6 +179,15 @@ def test_extraction_by_kind_of_page(corpora: list[Path]) -> None:
     assert float(time["the product"]) > 1
 
 
+def test_extraction_by_name_beside_the_product(corpora: list[Path]) -> None:
+    rows = table(run("extraction.py", corpora[0], "--rounds", "1", "--limit", "8", "--extractor", "density"))
+    assert [row["extractor"] for row in rows] == [PRODUCT, "density"]
+    assert all(float(row["F1"]) > 0.9 for row in rows)
+    halves = [table(run("extraction.py", corpora[0], "--only", PRODUCT, "--half", half))[0] for half in "01"]
+    (whole,) = table(run("extraction.py", corpora[0], "--only", PRODUCT))
+    assert sum(int(half["pages"]) for half in halves) == int(whole["pages"])
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [

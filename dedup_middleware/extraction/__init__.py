@@ -34,9 +34,20 @@ __all__ = [
     "texts_of",
 ]
 
+_LITERATURE = "dedup_middleware.extraction.literature"
+
 #: The values of ``DEDUP_EXTRACTOR``; each an :data:`~dedup_middleware.extraction.extractor.Extractor`.
 EXTRACTORS = Registry(
-    "dedup_middleware.extractors", {"weighted-dom": "dedup_middleware.extraction.extractor:weighted_dom"}
+    "dedup_middleware.extractors",
+    {
+        "weighted-dom": "dedup_middleware.extraction.extractor:weighted_dom",
+        # Published ones, and another package's.
+        "density": f"{_LITERATURE}.density:by_density",
+        "tags": f"{_LITERATURE}.tags:by_tags",
+        "same-format": f"{_LITERATURE}.same_format:by_format",
+        "learned": f"{_LITERATURE}.learned:by_learning",
+        "trafilatura": f"{_LITERATURE}.trafilatura:by_trafilatura",
+    },
 )
 
 # Characters.

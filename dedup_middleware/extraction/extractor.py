@@ -56,11 +56,13 @@ def weighted_dom(root: _Element, budget: Budget) -> Extracted:
 
 
 def extractor(name: str) -> Extractor:
-    """Return the extraction *name*; :class:`ConfigError` where it is none, or, of other packages, fails on a page."""
+    """Return the extraction *name*; :class:`ConfigError` where it is none, lacks a package, or fails on a page."""
     found: Extractor = EXTRACTORS.load(name)
-    if name not in EXTRACTORS.ours:
+    if found is not weighted_dom:
         try:
             _try_out(found)
+        except ConfigError:
+            raise
         except Exception as error:
             raise ConfigError(
                 f"the extraction {name!r} cannot be used ({error!r}); mend its package, or choose another"

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import xxhash
 from lxml import etree
 from parsel import Selector
 
@@ -89,6 +90,11 @@ def _page(row: dict[str, Any]) -> CorpusPage:
         kind=row.get("kind", ""),
         optional=bool(row.get("optional")),
     )
+
+
+def half_of(page: CorpusPage) -> int:
+    """Return which half of its corpus *page* is in, 0 or 1: what is learned from is in the first one."""
+    return xxhash.xxh32_intdigest(page.id.encode("utf8", "surrogatepass")) % 2
 
 
 # --- scores
@@ -160,13 +166,14 @@ _GRAM = 4
 
 def text_agreement(true: Sequence[str], found: Sequence[str]) -> Agreement:
     """Return how well the paragraphs *found* agree with the *true* ones: 4-grams of words and Han characters."""
-    a, b = _grams(true), _grams(found)
+    a, b = grams(true), grams(found)
     hits = sum((a & b).values())
     precision = hits / sum(b.values()) if b else float(not a)
     return Agreement(precision, hits / sum(a.values()) if a else 1.0)
 
 
-def _grams(paragraphs: Sequence[str]) -> collections.Counter[tuple[str, ...]]:
+def grams(paragraphs: Sequence[str]) -> collections.Counter[tuple[str, ...]]:
+    """Return the 4-grams of words and Han characters in *paragraphs*; of fewer than four of these, all of them."""
     tokens = _TOKEN.findall("\n".join(paragraphs).casefold())
     starts = range(max(1, len(tokens) - _GRAM + 1)) if tokens else ()
     return collections.Counter(tuple(tokens[i : i + _GRAM]) for i in starts)

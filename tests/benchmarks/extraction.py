@@ -1,11 +1,13 @@
 """What the extraction is worth on pages whose article is known, what it costs, and what each of its parts earns.
 
-Usage: python tests/benchmarks/extraction.py CORPUS... [--only EXTRACTOR]... [--limit 400] [--rounds 3] [--kinds]
+Usage: python tests/benchmarks/extraction.py CORPUS... [--only EXTRACTOR]... [--extractor NAME]... [--half 1]
+       [--limit 400] [--rounds 3] [--kinds]
 `corpus.py` says what a corpus is. Prints one table in Markdown. Precision and recall are those of 4-grams of words and
 Han characters, averaged over pages. Time is that of parsing and extracting on the CPU, in times of a bare lxml parse of
 the same page just before; medians over the rounds. With --kinds the table has the product and its rivals side by side,
 for each kind of page: F1, and of how many pages with a text nothing was found. The rivals are measured if they are
-installed: trafilatura, readability-lxml, resiliparse, jusText.
+installed: trafilatura, readability-lxml, resiliparse, jusText. With --extractor, repeatedly, the product is beside the
+extractions of these names, values of ``DEDUP_EXTRACTOR``; --half 1 leaves out what "learned" has learned from.
 """
 
 from __future__ import annotations
@@ -18,14 +20,29 @@ import statistics
 import sys
 import time
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import lxml.html
-from corpus import ARTICLE_FIELDS, Agreement, CorpusError, command, read_corpus, table, text_agreement, whole_body
+from corpus import (
+    ARTICLE_FIELDS,
+    Agreement,
+    CorpusError,
+    command,
+    half_of,
+    read_corpus,
+    table,
+    text_agreement,
+    whole_body,
+)
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.extraction import choice, weights
+from dedup_middleware.budget import UNLIMITED, UnjudgeableError
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.extraction import EXTRACTORS as BY_NAME
+from dedup_middleware.extraction import choice, parse, weights
+from dedup_middleware.extraction.extractor import extractor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -71,6 +88,22 @@ def justext() -> Callable[[str], Sequence[str]]:
             return []
 
     return extract
+
+
+def by_name(name: str) -> Callable[[str], Sequence[str]]:
+    """Return the extraction of this *name*; ``ImportError`` if it needs what is not installed."""
+    try:
+        extract = extractor(name)
+    except ConfigError as error:
+        raise ImportError(str(error)) from error
+
+    def paragraphs(html: str) -> Sequence[str]:
+        try:
+            return extract(parse(html), UNLIMITED).paragraphs
+        except UnjudgeableError:
+            return []
+
+    return paragraphs
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,9 +226,9 @@ def by_kind(corpus: str, pages: Sequence[CorpusPage], found: Sequence[Measured |
     yield [corpus, "time, in parses", ""] + ["-" if one is None else f"{one.ratio:.2f}" for one in found]
 
 
-def known_articles(corpus: Path, limit: int) -> list[CorpusPage]:
-    """Return the first *limit* pages of *corpus* whose article is known; `CorpusError` if there is none."""
-    pages = [page for page in read_corpus(corpus, ARTICLE_FIELDS) if page.text]
+def known_articles(corpus: Path, limit: int, half: int | None = None) -> list[CorpusPage]:
+    """Return the first *limit* pages of *corpus*, or of a *half* of it, whose article is known; else `CorpusError`."""
+    pages = [page for page in read_corpus(corpus, ARTICLE_FIELDS) if page.text and half in {None, half_of(page)}]
     if not pages:
         raise CorpusError(f"{corpus} has no true text to compare with")
     return pages[:limit]
@@ -206,17 +239,23 @@ def main() -> None:
     parser = command(__doc__, EXTRACTORS)
     parser.add_argument("--limit", type=int, default=400, help="take so many pages of each corpus, the first ones")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--extractor", action="append", choices=[*BY_NAME.names()], help="may be given repeatedly")
+    parser.add_argument("--half", type=int, choices=(0, 1), help="measure the pages of one half of each corpus only")
     parser.add_argument("--kinds", action="store_true", help="the product and its rivals, by kind of page")
     options = parser.parse_args()
     names = options.only or (SIDE_BY_SIDE if options.kinds else list(EXTRACTORS))
+    extractors = EXTRACTORS
+    if options.extractor:
+        extractors = EXTRACTORS | {name: Extractor(partial(by_name, name)) for name in options.extractor}
+        names = [*(options.only or ["the product"]), *options.extractor]
     header = ["extractor", "corpus", "pages", "F1", "precision", "recall", "time, in parses", "ms a page"]
     if options.kinds:
         header = ["corpus", "kind", "pages", *(name.removeprefix("rival: ") for name in names)]
     rows: list[list[str]] = []
     try:
         for corpus in options.corpora:
-            known, title = known_articles(corpus, options.limit), corpus.name.partition(".")[0]
-            found = [measured(EXTRACTORS[name], known, options.rounds) for name in names]
+            known, title = known_articles(corpus, options.limit, options.half), corpus.name.partition(".")[0]
+            found = [measured(extractors[name], known, options.rounds) for name in names]
             if options.kinds:
                 rows += by_kind(title, known, found)
                 continue
