@@ -279,3 +279,11 @@ def test_a_pair_that_collides_under_every_seed_is_printed() -> None:
     assert (finished.returncode, finished.stderr) == (0, "")
     one, other = json.loads(finished.stdout)
     assert len(one.encode()) == len(other.encode()) == 24
+
+
+def test_distances_in_word_order_and_negation_are_printed() -> None:
+    rows = {row["method"]: row for row in table(run("word_order.py"))}
+    # A bag of words sees no order, with positions or without: `mu=1` leaves them out.
+    assert rows["simhash"]["word order"] == rows["p-simhash:mu=1"]["word order"] == "0"
+    assert all(0 <= int(row[pair]) <= 64 for row in rows.values() for pair in row if pair != "method")
+    assert {"e-simhash", "p-simhash", "p-simhash:positions=bdr"} <= rows.keys()
