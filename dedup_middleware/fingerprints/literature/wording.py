@@ -84,5 +84,5 @@ class DocumentFrequencies:
         try:
             texts, counts = json.loads(zlib.decompress(learned).decode("utf8", "surrogatepass"))
             self.texts, self._counts = int(texts), Counter({str(word): int(n) for word, n in counts.items()})
-        except (zlib.error, ValueError, TypeError, AttributeError) as error:
+        except (zlib.error, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise UnreadableError(f"the frequencies of words cannot be read: {error}") from error
