@@ -5,6 +5,7 @@ A fingerprint is of one of three kinds, and stores and comparisons know the kind
 
 from __future__ import annotations
 
+import math
 import struct
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -203,12 +204,25 @@ def unpacked(value: bytes) -> Print:
         if kind == _DIGEST:
             return Digest(rest)
         if kind == _BITS:
-            (size,) = struct.unpack_from(">H", rest)
-            width = -(-size // 8)
-            parts = range(2, len(rest), width)
-            return Bits(tuple(int.from_bytes(rest[at : at + width], "big") for at in parts), size)
+            return _bits(rest)
         if kind == _SET:
-            return WeightedSet(dict(struct.iter_unpack(f">{FEATURE_BYTES}sf", rest)))
+            return _weighted_set(rest)
     except (struct.error, ValueError) as error:
         raise UnreadableError(f"a fingerprint cannot be read: {error}") from error
     raise UnreadableError(f"a fingerprint cannot be read: it is of the kind {kind!r}")
+
+
+def _bits(packed: bytes) -> Bits:
+    (size,) = struct.unpack_from(">H", packed)
+    width = -(-size // 8)
+    values = tuple(int.from_bytes(packed[at : at + width], "big") for at in range(2, len(packed), width))
+    if (len(packed) - 2) % width or any(value >> size for value in values):
+        raise ValueError("its bits are not as many as it says")
+    return Bits(values, size)
+
+
+def _weighted_set(packed: bytes) -> WeightedSet:
+    weights = dict(struct.iter_unpack(f">{FEATURE_BYTES}sf", packed))
+    if not all(0 < weight < math.inf for weight in weights.values()):
+        raise ValueError("a weight is none")
+    return WeightedSet(weights)
