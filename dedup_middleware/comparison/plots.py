@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.comparison.agreement import pairs
 from dedup_middleware.comparison.curve import LENGTHS
 from dedup_middleware.comparison.extras import required
+from dedup_middleware.comparison.options import SUFFIXES
 from dedup_middleware.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from dedup_middleware.comparison.sweep import Sweep
     from dedup_middleware.comparison.worker import Measured
 
-SUFFIXES = (".png", ".svg", ".pdf")
 _INK, _PALE, _GRID = "#22303c", "#b9c6d2", "#e3e8ec"
 _PRECISION, _RECALL, _F1, _OURS = "#c2571a", "#2f6f9f", "#7d8b97", "#2b8a5e"
 # Inches.
