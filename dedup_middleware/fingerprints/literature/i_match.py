@@ -21,39 +21,23 @@ import hashlib
 from math import log10
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.literature.method import Digest, Method, within
+from dedup_middleware.fingerprints.literature.method import Digest, within
 from dedup_middleware.fingerprints.literature.ranked_words import as_bytes
-from dedup_middleware.fingerprints.literature.wording import DocumentFrequencies, load_words, telling_words, whole
+from dedup_middleware.fingerprints.literature.wording import FrequencyMethod, telling_words, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from dedup_middleware.fingerprints.literature.method import Text
 
 
-class IMatch(Method):
+class IMatch(FrequencyMethod):
     """Equal digests of the words with a high IDF."""
 
-    learns = True
     threshold = 1.0
 
     def __init__(self, *, idf: float = 0.5) -> None:
         """Leave out words whose IDF is below *idf*, 0 to 9. `ConfigError` if jieba is not installed."""
         self._least = within("idf", idf, 0, 9)
-        self._frequencies = DocumentFrequencies()
-        load_words()
-
-    def fit(self, texts: Iterable[Text]) -> None:
-        """Learn in how many of *texts* each word stands."""
-        self._frequencies.fit(telling_words(whole(text)) for text in texts)
-
-    def learned(self) -> bytes:
-        """Return the frequencies."""
-        return self._frequencies.learned()
-
-    def recall(self, learned: bytes) -> None:
-        """Know these frequencies; `UnreadableError` if they are none."""
-        self._frequencies.recall(learned)
+        super().__init__()
 
     def idf(self, word: str) -> float:
         """Return the IDF of a folded *word*: log10(N / n)."""

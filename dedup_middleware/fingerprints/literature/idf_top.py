@@ -19,10 +19,10 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.literature.method import ROUNDING, Digest, Method, one_of, within
+from dedup_middleware.fingerprints.literature.method import ROUNDING, Digest, one_of, within
 from dedup_middleware.fingerprints.literature.ranked_words import as_bytes
 from dedup_middleware.fingerprints.literature.string_hashes import STRING_HASHES
-from dedup_middleware.fingerprints.literature.wording import DocumentFrequencies, load_words, whole, words
+from dedup_middleware.fingerprints.literature.wording import FrequencyMethod, whole, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,10 +33,9 @@ HASH_BYTES = 4
 _STRING_BYTES = 16
 
 
-class IdfTop(Method):
+class IdfTop(FrequencyMethod):
     """Equal strings of the words with the higher IDF."""
 
-    learns = True
     threshold = 1.0
 
     def __init__(self, *, share: float = 0.7, hash: str = "ap") -> None:  # noqa: A002 - what the source calls it
@@ -46,25 +45,16 @@ class IdfTop(Method):
         """
         self._share = within("share", share, 0.01, 1)
         self._hash = STRING_HASHES[one_of("hash", hash, STRING_HASHES)]
-        self._frequencies = DocumentFrequencies()
-        load_words()
+        super().__init__()
 
-    def fit(self, texts: Iterable[Text]) -> None:
-        """Learn in how many of *texts* each word stands."""
-        self._frequencies.fit(words(whole(text)) for text in texts)
-
-    def learned(self) -> bytes:
-        """Return the frequencies."""
-        return self._frequencies.learned()
-
-    def recall(self, learned: bytes) -> None:
-        """Know these frequencies; `UnreadableError` if they are none."""
-        self._frequencies.recall(learned)
+    def words_of(self, text: Text) -> list[str]:
+        """Return all words of *text*, in reading order."""
+        return words(whole(text))
 
     def string(self, text: Text) -> bytes:
         """Return the string of *text*; empty if it has no words. O(n log n)."""
         # A larger IDF is a smaller frequency.
-        ranked = sorted({*words(whole(text))}, key=lambda word: (self._frequencies[word], word))
+        ranked = sorted({*self.words_of(text)}, key=lambda word: (self._frequencies[word], word))
         return as_bytes(ranked[: max(1, int(len(ranked) * self._share + ROUNDING))])
 
     def fingerprint(self, text: Text) -> Digest | None:

@@ -40,7 +40,6 @@ import xxhash
 
 from dedup_middleware.fingerprints.literature.method import (
     Bits,
-    Method,
     Print,
     Text,
     blocks,
@@ -49,7 +48,7 @@ from dedup_middleware.fingerprints.literature.method import (
     one_of,
     within,
 )
-from dedup_middleware.fingerprints.literature.wording import STOP_WORDS, DocumentFrequencies, load_words, whole, words
+from dedup_middleware.fingerprints.literature.wording import STOP_WORDS, FrequencyMethod, whole, words
 from dedup_middleware.text.clauses import sentences as sentences_of
 
 if TYPE_CHECKING:
@@ -76,10 +75,8 @@ _HASHES: Mapping[str, Callable[[bytes, int], int]] = {
 }
 
 
-class ParagraphSimHash(Method):
+class ParagraphSimHash(FrequencyMethod):
     """A SimHash for each paragraph."""
-
-    learns = True
 
     def __init__(  # noqa: PLR0913 - its options
         self,
@@ -102,20 +99,11 @@ class ParagraphSimHash(Method):
         self._sentences = int(within("sentences", sentences, 1, 10**6))
         self._hash = _HASHES[one_of("hash", hash, _HASHES)]
         self._ordered = ordered
-        self._frequencies = DocumentFrequencies()
-        load_words()
+        super().__init__()
 
-    def fit(self, texts: Iterable[Text]) -> None:
-        """Learn in how many of *texts* each word stands."""
-        self._frequencies.fit(words(whole(text)) for text in texts)
-
-    def learned(self) -> bytes:
-        """See Method."""
-        return self._frequencies.learned()
-
-    def recall(self, learned: bytes) -> None:
-        """See Method."""
-        self._frequencies.recall(learned)
+    def words_of(self, text: Text) -> list[str]:
+        """Return all words of *text*, in reading order."""
+        return words(whole(text))
 
     def fingerprint(self, text: Text) -> Print | None:
         """Return the SimHash of each paragraph that has a long sentence. O(characters)."""

@@ -13,6 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
+from dedup_middleware.fingerprints.literature.method import Method
 from dedup_middleware.fingerprints.simhash import load_dictionary, words_in
 from dedup_middleware.text.clauses import folded
 
@@ -86,3 +87,30 @@ class DocumentFrequencies:
             self.texts, self._counts = int(texts), Counter({str(word): int(n) for word, n in counts.items()})
         except (zlib.error, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise UnreadableError(f"the frequencies of words cannot be read: {error}") from error
+
+
+class FrequencyMethod(Method):
+    """A method that learns in how many texts each word stands, and nothing else."""
+
+    learns = True
+
+    def __init__(self) -> None:
+        """Know no corpus yet. `ConfigError` if jieba is not installed."""
+        self._frequencies = DocumentFrequencies()
+        load_words()
+
+    def words_of(self, text: Text) -> list[str]:
+        """Return the words of *text* that count, in reading order: all but stop words."""
+        return telling_words(whole(text))
+
+    def fit(self, texts: Iterable[Text]) -> None:
+        """Learn in how many of *texts* each word stands."""
+        self._frequencies.fit(map(self.words_of, texts))
+
+    def learned(self) -> bytes:
+        """Return the frequencies."""
+        return self._frequencies.learned()
+
+    def recall(self, learned: bytes) -> None:
+        """Know these frequencies; `UnreadableError` if they are none."""
+        self._frequencies.recall(learned)
