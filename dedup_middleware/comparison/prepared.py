@@ -10,6 +10,7 @@ from dedup_middleware.comparison.corpus import read_pages
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.extraction.features import description_of
+from dedup_middleware.extraction.structure import elements_of
 from dedup_middleware.fingerprints.literature.method import Text
 
 if TYPE_CHECKING:
@@ -29,13 +30,14 @@ class PreparedPage(NamedTuple):
 
 
 def text_of(html: str, url: str) -> Text:
-    """Return what methods see of a page, as the default extraction finds it. 1 to 6 ms."""
+    """Return what methods see of a page, as the default extraction finds it. 1 to 8 ms."""
     root = parse(html)
     try:
         extracted = weighted_dom(root, Budget())
     except UnjudgeableError:
         return Text((), url=url)
-    return Text(tuple(extracted.paragraphs), extracted.features.title, url, description_of(root))
+    paragraphs = tuple(extracted.paragraphs)
+    return Text(paragraphs, extracted.features.title, url, description_of(root), elements_of(root, paragraphs))
 
 
 def prepare(corpus: Path, target: Path, *, with_html: bool, read: Callable[[], None]) -> list[CorpusPage]:
@@ -44,7 +46,7 @@ def prepare(corpus: Path, target: Path, *, with_html: bool, read: Callable[[], N
     with target.open("w", encoding="ascii") as file:
         for page, html in read_pages(corpus):
             text = text_of(html, page.url)
-            row = [text.paragraphs, text.title, text.url, text.description, html if with_html else ""]
+            row = [*text, html if with_html else ""]
             file.write(json.dumps(row) + "\n")
             pages.append(page)
             read()
@@ -55,5 +57,5 @@ def prepared_pages(path: Path) -> Iterator[PreparedPage]:
     """Yield the pages that `prepare` has written to *path*."""
     with path.open(encoding="ascii") as file:
         for line in file:
-            paragraphs, title, url, description, html = json.loads(line)
-            yield PreparedPage(Text(tuple(paragraphs), title, url, description), html)
+            paragraphs, title, url, description, elements, html = json.loads(line)
+            yield PreparedPage(Text(tuple(paragraphs), title, url, description, tuple(elements)), html)

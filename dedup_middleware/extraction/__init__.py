@@ -28,6 +28,7 @@ __all__ = [
     "EXTRACTORS",
     "ExtractedText",
     "check_complete",
+    "collapsed",
     "extract_paragraphs",
     "extract_text",
     "paragraphs_of",
@@ -85,7 +86,7 @@ def extract_text(html: str) -> ExtractedText:
     root = parse(html)
     chosen = choose(read_page(root))
     blocks = chosen.blocks or outside_furniture(read_page(root, links=True))
-    return ExtractedText([_collapsed(block.text) for block in blocks], bool(chosen.blocks), chosen.share)
+    return ExtractedText([collapsed(block.text) for block in blocks], bool(chosen.blocks), chosen.share)
 
 
 def parse(html: str) -> etree._Element:
@@ -137,7 +138,7 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
     others = [block for block in page.blocks if block.linked < MOSTLY_LINKS]
     heading = next((block.text for block in others if page.tags[block.node] == "h1"), "")
     return Texts(
-        [_collapsed(block.text) for block in chosen.blocks],
+        [collapsed(block.text) for block in chosen.blocks],
         [block.text for block in others if id(block) not in is_chosen],
         heading,
         chosen.share,
@@ -160,7 +161,7 @@ def check_complete(root: etree._Element) -> None:
         raise UnjudgeableError(Reason.TRUNCATED)
 
 
-def _collapsed(text: str) -> str:
+def collapsed(text: str) -> str:
     """Return *text* with white space collapsed. Ten megabytes at once would make some 300 of words."""
     if len(text) <= _AT_ONCE:
         return " ".join(text.split())

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.features import description_of
+from dedup_middleware.extraction.structure import elements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +39,10 @@ class Published:
         from dedup_middleware.fingerprints.literature.method import Text  # noqa: PLC0415 - few crawls have another method
 
         title = "" if features is None else features.title
-        text = Text(paragraphs, title, url, "" if root is None else description_of(root))
+        text = Text(paragraphs, title, url)
+        if root is not None:
+            elements = elements_of(root, paragraphs) if self._learner.method.sees_elements else ()
+            text = text._replace(description=description_of(root), elements=elements)
         if self._learner.hear(text):
             self._remember()
         return self._prints.made(self._learner.fingerprint(text))

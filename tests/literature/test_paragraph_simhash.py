@@ -14,8 +14,10 @@ from dedup_middleware.fingerprints.literature.method import Bits, Text
 from dedup_middleware.fingerprints.literature.paragraph_simhash import (
     JOINED,
     MOST_PARAGRAPHS,
+    PROMINENT,
     ParagraphSimHash,
     heaviest,
+    in_lists,
     paragraphs_of,
     sentence_weight,
     simhash,
@@ -94,14 +96,19 @@ def test_a_single_line_is_cut_between_sentences() -> None:
 
 
 def test_the_first_paragraph_and_those_under_a_heading_stand_out() -> None:
-    text = Text(("a", "b", "c", "d"), tags=("p", "h2", "p", "li"))
-    assert [stands_out for _, stands_out in paragraphs_of(text)] == [True, False, True, False]
-    assert [stands_out for _, stands_out in paragraphs_of(text._replace(tags=()))] == [True, False, False, False]
+    text = Text(("a", "b", "c", "d"), elements=("main/p", "main/h2", "main/p", "main/p"))
+    assert [prominence for _, prominence in paragraphs_of(text)] == [PROMINENT, 1, PROMINENT, 1]
+    assert [prominence for _, prominence in paragraphs_of(text._replace(elements=()))] == [PROMINENT, 1, 1, 1]
+
+
+def test_an_item_weighs_by_the_type_of_its_list_and_half_as_much_more_on_each_level_below() -> None:
+    paths = ["main/p", "main/ol/li", "ul/li/p", "ul/li/ol/li", "ol/li/ol/li/ul/li"]
+    assert [in_lists(path) for path in paths] == [1, 1.25, 1.125, 1.125, 1 + 0.125 / 4]
 
 
 def test_what_stands_out_makes_other_bits_of_its_paragraph_and_of_no_other() -> None:
     told = tuple(story(1))
-    plain, headed = bits(Text(told, tags=("p",) * 6)), bits(Text(told, tags=("p", "p", "h2", "p", "p", "p")))
+    plain, headed = bits(Text(told, elements=("p",) * 6)), bits(Text(told, elements=("p", "p", "h2", "p", "p", "p")))
     assert [a != b for a, b in zip(plain.values, headed.values, strict=True)] == [False] * 3 + [True] + [False] * 2
 
 
@@ -121,7 +128,7 @@ def test_a_bit_is_set_where_more_than_half_of_the_weight_has_it(pairs: list[tupl
 
 def test_the_hash_and_its_bits_can_be_chosen() -> None:
     text = Text(tuple(story(1)))
-    made = {(size, name): bits(text, bits=size, hash=name) for size in (64, 128) for name in ("blake2b", "xxh3")}
+    made = {(size, name): bits(text, bits=size, hash=name) for size in (64, 128) for name in ("blake2b", "murmur3")}
     assert len({print_.values for print_ in made.values()}) == 4
     assert all(print_.size == size for (size, _), print_ in made.items())
     assert all(value.bit_length() <= size for (size, _), print_ in made.items() for value in print_.values)

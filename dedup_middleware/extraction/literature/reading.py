@@ -6,7 +6,6 @@ methods go by just that. The tree is read once, front to back, without recursion
 
 from __future__ import annotations
 
-import re
 import sys
 from dataclasses import dataclass, field
 from itertools import islice
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lxml import etree
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.extraction import Texts, check_complete
+from dedup_middleware.extraction import Texts, check_complete, collapsed
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS
 from dedup_middleware.extraction.extractor import Extracted
 from dedup_middleware.extraction.features import features_of
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.budget import Budget
 
-_SPACE = re.compile(r"\s+")
 # By these a browser sets text in another font than the text around it.
 _FONTS = "b big blockquote code em font i kbd mark pre s small strong sub sup th tt u var"
 _FORMATTING = HEADINGS.union(_FONTS.split())
@@ -232,11 +230,6 @@ def _markup(element: etree._Element) -> int:
     """Return how many characters its tags have, as a browser would write them."""
     named = sum(len(name) + len(value) + _ATTRIBUTE for name, value in element.items())
     return 2 * len(element.tag) + _BRACKETS + named
-
-
-def collapsed(text: str) -> str:
-    """Return *text* without white space at its ends, and with one space for each run of it."""
-    return _SPACE.sub(" ", text).strip()
 
 
 def ancestors_or_self(nodes: Sequence[Node], flags: Iterable[bool]) -> list[bool]:

@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from dedup_middleware.extraction.literature.reading import collapsed, extracted, read
+from dedup_middleware.extraction import collapsed
+from dedup_middleware.extraction.literature.reading import extracted, read
 from dedup_middleware.text.clauses import sentences
 
 if TYPE_CHECKING:

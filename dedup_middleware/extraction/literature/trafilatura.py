@@ -24,8 +24,9 @@ from lxml import etree, html
 
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.extraction import collapsed
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS
-from dedup_middleware.extraction.literature.reading import collapsed, extracted, read
+from dedup_middleware.extraction.literature.reading import extracted, read
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:

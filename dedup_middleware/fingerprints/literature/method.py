@@ -34,8 +34,9 @@ class Text(NamedTuple):
     url: str = ""
     description: str = ""
     """What the page gives as its summary, ``<meta name=description>``."""
-    tags: tuple[str, ...] = ()
-    """The element of each paragraph (``h2``, ``li``, ``p``), where the extraction tells; else empty."""
+    elements: tuple[str, ...] = ()
+    """The block-level elements around each paragraph, outermost first: ``article/ul/li``. Only for a method that
+    `sees_elements`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ class Method(ABC):
 
     learns: ClassVar[bool] = False
     """Whether it makes fingerprints only after `fit`, of what a corpus tells: frequencies of words, for example."""
+    sees_elements: ClassVar[bool] = False
+    """Whether it goes by `Text.elements`, which takes as long as a bare parse to find."""
     threshold: float
     """From this score on two texts are alike, 0 to 1."""
 
