@@ -1,0 +1,80 @@
+"""What a subcommand is given."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import cached_property
+from typing import TYPE_CHECKING, NoReturn
+
+from dedup_middleware.errors import DedupError
+from dedup_middleware.plugin.command_config import config_of
+
+if TYPE_CHECKING:
+    from scrapy.settings import BaseSettings
+
+    from dedup_middleware.settings.config import Config
+
+
+class Call:
+    """One call of a subcommand."""
+
+    def __init__(self, settings: BaseSettings, opts: argparse.Namespace) -> None:
+        self.settings = settings
+        self.opts = opts
+
+    @cached_property
+    def config(self) -> Config:
+        """Whose store and log are meant; :class:`ConfigError` where that remains open."""
+        return config_of(self.settings, self.opts.spider, tell)
+
+
+def tell(line: str) -> None:
+    """Tell the user *line*, beside what is printed."""
+    print(f"dedup: {line}", file=sys.stderr)
+
+
+def ask(what: str) -> None:
+    """Return if a person at the terminal agrees with *what*; else raise `DedupError`."""
+    if not sys.stdin.isatty():
+        raise DedupError(f"{what} There is no terminal to ask at: add --yes if that is what you want")
+    print(f"{what} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise DedupError("nothing was removed")
+
+
+def add_common_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of every subcommand that has to do with a store or a log."""
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    parser.add_argument("--spider", metavar="NAME", help="whose store and log, with that spider's own settings")
+    # Another name than that of Scrapy's own -s, or argparse would forget the settings before the subcommand.
+    parser.add_argument(
+        "-s",
+        "--set",
+        dest="set_here",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set/override setting (may be repeated)",
+    )
+
+
+def add_page_filter(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose among dropped pages."""
+    parser.add_argument("--host", metavar="H", help="pages of this host and its subdomains")
+    parser.add_argument("--owner", metavar="URL", help="pages dropped in favour of this one")
+
+
+def share(text: str) -> float:
+    """Return the number from 0 to 1 that *text* is."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        _refuse(f"{text!r} is no number from 0 to 1")
+    return value
+
+
+def _refuse(message: str) -> NoReturn:
+    raise argparse.ArgumentTypeError(message)

@@ -1,0 +1,29 @@
+"""``scrapy dedup compare``: published methods on pages of your own. It has nothing to do with a store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedup_middleware.comparison import options
+from dedup_middleware.plugin.subcommands.call import share, tell
+
+if TYPE_CHECKING:
+    import argparse
+
+    from dedup_middleware.plugin.subcommands.call import Call
+
+HELP = "score published methods on pages of your own"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Let *parser* read the options of the command."""
+    parser.set_defaults(spider=None, set_here=[])
+    options.add_options(parser, share)
+
+
+def run(call: Call) -> None:
+    """Print what is found, as it is found."""
+    from dedup_middleware.comparison.command import compare  # noqa: PLC0415 - 25 ms that no other command needs
+
+    for text in compare(call.opts, tell):
+        print(text, flush=True)

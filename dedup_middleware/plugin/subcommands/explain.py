@@ -1,0 +1,28 @@
+"""``scrapy dedup explain``: all that is known of one page."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from dedup_middleware.inspection import explain
+from dedup_middleware.plugin.subcommands.call import add_common_options
+
+if TYPE_CHECKING:
+    import argparse
+
+    from dedup_middleware.plugin.subcommands.call import Call
+
+HELP = "show what is stored of a page, or why it was dropped"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Let *parser* read the options of the command."""
+    add_common_options(parser)
+    parser.add_argument("url", metavar="URL", help="the page's address, as the crawl had it")
+
+
+def run(call: Call) -> None:
+    """Print what is known of the page."""
+    explanation = explain.explain(call.config, call.opts.url)
+    print(json.dumps(explanation) if call.opts.json else explain.explanation_text(explanation))

@@ -1,0 +1,35 @@
+"""``scrapy dedup log``: the records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedup_middleware.delivery.restoring import PageFilter
+from dedup_middleware.inspection import explain
+from dedup_middleware.plugin.subcommands.call import add_common_options, add_page_filter, share
+
+if TYPE_CHECKING:
+    import argparse
+
+    from dedup_middleware.plugin.subcommands.call import Call
+
+HELP = "show what was dropped, with evidence"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Let *parser* read the options of the command."""
+    add_common_options(parser)
+    add_page_filter(parser)
+    parser.add_argument("--follow", action="store_true", help="go on showing records as a crawl writes them")
+    parser.add_argument("--min-score", metavar="X", type=share, default=0.0, help="only scores from X (0-1) on")
+    parser.add_argument("--all", action="store_true", help="also pages that were the same or could not be judged")
+
+
+def run(call: Call) -> None:
+    """Print the records that are wanted."""
+    config, opts = call.config, call.opts
+    wanted = PageFilter.of(None, opts.host, opts.owner)
+    for record in explain.records(config, follow=opts.follow):
+        if not explain.is_wanted(record, wanted, config, min_score=opts.min_score, everything=opts.all):
+            continue
+        print(record.to_line() if opts.json else explain.record_text(record), flush=opts.follow)
