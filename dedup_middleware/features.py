@@ -30,11 +30,16 @@ class PageFeatures:
     page that is fetched, 2 of one that is stored."""
     numbered: frozenset[bytes] = frozenset()
     """Likewise of those that have digits, as they are: prices, dates, counters."""
+    canonical: str = ""
+    """The address that it names as its story's own (``rel=canonical``), as written; of a page whose address is known,
+    absolute, and empty if it is the same. Not stored."""
+    amp: str = ""
+    """Likewise that of its version for phones (``rel=amphtml``)."""
 
     def stored(self) -> PageFeatures:
         """Return them as they are stored: of two pages' few texts, one in a thousand is taken for another."""
         texts, numbered = (frozenset(h[:STORED_TEXT_BYTES] for h in hashes) for hashes in (self.texts, self.numbered))
-        return replace(self, texts=texts, numbered=numbered)
+        return replace(self, texts=texts, numbered=numbered, canonical="", amp="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from w3lib.url import safe_url_string
 
@@ -54,6 +54,15 @@ def as_requested(url: str) -> str:
         return safe_url_string(url)
     except ValueError as error:
         raise ConfigError(f"{url!r} is not a URL ({error})") from error
+
+
+def absolute(href: str, url: str) -> str:
+    """Return the address that the page at *url* writes as *href*, without fragment; empty if it is none of a page."""
+    try:
+        address = safe_url_string(urljoin(url, href)).partition("#")[0]
+    except ValueError:
+        return ""
+    return address if address.startswith(("http://", "https://")) else ""
 
 
 def as_in_urls(host: str) -> str:

@@ -5,7 +5,7 @@ It reads and hashes, and does not know what is compared with what.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
 from xxhash import xxh32_digest
@@ -23,11 +23,15 @@ _TITLE = etree.XPath("string(/html/head/title)")
 _TEXT = etree.XPath("string()")
 # Names of <meta> are compared without regard to case.
 _DESCRIPTION = etree.XPath("string((//meta[translate(@name, 'DESCRIPTON', 'descripton') = 'description']/@content)[1])")
+# In the head alone: what stands in the body, a reader may have written.
+_ADDRESSES = etree.XPath("/html/head/link[@rel = 'canonical' or @rel = 'amphtml'][@href]")
 _UNSEEN = frozenset({"script", "style", "noscript", "template", "head"})
 #: What follows so many characters is no title any more.
 MAX_TITLE = 300
 #: Texts around the main text that are told apart; what follows counts as one.
 MAX_TEXTS = 63
+#: An address is cut here, and then leads nowhere.
+MAX_ADDRESS = 2_000
 _DIGITS = b"0123456789"
 
 
@@ -45,7 +49,9 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     encoded = [*map(_encoded, texts[:MAX_TEXTS]), *[_encoded(rest)] * bool(rest)]
     bare = [text.translate(None, _DIGITS) for text in encoded]
     numbered = (xxh32_digest(text) for text, other in zip(encoded, bare, strict=True) if len(text) > len(other))
-    return PageFeatures(title, heading, frozenset(map(xxh32_digest, bare)), frozenset(numbered))
+    named = {str(link.get("rel")): str(link.get("href")) for link in cast("list[Any]", _ADDRESSES(root))}
+    canonical, amp = (named.get(rel, "")[:MAX_ADDRESS].strip() for rel in ("canonical", "amphtml"))
+    return PageFeatures(title, heading, frozenset(map(xxh32_digest, bare)), frozenset(numbered), canonical, amp)
 
 
 def description_of(root: etree._Element) -> str:

@@ -17,6 +17,7 @@ from dedup_middleware.inspection.records import (
     DIFFERENCES,
     EVIDENCE_CHARACTERS,
     EVIDENCE_SENTENCES,
+    TITLE_CHARACTERS,
     Record,
 )
 from dedup_middleware.model import VerdictKind, Witness
@@ -122,6 +123,7 @@ class Recorder:
     def record(self, state: PageState) -> Record:
         """Return what the log says of *state*."""
         match, witness = state.verdict.match, state.verdict.witness
+        features = None if state.page is None else state.page.features
         if state.is_duplicate and state.agreed:
             witness = Witness.BOTH
         return Record(
@@ -140,6 +142,9 @@ class Recorder:
             evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(state)],
             items_dropped=state.items_dropped,
             items_delivered=state.items_delivered,
+            title=one_line(features.title, TITLE_CHARACTERS) if features else "",
+            bytes=state.bytes,
+            canonical=features.canonical or None if features else None,
         )
 
     @staticmethod
@@ -161,6 +166,7 @@ class Recorder:
             owner_url=taken.owner_url,
             score=taken.page.score,
             reason=Reason.A_TEMPLATE.value,
+            title=one_line(taken.page.features.title, TITLE_CHARACTERS) if taken.page.features else "",
         )
 
 

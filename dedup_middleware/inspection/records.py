@@ -26,6 +26,7 @@ EVIDENCE_SENTENCES = 5
 EVIDENCE_CHARACTERS = 200
 DIFFERENCES = 5
 DIFFERENCE_CHARACTERS = 100
+TITLE_CHARACTERS = 200
 #: Bytes of a file that tell what it is: some thirty records.
 _START = 32_768
 
@@ -57,6 +58,12 @@ class Record:
     """Repeated sentences, at most five, as this page wrote them."""
     items_dropped: int = 0
     items_delivered: int = 0
+    title: str = ""
+    """What the page is called, at most 200 characters."""
+    bytes: int = 0
+    """How long its body was, unpacked; 0 for an item."""
+    canonical: str | None = None
+    """The address that the page names as its story's own, where that is another one."""
 
     @property
     def host(self) -> str:
@@ -214,15 +221,17 @@ def _parse(line: str) -> Record | None:
         record.reason,
         record.spider,
         record.run,
+        record.title,
         *record.evidence,
         *record.difference,
     )
-    counts = (record.items_dropped, record.items_delivered)
+    counts = (record.items_dropped, record.items_delivered, record.bytes)
     is_ours = (
         all(isinstance(text, str) for text in texts)
         and isinstance(record.owner_url, (str, NoneType))
         and isinstance(record.owner_run, (str, NoneType))
         and isinstance(record.witness, (str, NoneType))
+        and isinstance(record.canonical, (str, NoneType))
         and isinstance(record.score, (float, int, NoneType))
         and all(isinstance(count, int) for count in counts)
     )

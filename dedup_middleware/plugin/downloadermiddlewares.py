@@ -96,7 +96,7 @@ class DedupDownloaderMiddleware:
         if not 200 <= response.status < 300:  # noqa: PLR2004
             return
         state = self._examine(session, request, response, identities)
-        state.recovered = recovered
+        state.recovered, state.bytes = recovered, len(response.body)
         self._extension.page_states[response] = state
         match = state.verdict.match
         if match is not None and state.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):

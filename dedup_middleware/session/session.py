@@ -25,6 +25,7 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.session.judging import Judging, is_read
 from dedup_middleware.session.published import Published
 from dedup_middleware.session.tagging import Tagger
+from dedup_middleware.verdict.canonical import addressed
 from dedup_middleware.verdict.item_witness import ItemWitness
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ class Session:
     def read(self, fetched: Fetched, root: _Element, budget: Budget) -> Page:
         """Return the page whose tree has *root*; `UnjudgeableError` if it is not all there, or costs too much."""
         extracted, (url, identities, body_digest) = self.extract(root, budget), fetched
-        page = self.page(url, identities, extracted.paragraphs, features=extracted.features, root=root, budget=budget)
+        features = addressed(extracted.features, url, identities)
+        page = self.page(url, identities, extracted.paragraphs, features=features, root=root, budget=budget)
         doubtful, furniture = extracted.is_doubtful, extracted.is_furniture
         return dataclasses.replace(page, body_digest=body_digest, is_doubtful=doubtful, is_furniture=furniture)
 
