@@ -44,6 +44,8 @@ class Options(TypedDict, total=False):
     scope: str
     lease: float | None
     preferred_hosts: Sequence[str]
+    preferred_urls: Sequence[str]
+    prefer_canonical: bool
     item_fields: Sequence[str]
     fingerprint: str
     simhash_distance: int

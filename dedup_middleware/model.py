@@ -74,7 +74,7 @@ class Fingerprint:
     simhashes: frozenset[int] = frozenset()
     """128 bits of each telling paragraph, where the fingerprint has them."""
     made: Made | None = None
-    """What a published method has made of it, where one decides."""
+    """What a published method makes of it, where one decides."""
     portions: tuple[int, ...] = field(default=(0,), compare=False)
     """How many clauses came before each portion that the text was read in: where in a long text a clause is."""
 
@@ -114,8 +114,9 @@ class Page:
     item_content: ItemContent | None = None
     """What its items said, once they have been delivered."""
     borrowed: frozenset[bytes] = frozenset()
-    """Clauses that lead to another page already: this one says them too, and is none of their holders. A look-alike is
-    kept for what it says itself; what many of them share must not become boilerplate for that."""
+    """Clauses that lead to another page, and not to this one: what look-alikes share is no boilerplate."""
+    instead_of: StoredPage | None = None
+    """The owner of its text that it supersedes, for it is the story's own page."""
     body_digest: bytes = b""
     """16 bytes of what it was read from, and how; empty where nobody knows."""
     known: StoredPage | None = None
@@ -127,7 +128,7 @@ class Page:
         """Return the page as saying nothing but *texts*, whose clauses have *hashes*; the same page nevertheless."""
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
         skeletons = {h: s for h, s in self.fingerprint.skeletons.items() if h in hashes}
-        # They are those of the whole page, which says more than it owns: none of them may lead to it.
+        # It owns less than the whole page, which nothing may lead to.
         said = replace(
             self.fingerprint, weights=weights, skeletons=skeletons, exact_digest=b"", simhashes=frozenset(), made=None
         )

@@ -51,10 +51,12 @@ class Reason(str, Enum):
     NEARLY = "in nearly the same words"
     ANOTHER_HOST = "on another host"
 
-    # Related: too little is repeated, or its host is preferred.
+    # Related: too little is repeated, or the page is preferred.
     BELOW_THRESHOLD = "below the threshold"
     DOUBTFUL = "too little of a main text that is in doubt"
     PREFERRED_HOST = "a preferred host"
+    PREFERRED_URL = "a preferred address"
+    STORYS_OWN = "the story's own page, of which the owner is a view"
     # The same sentences tell of something else.
     OTHER_NUMBERS = "other numbers in the same sentences"
     OTHER_NAMES = "other names in the same sentences"

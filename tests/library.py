@@ -34,6 +34,7 @@ from dedup_middleware.model import Action, Page, Reach, Scope
 from dedup_middleware.session.session import Session
 from dedup_middleware.stores import open_store
 from dedup_middleware.verdict.detector import Detector
+from dedup_middleware.verdict.preferences import Preferences
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -83,7 +84,7 @@ class Library:
         self.store = open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         reach = Reach(scope, lease)
         self.index = index_of(self.store, common=COMMON, text_limit=text_limit, distance=distance, reach=reach)
-        self.detector = Detector(self.index, fingerprint.hash, threshold, preferred_hosts=preferred_hosts)
+        self.detector = Detector(self.index, fingerprint.hash, threshold, Preferences(preferred_hosts))
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
         self.begin("run")

@@ -682,7 +682,7 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ([], "<log|stats|explain|restore|repair|reset|compare>"),
+            ([], "<log|stats|explain|restore|corrections|repair|reset|compare>"),
             (["forget"], "invalid choice"),
             (["log", "--min-score", "2"], "'2' is no number from 0 to 1"),
             (["explain"], "URL"),

@@ -121,6 +121,8 @@ BAD = {
     "DEDUP_TEXT_LIMIT": [-1, "all"],
     "DEDUP_WAIT": [-0.1, "long", "inf"],
     "DEDUP_LEASE": [0, -1, "long", "inf", 10**12],
+    "DEDUP_PREFERRED_URLS": [5, ["a", 5], "(", ["/story/", "["], '["("]', {"a": 1}, "[1, 2"],
+    "DEDUP_PREFER_CANONICAL": ["perhaps", []],
     "DEDUP_PREFERRED_HOSTS": [
         5,
         {"a": 1},

@@ -20,6 +20,7 @@ from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
 from dedup_middleware.verdict.detector import LITTLE_TEXT_WEIGHT
+from dedup_middleware.verdict.preferences import Preferences
 
 NEW, SAME, DUPLICATE, RELATED = VerdictKind.NEW, VerdictKind.SAME, VerdictKind.DUPLICATE, VerdictKind.RELATED
 
@@ -200,7 +201,7 @@ def test_a_thief_whose_items_are_under_way_cannot_stop_the_original() -> None:
 def test_an_original_that_was_dropped_is_delivered_once_its_host_is_preferred() -> None:
     library, victim = crawled([("http://thief.test/", story(1))], story(1), [])
     assert victim.is_duplicate
-    library.detector = replace(library.detector, preferred_hosts=[PREFERRED])
+    library.detector = replace(library.detector, preferences=Preferences([PREFERRED]))
     library.begin("the next crawl")
     assert library.visit(VICTIM, story(1)).items_delivered == 1
 

@@ -68,6 +68,8 @@ class PageState:
     """The number of the owner until whose sealing it is in the journal; 0 while it is not."""
     repeated: list[str] | None = None
     """The first repeated sentences, once they have been asked for."""
+    keep: bool = False
+    """Whether it is delivered, and owns its text, even if it is a duplicate: for its request says so."""
     bytes: int = 0
     """How long the body of the page was; 0 for an item."""
     items_dropped: int = 0

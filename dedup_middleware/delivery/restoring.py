@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.identity import url_identity
+from dedup_middleware.index.corrections import correct
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.stores import resolved_uri, store_exists
 from dedup_middleware.stores.refusals import nothing_there
@@ -46,6 +47,8 @@ class PageFilter:
 def restore(config: Config, wanted: PageFilter) -> dict[str, Any]:
     """Let the next crawl request the *wanted* pages and deliver what they give; return how many there are.
 
+    None of them is ever a duplicate of its former owner again, see `correcting`.
+
     :class:`ConfigError` if there is no such owner; :class:`StoreError` if the store is in use or fails.
     """
     if not store_exists(config.store):
@@ -55,14 +58,18 @@ def restore(config: Config, wanted: PageFilter) -> dict[str, Any]:
         index,
     ):
         restored, lost = [], []
+        corrected = []
         for page in _pages(index, wanted, config):
             entry = _entry(index, page)
             if entry is None:
                 lost.append(page.url)
             else:
                 restored.append((page.url, entry))
+                corrected.append(page)
         # As after an unclean shutdown.
         store.write([index.journal.entry_pair(entry) for _, entry in restored], sync=True)
+        for page in corrected:
+            correct(index, page, owns=False)
     if wanted.url is not None and not restored and not lost:
         raise ConfigError(f"{wanted.url} is not stored in {config.store} as a dropped page; see `scrapy dedup explain`")
     return {"store": config.store, "restored": [url for url, _ in restored], "without_request": lost}
@@ -86,9 +93,9 @@ def _owners(index: Index, url: str, config: Config) -> set[int]:
 
 
 def _entry(index: Index, page: StoredPage) -> JournalEntry | None:
-    """Return the request of a page that was dropped, so that it is not judged again; ``None`` if it is not kept."""
+    """Return the request of a page that was dropped, so that it is delivered now; ``None`` if it is not kept."""
     entry = index.request_of(page)
-    return None if entry is None else entry.to_deliver()
+    return None if entry is None else entry.to_deliver(owns=True)
 
 
 def restored_text(report: dict[str, Any]) -> str:

@@ -22,6 +22,9 @@ raises :class:`UnreadableError`.
     d<template, 8><page number, 7>
                        -> nothing: the page was dropped for that text, and may be another one if it is a template
     d<template, 8>     -> nothing: it is one
+    a<identity, 16>    -> page number, 7 bytes: the owner that names this address, of its own host, as its story's
+    x<identity, 16><identity, 16>
+                       -> a page and its former owner, whom a person has told apart: JSON, see `corrections`
 
 A page number is the page's place in line, from 1 on, followed by two bytes of its host. So a posting list tells by
 itself how many of its pages are on one host, and numbers still sort by age.
@@ -52,6 +55,7 @@ UNSEALED = (b"u", b"v")
 JOURNAL = (b"j", b"k")
 REPEATS = (b"o", b"p")
 REQUESTS = (b"r", b"s")
+CORRECTIONS = (b"x", b"y")
 
 
 def host_mark(url: str) -> int:
@@ -150,6 +154,16 @@ def unsealed_key(number: int) -> bytes:
 def request_key(number: int) -> bytes:
     """Return the key of a dropped page's request."""
     return b"r" + encode_number(number)
+
+
+def canonical_key(identity: bytes) -> bytes:
+    """Return the key that leads from the *identity* of an address to the owner that names it as its story's."""
+    return b"a" + identity
+
+
+def correction_key(identity: bytes, owner: bytes) -> bytes:
+    """Return the key of what a person has said of the pages with these identities."""
+    return b"x" + identity + owner
 
 
 def template_hash(host: str, digest: bytes, title: str) -> bytes:

@@ -8,26 +8,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING
 
-from dedup_middleware.index import codec, page_codec
-from dedup_middleware.index.batch import Batch
-from dedup_middleware.index.lookup import ALL, Lookup
+from dedup_middleware.canonical import storys_own
+from dedup_middleware.index import codec
+from dedup_middleware.index.lookup import ALL
+from dedup_middleware.index.revocable import Revocable
+from dedup_middleware.index.superseding import as_duplicate, superseded_by
 from dedup_middleware.index.unchanged import differ, has_given, must_be_read, own_words
 from dedup_middleware.model import Scope, StoredPage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from dedup_middleware.fingerprints.literature.method import Method
+    from dedup_middleware.index.batch import Batch
     from dedup_middleware.index.journal import Journal, JournalEntry
     from dedup_middleware.index.open_claims import OpenClaims
-    from dedup_middleware.model import Delivery, Match, Page, Reach
+    from dedup_middleware.model import Match, Page, Reach
     from dedup_middleware.stores.protocol import Store
 
 
-class Index(Lookup):
+class Index(Revocable):
     """The stored pages and the open claims of one store.
 
     *common*: a clause held by more kept pages than this is boilerplate, without a vote, and its posting list is capped;
@@ -68,31 +70,6 @@ class Index(Lookup):
         """Tell whether a verdict on *page* that was made at *version* may be another by now."""
         return self._claims.changed_since(version, page)
 
-    def page(self, number: int) -> StoredPage | None:
-        """Return a page by its number, stored or pending; one that is unsettled is rolled back first, in a batch."""
-        if number in self.unsettled:
-            self._settle(number)
-        return super().page(number)
-
-    def settle(self, count: int) -> None:
-        """Roll back some of what an unclean shutdown left, *count* owners at most; 0.3 ms each."""
-        for number in [*islice(self.unsettled, count)]:
-            self._settle(number)
-
-    def _settle(self, number: int) -> None:
-        # First, for rolling back reads it; and as before if the store fails.
-        before = self.journal.unsettled.pop(number)
-        try:
-            self.roll_back(number, before)
-        except BaseException:
-            self.journal.unsettled[number] = before
-            raise
-
-    def give_up(self, numbers: Iterable[int]) -> None:
-        """Let these unsealed owners be what they were before they were delivered. Writes nothing: 1 µs each."""
-        self.journal.give_up(numbers)
-        self._claims.touch_all()
-
     # --- claims
 
     def claim(self, page: Page) -> StoredPage:
@@ -119,12 +96,14 @@ class Index(Lookup):
         own = self.same(page.identities)
         known = own[0] if own and own[0].says(page) and has_given(own[0], page) else None
         reached = self._reached(page, known, feeds)
-        batch = self._batch(page.run)
+        batch = self.batch(page.run)
         stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), feeds=reached)
         batch.deletes += [codec.request_key(o.number) for o in own[:1] if o.owner is not None]
         unsealed = None if sealed else self.journal.unsealed(stored, known)
         if unsealed is not None:
             batch.puts.append(self.journal.unsealed_pair(stored.number, unsealed))
+        named = codec.encode_number(stored.number)
+        batch.puts += [(codec.canonical_key(identity), named) for identity in storys_own(page.features, page.url)]
         self._write(batch, stored, page, own)
         if unsealed is not None:
             self.journal.note_unsealed(stored.number, unsealed)
@@ -150,7 +129,7 @@ class Index(Lookup):
         if is_as_it_was and is_certain and self.reach.is_all:
             self._meet_again(known.number, page.run)
             return None
-        batch = self._batch(page.run)
+        batch = self.batch(page.run)
         unsealed = None if sealed else self.journal.unsealed(stored, given)
         if unsealed is not None:
             batch.puts.append(self.journal.unsealed_pair(stored.number, unsealed))
@@ -207,7 +186,7 @@ class Index(Lookup):
         if known is None and page.known is not None:
             return False
         own = self.same(page.identities) if known is None else [known]
-        batch = self._batch()
+        batch = self.batch()
         stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), match)
         if known is not None:
             stored = replace(known, delivery=stored.delivery, owner_digest=stored.owner_digest)
@@ -243,44 +222,15 @@ class Index(Lookup):
             return partial(self.journal.forget, [entry.key])
         return lambda: None
 
-    def roll_back(self, number: int, before: Delivery | None) -> None:
-        """Let an owner be what it was *before* it was delivered; ``None``: void it. One batch."""
-        page = self.page(number)
-        if before is None or page is None:
-            self.revoke([number])
-            return
-        stored = replace(page, delivery=before)
-        self.store.write([(codec.page_key(number), page_codec.encode_page(stored))], [codec.unsealed_key(number)])
-        self.journal.note_rolled_back(number)
-        self._claims.touch(page.hashes.union(page.identities))
-
-    def revoke(self, numbers: Iterable[int]) -> None:
-        """Remove these pages, in a batch each: what they own is nobody's."""
-        for number in numbers:
-            batch = self._batch()
-            batch.deletes.append(codec.unsealed_key(number))
-            page = self.page(number)
-            if page is not None:
-                with self._reading():
-                    batch.replace([page], number, None)
-                batch.remove_identities(page.identities)
-                batch.remove_page(page)
-            batch.write()
-            self.journal.note_rolled_back(number)
-            if page is not None:
-                self._claims.touch(page.hashes.union(page.identities))
-
     # --- writing
-
-    def _batch(self, run: str = "") -> Batch:
-        gives_way = None if self.reach.is_all or not run else self.counting(run)
-        return Batch(self.store, self._paragraphs, self._max_holders, gives_way, self.unsettled, prints=self.prints)
 
     def _write(self, batch: Batch, stored: StoredPage, page: Page, own: list[StoredPage]) -> None:
         """Write *batch*, and with it *page*, *stored* so, and its text in the place of what was its *own*."""
         with self._reading():
-            made = page.fingerprint.made
-            batch.replace(own, stored.number, stored if stored.owner is None else None, page.borrowed, made)
+            made, superseded = page.fingerprint.made, superseded_by(page, stored, self)
+            batch.replace(
+                [*own, *superseded], stored.number, stored if stored.owner is None else None, page.borrowed, made
+            )
         said = own_words(stored)
         body_digest = b"" if must_be_read(stored, page, own) else page.body_digest
         batch.put_page(stored, self._packed(page.paragraphs), self._packed(said) if said else None, body_digest)
@@ -289,9 +239,12 @@ class Index(Lookup):
         batch.remove_identities(i for known in own for i in known.identities if i not in stored.identities)
         for other in own[1:]:
             batch.remove_page(other)
+        for view in superseded:
+            batch.put_page(as_duplicate(view, stored), None)
         batch.write()
-        owned = frozenset[bytes]().union(*(o.hashes for o in (stored, *own) if o.owner is None))
-        self._claims.touch(owned.union(*(known.identities for known in (stored, *own))))
+        touched = (stored, *own, *superseded)
+        owned = frozenset[bytes]().union(*(o.hashes for o in touched if o.owner is None))
+        self._claims.touch(owned.union(*(known.identities for known in touched)))
 
     def _packed(self, texts: tuple[str, ...]) -> bytes | None:
         return codec.encode_text(texts, self._text_limit) if self._text_limit else None

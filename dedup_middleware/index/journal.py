@@ -61,9 +61,12 @@ class JournalEntry(NamedTuple):
         """What tells it from other entries of the same page: 24 bytes."""
         return codec.entry_key(self.identity, self.purpose, self.spider, self.crawl)
 
-    def to_deliver(self) -> JournalEntry | None:
-        """Return it as one of a page that is not to be judged again; ``None`` if its request cannot be read here."""
-        request = undropped(self.request)
+    def to_deliver(self, *, owns: bool = False) -> JournalEntry | None:
+        """Return it as one of a page that is not to be dropped again; ``None`` if its request cannot be read here.
+
+        Nor judged, unless it *owns* its text from now on.
+        """
+        request = undropped(self.request, owns=owns)
         # A visit of the spider's own is not what was asked for.
         return None if request is None else self._replace(request=request, purpose=_TO_BE_RESTORED)
 

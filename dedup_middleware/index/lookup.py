@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index.corrections import Corrections
 from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.index.paragraphs import ParagraphIndex
 from dedup_middleware.index.prints import PrintIndex
@@ -61,6 +62,8 @@ class Lookup:
         self._reading = partial(refusals.of_value, store.uri, UnreadableError)
         self._paragraphs = None if distance is None else ParagraphIndex(store, claims.paragraphs, distance)
         self.prints = None if method is None else PrintIndex(store, claims, method)
+        with self._reading():
+            self.corrections = Corrections(store)
         # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl.
         self._met_again, self._met_by = Numbers(), ""
 
@@ -137,6 +140,11 @@ class Lookup:
         (value,) = self.store.get_many([codec.request_key(page.number)])
         with self._reading():
             return None if value is None else JournalEntry(*codec.decode_entry(value))
+
+    def names(self, owner: StoredPage, identities: Iterable[bytes]) -> bool:
+        """Tell whether *owner* names the page with these *identities* as its story's own. One get an identity."""
+        values = self.store.get_many([codec.canonical_key(i) for i in identities])
+        return any(value is not None and codec.decode_number(value) == owner.number for value in values)
 
     def is_cut(self, text: Sequence[str]) -> bool:
         """Tell whether *text*, as it was kept, may go on."""

@@ -81,10 +81,14 @@ def unpacked(value: bytes) -> dict[str, Any]:
 
 
 @or_none
-def undropped(value: bytes) -> bytes | None:
-    """Return the packed request of a page that is not to be judged again; ``None`` if its parts cannot be had here."""
+def undropped(value: bytes, *, owns: bool) -> bytes | None:
+    """Return the packed request of a page that is not to be dropped again; ``None`` if its parts cannot be had here.
+
+    It is not judged, or, if it *owns* its text from now on, delivered whatever the verdict.
+    """
     fields = unpacked(value)
-    return packed({**fields, "meta": {**(fields.get("meta") or {}), "dedup": False}})
+    asked: object = {"keep": True} if owns else False
+    return packed({**fields, "meta": {**(fields.get("meta") or {}), "dedup": asked}})
 
 
 def is_repeatable(value: bytes) -> bool:

@@ -13,7 +13,7 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
 from dedup_middleware.errors import DedupError
-from dedup_middleware.plugin.subcommands import compare, explain, log, repair, reset, restore, stats
+from dedup_middleware.plugin.subcommands import compare, corrections, explain, log, repair, reset, restore, stats
 from dedup_middleware.plugin.subcommands.call import Call, tell
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ SUBCOMMANDS: dict[str, Any] = {
     "stats": stats,
     "explain": explain,
     "restore": restore,
+    "corrections": corrections,
     "repair": repair,
     "reset": reset,
     "compare": compare,

@@ -122,11 +122,12 @@ class DedupDownloaderMiddleware:
             # What holds the response would keep it alive: its state is kept for as long as it is.
             later = partial(self._read_again, session, ref(page_response), fetched)
             budget = config.budget()
-            state = session.examine_unread(fetched, options.action, options.threshold, budget, later)
+            asked = (options.action, options.threshold, budget)
+            state = None if options.keep else session.examine_unread(fetched, *asked, later)
             if state is not None:
                 return state
             page = self._page(session, page_response, fetched, budget)
-            return session.examine(page, options.action, options.threshold, budget)
+            return session.examine(page, *asked, keep=options.keep)
         except UnjudgeableError as error:
             reason = error.reason
         except Exception as error:  # noqa: BLE001 - whatever a page does to a parser

@@ -133,6 +133,7 @@ def at_end(opened: Resources, stat: Callable[[str], int]) -> str:
         ("items/would_drop", "duplicates not dropped"),
         ("journal/requested_again", "dropped pages requested again"),
         ("taken_back", "drops taken back"),
+        ("upgrades", "stories' own pages after views"),
     )
     lines += [(label, stat(name)) for name, label in sometimes if stat(name)]
     text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)

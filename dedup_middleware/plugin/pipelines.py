@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem
 
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import Budget, UnjudgeableError
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.identity import item_identity
 from dedup_middleware.model import Action
@@ -80,7 +80,7 @@ class DedupItemPipeline:
         except UnjudgeableError as error:
             state = PageState.unjudged(page_state.url, error.reason, page_state.action, page_state.threshold)
         else:
-            state = session.examine(page, page_state.action, page_state.threshold)
+            state = session.examine(page, page_state.action, page_state.threshold, Budget())
         state.request = page_state.request
         state.recovered = recovered
         # Without a claim of the item's own, its fate is known of the page alone.

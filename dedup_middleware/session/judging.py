@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.model import Fetched, Verdict, VerdictKind
+from dedup_middleware.model import Fetched, Objection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
@@ -57,6 +57,8 @@ class Judging:
                 if state.page is None:
                     return
                 state.verdict = self._detector.judge(state.page, threshold=state.threshold)
+                if state.keep and state.is_duplicate:
+                    state.overrule(Objection(Reason.KEPT))
                 state.suspected_template = self._detector.suspected_template(state.page, state.verdict)
                 return
         if state.page is not None:

@@ -35,6 +35,7 @@ from dedup_middleware.session.session import Session
 from dedup_middleware.stores import open_store, store_exists
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.verdict.detector import Detector
+from dedup_middleware.verdict.preferences import Preferences
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
@@ -92,9 +93,8 @@ def session_of(  # noqa: PLR0913 - what only a crawl has, by name
     nothing in its memory needs to be on a disk.
     """
     config, observes = opened.config, bool(opened.trouble)
-    detector = Detector(
-        opened.index, opened.fingerprint.hash, config.threshold, preferred_hosts=config.preferred_hosts, feeds=feeds
-    )
+    preferences = Preferences(config.preferred_hosts, config.preferred_urls, config.prefer_canonical)
+    detector = Detector(opened.index, opened.fingerprint.hash, config.threshold, preferences, feeds=feeds)
     if opened.learner is not None:
         detector = by_published_method(detector, opened.learner)
     return Session(

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UNLIMITED, Budget
+from dedup_middleware.canonical import addressed
 from dedup_middleware.delivery.claims import Claims, ClaimState
 from dedup_middleware.delivery.item_judge import ItemJudge, ItemVerdict
 from dedup_middleware.delivery.page_state import PageState
@@ -25,7 +26,6 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.session.judging import Judging, is_read
 from dedup_middleware.session.published import Published
 from dedup_middleware.session.tagging import Tagger
-from dedup_middleware.verdict.canonical import addressed
 from dedup_middleware.verdict.item_witness import ItemWitness
 
 if TYPE_CHECKING:
@@ -122,10 +122,10 @@ class Session:
             fingerprint = dataclasses.replace(fingerprint, made=self.published.made(texts, url, features, root))
         return Page(url, identities, fingerprint, texts, self.run, source, features)
 
-    def examine(self, page: Page, action: Action, threshold: float, budget: Budget | None = None) -> PageState:
+    def examine(self, page: Page, action: Action, threshold: float, budget: Budget, *, keep: bool = False) -> PageState:
         """Return the state of *page* with its provisional verdict; its items have what is left of its *budget*."""
         new = Verdict(VerdictKind.NEW)
-        state = PageState(page.url, page, new, self._allowed(action), threshold, budget or Budget())
+        state = PageState(page.url, page, new, self._allowed(action), threshold, budget, keep=keep)
         self._judging.judge(state)
         state.budget.pause()
         return state
@@ -270,14 +270,14 @@ class Session:
                 own = state.page.known or self._detector.index.find(state.page.identities)
             if own is None and not is_read(state):
                 return
-            state.claim = self._claims.open(
-                self._detector.as_kept(state.page, state.verdict.match, state.threshold), own
-            )
+            state.claim = self._claims.open(self._detector.as_kept(state.page, state.verdict, state.threshold), own)
 
     def _claim_settled(self, claim: Claim) -> None:
         self._count(f"claims/{claim.state.value}", 1)
         if claim.state is ClaimState.CONFIRMED and claim.kept is not None:
             self.safety.confirmed(claim.kept.number)
+            if claim.page.instead_of is not None:
+                self._count("upgrades", 1)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:

@@ -16,6 +16,7 @@ from dedup_middleware.budget import Budget
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import is_published
 from dedup_middleware.model import Action, Scope, StoreBusy
+from dedup_middleware.settings import kinds
 from dedup_middleware.settings.kinds import as_choice, shown
 from dedup_middleware.settings.places import NOWHERE, Place
 from dedup_middleware.settings.table import PREFIX, SETTINGS, THRESHOLD
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 #: What the names of a store's own files have behind its path.
 _BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".watermark")
-META_KEYS = frozenset({"action", "threshold"})
+META_KEYS = frozenset({"action", "keep", "threshold"})
 
 
 class Settings(Protocol):
@@ -61,6 +62,8 @@ class Config:
     scope: Scope
     lease: timedelta | None
     preferred_hosts: tuple[str, ...]
+    preferred_urls: tuple[re.Pattern[str], ...]
+    prefer_canonical: bool
     item_fields: tuple[str, ...]
     fingerprint: str
     extractor: str
@@ -130,6 +133,8 @@ class PageOptions:
 
     action: Action
     threshold: float
+    keep: bool = False
+    """Whether the page is delivered, and owns its text, even if it is a duplicate."""
 
     @classmethod
     def from_meta(cls, value: object, config: Config) -> PageOptions:
@@ -145,6 +150,7 @@ class PageOptions:
         return cls(
             config.action if action is None else as_choice('meta["dedup"]["action"]', action, Action),
             config.threshold if limit is None else THRESHOLD.read('meta["dedup"]["threshold"]', limit),
+            kinds.Boolean().read('meta["dedup"]["keep"]', value.get("keep", False)),
         )
 
 

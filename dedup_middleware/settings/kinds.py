@@ -9,6 +9,7 @@ import json
 import logging
 import math
 import os
+import re
 import reprlib
 from dataclasses import dataclass
 from datetime import timedelta
@@ -245,6 +246,20 @@ class Hosts:
                     "use for example ['example.org'], without scheme, port, path or '*'"
                 )
         return tuple(hosts.values())
+
+
+class Patterns:
+    """A list of regular expressions."""
+
+    values = "list of regular expressions, or one of them; found anywhere in an address"
+
+    def read(self, name: str, value: object) -> tuple[re.Pattern[str], ...]:
+        # Not cut at commas, as other lists: an expression may have them.
+        several = _json(value) if isinstance(value, str) and value.startswith("[") else value or []
+        try:
+            return tuple(map(re.compile, several if isinstance(several, (list, tuple)) else [several]))
+        except (re.error, TypeError) as error:
+            raise ConfigError(f"{name} = {shown(value)} is no list of patterns ({error}); use ['/story/']") from error
 
 
 class StoreUri:

@@ -71,6 +71,13 @@ _SETTINGS = (
     Setting("DEDUP_SCOPE", "which owners may drop a page", kinds.Choice(Scope), default="store"),
     Setting("DEDUP_LEASE", "an owner that was not fetched again for longer drops no page", kinds.Days(), default=None),
     Setting("DEDUP_PREFERRED_HOSTS", "hosts whose pages are always delivered", kinds.Hosts(), default=[]),
+    Setting("DEDUP_PREFERRED_URLS", "likewise pages with such an address", kinds.Patterns(), default=[]),
+    Setting(
+        "DEDUP_PREFER_CANONICAL",
+        "deliver a story's own page though a view of it came first, and let it take that one's place",
+        kinds.Boolean(),
+        default=True,
+    ),
     Setting("DEDUP_ITEM_FIELDS", "the fields of items that are heard", kinds.Names("text"), default=[]),
     Setting("DEDUP_FINGERPRINT", "what is kept of a text", kinds.FingerprintName(FINGERPRINTERS), default="clauses"),
     Setting("DEDUP_EXTRACTOR", "how the main text of a page is found", kinds.Name(EXTRACTORS), default="weighted-dom"),

@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.model import Match, Objection, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
-from dedup_middleware.urls import host_of, is_under
+from dedup_middleware.urls import host_of
 from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare
+from dedup_middleware.verdict.preferences import Preferences
 from dedup_middleware.verdict.sites import Sites
 from dedup_middleware.verdict.templates import Templates, own_template_id
 from dedup_middleware.verdict.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
 from dedup_middleware.verdict.witness import LITTLE_TEXT_WEIGHT, objection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.index.index import Index
@@ -54,8 +55,8 @@ class Detector:
     hash_clause: Callable[[str], bytes]
     threshold: float
     """Share of a page's live text that one owner must hold for a duplicate, above 0.5 and up to 1."""
-    preferred_hosts: Collection[str] = ()
-    """Hosts, with their subdomains, whose pages are never duplicates and are preferred as owners."""
+    preferences: Preferences = field(default_factory=Preferences)
+    """Which pages are never duplicates, and are preferred as owners."""
     sites: Sites = field(default_factory=Sites)
     templates: Templates = field(default_factory=Templates)
     feeds: frozenset[str] = frozenset()
@@ -71,9 +72,7 @@ class Detector:
         if page.features is not None:
             self.sites.note(host_of(page.url), page.features)
         verdict = self._judge(page, self.least_score(self.threshold if threshold is None else threshold), objects)
-        if verdict.kind is VerdictKind.DUPLICATE and self._is_preferred(page.url):
-            return replace(verdict, kind=VerdictKind.RELATED, reason=Reason.PREFERRED_HOST)
-        return verdict
+        return self.preferences.applied(page, verdict, self.index)
 
     def judge_unread(self, page: Page, *, threshold: float) -> Verdict | None:
         """Return what *page* is, which stands unread for what the store has of it; ``None`` if it must be read to tell.
@@ -87,7 +86,8 @@ class Detector:
         self.sites.note_title(host_of(page.url), known.features)
         if known.owner is None:
             return Verdict(VerdictKind.SAME) if self._may_drop(known, page) else None
-        return None if self._is_preferred(page.url) else self._still_duplicate(page, known, self.least_score(threshold))
+        verdict = self._still_duplicate(page, known, self.least_score(threshold))
+        return verdict if verdict and self.preferences.applied(page, verdict, self.index) is verdict else None
 
     def least_score(self, threshold: float) -> float:
         """Return the score from which on a page is a duplicate, where a setting or a request says *threshold*."""
@@ -99,11 +99,14 @@ class Detector:
             return b""
         return self.templates.suspected_template(page, verdict.match.owner)
 
-    def as_kept(self, page: Page, match: Match | None, threshold: float) -> Page:
-        """Return *page* as one that is kept beside its *match*, so that what both share leads to that one alone.
+    def as_kept(self, page: Page, verdict: Verdict, threshold: float) -> Page:
+        """Return *page* as one that is kept beside its match, so that what both share leads to that one alone.
 
-        Unless it fills in a text of another host's: its host's pages are to be found among themselves.
+        Unless it supersedes that one, or fills in a text of another host's, whose pages are found among themselves.
         """
+        match = verdict.match
+        if match is not None and verdict.reason == Reason.STORYS_OWN:
+            return replace(page, instead_of=match.owner)
         if match is None or (host_of(match.owner.url) != host_of(page.url) and self.templates.has(page, match.owner)):
             return page
         return page.beside(match, threshold)
@@ -248,9 +251,8 @@ class Detector:
             1 in (score, threshold)
             or (score < threshold and not could_cover)
             or sum(map(len, page.paragraphs)) > MAX_CHARACTERS
+            or not text()
         ):
-            return None
-        if not text():
             return None
         return compare(
             page.paragraphs,
@@ -262,13 +264,11 @@ class Detector:
         )
 
     def _may_drop(self, owner: StoredPage, page: Page) -> bool:
-        return self.index.reach.has(owner, page.run)
+        has_reach = self.index.reach.has(owner, page.run)
+        return has_reach and not self.index.corrections.tell_apart(page.identities, owner.identities)
 
     def _is_best(self, owner: StoredPage) -> bool:
-        return owner.delivery.has_reached(self.feeds) and (not self.preferred_hosts or self._is_preferred(owner.url))
-
-    def _is_preferred(self, url: str) -> bool:
-        return bool(self.preferred_hosts) and is_under(host_of(url), self.preferred_hosts)
+        return owner.delivery.has_reached(self.feeds) and self.preferences.allow(owner.url)
 
     def _still_duplicate(self, page: Page, own: StoredPage, threshold: float) -> Verdict | None:
         """Return the verdict of an earlier crawl while both the page and its owner are as they were.

@@ -38,6 +38,7 @@ from corpus import (
 )
 from rivals import Exact, Shingles, SimHash
 
+from dedup_middleware.budget import Budget
 from dedup_middleware.extraction import texts_of
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.fingerprints import ClauseFingerprinter
@@ -127,7 +128,7 @@ class Product:
         """See Judge. One item a page, which is safe before the next page comes."""
         url = reading.page.url
         page = self._session.page(url, (url_identity(url),), paragraphs, features=reading.features)
-        state = self._session.examine(page, Action.DROP, self._threshold)
+        state = self._session.examine(page, Action.DROP, self._threshold, Budget())
         pass_through(self._session, state, {})
         return state.is_duplicate
 

@@ -35,6 +35,7 @@ from unittest.mock import patch
 
 from detection import Silence
 
+from dedup_middleware.budget import Budget
 from dedup_middleware.delivery.sealing import recover
 from dedup_middleware.features import ItemContent, PageFeatures
 from dedup_middleware.fingerprints import ClauseFingerprinter, Fingerprinter, instance_of
@@ -128,7 +129,7 @@ class Filling:
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """See Store."""
-        raise NotImplementedError
+        return iter([(key, value) for key, value in self._met.items() if start <= key < stop and value is not None])
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:  # noqa: ARG002
         """See Store."""
@@ -235,7 +236,7 @@ def judged(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, A
     gc.freeze()
     for page in new:
         began, began_cpu, began_own = time.perf_counter(), time.process_time(), time.thread_time()
-        state = session.examine(page, Action.DROP, threshold)
+        state = session.examine(page, Action.DROP, threshold, Budget())
         pass_through(session, state, {})
         took.append(1000 * (time.perf_counter() - began))
         own_cpu.append(1000 * (time.thread_time() - began_own))

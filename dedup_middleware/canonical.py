@@ -1,6 +1,7 @@
 """What pages say of their own addresses: that a story's own page is another one (``rel=canonical``, ``rel=amphtml``).
 
-Authors err and lie, so such a word may cost a second delivery, and never a page.
+Authors err and lie. So such a word counts between pages of one host only, and all that it can do is to have a page
+delivered.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.identity import url_identity
-from dedup_middleware.urls import absolute
+from dedup_middleware.urls import absolute, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,10 +26,17 @@ def addressed(features: PageFeatures, url: str, identities: Collection[bytes]) -
     return replace(features, canonical=canonical, amp=amp)
 
 
-def identities_at(address: str) -> list[bytes]:
+def storys_own(features: PageFeatures | None, url: str) -> tuple[bytes, ...]:
+    """Return the identities of what the page at *url* names as its story's own; empty if that is not on its host."""
+    if features is None or not features.canonical or host_of(features.canonical) != host_of(url):
+        return ()
+    return identities_at(features.canonical)
+
+
+def identities_at(address: str) -> tuple[bytes, ...]:
     """Return the identities of what is at *address*, over either protocol."""
     rest = address.partition("://")[2]
-    return [url_identity(f"{scheme}://{rest}") for scheme in ("http", "https")] if rest else []
+    return tuple(url_identity(f"{scheme}://{rest}") for scheme in ("http", "https")) if rest else ()
 
 
 def _another(href: str, url: str, identities: Collection[bytes]) -> str:

@@ -1,0 +1,89 @@
+"""The stored pages of one store, and how they are taken out of it again, or are as they were before.
+
+Nothing changes but in one atomic batch a page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index.batch import Batch
+from dedup_middleware.index.lookup import Lookup
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from dedup_middleware.index.journal import Journal
+    from dedup_middleware.model import Delivery, StoredPage
+
+
+class Revocable(Lookup):
+    """What a store holds, to be read and revoked; see `Index` for the rest."""
+
+    journal: Journal
+    #: No posting list grows beyond this.
+    _max_holders: int
+
+    def page(self, number: int) -> StoredPage | None:
+        """Return a page by its number, stored or pending; one that is unsettled is rolled back first, in a batch."""
+        if number in self.unsettled:
+            self._settle(number)
+        return super().page(number)
+
+    def settle(self, count: int) -> None:
+        """Roll back some of what an unclean shutdown left, *count* owners at most; 0.3 ms each."""
+        for number in [*islice(self.unsettled, count)]:
+            self._settle(number)
+
+    def _settle(self, number: int) -> None:
+        # First, for rolling back reads it; and as before if the store fails.
+        before = self.journal.unsettled.pop(number)
+        try:
+            self.roll_back(number, before)
+        except BaseException:
+            self.journal.unsettled[number] = before
+            raise
+
+    def give_up(self, numbers: Iterable[int]) -> None:
+        """Let these unsealed owners be what they were before they were delivered. Writes nothing: 1 µs each."""
+        self.journal.give_up(numbers)
+        self._claims.touch_all()
+
+    def roll_back(self, number: int, before: Delivery | None) -> None:
+        """Let an owner be what it was *before* it was delivered; ``None``: void it. One batch."""
+        page = self.page(number)
+        if before is None or page is None:
+            self.revoke([number])
+            return
+        stored = replace(page, delivery=before)
+        self.store.write([(codec.page_key(number), page_codec.encode_page(stored))], [codec.unsealed_key(number)])
+        self.journal.note_rolled_back(number)
+        self._claims.touch(page.hashes.union(page.identities))
+
+    def revoke(self, numbers: Iterable[int]) -> None:
+        """Remove these pages, in a batch each: what they own is nobody's."""
+        for number in numbers:
+            batch = self.batch()
+            batch.deletes.append(codec.unsealed_key(number))
+            page = self.page(number)
+            if page is not None:
+                with self._reading():
+                    batch.replace([page], number, None)
+                batch.remove_identities(page.identities)
+                batch.remove_page(page)
+            batch.write()
+            self.journal.note_rolled_back(number)
+            if page is not None:
+                self._claims.touch(page.hashes.union(page.identities))
+
+    def touch(self, pages: Iterable[StoredPage]) -> None:
+        """Note that what is known of *pages* has changed."""
+        self._claims.touch(frozenset[bytes]().union(*(page.hashes.union(page.identities) for page in pages)))
+
+    def batch(self, run: str = "") -> Batch:
+        """Return what collects the changes of one page, of the crawl *run*."""
+        gives_way = None if self.reach.is_all or not run else self.counting(run)
+        return Batch(self.store, self._paragraphs, self._max_holders, gives_way, self.unsettled, prints=self.prints)
