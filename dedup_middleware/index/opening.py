@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 from dedup_middleware.fingerprints import fingerprinter, published_method
 from dedup_middleware.index.index import Index
 from dedup_middleware.index.journal import Journal
-from dedup_middleware.index.lookup import ALL
+from dedup_middleware.index.lookup import ALL, Lookup
 from dedup_middleware.index.migrations import READABLE
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.stores import open_store
@@ -20,11 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.fingerprints.literature.method import Method
-    from dedup_middleware.model import Reach
+    from dedup_middleware.model import Reach, StoredPage
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.opened import SharedStore
 
 _shared: WeakKeyDictionary[SharedStore, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
+
+
+class _LookingIndex(Index):
+    """An index that reads what an unclean shutdown left as if it were rolled back, and leaves it so."""
+
+    def page(self, number: int) -> StoredPage | None:
+        return Lookup.page(self, number)
 
 
 def index_of(  # noqa: PLR0913 - what an index is made of, by name
@@ -35,10 +42,14 @@ def index_of(  # noqa: PLR0913 - what an index is made of, by name
     distance: int | None = None,
     method: Method | None = None,
     reach: Reach = ALL,
+    looks: bool = False,
 ) -> Index:
-    """Return an index of *store*; those of one process that share the store share their open claims and its journal."""
+    """Return an index of *store*; those of one process that share the store share their open claims and its journal.
+
+    One that only *looks* settles nothing that it reads.
+    """
     claims, journal = _shared.setdefault(store.medium, (OpenClaims(), Journal()))
-    return Index(
+    return (_LookingIndex if looks else Index)(
         store,
         claims,
         journal,

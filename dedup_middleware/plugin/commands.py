@@ -16,6 +16,7 @@ from dedup_middleware.errors import DedupError
 from dedup_middleware.plugin.subcommands import (
     compact,
     compare,
+    doctor,
     explain,
     export,
     forget,
@@ -37,6 +38,7 @@ SUBCOMMANDS: dict[str, Any] = {
     "stats": stats,
     "explain": explain,
     "restore": restore,
+    "doctor": doctor,
     "repair": repair,
     "forget": forget,
     "export": export,
