@@ -53,6 +53,8 @@ _PACKAGES = (
 _LITTLE_ROOM = 200 * 2**20
 #: A copy of the store, for a repair or a compaction, takes as much again, or more.
 _ROOM = 3
+_NEXT_TIME = "nothing to do: the next crawl judges it anew"
+_NEVER = 'if it should be delivered: request it with meta={"dedup": False}, or raise DEDUP_THRESHOLD'
 
 
 class Level(str, Enum):
@@ -238,13 +240,15 @@ def log_health(config: Config) -> Iterator[Finding]:
         yield ok("log", f"{config.log}, {config.log.stat().st_size / 2**20:.1f} MB")
 
 
-def as_explained(explanation: dict[str, Any]) -> Iterator[Finding]:
-    """Yield what is known of a page, as `explain.explain` returns it."""
+def as_explained(explanation: dict[str, Any], config: Config) -> Iterator[Finding]:
+    """Yield what is known of a page, as `explain.explain` returns it, in the store and the log of *config*."""
     stored, record = explanation["stored"], explanation["record"]
     if explanation["note"]:
         yield note("page", explanation["note"])
     if record is not None:
-        yield from as_judged(Record(**record), "was")
+        last = Record(**record)
+        restore = scrapy_dedup("restore", last.url, store=resolved_uri(config.store))
+        yield from as_judged(last, "was", f"if it should be delivered: `{restore}`")
     if stored is None:
         yield note("page", "the store does not have it: it gave no item, or was forgotten")
     elif stored["kind"] == "owner":
@@ -256,11 +260,8 @@ def as_explained(explanation: dict[str, Any]) -> Iterator[Finding]:
         yield ok("page", f"it is kept as a duplicate of {stored['owner_url']} ({stored['score']:.0%})")
 
 
-_NEXT_TIME = "nothing to do: the next crawl judges it anew"
-
-
-def as_judged(record: Record, tense: str = "would be") -> Iterator[Finding]:
-    """Yield how the page of *record* was or would be judged, by whom it was kept, and what to do about it."""
+def as_judged(record: Record, tense: str = "would be", remedy: str = _NEVER) -> Iterator[Finding]:
+    """Yield how the page of *record* was or would be judged, who has agreed, and the *remedy* if that is wrong."""
     score = "" if record.score is None else f", {record.score:.0%} of its text"
     owner = "" if record.owner_url is None else f" of {record.owner_url}{score}"
     reason = f": {record.reason}" if record.reason else ""
@@ -271,5 +272,4 @@ def as_judged(record: Record, tense: str = "would be") -> Iterator[Finding]:
     for sentence in record.evidence:
         yield ok("repeated", sentence)
     if record.verdict == VerdictKind.DUPLICATE.value:
-        restore = scrapy_dedup("restore", record.url)
-        yield note("page", "its items are heard before they are dropped", f"if it should be delivered: `{restore}`")
+        yield note("page", "its items are heard too, before they are dropped", remedy)

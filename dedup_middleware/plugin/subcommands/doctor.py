@@ -78,7 +78,7 @@ def _page(call: Call) -> Iterator[Finding]:
         remedy = "`scrapy dedup doctor URL --html FILE` tells how it would be judged, with its page in FILE"
         yield doctor.note("page", str(error), remedy)
     else:
-        yield from doctor.as_explained(explanation)
+        yield from doctor.as_explained(explanation, config)
 
 
 def _read(name: str) -> bytes:
