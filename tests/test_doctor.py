@@ -129,11 +129,11 @@ def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
-def test_a_busy_store_is_no_problem(crawled: Path) -> None:
+def test_a_busy_store_is_no_problem(crawled: Path, tmp_path: Path) -> None:
     with closing(open_store(store_uri(crawled), fingerprint_scheme=None)):
         said = subprocess.run(
             command("doctor", "-s", f"DEDUP_STORE={store_uri(crawled)}"),
-            cwd=crawled, env=ENVIRONMENT, capture_output=True, text=True, check=True,
+            cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True,
         )  # fmt: skip
     assert "in use by another crawl" in said.stdout
 
@@ -190,9 +190,9 @@ class TestOfAPage:
         assert "--html FILE" in finding["remedy"]
         run_here("doctor", "--html", "copy.html", folder=crawled).refused("which URL")
 
-    def test_html_comes_from_standard_input_too(self, crawled: Path) -> None:
+    def test_html_comes_from_standard_input_too(self, crawled: Path, tmp_path: Path) -> None:
         said = subprocess.run(
             command("doctor", "http://elsewhere/copy", "--html", "-", "-s", f"DEDUP_STORE={store_uri(crawled)}"),
-            cwd=crawled, env=environment(), input=(crawled / "copy.html").read_bytes(), capture_output=True, check=True,
+            cwd=tmp_path, env=environment(), input=(crawled / "copy.html").read_bytes(), capture_output=True, check=True,
         )  # fmt: skip
         assert b"would be judged duplicate" in said.stdout

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dedup_middleware.plugin.subcommands.call import Call
 
 _IS_PRIVATE = "; with the key of the store, so keep it to yourself"
+# That of `gzip`: 9, which is Python's default, takes twice the time for hardly fewer bytes.
+_GZIP_LEVEL = 6
 
 HELP = "write the pages of the store to a file, to move, merge or compare stores"
 
@@ -89,7 +91,7 @@ def _packing(raw: IO[bytes], suffix: str) -> Iterator[IO[str]]:
         packed: Any = raw
         if suffix == ".gz":
             # Without a name and a time: the same pages make the same file.
-            packed = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0))
+            packed = stack.enter_context(gzip.GzipFile("", "wb", _GZIP_LEVEL, raw, mtime=0))
         elif suffix == ".xz":
             packed = stack.enter_context(lzma.open(raw, "wb"))
         yield stack.enter_context(io.TextIOWrapper(packed, encoding="ascii", newline="\n"))
