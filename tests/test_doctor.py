@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawling import environment, run_job, run_scrapy, store_uri, write_job
+from crawling import run_job, run_scrapy, store_uri, write_job
 from local_site import Site
 from prose import article, blog, story
 from scrapy.settings import Settings
@@ -191,8 +191,10 @@ class TestOfAPage:
         run_here("doctor", "--html", "copy.html", folder=crawled).refused("which URL")
 
     def test_html_comes_from_standard_input_too(self, crawled: Path, tmp_path: Path) -> None:
-        said = subprocess.run(
-            command("doctor", "http://elsewhere/copy", "--html", "-", "-s", f"DEDUP_STORE={store_uri(crawled)}"),
-            cwd=tmp_path, env=environment(), input=(crawled / "copy.html").read_bytes(), capture_output=True, check=True,
-        )  # fmt: skip
-        assert b"would be judged duplicate" in said.stdout
+        named = ("-s", f"DEDUP_STORE={store_uri(crawled)}")
+        with (crawled / "copy.html").open() as file:
+            said = subprocess.run(
+                command("doctor", "http://elsewhere/copy", "--html", "-", *named),
+                cwd=tmp_path, env=ENVIRONMENT, stdin=file, capture_output=True, text=True, check=True,
+            )  # fmt: skip
+        assert "would be judged duplicate" in said.stdout

@@ -53,6 +53,8 @@ _PACKAGES = (
 _LITTLE_ROOM = 200 * 2**20
 #: A copy of the store, for a repair or a compaction, takes as much again, or more.
 _ROOM = 3
+#: Characters of one finding, and of its remedy.
+_SHOWN = 2_000
 _NEXT_TIME = "nothing to do: the next crawl judges it anew"
 _NEVER = 'if it should be delivered: request it with meta={"dedup": False}, or raise DEDUP_THRESHOLD'
 
@@ -84,9 +86,9 @@ def finding_text(findings: Iterable[Finding]) -> str:
     """Return *findings* for a person: a line each, and its remedy below."""
     lines = []
     for finding in findings:
-        lines.append(f"{finding.level.value:<8} {finding.about:<9} {one_line(finding.text, 1000)}")
+        lines.append(f"{finding.level.value:<8} {finding.about:<9} {one_line(finding.text, _SHOWN)}")
         if finding.remedy:
-            lines.append(f"{'':<18} -> {finding.remedy}")
+            lines.append(f"{'':<18} -> {one_line(finding.remedy, _SHOWN)}")
     return "\n".join(lines)
 
 
