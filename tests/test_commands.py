@@ -682,8 +682,11 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("arguments", "said"),
         [
-            ([], "<log|stats|explain|restore|corrections|repair|reset|compare>"),
-            (["forget"], "invalid choice"),
+            (
+                [],
+                "<log|stats|explain|restore|corrections|doctor|repair|forget|export|import|compact|reset|compare>",
+            ),
+            (["remember"], "invalid choice"),
             (["log", "--min-score", "2"], "'2' is no number from 0 to 1"),
             (["explain"], "URL"),
             (["log", "extra"], "unrecognized arguments: extra"),

@@ -196,6 +196,11 @@ def suspect_number(key: bytes) -> int:
     return decode_number(key[-_NUMBER_BYTES:])
 
 
+def suspected_template(key: bytes) -> bytes:
+    """Return the :func:`template_hash` in a :func:`suspect_key`."""
+    return key[1 : 1 + _TEMPLATE_BYTES]
+
+
 def journal_key(key: bytes) -> bytes:
     """Return the key of the journalled page that :func:`entry_key` names."""
     return b"j" + key

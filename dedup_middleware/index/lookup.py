@@ -108,8 +108,8 @@ class Lookup:
         with self._reading():
             page = page_codec.decode_page(number, value)
         if number in self._met_again:
-            return replace(page, delivery=replace(page.delivery, run=self._met_by))
-        return page
+            page = replace(page, delivery=replace(page.delivery, run=self._met_by))
+        return self._as_rolled_back(page)
 
     def pages(self) -> Iterator[StoredPage]:
         """Yield every stored page, owners and dropped duplicates, oldest first."""
@@ -188,14 +188,14 @@ class Lookup:
 
         @cache
         def counts(number: int) -> bool:
-            owner = self._as_rolled_back(Lookup.page(self, number))
+            owner = Lookup.page(self, number)
             return owner is not None and self.reach.has(owner, run)
 
         return counts
 
-    def _as_rolled_back(self, page: StoredPage | None) -> StoredPage | None:
+    def _as_rolled_back(self, page: StoredPage) -> StoredPage | None:
         """Return *page* as it is to be read, and write nothing."""
-        if page is None or page.number not in self.unsettled:
+        if page.number not in self.unsettled:
             return page
         before = self.unsettled[page.number]
         return None if before is None else replace(page, delivery=before)

@@ -6,23 +6,32 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
+from dedup_middleware.fingerprints import fingerprinter, published_method
 from dedup_middleware.index.index import Index
 from dedup_middleware.index.journal import Journal
-from dedup_middleware.index.lookup import ALL
+from dedup_middleware.index.lookup import ALL, Lookup
 from dedup_middleware.index.migrations import READABLE
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.holder import Holder
+from dedup_middleware.stores.schema import check_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.fingerprints.literature.method import Method
-    from dedup_middleware.model import Reach
+    from dedup_middleware.model import Reach, StoredPage
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.opened import SharedStore
 
 _shared: WeakKeyDictionary[SharedStore, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
+
+
+class _LookingIndex(Index):
+    """An index that reads what an unclean shutdown left as if it were rolled back, and leaves it so."""
+
+    def page(self, number: int) -> StoredPage | None:
+        return Lookup.page(self, number)
 
 
 def index_of(  # noqa: PLR0913 - what an index is made of, by name
@@ -33,10 +42,14 @@ def index_of(  # noqa: PLR0913 - what an index is made of, by name
     distance: int | None = None,
     method: Method | None = None,
     reach: Reach = ALL,
+    looks: bool = False,
 ) -> Index:
-    """Return an index of *store*; those of one process that share the store share their open claims and its journal."""
+    """Return an index of *store*; those of one process that share the store share their open claims and its journal.
+
+    One that only *looks* settles nothing that it reads.
+    """
     claims, journal = _shared.setdefault(store.medium, (OpenClaims(), Journal()))
-    return Index(
+    return (_LookingIndex if looks else Index)(
         store,
         claims,
         journal,
@@ -54,9 +67,38 @@ def index_for_command(uri: str, command: str, *, common: int, text_limit: int) -
 
     *common* and *text_limit* are for :class:`Index`. :class:`StoreError` if there is no store, or if it is in use.
     """
+    with _open_for_command(uri, command) as store:
+        yield store, index_of(store, common=common, text_limit=text_limit)
+
+
+@contextmanager
+def index_for_upkeep(  # noqa: PLR0913 - what an index is made of, by name
+    uri: str, command: str, *, common: int, text_limit: int, fingerprint: str, distance: int
+) -> Iterator[tuple[OpenStore, Index]]:
+    """Open the store at *uri* as :func:`index_for_command` does, to change its pages with all that leads to them.
+
+    *fingerprint* is the one that it was made with, else `StoreVersionError`, and *distance* that of its SimHashes.
+    """
+    method = fingerprinter(fingerprint)
+    with _open_for_command(uri, command) as store:
+        check_scheme(store.header, method.scheme, uri)
+        yield (
+            store,
+            index_of(
+                store,
+                common=common,
+                text_limit=text_limit,
+                distance=distance if method.has_bits else None,
+                method=published_method(fingerprint),
+            ),
+        )
+
+
+@contextmanager
+def _open_for_command(uri: str, command: str) -> Iterator[OpenStore]:
     holder = Holder.this_process(f"scrapy dedup {command}", brief=True)
     store = open_store(uri, fingerprint_scheme=None, holder=holder, migrations=READABLE)
     try:
-        yield store, index_of(store, common=common, text_limit=text_limit)
+        yield store
     finally:
         store.close()

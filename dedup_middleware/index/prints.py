@@ -73,6 +73,14 @@ class PrintIndex:
             (value,) = self._store.get_many([_print_key(number)])
         return None if value is None else _unpacked(value)
 
+    def packed(self, number: int) -> bytes:
+        """Return what is made of the stored page *number*, as it is stored; empty where nothing is. One get."""
+        return self._store.get_many([_print_key(number)])[0] or b""
+
+    def remade(self, packed: bytes) -> Made | None:
+        """Return what :meth:`packed` returned, with the keys to look it up by."""
+        return self.made(_unpacked(packed))
+
     def like(self, made: Made) -> list[int]:
         """Return the numbers of the pages that share a key with what is *made* of one, those with most of them first.
 

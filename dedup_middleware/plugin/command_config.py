@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _NAMED = ("DEDUP_STORE", "DEDUP_LOG")
 
 
+class NothingYetError(ConfigError):
+    """No spider has crawled here."""
+
+
 def config_of(settings: BaseSettings, spider: str | None, tell: Callable[[str], None]) -> Config:
     """Return the configuration of *spider*; or of the only one that has a store or a log; or what settings name.
 
@@ -56,7 +60,7 @@ def config_of(settings: BaseSettings, spider: str | None, tell: Callable[[str], 
         raise errors[0]
     if not named:
         looked = " or ".join(map(str, place.roots)) or "any folder"
-        raise ConfigError(
+        raise NothingYetError(
             f"no spider has a store in {looked}; crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH"
         )
     return read_config(settings, None)
@@ -97,14 +101,23 @@ def _has_log(config: Config) -> bool:
     return False
 
 
+def settings_of(settings: BaseSettings, spider: str | None) -> BaseSettings:
+    """Return *settings* with those of *spider* itself, where there is one; as a crawl would have them."""
+    return settings if spider is None else _own_settings(settings, _loader(settings, lambda _: None), spider)
+
+
 def _config(settings: BaseSettings, loader: SpiderLoaderProtocol | None, spider: str) -> Config:
+    return read_config(_own_settings(settings, loader, spider), spider)
+
+
+def _own_settings(settings: BaseSettings, loader: SpiderLoaderProtocol | None, spider: str) -> BaseSettings:
     own = settings.copy()
     if loader is not None and spider in loader.list():
         try:
             loader.load(spider).update_settings(own)
         except Exception as error:
             raise ConfigError(f"the settings of spider {spider} cannot be read ({error!r}); mend them") from error
-    return read_config(own, spider)
+    return own
 
 
 def _loader(settings: BaseSettings, tell: Callable[[str], None]) -> SpiderLoaderProtocol | None:

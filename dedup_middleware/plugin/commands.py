@@ -13,7 +13,21 @@ from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
 from dedup_middleware.errors import DedupError
-from dedup_middleware.plugin.subcommands import compare, corrections, explain, log, repair, reset, restore, stats
+from dedup_middleware.plugin.subcommands import (
+    compact,
+    compare,
+    corrections,
+    doctor,
+    explain,
+    export,
+    forget,
+    import_,
+    log,
+    repair,
+    reset,
+    restore,
+    stats,
+)
 from dedup_middleware.plugin.subcommands.call import Call, tell
 
 if TYPE_CHECKING:
@@ -26,7 +40,12 @@ SUBCOMMANDS: dict[str, Any] = {
     "explain": explain,
     "restore": restore,
     "corrections": corrections,
+    "doctor": doctor,
     "repair": repair,
+    "forget": forget,
+    "export": export,
+    "import": import_,
+    "compact": compact,
     "reset": reset,
     "compare": compare,
 }

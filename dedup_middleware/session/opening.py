@@ -26,13 +26,13 @@ from dedup_middleware.errors import (
 from dedup_middleware.extraction.extractor import extractor
 from dedup_middleware.fingerprints import fingerprinter, instance_of, published_method
 from dedup_middleware.fingerprints.published import Learner
-from dedup_middleware.index.migrations import MIGRATIONS
+from dedup_middleware.index.migrations import MIGRATIONS, READABLE
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.inspection.records import RecordLog, observer_log
 from dedup_middleware.model import Reach, StoreBusy
 from dedup_middleware.session.body_digests import BodyDigests
 from dedup_middleware.session.session import Session
-from dedup_middleware.stores import open_store, store_exists
+from dedup_middleware.stores import open_store, refusals, store_exists
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.verdict.detector import Detector
 from dedup_middleware.verdict.preferences import Preferences
@@ -169,15 +169,26 @@ def _observing(config: Config, trouble: str) -> Resources:
         return replace(open_at_once(replace(alone, log=None)), trouble=log_trouble)
 
 
-def open_at_once(config: Config) -> Resources:
-    """Open what *config* names; :class:`DedupError` if that cannot be done now."""
+def open_to_look(config: Config) -> Resources:
+    """Open what *config* names, to judge pages that are not kept; :class:`DedupError` if that cannot be done now.
+
+    Nothing is written to the store, whatever its schema is and whatever an unclean shutdown has left in it.
+    """
+    if not store_exists(config.store):
+        raise refusals.absent(config.store)
+    return open_at_once(config, looks=True)
+
+
+def open_at_once(config: Config, *, looks: bool = False) -> Resources:
+    """Open what *config* names; :class:`DedupError` if that cannot be done now. See :func:`open_to_look`."""
     method, extract = fingerprinter(config.fingerprint), extractor(config.extractor)
     published = published_method(config.fingerprint)
+    who = "scrapy dedup doctor" if looks else "a program" if config.spider is None else f"spider {config.spider}"
     store = open_store(
         config.store,
         fingerprint_scheme=method.scheme,
-        holder=Holder.this_process("a program" if config.spider is None else f"spider {config.spider}"),
-        migrations=MIGRATIONS,
+        holder=Holder.this_process(who, brief=looks),
+        migrations=READABLE if looks else MIGRATIONS,
         room=MAX_MEMORY if config.store_is_default else sys.maxsize,
     )
     try:
@@ -190,6 +201,7 @@ def open_at_once(config: Config) -> Resources:
             distance=config.simhash_distance if method.has_bits else None,
             method=published,
             reach=Reach(config.scope, config.lease),
+            looks=looks,
         )
         learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
         recover(index)

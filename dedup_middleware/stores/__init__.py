@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from dedup_middleware.stores.external import StoreBackend
     from dedup_middleware.stores.schema import Migrations
 
-__all__ = ["OpenStore", "default_backend", "destroy_store", "open_store", "parse_uri", "resolved_uri", "store_exists"]
+__all__ = [
+    "OpenStore",
+    "default_backend",
+    "destroy_store",
+    "open_store",
+    "parse_uri",
+    "resolved_uri",
+    "size_of_store",
+    "store_exists",
+]
 
 _MEMORY = "memory"
 _ALLOWED = "leveldb:PATH, sqlite:PATH or memory:"
@@ -140,6 +149,12 @@ def store_exists(uri: str) -> bool:
     if scheme in _ON_DISK:
         return disk.exists(backend_of(scheme), disk.resolved(path))
     return scheme != _MEMORY and _external(scheme).exists(path)
+
+
+def size_of_store(uri: str) -> int | None:
+    """Return how many bytes the files of the store at *uri*, which is there, have; ``None`` where it has none."""
+    scheme, path = parse_uri(uri)
+    return disk.size(backend_of(scheme), disk.resolved(path)) if scheme in _ON_DISK else None
 
 
 def destroy_store(uri: str) -> bool:

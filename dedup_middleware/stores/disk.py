@@ -191,6 +191,12 @@ def exists(backend: Backend, path: Path) -> bool:
         return sharing.is_open(backend.lock_path(path)) or _look(backend, path) in (Found.OURS, Found.BEREFT)
 
 
+def size(backend: Backend, path: Path) -> int:
+    """Return how many bytes the files of the store at *path* have; takes no lock."""
+    with refusals.of_os(uri_of(backend, path), "read"):
+        return sum(file.stat().st_size for file in backend.files(path) if file.is_file())
+
+
 def destroy(backend: Backend, path: Path) -> bool:
     """Remove the store at *path*; return whether there was one."""
     uri = uri_of(backend, path)

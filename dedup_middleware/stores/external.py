@@ -14,6 +14,7 @@ from dedup_middleware.errors import DedupError
 from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.opened import SharedStore
+from dedup_middleware.stores.protocol import CompactableStore
 from dedup_middleware.stores.schema import Age
 from dedup_middleware.urls import without_secrets
 
@@ -99,6 +100,12 @@ class _Guarded:
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
         with _refusing(self.uri, "write"):
             self._store.write(puts, deletes, sync=sync)
+
+    def compact(self) -> None:
+        if not isinstance(self._store, CompactableStore):
+            raise refusals.not_compactable(without_secrets(self.uri, redact=False))
+        with _refusing(self.uri, "compact"):
+            self._store.compact()
 
     def close(self) -> None:
         with _refusing(self.uri, "close"):

@@ -14,6 +14,7 @@ import plyvel
 
 from dedup_middleware import permissions
 from dedup_middleware.stores import leveldb, refusals
+from dedup_middleware.stores.leveldb_refusals import DB
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +27,7 @@ _BEYOND = 100
 def files(path: Path) -> list[Path]:
     """Return the files that hold the store's content."""
     with suppress(FileNotFoundError):
-        return [file for file in (path / leveldb.DB).iterdir() if file.is_file() and not file.name.startswith("LO")]
+        return [file for file in (path / DB).iterdir() if file.is_file() and not file.name.startswith("LO")]
     return []
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.stores import refusals
+from dedup_middleware.stores.protocol import CompactableStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -149,6 +150,15 @@ class OpenStore:
         with self.medium.guard:
             self._live()
             self.medium.write(puts, deletes, sync=sync)
+
+    def compact(self) -> None:
+        """See CompactableStore; :class:`StoreError` where the store cannot."""
+        self.medium.check_process()
+        with self.medium.guard:
+            store = self._live()
+            if not isinstance(store, CompactableStore):
+                raise refusals.not_compactable(self.uri)
+            store.compact()
 
     def close(self) -> None:
         """See Store; the last opener closes the medium."""

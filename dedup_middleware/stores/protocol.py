@@ -37,3 +37,11 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release the store; scans under way end with a ``StoreError``. A second call does nothing."""
+
+
+@runtime_checkable
+class CompactableStore(Store, Protocol):
+    """A store that can give back the room of what was removed from it; one of another package need not be."""
+
+    def compact(self) -> None:
+        """Give back what room can be given back. Reads and writes all of it; a scan under way may be in its way."""

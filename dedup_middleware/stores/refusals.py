@@ -132,6 +132,11 @@ def full(uri: str, room: int) -> StoreError:
     return StoreError(f"the store {uri} has grown beyond {room / 2**20:.0f} MB: name one on a disk in DEDUP_STORE")
 
 
+def not_compactable(uri: str) -> StoreError:
+    """Refuse to compact *uri*, whose store cannot do that."""
+    return StoreError(f"the store {uri} has no way to be compacted by us: use what its own server or package has")
+
+
 def closed(uri: str) -> StoreError:
     """Refuse because the store *uri* was used after its close()."""
     return StoreError(_one_line(f"the store {uri} is closed: open it again"))

@@ -48,6 +48,11 @@ def read_header(store: Store) -> Header:
         raise refusals.corrupt(store.uri, f"its header cannot be read: {error}") from error
 
 
+def adopt(store: Store, header: Header) -> None:
+    """Give *store*, which is empty, the *header* of another one: its scheme and its key; it counts once reopened."""
+    store.write([(HEADER_KEY, header.encode())], sync=True)
+
+
 def check(store: Store, fingerprint_scheme: str | None, migrations: Migrations) -> None:
     """Raise ``StoreVersionError`` unless *store* is of this schema, or can be migrated, and of this scheme."""
     header = read_header(store)

@@ -150,6 +150,14 @@ class SQLiteStore:
             for _ in self._in_order(db.execute(_ALL)):
                 pass
 
+    def compact(self) -> None:
+        """See CompactableStore; SQLite writes the file anew, some 50 MB/s, which takes twice its size in room."""
+        db = self._live()
+        with self._refusing("compact"):
+            db.execute("VACUUM")
+            # The new file is in the WAL, until this.
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def _in_order(self, rows: Iterable[tuple[bytes, bytes, int]]) -> Iterator[tuple[bytes, bytes]]:
         """Yield the pairs of *rows*. Where a page has taken the place of another, SQLite notices nothing, keys do."""
         before = b""

@@ -7,8 +7,11 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
-from dedup_middleware.errors import DedupError
+from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.plugin.command_config import config_of
+from dedup_middleware.stores import resolved_uri, store_exists
+from dedup_middleware.stores.refusals import nothing_there
+from dedup_middleware.urls import as_in_urls
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -27,6 +30,22 @@ class Call:
     def config(self) -> Config:
         """Whose store and log are meant; :class:`ConfigError` where that remains open."""
         return config_of(self.settings, self.opts.spider, tell)
+
+
+def existing_store(config: Config) -> str:
+    """Return the URI of the store that *config* names; :class:`ConfigError` if there is none."""
+    uri = resolved_uri(config.store)
+    if not store_exists(uri):
+        raise ConfigError(nothing_there(uri))
+    return uri
+
+
+def host_named(host: str | None) -> str | None:
+    """Return the *host* that a person has named, as URLs have it; :class:`ConfigError` if it is none."""
+    read = None if host is None else as_in_urls(host)
+    if read == "":
+        raise ConfigError(f"--host {host} is not a host name; use for example --host example.org")
+    return read
 
 
 def tell(line: str) -> None:

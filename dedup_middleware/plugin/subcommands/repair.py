@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import consistency
-from dedup_middleware.plugin.subcommands.call import add_common_options
-from dedup_middleware.stores import resolved_uri, store_exists
-from dedup_middleware.stores.refusals import nothing_there
+from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store
 
 if TYPE_CHECKING:
     import argparse
@@ -26,8 +23,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(call: Call) -> None:
     """Repair the store, and print what came of it."""
-    store = call.config.store
-    if not store_exists(store):
-        raise ConfigError(nothing_there(resolved_uri(store)))
-    report = consistency.repair(store)
+    existing_store(call.config)
+    report = consistency.repair(call.config.store)
     print(json.dumps(report) if call.opts.json else consistency.repair_text(report))

@@ -1,0 +1,115 @@
+"""Pages are taken out of a closed store, with all that leads to them, as if they had never been met.
+
+A duplicate whose owner is forgotten is forgotten with it: it repeats nothing any more, and the next crawl judges it
+anew. What is journalled stays, for it has still to be delivered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from itertools import islice
+from typing import TYPE_CHECKING, TypeVar
+
+from dedup_middleware.identity import url_identity
+from dedup_middleware.index import codec
+from dedup_middleware.urls import host_of, is_under
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import timedelta
+
+    from dedup_middleware.index.index import Index
+    from dedup_middleware.model import StoredPage
+
+_T = TypeVar("_T")
+
+#: Pages between two batches that wait for the medium.
+_SYNC_INTERVAL = 500
+_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Forgettable:
+    """Which pages: all that have every one of these."""
+
+    url: str | None = None
+    """As a request has it, or as the store shows it."""
+    host: str | None = None
+    """As in URLs; its subdomains count."""
+    older_than: timedelta | None = None
+    """Stored longer ago than that, and not written anew since."""
+
+    def has(self, page: StoredPage, now: datetime) -> bool:
+        """Tell whether *page* is one of them."""
+        if self.url is not None and page.url != self.url and url_identity(self.url) not in page.identities:
+            return False
+        if self.host is not None and not is_under(host_of(page.url), [self.host]):
+            return False
+        return self.older_than is None or datetime.fromisoformat(page.time) < now - self.older_than
+
+
+@dataclass(slots=True)
+class Chosen:
+    """The pages to be forgotten, by number: 100 bytes each in memory."""
+
+    owners: set[int] = field(default_factory=set)
+    duplicates: set[int] = field(default_factory=set)
+    """With those whose owner is forgotten."""
+    journalled: int = 0
+    """Pages that stay, because a crawl is still to deliver them."""
+    urls: list[str] = field(default_factory=list)
+    """The first few."""
+
+    def __len__(self) -> int:
+        """Return how many pages there are."""
+        return len(self.owners) + len(self.duplicates)
+
+
+def choose(index: Index, wanted: Forgettable) -> Chosen:
+    """Return the pages of *index* that are *wanted*, and the duplicates of those that are owners; writes nothing.
+
+    Reads every page twice: 40 s a million.
+    """
+    now, chosen = datetime.now(timezone.utc), Chosen()
+    awaited = {codec.identity_of(key[1:]) for key, _ in index.store.scan(*codec.JOURNAL)}
+    for page in index.pages():
+        if page.owner is None and wanted.has(page, now):
+            _choose(page, chosen, awaited)
+    for page in index.pages():
+        if page.owner is not None and (page.owner in chosen.owners or wanted.has(page, now)):
+            _choose(page, chosen, awaited)
+    return chosen
+
+
+def _choose(page: StoredPage, chosen: Chosen, awaited: set[bytes]) -> None:
+    if not awaited.isdisjoint(page.identities):
+        chosen.journalled += 1
+        return
+    (chosen.owners if page.owner is None else chosen.duplicates).add(page.number)
+    if len(chosen.urls) < _NAMED:
+        chosen.urls.append(page.url)
+
+
+def forget(index: Index, chosen: Chosen) -> None:
+    """Remove the *chosen* pages, 1 ms each: a batch a page, so that what a crash leaves is whole.
+
+    Duplicates go first: none is ever without its owner.
+    """
+    store = index.store
+    for step in _in_steps([*sorted(chosen.duplicates), *sorted(chosen.owners)]):
+        index.revoke(step)
+        store.write([], sync=True)
+    suspects = (key for key, _ in store.scan(b"d", b"e") if _is_of(key, chosen.duplicates))
+    for keys in _in_steps(suspects):
+        store.write([], keys, sync=True)
+
+
+def _is_of(key: bytes, duplicates: set[int]) -> bool:
+    return not codec.is_template_key(key) and codec.suspect_number(key) in duplicates
+
+
+def _in_steps(values: Iterable[_T]) -> Iterator[list[_T]]:
+    rest = iter(values)
+    while step := list(islice(rest, _SYNC_INTERVAL)):
+        yield step

@@ -1,0 +1,277 @@
+"""What is well and what is wrong with a store, a log and the packages beneath: what ``scrapy dedup doctor`` finds.
+
+It reads closed stores and changes nothing. A finding that is a problem says what to do, in words or by a command that
+is safe to run as printed.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections import deque
+from dataclasses import asdict, dataclass
+from enum import Enum
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware.commandlines import scrapy_dedup
+from dedup_middleware.errors import DedupError, StoreLockedError
+from dedup_middleware.fingerprints import fingerprinter
+from dedup_middleware.index import codec
+from dedup_middleware.index.consistency import ConsistencyFilter
+from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.inspection.records import Record, log_exists, read_records
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.stores import parse_uri, resolved_uri, size_of_store, store_exists
+from dedup_middleware.stores.layout import SCHEMA_VERSION
+from dedup_middleware.text.clauses import one_line
+from dedup_middleware.urls import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from dedup_middleware.settings.config import Config
+    from dedup_middleware.stores import OpenStore
+
+_PACKAGES = (
+    "dedup-middleware",
+    "scrapy",
+    "twisted",
+    "parsel",
+    "lxml",
+    "w3lib",
+    "itemadapter",
+    "xxhash",
+    "rapidfuzz",
+    "jieba",
+    "opencc",
+    "plyvel",
+)
+#: Bytes on a disk below which a crawl may soon be without room: some ten thousand pages.
+_LITTLE_ROOM = 200 * 2**20
+#: A copy of the store, for a repair or a compaction, takes as much again, or more.
+_ROOM = 3
+#: Characters of one finding, and of its remedy.
+_SHOWN = 2_000
+_NEXT_TIME = "nothing to do: the next crawl judges it anew"
+_NEVER = 'if it should be delivered: request it with meta={"dedup": False}, or raise DEDUP_THRESHOLD'
+
+
+class Level(str, Enum):
+    """How good or bad a finding is."""
+
+    OK = "ok"
+    NOTE = "note"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    level: Level
+    about: str
+    text: str
+    remedy: str = ""
+    """What to do; of a problem, never empty."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values."""
+        return {**asdict(self), "level": self.level.value}
+
+
+def finding_text(findings: Iterable[Finding]) -> str:
+    """Return *findings* for a person: a line each, and its remedy below."""
+    lines = []
+    for finding in findings:
+        lines.append(f"{finding.level.value:<8} {finding.about:<9} {one_line(finding.text, _SHOWN)}")
+        if finding.remedy:
+            lines.append(f"{'':<18} -> {one_line(finding.remedy, _SHOWN)}")
+    return "\n".join(lines)
+
+
+def ok(about: str, text: str) -> Finding:
+    """Return a finding that all is well."""
+    return Finding(Level.OK, about, text)
+
+
+def note(about: str, text: str, remedy: str = "") -> Finding:
+    """Return a finding that a person should know of."""
+    return Finding(Level.NOTE, about, text, remedy)
+
+
+def problem(about: str, text: str, remedy: str) -> Finding:
+    """Return a finding of what is wrong, and how to mend it."""
+    return Finding(Level.PROBLEM, about, text, remedy)
+
+
+def versions() -> Iterator[Finding]:
+    """Yield the versions of what the plugin stands on."""
+    found = [(name, _version(name)) for name in _PACKAGES]
+    known = ", ".join(f"{name} {number}" for name, number in found if number is not None)
+    yield ok("versions", f"Python {platform.python_version()} on {platform.system()}; {known}")
+    if _version("plyvel") is None:
+        yield note("versions", "plyvel is not installed: the default store is SQLite")
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def store_health(config: Config, *, deep: bool) -> Iterator[Finding]:
+    """Yield what is to be said of the store that *config* names. Seconds; *deep* reads all of it, minutes."""
+    uri = resolved_uri(config.store)
+    if uri == "memory:":
+        yield note("store", "it is in memory: nothing is remembered after a crawl", "set DEDUP_STORE")
+        return
+    try:
+        if not store_exists(uri):
+            yield note("store", f"there is none yet at {without_secrets(uri, redact=False)}; the first crawl makes it")
+        else:
+            yield from _opened(uri, config, deep=deep)
+    except StoreLockedError as error:
+        yield note("store", str(error), "look again when that has ended")
+    except DedupError as error:
+        # Its line ends with what to do.
+        said, _, remedy = str(error).partition(": ")
+        yield problem("store", said, remedy or said)
+    yield from _room(uri, config)
+
+
+def _opened(uri: str, config: Config, *, deep: bool) -> Iterator[Finding]:
+    with index_for_command(uri, "doctor", common=config.common_clause, text_limit=config.text_limit) as (store, _):
+        shown, header = without_secrets(uri, redact=False), store.header
+        line = codec.decode_line(store.get_many([codec.NEXT_PLACE_KEY])[0])
+        pages = f"{line.owners} owners, {line.duplicates} duplicates" if line.is_counted else "pages not counted yet"
+        yield ok("store", f"{shown} opens; made {header.created}, schema {header.schema}, {pages}")
+        if header.schema != SCHEMA_VERSION:
+            yield note("store", f"it has schema {header.schema}; the next crawl migrates it to {SCHEMA_VERSION}")
+        wanted = fingerprinter(config.fingerprint).scheme
+        if header.scheme != wanted:
+            yield problem(
+                "store",
+                f"crawls will refuse it: it holds fingerprints of scheme {header.scheme!r}, and DEDUP_FINGERPRINT = "
+                f"{config.fingerprint!r} makes {wanted!r}",
+                f"set that to what it was made with, or begin anew with `{scrapy_dedup('reset', store=uri)}`",
+            )
+        yield from _left_over(store)
+        if deep:
+            yield from _read_through(store, line)
+
+
+def _left_over(store: OpenStore) -> Iterator[Finding]:
+    journalled, unsealed = (sum(1 for _ in store.scan(*keys)) for keys in (codec.JOURNAL, codec.UNSEALED))
+    if journalled or unsealed:
+        yield note(
+            "store",
+            f"{journalled} dropped pages are to be requested again, and {unsealed} owners are to be delivered again: "
+            "a crawl did not end cleanly, or `scrapy dedup restore` asked for it",
+            "crawl with the spider, or the JOBDIR, that they are of",
+        )
+    else:
+        yield ok("store", "no crash has left anything to be done")
+
+
+def _read_through(store: OpenStore, line: codec.Line) -> Iterator[Finding]:
+    whole = ConsistencyFilter(store.scan)
+    deque(whole.pairs(), maxlen=0)
+    wrong = [f"{number} {kind}" for kind, number in whole.left_out.items() if number]
+    # That a page is named and missing is what forgetting leaves; half a page is what damage leaves.
+    damaged = [f"{number} {kind}" for kind, number in whole.left_out.items() if number and "named" not in kind]
+    counts = {"owners": line.owners, "duplicates": line.duplicates}
+    if damaged:
+        yield problem("store", f"of what it holds, {', '.join(wrong)} do not fit together", _repair(store.uri))
+    elif line.is_counted and counts != whole.kept:
+        yield problem("store", f"it counts {counts}, and has {whole.kept}", _repair(store.uri))
+    else:
+        yield ok("store", f"all of it was read, and fits together: {whole.kept}")
+
+
+def _repair(uri: str) -> str:
+    return f"`{scrapy_dedup('repair', store=uri)}` makes a copy without them"
+
+
+def _room(uri: str, config: Config) -> Iterator[Finding]:
+    scheme, path = parse_uri(uri)
+    if scheme not in ("leveldb", "sqlite"):
+        return
+    size = (size_of_store(uri) or 0) if store_exists(uri) else 0
+    above = _nearest(Path(path))
+    free = shutil.disk_usage(above).free
+    said = f"{size / 2**20:.1f} MB, and {free / 2**20:.0f} MB are free beside it"
+    if free < _LITTLE_ROOM:
+        yield problem("room", said, f"make room on the disk of {above}")
+    elif free < _ROOM * size:
+        yield note("room", f"{said}: too little to repair it", "make room before that is needed")
+    else:
+        yield ok("room", said)
+    places = {"store": Path(path), **({} if config.log is None else {"log": config.log})}
+    for name, place in places.items():
+        if _is_writable(place):
+            yield ok("place", f"the {name} {place} can be written")
+        else:
+            yield problem(
+                "place", f"the {name} {place} cannot be written", f"make it and its folder yours: {place.parent}"
+            )
+
+
+def _nearest(path: Path) -> Path:
+    """Return *path*, or the first folder above it that is there."""
+    return next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+
+
+def _is_writable(path: Path) -> bool:
+    nearest = _nearest(path)
+    return os.access(nearest, os.W_OK) and (nearest == path or nearest.is_dir())
+
+
+def log_health(config: Config) -> Iterator[Finding]:
+    """Yield what is to be said of the log; of one that is there, whether its first records can be read."""
+    if config.log is None:
+        yield note("log", "no records are kept: nothing tells later why a page was dropped", "set DEDUP_LOG to a path")
+    elif not log_exists(config.log):
+        yield note("log", f"there is none yet at {config.log}; the first record makes it")
+    elif config.log.stat().st_size and next(iter(read_records(config.log)), None) is None:
+        yield problem("log", f"{config.log} holds something else than records", "set DEDUP_LOG to another path")
+    else:
+        yield ok("log", f"{config.log}, {config.log.stat().st_size / 2**20:.1f} MB")
+
+
+def as_explained(explanation: dict[str, Any], config: Config) -> Iterator[Finding]:
+    """Yield what is known of a page, as `explain.explain` returns it, in the store and the log of *config*."""
+    stored, record = explanation["stored"], explanation["record"]
+    if explanation["note"]:
+        yield note("page", explanation["note"])
+    if record is not None:
+        last = Record(**record)
+        restore = scrapy_dedup("restore", last.url, store=resolved_uri(config.store))
+        yield from as_judged(last, "was", f"if it should be delivered: `{restore}`")
+    if stored is None:
+        yield note("page", "the store does not have it: it gave no item, or was forgotten")
+    elif stored["kind"] == "owner":
+        repeats = len(stored["repeated_by"])
+        yield ok("page", f"it owns {stored['clauses']} clauses since {stored['since']}; {repeats} pages repeat it")
+    elif stored["owner_url"] is None:
+        yield note("page", f"it was dropped on {stored['since']} for a page that is not stored any more", _NEXT_TIME)
+    else:
+        yield ok("page", f"it is kept as a duplicate of {stored['owner_url']} ({stored['score']:.0%})")
+
+
+def as_judged(record: Record, tense: str = "would be", remedy: str = _NEVER) -> Iterator[Finding]:
+    """Yield how the page of *record* was or would be judged, who has agreed, and the *remedy* if that is wrong."""
+    score = "" if record.score is None else f", {record.score:.0%} of its text"
+    owner = "" if record.owner_url is None else f" of {record.owner_url}{score}"
+    reason = f": {record.reason}" if record.reason else ""
+    yield ok("page", f"it {tense} judged {record.verdict}{owner}{reason}")
+    if record.witness is not None:
+        what = "agrees" if record.verdict == VerdictKind.DUPLICATE.value else "keeps it"
+        yield ok("witness", f"the {record.witness} {what}" + "".join(f"; its own: {own}" for own in record.difference))
+    for sentence in record.evidence:
+        yield ok("repeated", sentence)
+    if record.verdict == VerdictKind.DUPLICATE.value:
+        yield note("page", "its items are heard too, before they are dropped", remedy)

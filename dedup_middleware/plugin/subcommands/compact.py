@@ -1,0 +1,39 @@
+"""``scrapy dedup compact``: give back the room of what was removed from the store."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store
+from dedup_middleware.stores import size_of_store
+from dedup_middleware.urls import without_secrets
+
+if TYPE_CHECKING:
+    import argparse
+
+    from dedup_middleware.plugin.subcommands.call import Call
+
+HELP = "give back the room that removed pages have left in the store's files"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Let *parser* read the options of the command."""
+    add_common_options(parser)
+
+
+def run(call: Call) -> None:
+    """Compact the store, and print its size before and after."""
+    config = call.config
+    uri = existing_store(config)
+    before = size_of_store(uri)
+    with index_for_command(uri, "compact", common=config.common_clause, text_limit=config.text_limit) as (store, _):
+        store.compact()
+    after, shown = size_of_store(uri), without_secrets(uri, redact=False)
+    if call.opts.json:
+        print(json.dumps({"store": shown, "bytes_before": before, "bytes_after": after}))
+    elif before is None or after is None:
+        print(f"compacted the store {shown}")
+    else:
+        print(f"compacted the store {shown}: {before:,} bytes before, {after:,} after")

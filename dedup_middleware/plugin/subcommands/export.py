@@ -1,0 +1,97 @@
+"""``scrapy dedup export``: the pages of the store, as lines of JSON."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from dedup_middleware import permissions
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.index.exporting import Exporter
+from dedup_middleware.index.opening import index_for_upkeep
+from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store, host_named, tell
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from dedup_middleware.plugin.subcommands.call import Call
+
+_IS_PRIVATE = "; with the key of the store, so keep it to yourself"
+# That of `gzip`: 9, which is Python's default, takes twice the time for hardly fewer bytes.
+_GZIP_LEVEL = 6
+
+HELP = "write the pages of the store to a file, to move, merge or compare stores"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Let *parser* read the options of the command."""
+    add_common_options(parser)
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", default="-", help="FILE, FILE.gz or FILE.xz; - is standard output"
+    )
+    parser.add_argument("--host", metavar="H", help="only pages of this host and its subdomains")
+    parser.add_argument("--comparable", action="store_true", help="only what two stores can have in common, for diff")
+
+
+def run(call: Call) -> None:
+    """Write the pages; to standard error how many, if they do not go to standard output."""
+    config, opts = call.config, call.opts
+    host = host_named(opts.host)
+    with (
+        index_for_upkeep(
+            existing_store(config),
+            "export",
+            common=config.common_clause,
+            text_limit=config.text_limit,
+            fingerprint=config.fingerprint,
+            distance=config.simhash_distance,
+        ) as (store, index),
+        _opened(opts.output) as file,
+    ):
+        exporter = Exporter(store, index, host)
+        for line in exporter.comparable_lines() if opts.comparable else exporter.lines():
+            file.write(line + "\n")
+    if opts.output != "-":
+        tell(f"wrote {exporter.pages} pages to {opts.output}" + _IS_PRIVATE * (not opts.comparable))
+    if exporter.journalled:
+        tell(
+            f"{exporter.journalled} dropped pages are still to be requested by a crawl on this store, and not elsewhere"
+        )
+
+
+@contextmanager
+def _opened(output: str) -> Iterator[IO[str]]:
+    """Open what *output* names; a file appears there once it is whole, readable by its owner alone."""
+    if output == "-":
+        yield sys.stdout
+        return
+    path = Path(output)
+    draft = path.with_name(path.name + ".tmp")
+    try:
+        draft.unlink(missing_ok=True)
+        permissions.make_file(draft)
+        with draft.open("wb") as raw, _packing(raw, path.suffix) as file:
+            yield file
+        draft.replace(path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written ({error.strerror or error}); name another file") from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _packing(raw: IO[bytes], suffix: str) -> Iterator[IO[str]]:
+    with ExitStack() as stack:
+        packed: Any = raw
+        if suffix == ".gz":
+            # Without a name and a time: the same pages make the same file.
+            packed = stack.enter_context(gzip.GzipFile("", "wb", _GZIP_LEVEL, raw, mtime=0))
+        elif suffix == ".xz":
+            packed = stack.enter_context(lzma.open(raw, "wb"))
+        yield stack.enter_context(io.TextIOWrapper(packed, encoding="ascii", newline="\n"))

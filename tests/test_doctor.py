@@ -1,0 +1,200 @@
+"""``scrapy dedup doctor``: what is well, what is wrong, and what to do about it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawling import run_job, run_scrapy, store_uri, write_job
+from local_site import Site
+from prose import article, blog, story
+from scrapy.settings import Settings
+from test_commands import ENVIRONMENT, command, run_here
+
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.index import codec
+from dedup_middleware.plugin.addon import Addon
+from dedup_middleware.plugin.checkup import standing
+from dedup_middleware.stores import open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PROBLEMS = 4
+
+
+def contents(folder: Path) -> dict[bytes, bytes]:
+    with closing(open_store(store_uri(folder), fingerprint_scheme=None)) as store:
+        return dict(store.scan(b"\x01", b"\xff" * 64))
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a crawl of a story."""
+    folder = tmp_path_factory.mktemp("doctor")
+    with closing(Site(hosts=1)) as site:
+        url = site.add("/first", article("First", story(1)))
+        run_job(folder, write_job(folder, "sample_spiders.OneByOne", urls=url))
+    (folder / "copy.html").write_text(blog("First", story(1)))
+    (folder / "other.html").write_text(article("Other", story(2)))
+    (folder / "url").write_text(url)
+    return folder
+
+
+def doctor(folder: Path, *arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    named = ("-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}")
+    said = run_here("doctor", "--json", *arguments, *named, folder=folder)
+    assert said.err == ""
+    return said.exit_status, said.json
+
+
+def problems(findings: list[dict[str, Any]]) -> list[str]:
+    assert all(finding["remedy"] for finding in findings if finding["level"] == "problem")
+    return [finding["text"] for finding in findings if finding["level"] == "problem"]
+
+
+def test_a_healthy_store_has_no_problem(crawled: Path) -> None:
+    status, findings = doctor(crawled, "--deep")
+    assert (status, problems(findings)) == (0, [])
+    texts = "\n".join(finding["text"] for finding in findings)
+    assert "1 owners, 0 duplicates" in texts
+    assert "DEDUP_THRESHOLD = 0.8 (default)" in texts
+    assert f"DEDUP_STORE = {store_uri(crawled)!r} (cmdline)" in texts
+    assert "fits together: {'owners': 1, 'duplicates': 0}" in texts
+    assert "lxml" in texts
+
+
+def test_a_project_is_told_what_is_amiss_and_where_settings_come_from(crawled: Path) -> None:
+    (crawled / "extra.py").write_text("class Own:\n    pass\n\n\nclass Formatter:\n    pass\n")
+    settings = {
+        "DEDUP_TRESHOLD": 0.9,
+        "DEDUP_WAIT": 3,
+        "DOWNLOADER_MIDDLEWARES": {"extra.Own": 10},
+        "ITEM_PIPELINES": {"dedup_middleware.plugin.pipelines.DedupItemPipeline": None},
+        "SPIDER_MIDDLEWARES": {"dedup_middleware.plugin.spidermiddlewares.DedupSpiderMiddleware": 7},
+        "LOG_FORMATTER": "extra.Formatter",
+        "DEDUP_STORE": store_uri(crawled),
+    }
+    write_job(crawled, "sample_spiders.OneByOne", settings=settings)
+    said = run_scrapy(crawled, "dedup", "doctor")
+    assert said.returncode == PROBLEMS
+    wrong = [line for line in said.stdout.splitlines() if line.startswith("problem")]
+    assert len(wrong) == 3
+    for words in (
+        "DEDUP_TRESHOLD is no setting",
+        "should stand before Own",
+        "DedupItemPipeline in ITEM_PIPELINES is swi",
+    ):
+        assert any(words in line for line in wrong), said.stdout
+    assert "DEDUP_WAIT = 3.0 (project)" in said.stdout
+    assert "was moved from 5 to 7, which does no harm" in said.stdout
+    assert "LOG_FORMATTER is the project's own, Formatter" in said.stdout
+
+
+def test_where_the_addon_is_on_its_components_stand_where_they_should() -> None:
+    on = Settings({"ADDONS": {"dedup_middleware.Addon": 500}})
+    assert {finding.level.value for finding in standing(on)} == {"ok"}
+    placed = Settings()
+    Addon().update_settings(placed)
+    assert [f.level.value for f in standing(placed)].count("note") == 1
+
+
+def test_a_store_that_is_damaged_or_of_other_fingerprints_comes_with_a_remedy_that_works(tmp_path: Path) -> None:
+    with closing(open_store(store_uri(tmp_path), fingerprint_scheme="another")) as store:
+        store.write([(codec.page_key(1 << 16), b"garbage")])
+    status, findings = doctor(tmp_path, "--deep")
+    assert status == PROBLEMS
+    refused, damaged = problems(findings)
+    assert "scheme 'another'" in refused
+    assert "1 pages do not fit together" in damaged
+    (remedy,) = [f["remedy"] for f in findings if f["level"] == "problem" and "repair" in f["remedy"]]
+    words = shlex.split(remedy.split("`")[1])
+    done = subprocess.run(
+        command(*words[2:], "--json"), cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    assert json.loads(done.stdout)["left_out"]["pages"] == 1
+
+
+def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
+    with closing(open_store(store_uri(tmp_path), fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
+        store.write([(codec.unsealed_key(1), b"")])
+    before = contents(tmp_path)
+    status, findings = doctor(tmp_path)
+    assert status == 0
+    assert any("1 owners are to be delivered again" in finding["text"] for finding in findings)
+    assert contents(tmp_path) == before
+
+
+def test_a_busy_store_is_no_problem(crawled: Path, tmp_path: Path) -> None:
+    with closing(open_store(store_uri(crawled), fingerprint_scheme=None)):
+        said = subprocess.run(
+            command("doctor", "-s", f"DEDUP_STORE={store_uri(crawled)}"),
+            cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    assert "in use by another crawl" in said.stdout
+
+
+def test_a_bad_setting_is_a_problem_and_a_place_without_a_crawl_is_none(tmp_path: Path) -> None:
+    said = run_here("doctor", "-s", "DEDUP_STORE=sqlite:x", "-s", "DEDUP_THRESHOLD=80", folder=tmp_path)
+    assert said.exit_status == PROBLEMS
+    assert "-> use a number above 0.5" in said.out
+    said = run_here("doctor", folder=tmp_path)
+    assert said.exit_status == 0
+    assert "crawl first" in said.out
+
+
+def test_a_password_is_not_shown(tmp_path: Path) -> None:
+    said = run_here("doctor", "-s", "DEDUP_STORE=redis://:secret@db", folder=tmp_path)
+    assert "secret" not in said.out + said.err
+
+
+class TestOfAPage:
+    def test_how_it_was_judged(self, crawled: Path) -> None:
+        status, (finding,) = doctor(crawled, (crawled / "url").read_text())
+        assert status == 0
+        assert "it owns" in finding["text"]
+
+    def test_how_it_would_be_judged_with_its_owner_and_why(self, crawled: Path) -> None:
+        before = contents(crawled)
+        status, findings = doctor(crawled, "http://elsewhere/copy", "--html", "copy.html")
+        assert status == 0
+        verdict, witness, *repeated, last = findings
+        url = (crawled / "url").read_text()
+        assert verdict["text"] == f"it would be judged duplicate of {url}, 100% of its text: on another host"
+        assert witness["text"] == "the page agrees"
+        assert {finding["about"] for finding in repeated} == {"repeated"}
+        assert "dedup" in last["remedy"]
+        _, (other,) = doctor(crawled, "http://elsewhere/other", "--html", "other.html")
+        assert other["text"] == "it would be judged new"
+        assert contents(crawled) == before
+
+    def test_an_owner_that_a_crash_left_unsealed_drops_nothing_and_stays(self, crawled: Path) -> None:
+        with closing(open_store(store_uri(crawled), fingerprint_scheme=None)) as store:
+            (key,) = [key for key, _ in store.scan(*codec.PAGES)]
+            store.write([(codec.unsealed_key(codec.decode_number(key[1:])), b"")])
+        before = contents(crawled)
+        try:
+            _, (finding,) = doctor(crawled, "http://elsewhere/copy", "--html", "copy.html")
+            assert finding["text"] == "it would be judged new"
+            assert contents(crawled) == before
+        finally:
+            with closing(open_store(store_uri(crawled), fingerprint_scheme=None)) as store:
+                store.write([], [codec.unsealed_key(codec.decode_number(key[1:]))])
+
+    def test_of_a_page_that_nobody_knows_it_says_how_to_ask(self, crawled: Path) -> None:
+        _, (finding,) = doctor(crawled, "http://elsewhere/copy")
+        assert "--html FILE" in finding["remedy"]
+        run_here("doctor", "--html", "copy.html", folder=crawled).refused("which URL")
+
+    def test_html_comes_from_standard_input_too(self, crawled: Path, tmp_path: Path) -> None:
+        named = ("-s", f"DEDUP_STORE={store_uri(crawled)}")
+        with (crawled / "copy.html").open() as file:
+            said = subprocess.run(
+                command("doctor", "http://elsewhere/copy", "--html", "-", *named),
+                cwd=tmp_path, env=ENVIRONMENT, stdin=file, capture_output=True, text=True, check=True,
+            )  # fmt: skip
+        assert "would be judged duplicate" in said.stdout

@@ -1,0 +1,422 @@
+"""Stores that are looked after: pages forgotten, exported, imported, and files compacted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import shutil
+import stat
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawling import Outcome, run_job, store_uri, write_job
+from library import Library, page_of
+from local_site import Site
+from prose import article, blog, story
+from test_commands import at_a_terminal, run_here
+
+from dedup_middleware import Deduplicator
+from dedup_middleware.errors import StoreError
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.identity import url_identity
+from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index.counts import counted
+from dedup_middleware.index.forgetting import Forgettable, choose, forget
+from dedup_middleware.index.opening import index_of
+from dedup_middleware.stores import open_store
+from dedup_middleware.stores.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from test_commands import ItemContent
+
+
+@dataclass
+class Town:
+    """A site of two hosts with copies of its stories, and what came of crawls of it: each is made once."""
+
+    root: Path
+    site: Site = field(default_factory=lambda: Site(hosts=2))
+    crawls: dict[tuple[str, ...], Path] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.stories = [self.site.add(f"/{n}", article(f"Story {n}", story(n))) for n in range(1, 5)]
+        self.copies = [self.site.add(f"/copy-{n}", blog(f"Story {n}", story(n)), host=1) for n in range(1, 4)]
+        self.partly = self.site.add("/partly", blog("Else", [*story(1)[:3], *story(9)[:3]]), host=1)
+
+
+class Shop:
+    """Folders of crawls of a town's site, for one test."""
+
+    def __init__(self, root: Path, town: Town) -> None:
+        self.root = root
+        self.site, self.stories, self.copies, self.partly = town.site, town.stories, town.copies, town.partly
+        self._crawls, self._kept = town.crawls, town.root
+
+    def crawl(self, folder: str, *urls: str) -> Outcome:
+        where, urls = self.root / folder, urls or tuple(self.all)
+        if not where.exists() and urls in self._crawls:
+            shutil.copytree(self._crawls[urls], where)
+            return Outcome(where, 0, "")
+        is_first = not where.exists()
+        outcome = run_job(where, write_job(where, "sample_spiders.OneByOne", urls=",".join(urls), afresh=True))
+        if is_first:
+            self._crawls[urls] = self._kept / str(len(self._crawls))
+            shutil.copytree(where, self._crawls[urls])
+        return outcome
+
+    @property
+    def all(self) -> list[str]:
+        return [*self.stories, *self.copies, self.partly]
+
+    def run(self, folder: str, *arguments: str) -> ItemContent:
+        where = self.root / folder
+        where.mkdir(exist_ok=True)
+        return run_here(*arguments, "-s", f"DEDUP_STORE={store_uri(where)}", folder=self.root)
+
+    def report(self, folder: str, *arguments: str) -> dict[str, Any]:
+        said = self.run(folder, *arguments, "--json")
+        assert said.exit_status == 0, said.err
+        (report,) = said.json
+        return report
+
+    def pairs(self, folder: str) -> dict[bytes, bytes]:
+        with closing(open_store(store_uri(self.root / folder), fingerprint_scheme=None)) as store:
+            return dict(store.scan(b"\x01", b"\xff" * 64))
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    town = Town(tmp_path_factory.mktemp("town"))
+    with closing(town.site):
+        yield town
+
+
+@pytest.fixture
+def shop(tmp_path: Path, town: Town) -> Shop:
+    return Shop(tmp_path, town)
+
+
+def verdicts(outcome: Outcome) -> list[tuple[object, ...]]:
+    names = ("url", "verdict", "outcome", "owner_url", "score", "reason", "witness", "difference", "evidence")
+    return sorted(tuple(map(str, map(record.get, names))) for record in outcome.records)
+
+
+class TestMoving:
+    def test_a_moved_store_is_the_same_store(self, shop: Shop) -> None:
+        shop.crawl("a")
+        shop.run("a", "export", "-o", "pages.jsonl.gz")
+        report = shop.report("b", "import", "pages.jsonl.gz")
+        assert (report["how"], report["owners"], report["duplicates"], report["left_out"]) == ("moved", 5, 3, 0)
+        shop.run("b", "export", "-o", "again.jsonl.gz")
+        assert (shop.root / "again.jsonl.gz").read_bytes() == (shop.root / "pages.jsonl.gz").read_bytes()
+        without_requests = {key: value for key, value in shop.pairs("a").items() if key[:1] not in (b"r", b"j")}
+        assert shop.pairs("b") == without_requests
+
+    def test_a_crawl_judges_on_it_as_on_the_first_one(self, shop: Shop) -> None:
+        shop.crawl("a", *shop.stories, shop.copies[0])
+        shop.run("a", "export", "-o", "pages.jsonl.xz")
+        shop.report("b", "import", "pages.jsonl.xz")
+        again = [*reversed(shop.copies), shop.partly, *shop.stories]
+        assert verdicts(shop.crawl("b", *again)) == verdicts(shop.crawl("a", *again))
+        assert len(verdicts(shop.crawl("b", *again))) > 4
+
+    def test_simhashes_and_what_a_published_method_made_move_too(self, tmp_path: Path) -> None:
+        for name in ("clauses+simhash", "shingles"):
+            assert moved(tmp_path / name, name)
+
+    def test_a_file_that_was_cut_is_taken_as_far_as_it_goes(self, shop: Shop) -> None:
+        shop.crawl("a")
+        shop.run("a", "export", "-o", "pages.jsonl")
+        lines = (shop.root / "pages.jsonl").read_bytes().splitlines(keepends=True)
+        (shop.root / "torn.jsonl").write_bytes(b"".join([*lines[:3], lines[3][:99]]))
+        report = shop.report("b", "import", "torn.jsonl")
+        assert (report["owners"], report["left_out"]) == (2, 1)
+        assert "torn.jsonl, line 4" in report["left_out_first"][0]
+        (shop.root / "torn.gz").write_bytes(gzip.compress(b"".join(lines))[:-400])
+        report = shop.report("c", "import", "torn.gz", "--dry-run")
+        assert report["left_out"] > 0
+        assert shop.run("c", "stats").exit_status == 0
+        assert not (shop.root / "c" / "store").exists()
+
+    def test_what_no_store_can_have_is_left_out(self, shop: Shop) -> None:
+        shop.crawl("a", *shop.stories[:2])
+        shop.run("a", "export", "-o", "pages.jsonl")
+        header, first, second = map(json.loads, (shop.root / "pages.jsonl").read_text().splitlines())
+        spoils: list[dict[str, object]] = [
+            {"number": 0},
+            {"number": 2**70},
+            {"number": "1"},
+            {"number": second["number"]},
+            {"page": "!"},
+            {"page": "AAAA"},
+            {"url": "http://elsewhere/"},
+            {"text": "no list"},
+            {"unlisted": ["zz"]},
+            {"suspect_of": ["00"]},
+            {"body_digest": 5},
+        ]
+        lines = [header, second, *(first | spoil for spoil in spoils), []]
+        (shop.root / "spoilt").write_text("".join(json.dumps(line) + "\n" for line in lines) + "[" * 100_000)
+        report = shop.report("b", "import", "spoilt")
+        assert (report["owners"], report["left_out"]) == (1, len(spoils) + 2)
+        assert [json.loads(line)["url"] for line in shop.run("b", "export").out.splitlines()[1:]] == [second["url"]]
+
+    def test_what_is_no_export_is_one_line(self, shop: Shop) -> None:
+        (shop.root / "other").write_text('{"url": "http://a/"}\n')
+        (shop.root / "newer").write_text('{"format": "dedup-middleware pages", "version": 2}\n')
+        (shop.root / "empty").touch()
+        for name, words in {
+            "other": "is no export",
+            "empty": "is no export",
+            "newer": "version",
+            "none": "none",
+        }.items():
+            shop.run("b", "import", name).refused(name, words)
+        shop.crawl("a", shop.stories[0])
+        shop.run("a", "export", "-o", "pages.jsonl")
+        run_here(
+            "import", "pages.jsonl", "-s", f"DEDUP_STORE={store_uri(shop.root / 'b')}",
+            "-s", "DEDUP_FINGERPRINT=clauses+simhash", folder=shop.root,
+        ).refused("DEDUP_FINGERPRINT", "scheme")  # fmt: skip
+
+    def test_a_file_is_its_owners_alone_and_there_when_it_is_whole(self, shop: Shop) -> None:
+        shop.crawl("a", shop.stories[0])
+        path = shop.root / "pages.jsonl"
+        path.write_text("of before")
+        path.chmod(0o644)
+        assert "key" in shop.run("a", "export", "-o", "pages.jsonl").err
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert path.read_text() == shop.run("a", "export").out
+        shop.run("a", "export", "-o", "no/where").refused("no/where", "cannot be written")
+        assert sorted(p.name for p in shop.root.iterdir()) == ["a", "pages.jsonl"]
+
+
+def moved(folder: Path, fingerprint: str) -> bool:
+    """Tell whether a store made with *fingerprint* is the same after it has been moved."""
+    folder.mkdir()
+    uri = store_uri(folder)
+    with Deduplicator(uri, fingerprint=fingerprint) as dedup:
+        for n in range(6):
+            dedup.add(f"http://h{n}/", text="\n".join(story(n % 4)), title="A title")
+    named = ("-s", f"DEDUP_FINGERPRINT={fingerprint}", "-s")
+    run_here("export", "-o", "pages", *named, f"DEDUP_STORE={uri}", folder=folder)
+    (folder / "b").mkdir()
+    other = store_uri(folder / "b")
+    run_here("import", "pages", *named, f"DEDUP_STORE={other}", folder=folder)
+    pairs = []
+    for where in (uri, other):
+        with closing(open_store(where, fingerprint_scheme=None)) as store:
+            pairs.append(dict(store.scan(b"\x01", b"\xff" * 64)))
+    assert {key[:1] for key in pairs[0]} & ({b"h"} if "simhash" in fingerprint else {b"m"})
+    return pairs[0] == pairs[1]
+
+
+class TestMerging:
+    def test_a_story_of_two_stores_is_owned_by_the_page_that_had_it_first(self, shop: Shop) -> None:
+        shop.crawl("later", *shop.copies, shop.partly)
+        shop.crawl("first", *shop.stories)
+        age(shop, "first", days=3)
+        for folder in ("later", "first"):
+            shop.run(folder, "export", "-o", f"{folder}.jsonl")
+        report = shop.report("both", "import", "later.jsonl", "first.jsonl")
+        assert (report["how"], report["owners"], report["duplicates"], report["left_out"]) == ("merged", 5, 3, 0)
+        for owner, copy in zip(shop.stories, shop.copies, strict=False):
+            said = shop.run("both", "explain", copy, "--json").json[0]["stored"]
+            assert (said["kind"], said["owner_url"]) == ("duplicate", owner)
+        assert shop.report("both", "import", "later.jsonl", "first.jsonl")["known"] == 8
+
+    def test_a_crawl_on_the_merged_store_delivers_what_neither_had(self, shop: Shop) -> None:
+        shop.crawl("a", *shop.stories[:2])
+        shop.crawl("b", *shop.stories[2:3])
+        for folder in ("a", "b"):
+            shop.run(folder, "export", "-o", f"{folder}.jsonl")
+        shop.report("both", "import", "a.jsonl", "b.jsonl")
+        outcome = shop.crawl("both", *shop.copies, shop.stories[3])
+        assert outcome.delivered == [shop.stories[3]]
+        assert [r["owner_url"] for r in outcome.records] == shop.stories[:3]
+
+    def test_what_its_text_does_not_tell_is_left_out_and_named(self, shop: Shop) -> None:
+        shop.crawl("a", *shop.stories[:1])
+        shop.crawl("b", *shop.stories[1:3])
+        shop.run("b", "export", "-o", "b.jsonl")
+        header, first, second = map(json.loads, (shop.root / "b.jsonl").read_text().splitlines())
+        first["text"] = first["text"][:2]
+        (shop.root / "b.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (header, first, second)))
+        report = shop.report("a", "import", "b.jsonl")
+        assert (report["owners"], report["left_out"]) == (1, 1)
+        assert shop.stories[1] in report["left_out_first"][0]
+
+    def test_a_duplicate_of_what_is_not_here_owns_nothing(self, shop: Shop) -> None:
+        shop.crawl("a", shop.stories[0], shop.copies[0])
+        shop.crawl("b", shop.stories[3])
+        shop.run("a", "export", "--host", "127.0.0.2", "-o", "a.jsonl")
+        report = shop.report("b", "import", "a.jsonl")
+        assert (report["owners"], report["duplicates"], report["left_out"]) == (0, 0, 1)
+        assert shop.crawl("b", shop.copies[0]).delivered == [shop.copies[0]]
+
+
+def test_stores_that_know_the_same_compare_as_equal(shop: Shop) -> None:
+    one = shop.crawl("a")
+    shop.crawl("b", *shop.all[:4])
+    other = shop.crawl("b", *shop.all[4:])
+    assert one.delivered == [*shop.stories, *other.delivered]
+    a, b = (shop.run(folder, "export", "--comparable").out for folder in "ab")
+    assert a == b
+    assert len(a.splitlines()) == 8
+    shop.crawl("b", shop.site.add("/new", article("New", story(7))))
+    assert len({*a.splitlines()} ^ {*shop.run("b", "export", "--comparable").out.splitlines()}) == 1
+
+
+def age(shop: Shop, folder: str, *, days: int, url: str | None = None) -> None:
+    """Let the pages of a store, or the one at *url*, be *days* older than they are."""
+    with closing(open_store(store_uri(shop.root / folder), fingerprint_scheme=None)) as store:
+        for page in index_of(store, common=3, text_limit=20_000).pages():
+            then = datetime.fromisoformat(page.time) - timedelta(days=days)
+            old = replace(page, delivery=replace(page.delivery, time=then.isoformat(timespec="seconds")))
+            if url in (None, page.url):
+                store.write([(codec.page_key(page.number), page_codec.encode_page(old))])
+
+
+class TestForgetting:
+    def test_an_owner_is_forgotten_with_what_repeats_it(self, shop: Shop) -> None:
+        shop.crawl("a")
+        dry = shop.report("a", "forget", shop.stories[0], "--dry-run")
+        assert (dry["owners"], dry["duplicates"], dry["urls"]) == (1, 1, [shop.stories[0], shop.copies[0]])
+        assert shop.report("a", "forget", shop.stories[0], "--yes") == dry | {"dry_run": False}
+        assert shop.report("a", "forget", shop.stories[0], "--yes")["owners"] == 0
+        outcome = shop.crawl("a", shop.copies[0], shop.stories[0], shop.copies[1])
+        assert outcome.delivered == [shop.copies[0]]
+        assert outcome.record(shop.stories[0])["owner_url"] == shop.copies[0]
+
+    def test_nothing_is_left_of_a_store_whose_hosts_are_forgotten(self, shop: Shop) -> None:
+        shop.crawl("a")
+        report = shop.report("a", "forget", "--host", "127.0.0.1", "--yes")
+        assert (report["owners"], report["duplicates"]) == (4, 3)
+        assert [json.loads(line)["url"] for line in shop.run("a", "export").out.splitlines()[1:]] == [shop.partly]
+        shop.report("a", "forget", "--host", "127.0.0.2", "--yes")
+        assert {key[:1] for key in shop.pairs("a")} == {b"n"}
+
+    def test_only_what_is_old_enough_is_forgotten(self, shop: Shop) -> None:
+        shop.crawl("a", *shop.stories)
+        age(shop, "a", days=91, url=shop.stories[2])
+        assert shop.report("a", "forget", "--older-than", "92d", "--yes")["owners"] == 0
+        assert shop.report("a", "forget", "--older-than", "90d", "--yes")["urls"] == [shop.stories[2]]
+        assert "is no age" in shop.run("a", "forget", "--older-than", "soon").err
+
+    def test_it_asks_first(self, shop: Shop) -> None:
+        shop.crawl("a", *shop.stories)
+        shop.run("a", "forget", "--host", "127.0.0.1").refused("4 pages", "--yes")
+        shop.run("a", "forget").refused("say which pages", "--older-than")
+        named = ("forget", shop.stories[0], "-s", f"DEDUP_STORE={store_uri(shop.root / 'a')}")
+        assert shop.report("a", "stats")["owners"] == 4
+        assert "1 page, 1 owners and 0 duplicates, was forgotten" in at_a_terminal(*named, folder=shop.root, answer="y")
+
+    def test_what_is_still_to_be_delivered_stays(self, shop: Shop) -> None:
+        shop.crawl("a")
+        shop.run("a", "restore", shop.copies[0])
+        report = shop.report("a", "forget", "--host", "127.0.0.2", "--yes")
+        assert (report["owners"], report["duplicates"], report["journalled"]) == (1, 2, 1)
+        assert "1 stay" in shop.run("a", "forget", shop.stories[0], "--yes").out
+        assert shop.crawl("a", shop.partly).delivered[:2] == [shop.partly, shop.copies[0]]
+
+    def test_all_that_leads_to_a_page_goes_with_it(self) -> None:
+        library = Library()
+        with_template = [library.visit(f"http://h{n}/", range(n * 10, n * 10 + 20)) for n in range(8)]
+        assert {state.verdict.kind.value for state in with_template} == {"new", "related"}
+        copy = library.visit("http://copy/", range(20))
+        assert copy.is_duplicate
+        number = library.index.find([url_identity("http://copy/")]).number  # type: ignore[union-attr]
+        library.store.write([(codec.suspect_key(b"template", number), b""), (codec.template_key(b"template"), b"")])
+        chosen = choose(library.index, Forgettable(host="h0"))
+        assert (len(chosen.owners), len(chosen.duplicates)) == (1, 1)
+        forget(library.index, chosen)
+        library.check()
+        assert counted(library.store)[1:3] == (7, 0)
+        assert codec.template_key(b"template") in library.contents()
+
+    def test_it_takes_linear_time(self) -> None:
+        """By the gets and puts, which are what it costs."""
+        assert cost(400) < 2.2 * cost(200)
+
+
+def cost(pages: int) -> int:
+    """Return how many keys are read and written while so many pages of one host are forgotten."""
+    library = Library()
+    for n in range(pages):
+        page = page_of(f"http://h/{n}", [*range(5), *range(100 + 5 * n, 105 + 5 * n)])
+        library.index.commit(page, sealed=True)
+    touched = 0
+    inner = library.store.medium.store
+    assert isinstance(inner, MemoryStore)
+    get, write = inner.get_many, inner.write
+
+    def counting_get(keys: Any) -> Any:
+        nonlocal touched
+        touched += len(keys)
+        return get(keys)
+
+    def counting_write(puts: Any, deletes: Any = (), *, sync: bool = False) -> None:
+        nonlocal touched
+        puts, deletes = list(puts), list(deletes)
+        touched += len(puts) + len(deletes)
+        write(puts, deletes, sync=sync)
+
+    inner.get_many, inner.write = counting_get, counting_write  # type: ignore[method-assign]
+    chosen = choose(library.index, Forgettable(host="h"))
+    assert len(chosen) == pages
+    forget(library.index, chosen)
+    return touched
+
+
+class TestCompacting:
+    @pytest.mark.parametrize("backend", ["leveldb", "sqlite"])
+    def test_room_is_given_back_and_nothing_else(self, backend: str, tmp_path: Path) -> None:
+        if backend == "leveldb":
+            pytest.importorskip("plyvel")
+        uri = f"{backend}:{tmp_path / 'store'}"
+        keys = [n.to_bytes(4, "big") for n in range(1, 3001)]
+        # Twice, for what is removed by the process that wrote it is never written into LevelDB's tables.
+        for puts, deletes in (keys, []), ([], keys[10:]):
+            with closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
+                store.write([(b"x" + key, key * 500) for key in puts], [b"x" + key for key in deletes], sync=True)
+        open_store(uri, fingerprint_scheme=None).close()
+        (report,) = run_here("compact", "--json", "-s", f"DEDUP_STORE={uri}", folder=tmp_path).json
+        assert report["bytes_after"] * 10 < report["bytes_before"]
+        with closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
+            assert [key for key, _ in store.scan(b"x", b"y")] == [b"x" + key for key in keys[:10]]
+        assert "bytes before" in run_here("compact", "-s", f"DEDUP_STORE={uri}", folder=tmp_path).out
+
+    def test_a_store_that_cannot_be_compacted_says_so(self) -> None:
+        with (
+            closing(open_store("memory:", fingerprint_scheme="any")) as store,
+            pytest.raises(StoreError, match="no way"),
+        ):
+            store.compact()
+
+    def test_where_there_is_no_store_it_says_so(self, tmp_path: Path) -> None:
+        for name in (["compact"], ["export"], ["forget", "--host", "h"]):
+            run_here(*name, "-s", "DEDUP_STORE=sqlite:none", folder=tmp_path).refused("no store at", "crawl first")
+
+
+def test_compressed_files_are_told_by_what_is_in_them(shop: Shop) -> None:
+    shop.crawl("a", *shop.stories[:2])
+    plain = shop.run("a", "export").out.encode()
+    for name, packed in {"gz": gzip.compress(plain), "xz": lzma.compress(plain), "plain": plain}.items():
+        (shop.root / f"pages.{name}.bin").write_bytes(packed)
+        assert shop.report(name, "import", f"pages.{name}.bin")["owners"] == 2
+
+
+def test_what_is_old_is_told_in_utc() -> None:
+    page = Library().visit("http://a/", range(9)).claim
+    assert page is not None
+    assert page.kept is not None
+    now = datetime.now(timezone.utc)
+    assert not Forgettable(older_than=timedelta(days=1)).has(page.kept, now)
+    assert Forgettable(older_than=timedelta(days=1)).has(page.kept, now + timedelta(days=1, minutes=1))
