@@ -9,7 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 from local_site import Answer
 from prose import article, blog, story, zh_story
+from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
+from scrapy.settings import Settings
 from test_commands import run_here
+
+from dedup_middleware.plugin.recorded_crawl import recorded_pages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +69,44 @@ def test_what_cannot_be_read_is_told_and_left_out(pages: tuple[Path, list[str]],
     said = run_here("compare", str(folder), *ONE, folder=tmp_path)
     assert said.exit_status in (0, 1)
     assert f"responses in {folder} that cannot be read" in said.err
+
+
+@pytest.mark.parametrize(
+    ("header", "body", "timestamp"),
+    [
+        # Scrapy takes what is no deflate for an empty page, and reads what its installation cannot unpack as it is.
+        *[(b"Content-Encoding: " + name, b"not packed", "1") for name in ACCEPTED_ENCODINGS if name != b"deflate"],
+        (b"Content-Type: text/html; charset=idna", b"<p>", "1"),
+        (b"Content-Type: text/html; charset=punycode", b"<html>\xff", "1"),
+        (b"Content-Type: text/html", b"<p>", "1" + "0" * 400),
+    ],
+)
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_damaged_response_is_passed_over(
+    tmp_path: Path, header: bytes, body: bytes, timestamp: str, *, is_packed: bool
+) -> None:
+    keep(tmp_path / "bad", header, body, timestamp, is_packed=is_packed)
+    keep(tmp_path / "good", b"Content-Type: text/html", b"<p>", "2", is_packed=is_packed)
+    told: list[str] = []
+    assert [page.url for page, _ in recorded_pages(tmp_path, Settings(), told.append)] == ["http://a.test/good"]
+    assert told == [f"left out 1 responses in {tmp_path} that cannot be read"]
+
+
+def test_what_unpacks_to_more_than_scrapy_would_download_is_passed_over(tmp_path: Path) -> None:
+    keep(tmp_path / "bomb", b"Content-Type: text/html", b"<p>" * 100_000, "1", is_packed=True)
+    keep(tmp_path / "good", b"Content-Type: text/html", b"<p>", "2", is_packed=True)
+    settings = Settings({"DOWNLOAD_MAXSIZE": 100_000})
+    pages = recorded_pages(tmp_path, settings, lambda _: None)
+    assert [page.url for page, _ in pages] == ["http://a.test/good"]
+
+
+def keep(folder: Path, header: bytes, body: bytes, timestamp: str, *, is_packed: bool) -> None:
+    """Write a response as Scrapy's cache does."""
+    url = f"http://a.test/{folder.name}"
+    meta = f"{{'method': 'GET', 'status': 200, 'response_url': {url!r}, 'timestamp': {timestamp}}}".encode()
+    folder.mkdir()
+    for name, content in {"meta": meta, "response_headers": header, "response_body": body}.items():
+        (folder / name).write_bytes(gzip.compress(content) if is_packed else content)
 
 
 @pytest.mark.parametrize(("name", "told"), [("", "holds no recorded page"), ("news.db", "FilesystemCacheStorage")])

@@ -53,7 +53,7 @@ def merge(store: OpenStore, index: Index, spool: Spool, config: Config) -> Count
             spool.refuse(exported.page.url, kind)
         if count % _SYNC_INTERVAL == 0:
             store.write([], sync=True)
-    store.write([(codec.template_key(template), b"") for template in spool.templates], sync=True)
+    store.write([*spool.pairs], sync=True)
     return came
 
 
@@ -89,16 +89,17 @@ class _Merging:
         elif entry.is_duplicate:
             return "it repeats nothing here"
         else:
-            self._index.commit(self._detector.as_kept(page, verdict.match, self._threshold), sealed=True)
+            self._index.commit(self._detector.as_kept(page, verdict, self._threshold), sealed=True)
         stored = self._index.find(page.identities)
         assert stored is not None
-        self._keep_delivery(stored, exported.page)
+        self._keep_delivery(stored, exported)
         return "owners" if stored.owner is None else "duplicates"
 
-    def _keep_delivery(self, stored: StoredPage, came: StoredPage) -> None:
-        """Let *stored* have been delivered when, by whom and to what *came* was."""
-        kept = replace(stored, delivery=came.delivery)
-        self._store.write([(codec.page_key(kept.number), page_codec.encode_page(kept))])
+    def _keep_delivery(self, stored: StoredPage, came: Exported) -> None:
+        """Let *stored* have been delivered when, by whom and to what *came* was, and name what that names."""
+        kept = replace(stored, delivery=came.page.delivery)
+        named = [(codec.canonical_key(identity), codec.encode_number(kept.number)) for identity in came.names]
+        self._store.write([(codec.page_key(kept.number), page_codec.encode_page(kept)), *named])
 
     def _read_again(self, exported: Exported, there: Fingerprinter) -> Page | None:
         """Return the page as this store hashes it; ``None`` if its text is not all that it was stored with."""

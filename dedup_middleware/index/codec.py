@@ -55,6 +55,7 @@ UNSEALED = (b"u", b"v")
 JOURNAL = (b"j", b"k")
 REPEATS = (b"o", b"p")
 REQUESTS = (b"r", b"s")
+CANONICAL = (b"a", b"b")
 CORRECTIONS = (b"x", b"y")
 
 

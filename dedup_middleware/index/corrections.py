@@ -9,7 +9,6 @@ import json
 from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timezone
-from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.errors import UnreadableError
@@ -27,14 +26,17 @@ if TYPE_CHECKING:
 class Correction(NamedTuple):
     """What a person has said of two pages."""
 
-    key: bytes
-    """That of the store."""
     url: str
     owner_url: str
     time: str
     """When: ISO 8601, UTC, to the second."""
     identities: tuple[bytes, ...]
     owner_identities: tuple[bytes, ...]
+
+    @property
+    def key(self) -> bytes:
+        """That of the store."""
+        return codec.correction_key(self.identities[0], self.owner_identities[0])
 
 
 class Corrections:
@@ -88,25 +90,28 @@ def forget(index: Index, told: Iterable[Correction]) -> None:
 def correction(page: StoredPage, owner: StoredPage) -> Correction:
     """Return what says, from now on, that *page* is no duplicate of *owner*."""
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-    key = codec.correction_key(page.identities[0], owner.identities[0])
-    return Correction(key, page.url, owner.url, now, page.identities, owner.identities)
+    return Correction(page.url, owner.url, now, page.identities, owner.identities)
 
 
 def encoded(told: Correction) -> tuple[bytes, bytes]:
     """Return the pair that a store keeps of a correction."""
-    _, url, owner_url, time, *identities = told
-    return told.key, json.dumps([url, owner_url, time, *([i.hex() for i in each] for each in identities)]).encode()
+    *texts, identities, owner_identities = told
+    value = [*texts, [i.hex() for i in identities], [i.hex() for i in owner_identities]]
+    return told.key, json.dumps(value).encode()
+
+
+def decoded(value: bytes) -> Correction:
+    """Return what :func:`encoded` made *value* of; :class:`UnreadableError`."""
+    try:
+        url, owner_url, time, *identities = json.loads(value)
+        (page, owner) = (tuple(map(bytes.fromhex, each)) for each in identities)
+    except (ValueError, TypeError) as error:
+        raise UnreadableError(f"a correction cannot be read: {error}") from error
+    if not page or not owner:
+        raise UnreadableError("a correction cannot be read: it is of no page")
+    return Correction(str(url), str(owner_url), str(time), page, owner)
 
 
 def read_corrections(store: Store) -> Iterator[Correction]:
     """Yield the corrections in *store*; :class:`UnreadableError` for one that cannot be read."""
-    return starmap(_decoded, store.scan(*codec.CORRECTIONS))
-
-
-def _decoded(key: bytes, value: bytes) -> Correction:
-    try:
-        url, owner_url, time, *identities = json.loads(value)
-        page, owner = (tuple(map(bytes.fromhex, each)) for each in identities)
-    except (ValueError, TypeError) as error:
-        raise UnreadableError(f"a correction cannot be read: {error}") from error
-    return Correction(key, str(url), str(owner_url), str(time), page, owner)
+    return (decoded(value) for _, value in store.scan(*codec.CORRECTIONS))

@@ -2,8 +2,9 @@
 
 The first line, of a store: its scheme, its hashing key (who has it can craft pages that collide) and the next place in
 line. Then a line a page, oldest first: what a person reads (address, title, time, crawl, owner, score, text), and what
-the store knows of it. Then a line for each text that is known to be a template. What a file says is hostile until it
-has been read here; the requests of dropped pages are not in it, for they are pickled, and who unpickles runs code.
+the store knows of it. Then a line for each text that is known to be a template, and each correction. What a file says
+is hostile until it has been read here; the requests of dropped pages are not in it, for they are pickled, and who
+unpickles runs code.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index.corrections import decoded, encoded
 from dedup_middleware.stores.layout import SCHEMA_VERSION, Header
 
 if TYPE_CHECKING:
+    from dedup_middleware.index.corrections import Correction
     from dedup_middleware.model import StoredPage
 
 FORMAT = "dedup-middleware pages"
@@ -70,6 +73,8 @@ class Exported:
     """Keys of posting lists that do not lead to it, though it has what they stand for: boilerplate, or borrowed."""
     suspect_of: tuple[bytes, ...] = ()
     """Of templates that it may fill in."""
+    names: tuple[bytes, ...] = ()
+    """The identities of what it names as its story's own page."""
     made: bytes = b""
     """What a published method has made of it."""
 
@@ -91,6 +96,7 @@ class Exported:
                 "body_digest": self.body_digest.hex(),
                 "unlisted": [key.hex() for key in sorted(self.unlisted)],
                 "suspect_of": [template.hex() for template in self.suspect_of],
+                "names": [identity.hex() for identity in self.names],
                 "made": _base64(self.made),
             }
         )
@@ -106,6 +112,7 @@ class Exported:
                 bytes.fromhex(said.get("body_digest", "")),
                 frozenset(map(bytes.fromhex, said.get("unlisted", ()))),
                 tuple(map(template_of, said.get("suspect_of", ()))),
+                tuple(map(_identity, said.get("names", ()))),
                 _bytes(said.get("made")),
             )
         except UnreadableError:
@@ -143,6 +150,26 @@ def template_of(said: object) -> bytes:
     if len(template) != _TEMPLATE_BYTES:
         raise ValueError("a template cannot be read")
     return template
+
+
+def correction_line(told: Correction) -> str:
+    """Return the line, without its end, of what a person has told apart."""
+    return _line({"correction": json.loads(encoded(told)[1])})
+
+
+def correction_of(said: object) -> Correction:
+    """Return the correction that *said* is; ``ValueError``."""
+    told = decoded(json.dumps(said).encode())
+    if not all(len(i) == codec.IDENTITY_BYTES for i in (*told.identities, *told.owner_identities)):
+        raise UnreadableError("a correction cannot be read")
+    return told
+
+
+def _identity(said: object) -> bytes:
+    identity = bytes.fromhex(said) if isinstance(said, str) else b""
+    if len(identity) != codec.IDENTITY_BYTES:
+        raise ValueError("an identity cannot be read")
+    return identity
 
 
 def _line(said: dict[str, Any]) -> str:

@@ -14,6 +14,7 @@ import xxhash
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec, exchange
 from dedup_middleware.index.batch import listed
+from dedup_middleware.index.corrections import read_corrections
 from dedup_middleware.index.lookup import Lookup
 from dedup_middleware.stores import refusals
 from dedup_middleware.urls import host_of, is_under
@@ -47,10 +48,14 @@ class Exporter:
         learned = b"" if prints is None else prints.learned()
         yield exchange.Origin(self._store.header, codec.decode_line(value).place, learned).to_line()
         templates, suspects = self._templates()
+        names = self._names()
         for page in self._pages():
-            yield self._exported(page, suspects).to_line(self._owner_url(page))
+            yield self._exported(page, suspects, names).to_line(self._owner_url(page))
             self.pages += 1
         yield from map(exchange.template_line, templates)
+        for told in read_corrections(self._store):
+            if self._is_wanted(told.url):
+                yield exchange.correction_line(told)
 
     def comparable_lines(self) -> Iterator[str]:
         """Yield a line a page, by address, with nothing in it that depends on when and by whom it was fetched.
@@ -73,8 +78,11 @@ class Exporter:
 
     def _pages(self) -> Iterator[StoredPage]:
         for page in self._index.pages():
-            if self._host is None or is_under(host_of(page.url), [self._host]):
+            if self._is_wanted(page.url):
                 yield page
+
+    def _is_wanted(self, url: str) -> bool:
+        return self._host is None or is_under(host_of(url), [self._host])
 
     def _owner_url(self, page: StoredPage) -> str | None:
         # Not Index.page, which settles what it reads.
@@ -92,7 +100,16 @@ class Exporter:
                 suspects[codec.suspect_number(key)].append(codec.suspected_template(key))
         return templates, suspects
 
-    def _exported(self, page: StoredPage, suspects: dict[int, list[bytes]]) -> exchange.Exported:
+    def _names(self) -> dict[int, list[bytes]]:
+        """Return by page the identities of what it names as its story's own."""
+        names: defaultdict[int, list[bytes]] = defaultdict(list)
+        for key, value in self._store.scan(*codec.CANONICAL):
+            names[codec.decode_number(value)].append(key[1:])
+        return names
+
+    def _exported(
+        self, page: StoredPage, suspects: dict[int, list[bytes]], names: dict[int, list[bytes]]
+    ) -> exchange.Exported:
         number, store = page.number, self._store
         keys = sorted(listed([page])) if page.owner is None else []
         identities = [codec.identity_key(identity) for identity in page.identities]
@@ -110,5 +127,6 @@ class Exporter:
             next((digest for leads_to, digest in known if leads_to == number), b""),
             frozenset(unlisted),
             tuple(suspects.get(number, ())),
+            tuple(names.get(number, ())),
             b"" if prints is None else prints.packed(number),
         )

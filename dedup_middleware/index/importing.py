@@ -63,7 +63,7 @@ def fill(uri: str, spool: Spool, *, common: int, fingerprint: str, distance: int
         )
         for _, exported in spool.pages(entries):
             importer.put(exported)
-        importer.finish(spool.templates)
+        importer.finish(spool.pairs)
     finally:
         store.close()
     duplicates = sum(entry.is_duplicate for entry in entries)
@@ -102,6 +102,8 @@ class Importer:
         batch = Batch(self._store, None, 0)
         batch.put_page(page, _packed(exported.text), _packed(exported.said), exported.body_digest)
         batch.puts += [(codec.suspect_key(template, page.number), b"") for template in exported.suspect_of]
+        named = codec.encode_number(page.number)
+        batch.puts += [(codec.canonical_key(identity), named) for identity in exported.names]
         if page.owner is None:
             batch.puts += self._postings(exported)
             if self._paragraphs is not None:
@@ -121,9 +123,9 @@ class Importer:
                 puts.append((key, codec.encode_postings(tuple(sorted({*holders, exported.page.number})))))
         return puts
 
-    def finish(self, templates: Iterable[bytes]) -> None:
-        """Write the *templates*; all of it is on the medium then."""
-        self._store.write([(codec.template_key(template), b"") for template in templates], sync=True)
+    def finish(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        """Write these *pairs* too; all of it is on the medium then."""
+        self._store.write([*pairs], sync=True)
 
 
 def _packed(text: tuple[str, ...] | None) -> bytes | None:

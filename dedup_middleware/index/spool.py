@@ -13,13 +13,17 @@ import zlib
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.index.exchange import FORMAT, Exported, Origin, template_of
+from dedup_middleware.index import codec
+from dedup_middleware.index.corrections import encoded
+from dedup_middleware.index.exchange import FORMAT, Exported, Origin, correction_of, template_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from typing_extensions import Self
+
+    from dedup_middleware.index.corrections import Correction
 
 #: Bytes of a line; a page of `DEDUP_MAX_BYTES`, all of it kept, takes fewer.
 MAX_LINE = 128 * 2**20
@@ -46,6 +50,7 @@ class Spool:
         self.origins: list[Origin] = []
         self.entries: list[Entry] = []
         self.templates: set[bytes] = set()
+        self.corrections: list[Correction] = []
         self.refused: list[str] = []
         """The first lines that cannot be read: where they are and why."""
         self.refusals = 0
@@ -72,6 +77,12 @@ class Spool:
             self._file.seek(entry.offset)
             said = json.loads(self._file.readline())
             yield entry, Exported.read(said, self.origins[entry.origin].header.hash_bytes)
+
+    @property
+    def pairs(self) -> Iterator[tuple[bytes, bytes]]:
+        """What a store is to have beside the pages."""
+        yield from ((codec.template_key(template), b"") for template in self.templates)
+        yield from map(encoded, self.corrections)
 
     def refuse(self, where: str, why: str) -> None:
         """Note that something is left out, *where* and *why*."""
@@ -109,6 +120,9 @@ class Spool:
                 raise UnreadableError("the line cannot be read, or is cut off")
             if "template" in said:
                 self.templates.add(template_of(said["template"]))
+                return
+            if "correction" in said:
+                self.corrections.append(correction_of(said["correction"]))
                 return
             page = Exported.read(said, self.origins[origin].header.hash_bytes).page
             if page.number in numbers:

@@ -7,23 +7,23 @@ fetched, and nothing is unpickled: somebody else may have recorded it.
 from __future__ import annotations
 
 import ast
-import gzip
 import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.httpcompression import HttpCompressionMiddleware
-from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import Settings
 from scrapy.statscollectors import StatsCollector
+from scrapy.utils.gz import gunzip
 from scrapy.utils.python import to_unicode
 from w3lib.http import headers_raw_to_dict
 
 from dedup_middleware.comparison.corpus import CorpusPage
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.extraction.charsets import NO_CHARSETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,8 +34,11 @@ if TYPE_CHECKING:
 
 _GZIP = b"\x1f\x8b"
 _REMEDY = "name the folder of a spider's cache, as in .scrapy/httpcache/news"
-# What a damaged or foreign file raises.
-_UNREADABLE = (OSError, EOFError, ValueError, SyntaxError, TypeError, KeyError, RecursionError, MemoryError, zlib.error)
+# What a damaged or foreign `meta` raises.
+_UNREADABLE = (
+    *(OSError, EOFError, ValueError, SyntaxError, TypeError, KeyError),
+    *(OverflowError, RecursionError, MemoryError, zlib.error),
+)
 
 
 class _Entry(NamedTuple):
@@ -45,9 +48,9 @@ class _Entry(NamedTuple):
     is_packed: bool
     """Whether the crawl had ``HTTPCACHE_GZIP``."""
 
-    def read(self, name: str) -> bytes:
+    def read(self, name: str, max_size: int) -> bytes:
         content = (self.folder / name).read_bytes()
-        return gzip.decompress(content) if self.is_packed else content
+        return gunzip(content, max_size=max_size) if self.is_packed else content
 
 
 def recorded_pages(
@@ -63,24 +66,26 @@ def recorded_pages(
             f"{folder} is a cache of DbmCacheStorage; crawl with FilesystemCacheStorage, Scrapy's default"
         )
     compression = _compression(settings)
-    entries, damaged = _entries(folder)
+    max_size = settings.getint("DOWNLOAD_MAXSIZE")
+    entries, damaged = _entries(folder, max_size)
     found = False
     for entry in sorted(entries):
         try:
-            response = compression.process_response(Request(entry.url), _downloaded(entry))
-        except (*_UNREADABLE, IgnoreRequest):
+            response = compression.process_response(Request(entry.url), _downloaded(entry, max_size))
+            html = _html(response) if isinstance(response, HtmlResponse) else None
+        except Exception:  # noqa: BLE001 - each library that unpacks or decodes has errors of its own
             damaged += 1
             continue
-        if isinstance(response, HtmlResponse):
+        if html is not None:
             found = True
-            yield CorpusPage(entry.url, entry.url, None), response.text
+            yield CorpusPage(entry.url, entry.url, None), html
     if damaged:
         tell(f"left out {damaged} responses in {folder} that cannot be read")
     if not found:
         raise ConfigError(f"{folder} holds no recorded page; crawl with HTTPCACHE_ENABLED=True, and {_REMEDY}")
 
 
-def _entries(folder: Path) -> tuple[list[_Entry], int]:
+def _entries(folder: Path, max_size: int) -> tuple[list[_Entry], int]:
     """Return the last good response of each address, and how many cannot be read."""
     last: dict[str, _Entry] = {}
     damaged = 0
@@ -88,7 +93,7 @@ def _entries(folder: Path) -> tuple[list[_Entry], int]:
         try:
             content = path.read_bytes()
             packed = content.startswith(_GZIP)
-            meta = ast.literal_eval(to_unicode(gzip.decompress(content) if packed else content))
+            meta = ast.literal_eval(to_unicode(gunzip(content, max_size=max_size) if packed else content))
             entry = _Entry(float(meta["timestamp"]), path.parent, str(meta["response_url"]), packed)
             is_good = meta["status"] == 200 and meta["method"] == "GET"  # noqa: PLR2004
         except _UNREADABLE:
@@ -106,8 +111,15 @@ def _compression(settings: BaseSettings) -> HttpCompressionMiddleware:
     return HttpCompressionMiddleware(crawler=crawler)
 
 
-def _downloaded(entry: _Entry) -> Response:
+def _downloaded(entry: _Entry, max_size: int) -> Response:
     """Return the response as it was downloaded: its body may be packed."""
-    headers, body = Headers(headers_raw_to_dict(entry.read("response_headers")) or {}), entry.read("response_body")
+    headers = Headers(headers_raw_to_dict(entry.read("response_headers", max_size)) or {})
+    body = entry.read("response_body", max_size)
     kind = responsetypes.from_args(headers=headers, url=entry.url, body=body)
     return kind(entry.url, headers=headers, body=body)
+
+
+def _html(response: HtmlResponse) -> str:
+    if response.encoding in NO_CHARSETS:
+        raise ValueError(response.encoding)
+    return response.text
