@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from datetime import datetime, timezone
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 import attrs
 import pydantic
 import scrapy
+from scrapy import signals
+from scrapy.exporters import BaseItemExporter
+
+from dedup_middleware.plugin.extension import DedupExtension
 
 
 class Genre(Enum):
@@ -50,7 +56,6 @@ class Stories(scrapy.Spider):
 
     name = "stories"
     urls = ""
-    kind = ""
 
     async def start(self):
         for position, url in enumerate(self.urls.split(",")):
@@ -58,4 +63,46 @@ class Stories(scrapy.Spider):
 
     def parse(self, response, position):
         kind = KINDS[position % len(KINDS)]
-        yield kind(url=response.url, title=response.css("title::text").get(), extra=[Genre.NEWS, ("a", 1)])
+        yield kind(url=response.url, title=response.css("title::text").get(), extra=self.extra(response))
+
+    def extra(self, response):  # noqa: ARG002 - for others
+        return {"seen": datetime(2026, 1, 2, tzinfo=timezone.utc), "price": Decimal("1.50"), "tags": ("a", None)}
+
+
+class Unkeepable(Stories):
+    """Each item has what is no value: the response."""
+
+    name = "unkeepable"
+
+    def extra(self, response):
+        return response
+
+
+class FullDisk:
+    """An extension: the disk has no room for another page of the quarantine."""
+
+    def __init__(self, crawler):
+        self.crawler = crawler
+        crawler.signals.connect(self.spider_opened, signals.spider_opened)
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def spider_opened(self):
+        quarantine = self.crawler.get_extension(DedupExtension)._opened.quarantine  # noqa: SLF001 - the inside
+        quarantine._database.execute("PRAGMA max_page_count = 1")  # noqa: SLF001 - the same
+
+
+class Stuttering(BaseItemExporter):
+    """An exporter that fails on its second item."""
+
+    def __init__(self, file, **kwargs):
+        super().__init__(dont_fail=True, **kwargs)
+        self._file, self._any = file, False
+
+    def export_item(self, item):  # noqa: ARG002 - Scrapy's hook
+        if self._any:
+            raise TypeError("the second item")
+        self._any = True
+        self._file.write(b"half\n")

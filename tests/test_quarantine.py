@@ -6,6 +6,7 @@ import math
 import sqlite3
 import stat
 from collections import namedtuple
+from contextlib import suppress
 from dataclasses import asdict, make_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
@@ -38,7 +39,9 @@ DESCRIBED = {
 # --- the codec
 
 texts = st.text(st.characters(codec=None), max_size=20)
-zones = st.sampled_from([None, timezone.utc, timezone(timedelta(hours=5, minutes=45), "NPT"), ZoneInfo("Asia/Shanghai")])
+zones = st.sampled_from(
+    [None, timezone.utc, timezone(timedelta(hours=5, minutes=45), "NPT"), ZoneInfo("Asia/Shanghai")]
+)
 scalars = (
     st.none()
     | st.booleans()
@@ -51,7 +54,7 @@ scalars = (
     | st.dates()
     | st.times()
     | st.timedeltas()
-    | st.decimals()
+    | st.decimals().filter(lambda d: not d.is_snan())
     | st.uuids()
     | st.sampled_from([*Genre, HTTPStatus.GONE])
     | st.from_regex(r"[a-z/.]{0,9}", fullmatch=True).map(Path)
@@ -73,7 +76,7 @@ values = st.recursive(
 )
 
 
-def told(value):
+def told(value):  # noqa: PLR0911 - a kind of values each
     """Return what makes *value* what it is, not-a-numbers and time zones included."""
     kind = type(value)
     if kind in (list, tuple):
@@ -158,10 +161,8 @@ def test_a_name_is_imported_only_as_a_class_of_items():
 
 @given(st.binary(max_size=60) | st.from_regex(rb'\{"(dict|pairs|enum|scrapy|pydantic|tuple|int|datetime)":.{0,20}\}'))
 def test_what_was_never_encoded_is_a_value_error_or_a_value(data):
-    try:
+    with suppress(ValueError):
         decode(data)
-    except ValueError:
-        pass
 
 
 # --- the file
@@ -194,7 +195,7 @@ def test_the_file_exceeds_its_bound_by_no_more_than_an_item(bound, lengths):
         for number, length in enumerate(lengths):
             item = {"n": number, "text": Random(number).randbytes(length)}
             quarantine.keep(**DESCRIBED, item=item)
-            assert quarantine.path.stat().st_size <= bound + 4 / 3 * length + 4 * 4096
+            assert quarantine.path.stat().st_size <= bound + 4 / 3 * max(lengths[: number + 1]) + 4 * 4096
         kept = [each.item["n"] for each in quarantine]
         assert kept == [*range(kept[0], len(lengths))]  # the newest
 
@@ -253,5 +254,5 @@ def test_a_damaged_item_is_named(path):
     with Quarantine(path, bound=10**6) as quarantine:
         quarantine.keep(**DESCRIBED, item={})
         quarantine._database.execute("UPDATE items SET value = x'00'")
-        with pytest.raises(QuarantineError, match="item 1 of the quarantine .* is damaged"):
+        with pytest.raises(QuarantineError, match=r"item 1 of the quarantine .* is damaged"):
             list(quarantine)

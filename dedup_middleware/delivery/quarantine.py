@@ -11,30 +11,19 @@ import zlib
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
-from dedup_middleware.delivery import item_codec
-from dedup_middleware.errors import PATH_ERRORS, QuarantineError
+from dedup_middleware.delivery import item_codec, quarantine_file
+from dedup_middleware.errors import QuarantineError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
-    from pathlib import Path
+    from os import PathLike
 
     from typing_extensions import Self
 
-#: Seconds for which another process is waited for: it has the file for less than one of a thousand.
-PATIENCE = 2.0
-# "dedQ", for whoever looks what kind of file it is.
-_APPLICATION_ID = 0x64656451
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS items (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, spider TEXT NOT NULL, run TEXT NOT NULL,
-    url TEXT NOT NULL, host TEXT NOT NULL, owner_url TEXT NOT NULL, score REAL NOT NULL, identity BLOB NOT NULL,
-    type TEXT NOT NULL, value BLOB NOT NULL
-);
-CREATE INDEX IF NOT EXISTS pages ON items (identity);
-"""
 # What a row takes beside its longer fields, and the pages that inserting it may split, one of each tree.
 _ROW_BYTES = 200
 _SPLIT_PAGES = 4
@@ -78,10 +67,10 @@ class Quarantine:
         with self._named():
             permissions.make_folder(path.parent)
             permissions.make_file(path)
-            self._database = _connected(path)
+            self._database = quarantine_file.connected(path)
         try:
             with self._named():
-                self._prepare()
+                quarantine_file.prepare(self._database)
                 self._page_size = self._pragma("page_size")
                 if age is not None:
                     self._evict_before(_now(age))
@@ -93,7 +82,7 @@ class Quarantine:
     @classmethod
     def existing(cls, path: Path) -> Self | None:
         """Open the file at *path* as it is, nothing of it goes; ``None`` where there is none."""
-        with _failing(path):
+        with quarantine_file.failing(path):
             there = path.exists()
         return cls(path, bound=2**63 - 1) if there else None
 
@@ -156,6 +145,12 @@ class Quarantine:
             (count,) = self._database.execute("SELECT count(*) FROM items").fetchone()
         return int(count)
 
+    def last_run(self) -> str:
+        """Return the crawl that has dropped an item last; empty where none has."""
+        with self._named():
+            row = self._database.execute("SELECT run FROM items ORDER BY number DESC LIMIT 1").fetchone()
+        return "" if row is None else str(row[0])
+
     def has(self, identity: bytes) -> bool:
         """Tell whether there is any item of a page."""
         with self._named():
@@ -179,13 +174,6 @@ class Quarantine:
         self.close()
 
     # --- inside
-
-    def _prepare(self) -> None:
-        has_tables = self._database.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
-        if has_tables and self._pragma("application_id") != _APPLICATION_ID:
-            raise sqlite3.NotSupportedError("it belongs to another program")
-        if not has_tables:
-            self._database.executescript(f"PRAGMA application_id = {_APPLICATION_ID};{_SCHEMA}")
 
     def _item(self, row: tuple[Any, ...]) -> QuarantinedItem:
         try:
@@ -241,50 +229,23 @@ class Quarantine:
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        with _failing(self.path):
+        with quarantine_file.failing(self.path):
             yield
 
 
-def remove_quarantine(path: Path) -> bool:
-    """Remove the file and return whether there was one."""
-    with _failing(path):
-        there = path.exists()
-        for name in (path, path.with_name(f"{path.name}-journal")):
-            name.unlink(missing_ok=True)
-    return there
+def open_quarantine(path: str | PathLike[str]) -> Quarantine:
+    """Open the items that crawls have dropped, to be read: the file beside their log, ``log.quarantine``.
 
-
-def _connected(path: Path) -> sqlite3.Connection:
-    database = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
-    try:
-        database.execute("PRAGMA journal_mode = TRUNCATE").fetchall()
-        database.execute("PRAGMA synchronous = OFF")
-    except sqlite3.Error:
-        database.close()
-        raise
-    return database
-
-
-@contextmanager
-def _failing(path: Path) -> Iterator[None]:
-    """Turn what a medium or SQLite raises into one line."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        remedy = "make room on its disk, make it writable, or set DEDUP_QUARANTINE = 0"
-        raise QuarantineError(f"the quarantine {path} cannot be used ({error}); {remedy}") from error
-    except sqlite3.Error as error:
+    ``pandas.DataFrame(map(asdict, open_quarantine(path)))`` has a row for each, and so has polars'. Classes of items are
+    imported from the project; outside of it, items are dicts. :class:`QuarantineError` if there is no such file, or it
+    cannot be read.
+    """
+    quarantine = Quarantine.existing(Path(path))
+    if quarantine is None:
         raise QuarantineError(
-            f"the quarantine {path} is damaged, or is something else ({error}); move it away, or set "
-            "DEDUP_QUARANTINE = 0"
-        ) from error
-    except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
-        refusal = QuarantineError(
-            f"the quarantine {path} cannot be used ({getattr(error, 'strerror', None) or error}); "
-            "make it and its folder writable, or set DEDUP_QUARANTINE = 0"
+            f"there is no quarantine at {path}; it is beside the log of a crawl that has dropped items"
         )
-        refusal.misnamed = isinstance(error, OSError) and error.errno in PATH_ERRORS
-        raise refusal from error
+    return quarantine
 
 
 def _now(ago: timedelta = timedelta(0)) -> str:

@@ -209,7 +209,8 @@ def open_at_once(config: Config) -> Resources:
 
 def _open_files(config: Config) -> tuple[RecordLog | None, Quarantine | None]:
     """Return the log and the quarantine that *config* names; those of them that it does."""
-    path, log = config.quarantine_path, RecordLog(config.log) if config.log else None
+    log = RecordLog(config.log) if config.log else None
+    path = config.quarantine_path if config.quarantine else None
     try:
         return log, None if path is None else Quarantine(path, bound=config.quarantine, age=config.quarantine_age)
     except QuarantineError:

@@ -128,10 +128,10 @@ class Config:
 
     @property
     def quarantine_path(self) -> Path | None:
-        """Where dropped items are kept: beside the log, or else the store; ``None`` where there is neither, or none."""
+        """Where dropped items are kept: beside the log, or else the store; ``None`` where both are in no file."""
         scheme, path = parse_uri(self.store)
         beside = self.log or (Path(path) if scheme in ("leveldb", "sqlite") else None)
-        if beside is None or not self.quarantine:
+        if beside is None:
             return None
         # Behind a name that ends so itself.
         return beside.with_name(f"{beside.stem if beside.suffix != _QUARANTINE else beside.name}{_QUARANTINE}")

@@ -57,7 +57,7 @@ _SETTINGS = (
     Setting("DEDUP_LOG", "JSON Lines file of records, appended to", kinds.LogPath(), default=None),
     Setting(
         "DEDUP_QUARANTINE",
-        "room for dropped items, beside the log, for `restore -o`",
+        "room for dropped items, beside the log, for restore -o",
         quantities.Size(100_000),
         default="200MB",
     ),
