@@ -83,13 +83,13 @@ class FullDisk:
 
     def __init__(self, crawler):
         self.crawler = crawler
-        crawler.signals.connect(self.spider_opened, signals.spider_opened)
+        crawler.signals.connect(self.fill, signals.response_received)
 
     @classmethod
     def from_crawler(cls, crawler):
         return cls(crawler)
 
-    def spider_opened(self):
+    def fill(self):
         quarantine = self.crawler.get_extension(DedupExtension)._opened.quarantine  # noqa: SLF001 - the inside
         quarantine._database.execute("PRAGMA max_page_count = 1")  # noqa: SLF001 - the same
 
