@@ -90,8 +90,8 @@ class FullDisk:
         return cls(crawler)
 
     def fill(self):
-        quarantine = self.crawler.get_extension(DedupExtension)._opened.quarantine  # noqa: SLF001 - the inside
-        quarantine._database.execute("PRAGMA max_page_count = 1")  # noqa: SLF001 - the same
+        quarantine = self.crawler.get_extension(DedupExtension)._opened.quarantine
+        quarantine._database.execute("PRAGMA max_page_count = 1")
 
 
 class Stuttering(BaseItemExporter):

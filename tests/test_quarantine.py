@@ -93,7 +93,7 @@ def told(value):  # noqa: PLR0911 - a kind of values each
         return kind, told(value.__getstate__())
     if kind in (DataStory, AttrsStory):
         return kind, told({name: getattr(value, name) for name in ("url", "title", "extra")})
-    return kind, dict(value) if kind is ScrapyStory else value
+    return kind, told(dict(value)) if kind is ScrapyStory else value
 
 
 @given(values)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from dataclasses import asdict
 
 import pytest
-from crawling import IN_ORDER, Outcome, run_job, run_scrapy, write_job
+from crawling import IN_ORDER, run_job, store_uri, write_job
 from fault_injection import EXIT_STATUS
+from local_site import Site
 from prose import article, blog, story
 from sample_spiders_quarantine import KINDS
+from test_commands import run_here
+from test_taking_back import branches
+from test_two_witnesses import visit
 
 from dedup_middleware import open_quarantine
 from dedup_middleware.delivery.item_codec import name_of
@@ -55,9 +60,14 @@ def quarantined(folder):
         return list(quarantine)
 
 
+def dedup(folder, *arguments):
+    log = folder / "records.jsonl"
+    return run_here(*arguments, "-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={log}", folder=folder)
+
+
 def restore(folder, *arguments):
-    done = run_scrapy(folder, "dedup", "restore", *arguments)
-    assert done.returncode == 0, done.stderr
+    done = dedup(folder, "restore", *arguments)
+    assert done.exit_status == 0, done.err
     return done
 
 
@@ -74,12 +84,13 @@ def test_what_is_delivered_and_what_is_restored_are_what_there_was(site, tmp_pat
     assert [item.owner_url for item in kept] == urls[::2]
     assert {item.host for item in kept} == {"127.0.0.2"}
 
-    assert "5 dropped items written to feed.jsonl" in restore(folder, "--all", "-o", "feed.jsonl").stdout
+    assert "5 dropped items written to feed.jsonl" in restore(folder, "--all", "-o", "feed.jsonl").out
     assert lines(folder / "feed.jsonl") == lines(without.folder / "feed.jsonl")
     assert quarantined(folder) == []
 
-    corrections = run_scrapy(folder, "dedup", "corrections", "--json").stdout
-    assert [(c["url"], c["owner_url"]) for c in map(json.loads, corrections.splitlines())]
+    corrections = dedup(folder, "corrections", "--json").out
+    told_apart = [(c["url"], c["owner_url"]) for c in map(json.loads, corrections.splitlines())]
+    assert sorted(told_apart) == sorted(zip(urls[1::2], urls[::2], strict=True))
     (folder / "items.jsonl").unlink()
     again = stories(folder, urls)
     assert again.delivered == urls
@@ -89,14 +100,12 @@ def test_what_is_delivered_and_what_is_restored_are_what_there_was(site, tmp_pat
 @pytest.fixture(scope="module")
 def restorable(tmp_path_factory):
     """A crawl that has dropped three items, each for another owner, and a later one that has dropped a fourth."""
-    from local_site import Site
-
     site = Site()
     folder = tmp_path_factory.mktemp("restorable")
     urls = add_pairs(site, 4)
     stories(folder, urls[:6])
     stories(folder, urls[6:])
-    yield Outcome(folder, 0, ""), urls
+    yield folder, urls
     site.close()
 
 
@@ -112,62 +121,56 @@ def restorable(tmp_path_factory):
     ],
 )
 def test_what_is_wanted_is_chosen(restorable, tmp_path, arguments, numbers):
-    outcome, urls = restorable
+    crawled, urls = restorable
     folder = tmp_path / "copy"
-    copy_of(outcome.folder, folder)
+    shutil.copytree(crawled, folder)
     restore(folder, *(a.format(*urls) for a in arguments), "-O", "out.jsonl")
     assert (urls_of(folder / "out.jsonl") if numbers else []) == [urls[n] for n in numbers]
     assert (folder / "out.jsonl").exists() == bool(numbers)
     assert [item.url for item in quarantined(folder)] == [u for u in urls[1::2] if urls.index(u) not in numbers]
 
 
-def copy_of(source, folder):
-    import shutil
-
-    shutil.copytree(source, folder)
-    job = json.loads((folder / "job.json").read_text(encoding="utf8"))
-    text = json.dumps(job).replace(str(source), str(folder))
-    (folder / "job.json").write_text(text, encoding="utf8")
-
-
 def test_formats_are_those_of_scrapy(restorable, tmp_path):
-    outcome, urls = restorable
+    crawled, urls = restorable
     folder = tmp_path / "copy"
-    copy_of(outcome.folder, folder)
+    shutil.copytree(crawled, folder)
     restore(folder, urls[1], "-o", "out.csv")
     with (folder / "out.csv").open(encoding="utf8", newline="") as file:
         assert [row["url"] for row in csv.DictReader(file)] == [urls[1]]
     shown = restore(folder, urls[3], "-o", "-:jsonlines")
-    assert [json.loads(line)["url"] for line in shown.stdout.splitlines()] == [urls[3]]
-    assert "1 dropped item written" in shown.stderr
+    assert [json.loads(line)["url"] for line in shown.out.splitlines()] == [urls[3]]
+    assert "1 dropped item written" in shown.err
     for wrong, said in (
         ("out.nope", "Unrecognized output format"),
         ("s3://b/out.csv", "is no file"),
         ("/dev/null/x.csv", "cannot be written"),
     ):
-        done = run_scrapy(folder, "dedup", "restore", "--all", "-o", wrong)
-        assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 1)
-        assert said in done.stderr
+        dedup(folder, "restore", "--all", "-o", wrong).refused(said)
     assert [item.url for item in quarantined(folder)] == [urls[5], urls[7]]
-    sums = json.loads(run_scrapy(folder, "dedup", "stats", "--json").stdout)
+    sums = json.loads(dedup(folder, "stats", "--json").out)
     assert (sums["quarantined"], sums["quarantine_bytes"]) == (2, (folder / FILE).stat().st_size)
-    assert str(folder / FILE) in run_scrapy(folder, "dedup", "reset", "--log", "--yes").stdout
+    assert str(folder / FILE) in dedup(folder, "reset", "--log", "--yes").out
     assert not (folder / FILE).exists()
 
 
 def test_items_that_cannot_be_written_stay_where_they_are(restorable, tmp_path):
-    outcome, _ = restorable
+    crawled, _ = restorable
     folder = tmp_path / "copy"
-    copy_of(outcome.folder, folder)
+    shutil.copytree(crawled, folder)
     (folder / "out.bad").write_text("as before\n", encoding="utf8")
-    job = json.loads((folder / "job.json").read_text(encoding="utf8"))
-    job["settings"]["FEED_EXPORTERS"] = {"bad": "sample_spiders_quarantine.Stuttering"}
-    (folder / "job.json").write_text(json.dumps(job), encoding="utf8")
-    done = run_scrapy(folder, "dedup", "restore", "--all", "-o", "out.bad")
-    assert (done.returncode, len(done.stderr.splitlines())) == (1, 1)
-    assert "cannot be written as bad (the second item)" in done.stderr
+    exporters = json.dumps({"bad": "sample_spiders_quarantine.Stuttering"})
+    done = dedup(folder, "restore", "--all", "-o", "out.bad", "-s", f"FEED_EXPORTERS={exporters}")
+    done.refused("cannot be written as bad (the second item)")
     assert (folder / "out.bad").read_text(encoding="utf8") == "as before\n"
     assert len(quarantined(folder)) == 4
+
+
+def test_a_drop_that_is_taken_back_leaves_nothing_to_restore(site, crawl):
+    urls = branches(site)
+    outcome = visit(crawl, urls)
+    assert [item["url"] for item in outcome.dropped] == urls[1:2]
+    assert sorted(outcome.delivered) == urls
+    assert quarantined(outcome.folder) == []
 
 
 # --- what goes wrong
@@ -238,7 +241,7 @@ def test_without_a_quarantine_there_is_no_file(site, tmp_path, setting):
     urls = add_pairs(site, 1)
     outcome = stories(tmp_path, urls, **setting)
     assert outcome.delivered == urls[:1]
-    assert [path for path in tmp_path.rglob("*quarantine*")] == []
+    assert not list(tmp_path.rglob("*quarantine*"))
 
 
 def test_without_a_log_it_is_beside_the_store(site, tmp_path):

@@ -236,9 +236,8 @@ class Quarantine:
 def open_quarantine(path: str | PathLike[str]) -> Quarantine:
     """Open the items that crawls have dropped, to be read: the file beside their log, ``log.quarantine``.
 
-    ``pandas.DataFrame(map(asdict, open_quarantine(path)))`` has a row for each, and so has polars'. Classes of items are
-    imported from the project; outside of it, items are dicts. :class:`QuarantineError` if there is no such file, or it
-    cannot be read.
+    ``pandas.DataFrame(map(asdict, open_quarantine(path)))`` has a row for each. Classes of items are imported from the
+    project; outside of it, items are dicts. :class:`QuarantineError` if there is no such file, or it cannot be read.
     """
     quarantine = Quarantine.existing(Path(path))
     if quarantine is None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import os
-import stat
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -16,6 +16,7 @@ from scrapy.utils.conf import feed_complete_default_values_from_settings, feed_p
 from scrapy.utils.misc import build_from_crawler, load_object
 
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.plugin.feeds import onto_disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -65,8 +66,8 @@ class Export:
                 before = file.tell() if file.seekable() else None
                 self._export(items, file)
                 file.flush()
-                if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    os.fsync(file.fileno())
+                with suppress(io.UnsupportedOperation):  # standard output that somebody has put something else for
+                    onto_disk(file.fileno())
             except Exception:
                 if before is not None:
                     with suppress(OSError):
@@ -80,7 +81,7 @@ class Export:
             if isinstance(error, BrokenPipeError):
                 raise
             raise ConfigError(
-                f"{self._uri} cannot be written ({error.strerror}); nothing was taken out of the quarantine"
+                f"{self._uri} cannot be written ({error.strerror or error}); nothing was taken out of the quarantine"
             ) from error
 
     def _opened(self) -> BinaryIO:

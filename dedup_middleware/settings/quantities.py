@@ -93,7 +93,10 @@ class Size:
         number, unit = value, 1
         if isinstance(value, str) and (written := _SIZE.fullmatch(value.strip())):
             number, unit = written[1], _UNITS[written[2].upper()]
-        size = as_number(name, number, wanted) * unit
+        try:
+            size = as_number(name, number, wanted) * unit
+        except ConfigError:
+            raise ConfigError(f"{name} = {shown(value)} is no size; use {wanted}") from None
         if size and not self.lowest <= size < _MAX_SIZE:
             raise ConfigError(f"{name} = {shown(value)} is out of range; use {wanted}")
         return int(size)
