@@ -231,7 +231,7 @@ def _read_fields(family: str, name: str, values: dict[str, Any]) -> Any:
     if family == "scrapy":
         if not values.keys() <= item.fields.keys():
             return values
-        item._values = values
+        item._values = values  # noqa: SLF001 - what its __init__ would do
     else:
         for field, value in values.items():
             object.__setattr__(item, field, value)
