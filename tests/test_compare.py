@@ -277,7 +277,7 @@ class TestCorpora:
 
     def test_a_file_that_cannot_be_read_is_a_line(self, tmp_path: Path) -> None:
         compare(tmp_path / "none", *methods("clauses")).refused("none cannot be read", "name a file")
-        compare(tmp_path, *methods("clauses")).refused("cannot be read")
+        compare(tmp_path, *methods("clauses")).refused("holds no recorded page")
         for name, content in {"a.xz": b"not packed", "b.gz": gzip.compress(b"{}\n" * 9)[:-9]}.items():
             (tmp_path / name).write_bytes(content)
         compare(tmp_path / "a.xz", *methods("clauses")).refused("cannot be unpacked")
@@ -288,7 +288,7 @@ class TestCorpora:
     def test_a_log_of_records_keeps_no_pages(self, tmp_path: Path) -> None:
         write_log(tmp_path / "records.jsonl", record("http://a/"))
         said = compare(tmp_path / "records.jsonl", *methods("clauses"))
-        said.refused("a log of records, which keeps no pages", "html and url")
+        said.refused("a log of records, which keeps no pages", "HTTPCACHE_ENABLED=True")
 
 
 class TestPagesThatNobodyHasLabelled:

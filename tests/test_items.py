@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from crawling import IN_ORDER
+from crawling import IN_ORDER, run_scrapy
 from local_site import Answer
 from prose import article, blog, several, story, zh_story
 from sample_spiders import ITEM_TYPES, TAGGABLE, UNTAGGABLE
@@ -293,6 +293,17 @@ def test_a_request_to_an_api_may_ask_for_something_else(site, crawl):
     assert outcome.delivered == ["a", "/off", "/tag", "/dry-run", "strict"]
     assert [i["url"] for i in outcome.dropped] == ["/on"]
     assert [i["url"] for i in outcome.items if "dedup" in i] == ["/tag"]
+
+
+def test_an_item_of_an_api_that_is_restored_is_delivered_and_stays_so(site, crawl):
+    one, copy = (serve_json(site, f"/{name}", [entry(1, name)]) for name in ("one", "copy"))
+    first = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS, folder="one")
+    assert [i["url"] for i in first.dropped] == ["copy"]
+    assert run_scrapy(first.folder, "dedup", "restore", "--all").returncode == 0
+    second = crawl("sample_spiders.Steps", steps=[], settings=FIELDS, folder="one", afresh=True)
+    assert second.delivered == ["copy"]
+    third = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS, folder="one", afresh=True)
+    assert third.delivered == ["one", "copy"]
 
 
 def test_a_pipeline_that_replaces_an_item_of_an_api_leaves_its_text_owned(site, crawl):

@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from dedup_middleware.comparison.worker import Measured
 
 
-def compare(opts: argparse.Namespace, tell: Callable[[str], None]) -> Iterator[str]:
-    """Yield what to print, and *tell* a line on each method that is left out.
+def compare(
+    opts: argparse.Namespace, corpus: Iterable[tuple[CorpusPage, str]], tell: Callable[[str], None]
+) -> Iterator[str]:
+    """Yield what to print of the pages of a *corpus*, and *tell* a line on each method that is left out.
 
     :class:`DedupError` for a mistake, before anything is measured where that can be known; and at the end, where a
     method failed.
@@ -41,7 +43,7 @@ def compare(opts: argparse.Namespace, tell: Callable[[str], None]) -> Iterator[s
         prepared = Path(folder, "pages.jsonl")
         with_html = not (opts.pure or opts.curve)
         with progress("pages read") as read:
-            pages = prepare(opts.corpus, prepared, with_html=with_html, read=read)
+            pages = prepare(corpus, prepared, with_html=with_html, read=read)
         if sweep and pages[0].cluster is None:
             raise ConfigError(f"{opts.corpus} has no clusters to score a sweep by; give its pages some")
         jobs = [Job(choice, str(prepared), not with_html, opts.fit, opts.curve) for choice in choices]

@@ -92,8 +92,8 @@ def _row(where: str, line: str) -> dict[str, Any]:
         raise ConfigError(f"{where}: it is no JSON object; write one page a line, as an object with html and cluster")
     if row.keys() >= _OF_RECORDS and "html" not in row:
         raise ConfigError(
-            f"{where}: this is a log of records, which keeps no pages; write a corpus while you crawl, "
-            "one JSON object a line with the html and url of a page, and its cluster if you know it"
+            f"{where}: this is a log of records, which keeps no pages; crawl with HTTPCACHE_ENABLED=True and name the "
+            "folder of the spider's cache, as in .scrapy/httpcache/news"
         )
     return row
 

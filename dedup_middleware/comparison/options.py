@@ -16,7 +16,7 @@ _FIT = 0.2
 def add_options(parser: argparse.ArgumentParser, share: Callable[[str], float]) -> None:
     """Let *parser* read the options of the command; *share* reads a number from 0 to 1."""
     add = parser.add_argument
-    add("corpus", metavar="CORPUS", type=Path, help="pages, JSON Lines (.gz, .xz): html, and cluster where it is known")
+    add("corpus", metavar="CORPUS", type=Path, help="pages: JSON Lines (.gz, .xz), or the folder of an HTTP cache")
     add("--method", metavar="CHOICE", action="append", default=[], help="NAME or NAME:OPTION=VALUE,… (may be repeated)")
     add("--pure", action="store_true", help="let each method decide by itself, without the plugin's witnesses")
     add("--fit", metavar="SHARE", type=share, default=_FIT, help="learn from this share of the pages, the first ones")

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.budget import Budget, UnjudgeableError
-from dedup_middleware.comparison.corpus import read_pages
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.extraction.features import description_of
@@ -14,7 +13,7 @@ from dedup_middleware.extraction.structure import elements_of
 from dedup_middleware.fingerprints.literature.method import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from dedup_middleware.comparison.corpus import CorpusPage
@@ -40,11 +39,13 @@ def text_of(html: str, url: str) -> Text:
     return Text(paragraphs, extracted.features.title, url, description_of(root), elements_of(root, paragraphs))
 
 
-def prepare(corpus: Path, target: Path, *, with_html: bool, read: Callable[[], None]) -> list[CorpusPage]:
+def prepare(
+    corpus: Iterable[tuple[CorpusPage, str]], target: Path, *, with_html: bool, read: Callable[[], None]
+) -> list[CorpusPage]:
     """Write the pages of *corpus* to *target* for `prepared_pages`, call *read* after each, and return their labels."""
     pages = []
     with target.open("w", encoding="ascii") as file:
-        for page, html in read_pages(corpus):
+        for page, html in corpus:
             text = text_of(html, page.url)
             row = [*text, html if with_html else ""]
             file.write(json.dumps(row) + "\n")

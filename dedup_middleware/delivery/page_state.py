@@ -81,9 +81,9 @@ class PageState:
     items_tagged: int = 0
 
     @classmethod
-    def unjudged(cls, url: str, reason: str, action: Action, threshold: float) -> PageState:
+    def unjudged(cls, url: str, reason: str, action: Action, threshold: float, *, keep: bool = False) -> PageState:
         """Return the state of a page that cannot be judged, for *reason*."""
-        return cls(url, None, Verdict(VerdictKind.UNJUDGED, reason=reason), action, threshold)
+        return cls(url, None, Verdict(VerdictKind.UNJUDGED, reason=reason), action, threshold, keep=keep)
 
     def read_in_full(self) -> None:
         """Read a page that was taken for what the store has of it; else do nothing.

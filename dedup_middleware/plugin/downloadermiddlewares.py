@@ -133,7 +133,7 @@ class DedupDownloaderMiddleware:
         except Exception as error:  # noqa: BLE001 - whatever a page does to a parser
             self._extension.defect(error, response)
             reason = Reason.ERROR
-        return PageState.unjudged(url, reason, options.action, options.threshold)
+        return PageState.unjudged(url, reason, options.action, options.threshold, keep=options.keep)
 
     def _checked(self, response: Response) -> HtmlResponse:
         """Return *response*; `UnjudgeableError` if it is no page, is not all there, or is too large."""

@@ -80,7 +80,7 @@ class DedupItemPipeline:
         except UnjudgeableError as error:
             state = PageState.unjudged(page_state.url, error.reason, page_state.action, page_state.threshold)
         else:
-            state = session.examine(page, page_state.action, page_state.threshold, Budget())
+            state = session.examine(page, page_state.action, page_state.threshold, Budget(), keep=page_state.keep)
         state.request = page_state.request
         state.recovered = recovered
         # Without a claim of the item's own, its fate is known of the page alone.

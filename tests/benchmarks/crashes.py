@@ -1,13 +1,14 @@
 """Kill crawls at random moments, let them go on, and ask a witness of its own what was lost.
 
 Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 10] [--seed 1] [--interval 100] [--kept]
+           [--fingerprint NAME]
        python tests/benchmarks/crashes.py --edges 20 | --store-calls 500 | --full-disks 5
 A chain is one store, one feed and one site: the crawl is killed (SIGKILL) *chain* times, at moments drawn from the
 whole length of a crawl, begun again each time, and at last let run to its end. Chains take turns: with and without
 JOBDIR, twins far apart and side by side, a feed in a local file and one in batches that are stored when they are
 complete, as on S3. The witness knows the site's map of stories, the feed and the records, and nothing else. With
 ``--kept``, an earlier crawl has filled the store and a feed of its own, and only pages of the same crawl drop others
-(``DEDUP_SCOPE=crawl``).
+(``DEDUP_SCOPE=crawl``). ``--fingerprint`` lets a published method decide.
 
 Printed, for each kind of chain: kills; stores that did not open; stories of which a page was dropped and none is in
 the feed; pages dropped in favour of themselves; and distinct pages of one story that were delivered beyond the first,
@@ -270,6 +271,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--interval", type=int, default=100)
     parser.add_argument("--kept", action="store_true")
+    parser.add_argument("--fingerprint", default="clauses")
     parser.add_argument("--edges", type=int, default=0)
     parser.add_argument("--store-calls", type=int, default=0)
     parser.add_argument("--full-disks", type=int, default=0)
@@ -297,6 +299,7 @@ def main() -> None:
             length = options.pages * 0.006 + 1
             moments = [chance.uniform(0.5, length / (2 if jobdir else 1)) for _ in range(options.chain)]
             settings = settings_of(jobdir=jobdir, interval=options.interval) | (IN_BATCHES if in_batches else {})
+            settings["DEDUP_FINGERPRINT"] = options.fingerprint
             if options.kept:
                 fill(Path(scratch), told)
                 settings["DEDUP_SCOPE"] = "crawl"

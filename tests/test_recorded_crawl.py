@@ -1,0 +1,76 @@
+"""Methods compared on what Scrapy's HTTP cache keeps of a crawl."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from local_site import Answer
+from prose import article, blog, story, zh_story
+from test_commands import run_here
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from local_site import Site
+
+ONE = ("--pure", "--json", "--method", "long-sentences")
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "packed"])
+def pages(request: pytest.FixtureRequest, site: Site, crawl, tmp_path: Path) -> tuple[Path, list[str]]:
+    """Record a crawl: a story, its copy, packed on the way, a Chinese one in GB 18030, and what is no page.
+
+    Return the folder of the spider, and the addresses of the first three.
+    """
+    chinese = article("c", zh_story(2)).replace("<meta charset='utf-8'>", "").encode("gb18030")
+    urls = [
+        site.add("/a", article("a", story(1))),
+        site.add("/b", Answer(gzip.compress(blog("b", story(1)).encode()), headers={"Content-Encoding": "gzip"})),
+        site.add("/c", Answer(chinese, headers={"Content-Type": "text/html; charset=gb18030"})),
+    ]
+    others = [
+        site.add("/image", Answer(b"\x89PNG\r\n", headers={"Content-Type": "image/png"})),
+        site.add("/missing", Answer("gone", status=404)),
+    ]
+    cache = tmp_path / "cache"
+    settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(cache), "HTTPCACHE_GZIP": request.param}
+    steps = [{"url": url, "callback": "parse_nothing_but_number"} for url in (*urls, *others)]
+    crawl("sample_spiders.Steps", steps=steps, settings=settings)
+    return cache / "steps", urls
+
+
+def test_its_pages_are_compared_as_the_crawl_got_them(pages: tuple[Path, list[str]], tmp_path: Path) -> None:
+    folder, (first, copy, _) = pages
+    said = run_here("compare", str(folder), *ONE, "--clusters", str(tmp_path / "stories.jsonl"), folder=tmp_path)
+    assert (said.exit_status, said.err) == (0, "")
+    found = json.loads(said.out)
+    assert [row["method"] for row in found["methods"]] == ["clauses", "long-sentences"]
+    assert found["disputed"] == []
+    stories = [json.loads(line)["pages"] for line in (tmp_path / "stories.jsonl").read_text().splitlines()]
+    assert next([page["url"] for page in pages] for pages in stories) == [first, copy]
+    assert len(stories) == 2
+    assert all("\ufffd" not in line for line in said.out.splitlines())
+
+
+def test_what_cannot_be_read_is_told_and_left_out(pages: tuple[Path, list[str]], tmp_path: Path) -> None:
+    folder, _ = pages
+    metas = sorted(folder.glob("**/meta"))
+    (metas[0].parent / "response_headers").unlink()
+    metas[1].write_bytes(b"__import__('os').system('true')")
+    (folder / "foreign").mkdir()
+    (folder / "foreign" / "meta").write_bytes(b"\x1f\x8b\xff")
+    said = run_here("compare", str(folder), *ONE, folder=tmp_path)
+    assert said.exit_status in (0, 1)
+    assert f"responses in {folder} that cannot be read" in said.err
+
+
+@pytest.mark.parametrize(("name", "told"), [("", "holds no recorded page"), ("news.db", "FilesystemCacheStorage")])
+def test_a_folder_without_pages_is_told(tmp_path: Path, name: str, told: str) -> None:
+    if name:
+        (tmp_path / name).touch()
+    said = run_here("compare", str(tmp_path), *ONE, folder=tmp_path)
+    assert (said.exit_status, said.err.count("\n")) == (1, 1)
+    assert told in said.err
