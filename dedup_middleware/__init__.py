@@ -11,17 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dedup_middleware.api import Deduplicator, Judgement
+    from dedup_middleware.delivery.quarantine import QuarantinedItem, open_quarantine
     from dedup_middleware.extraction import extract_paragraphs, extract_text
     from dedup_middleware.plugin.addon import Addon
 
-__all__ = ["Addon", "Deduplicator", "Judgement", "extract_paragraphs", "extract_text"]
+__all__ = [
+    "Addon",
+    "Deduplicator",
+    "Judgement",
+    "QuarantinedItem",
+    "extract_paragraphs",
+    "extract_text",
+    "open_quarantine",
+]
 
 _HOMES = {
     "Addon": "dedup_middleware.plugin.addon",
     "Deduplicator": "dedup_middleware.api",
     "Judgement": "dedup_middleware.api",
+    "QuarantinedItem": "dedup_middleware.delivery.quarantine",
     "extract_paragraphs": "dedup_middleware.extraction",
     "extract_text": "dedup_middleware.extraction",
+    "open_quarantine": "dedup_middleware.delivery.quarantine",
 }
 
 

@@ -277,6 +277,9 @@ class _Listener:
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
         self._dedup.note_taken_back(taken)
 
+    def not_keepable(self, kind: type, field: str, value_kind: type) -> None:
+        pass
+
     def tag_refused(self, kind: type) -> None:
         pass
 
@@ -288,4 +291,4 @@ def _settings(store: str, log: str | PathLike[str] | None, options: Options) -> 
             near = difflib.get_close_matches(name, Options.__annotations__, n=1)
             raise ConfigError(f"{name} is no option of Deduplicator" + (f"; did you mean {near[0]}?" if near else ""))
     given = {PREFIX + name.upper(): value for name, value in options.items()}
-    return {**given, "DEDUP_STORE": store, "DEDUP_LOG": "" if log is None else log}
+    return {**given, "DEDUP_STORE": store, "DEDUP_LOG": "" if log is None else log, "DEDUP_QUARANTINE": 0}

@@ -75,6 +75,7 @@ class Reason(str, Enum):
     # What is safe elsewhere is not yet, or not everywhere,
     OWNER_PENDING = "the owner's claim was still open"
     NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"
+    NOT_KEEPABLE = "its item cannot be kept in the quarantine"
     NOT_REACHED = "a feed that takes such items has taken none of the owner's"
     # or it was dropped and should not have been.
     A_TEMPLATE = "its owner's text is a template"

@@ -116,6 +116,9 @@ class Library:
     def taken_back(self, *_: object) -> None:
         pass
 
+    def not_keepable(self, kind: type, field: str, value_kind: type) -> None:
+        pass
+
     def tag_refused(self, kind: type) -> None:
         pass
 

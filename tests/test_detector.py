@@ -456,12 +456,12 @@ class TestPages:
         first = library.enter(library.page("first", range(10)))
         repost = library.enter(library.page("repost", range(10)))
         assert repost.is_duplicate
-        assert library.session.owner_is_pending(repost)
+        assert repost.owner_is_pending
         assert library.session.owner_claim(repost) is first.claim
         library.leave(first)
         library.leave(repost)
         assert repost.items_dropped == 1
-        assert not library.session.owner_is_pending(repost)
+        assert not repost.owner_is_pending
 
     def test_a_duplicate_of_a_page_that_fails_takes_its_place(self) -> None:
         library = Library()

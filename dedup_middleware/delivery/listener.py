@@ -29,5 +29,8 @@ class Listener(Protocol):
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
         """Request once more what was dropped for a template. Once a template, and again for pages dropped meanwhile."""
 
+    def not_keepable(self, kind: type, field: str, value_kind: type) -> None:
+        """Note that items of class *kind* are delivered, for their *field* has a *value_kind*. Once a class."""
+
     def tag_refused(self, kind: type) -> None:
         """Note that items of this class take no tag. Once a class."""

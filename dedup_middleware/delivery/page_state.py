@@ -5,6 +5,7 @@ It holds what is known so far; what happens next is `session`'s business.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -66,6 +67,8 @@ class PageState:
     """Whether the store knows that it repeats its owner."""
     journalled_for: int = 0
     """The number of the owner until whose sealing it is in the journal; 0 while it is not."""
+    quarantined: list[int] = field(default_factory=list)
+    """The numbers of its items in the quarantine."""
     repeated: list[str] | None = None
     """The first repeated sentences, once they have been asked for."""
     keep: bool = False
@@ -102,6 +105,16 @@ class PageState:
     def overrule(self, objection: Objection, witness: Witness | None = None) -> None:
         """Let a duplicate be none, for the *objection* of a *witness* or of our own."""
         self.verdict = Verdict(VerdictKind.RELATED, self.verdict.match, objection.reason, witness, objection.difference)
+
+    @property
+    def owner_is_pending(self) -> bool:
+        """Whether it is a duplicate whose owner may still fail."""
+        return self.is_duplicate and self.verdict.match is not None and self.verdict.match.owner.pending
+
+    def deliver_undecided(self) -> None:
+        """Give up on a duplicate whose owner is still pending: it is delivered and owns nothing."""
+        if self.owner_is_pending:
+            self.verdict = dataclasses.replace(self.verdict, kind=VerdictKind.RELATED, reason=Reason.OWNER_PENDING)
 
     @property
     def is_worth_owning(self) -> bool:

@@ -1,15 +1,20 @@
-"""Dropped pages, to be delivered after all.
+"""What was dropped, delivered after all.
 
-It chooses pages of a closed store and writes down that they are wanted; the next crawl requests them.
+Items are handed over as the quarantine has them; pages of a closed store are written down as wanted, and the next crawl
+requests them. Either way the page is never a duplicate of its former owner again, see `correcting`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.delivery.quarantine import Quarantine
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.identity import url_identity
+from dedup_middleware.index import codec
 from dedup_middleware.index.corrections import correct
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.stores import resolved_uri, store_exists
@@ -17,12 +22,17 @@ from dedup_middleware.stores.refusals import nothing_there
 from dedup_middleware.urls import as_in_urls, as_requested, host_of, is_under, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from dedup_middleware.delivery.quarantine import QuarantinedItem
     from dedup_middleware.index.index import Index
     from dedup_middleware.index.journal import JournalEntry
     from dedup_middleware.model import StoredPage
     from dedup_middleware.settings.config import Config
+
+
+#: What a person calls the latest crawl.
+LAST = "last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +44,31 @@ class PageFilter:
     """Of the page; its subdomains count."""
     owner: str | None = None
     """The URL of the page that it was dropped in favour of."""
+    run: str | None = None
+    """The crawl that dropped it; ``last`` for the one that has dropped anything last."""
+    below: float = 2.0
+    """More than its score."""
 
     @classmethod
-    def of(cls, url: str | None, host: str | None, owner: str | None) -> PageFilter:
+    def of(
+        cls, url: str | None, host: str | None, owner: str | None, run: str | None = None, below: float | None = None
+    ) -> PageFilter:
         """Return what a person means, who writes addresses as a browser shows them; ConfigError for no host."""
         read = None if host is None else as_in_urls(host)
         if read == "":
             raise ConfigError(f"--host {host} is not a host name; use for example --host example.org")
-        return cls(url and as_requested(url), read, owner and as_requested(owner))
+        asked = cls(url and as_requested(url), read, owner and as_requested(owner), run)
+        return asked if below is None else replace(asked, below=below)
+
+    def has(self, dropped: StoredPage | QuarantinedItem, last_run: str) -> bool:
+        """Tell whether this was *dropped* from the host, by the crawl and with the score that are wanted."""
+        is_of_run = self.run is None or dropped.run == (last_run if self.run == LAST else self.run)
+        is_of_host = not self.host or is_under(host_of(dropped.url), [self.host])
+        return is_of_run and is_of_host and dropped.score < self.below
 
 
 def restore(config: Config, wanted: PageFilter) -> dict[str, Any]:
     """Let the next crawl request the *wanted* pages and deliver what they give; return how many there are.
-
-    None of them is ever a duplicate of its former owner again, see `correcting`.
 
     :class:`ConfigError` if there is no such owner; :class:`StoreError` if the store is in use or fails.
     """
@@ -77,9 +98,12 @@ def restore(config: Config, wanted: PageFilter) -> dict[str, Any]:
 
 def _pages(index: Index, wanted: PageFilter, config: Config) -> Iterator[StoredPage]:
     owners = None if wanted.owner is None else _owners(index, wanted.owner, config)
+    last_run = ""
+    if wanted.run == LAST:
+        dropped = (page for page in index.pages() if page.owner is not None)
+        last_run = max(((page.time, page.number, page.run) for page in dropped), default=("", 0, ""))[2]
     for page in index.pages() if wanted.url is None else index.same([url_identity(wanted.url)]):
-        of_owner = owners is None or page.owner in owners
-        if page.owner is not None and of_owner and (not wanted.host or is_under(host_of(page.url), [wanted.host])):
+        if page.owner is not None and (owners is None or page.owner in owners) and wanted.has(page, last_run):
             yield page
 
 
@@ -96,6 +120,83 @@ def _entry(index: Index, page: StoredPage) -> JournalEntry | None:
     """Return the request of a page that was dropped, so that it is delivered now; ``None`` if it is not kept."""
     entry = index.request_of(page)
     return None if entry is None else entry.to_deliver(owns=True)
+
+
+def restore_items(config: Config, wanted: PageFilter, write: Callable[[Iterator[Any]], None]) -> dict[str, Any]:
+    """Give the *wanted* items to *write*, in the order in which they were dropped; return how many there were.
+
+    It returns once they are where they should be, and only then are they taken out of the quarantine; a page none of
+    whose items are left there owns its text from now on. *write* is not called where no item is wanted.
+
+    :class:`ConfigError` if there is no quarantine; :class:`QuarantineError` and :class:`StoreError` if it or the store
+    fails; then, or if *write* raises, everything stays as it is.
+    """
+    path = config.quarantine_path
+    quarantine = None if path is None else Quarantine.existing(path)
+    if quarantine is None:
+        raise ConfigError(
+            f"there is no quarantine at {path}; crawl first, or without -o let the next crawl deliver the pages"
+            if path
+            else "no quarantine is named; use --spider NAME, or -s DEDUP_LOG=PATH"
+        )
+    taken: dict[int, bytes] = {}
+    with quarantine, _index_if_any(config) as index:
+        items = _items(quarantine, wanted, config, taken)
+        first = next(items, None)
+        if first is not None:
+            write(item.item for item in chain([first], items))
+        quarantine.take_out(taken)
+        for identity in dict.fromkeys(taken.values()):
+            if index is not None and not quarantine.has(identity):
+                _let_own(index, identity)
+    return {"quarantine": str(path), "items": len(taken)}
+
+
+def _items(
+    quarantine: Quarantine, wanted: PageFilter, config: Config, taken: dict[int, bytes]
+) -> Iterator[QuarantinedItem]:
+    """Yield the items that are *wanted*, and note the number and the page of each as *taken*."""
+    url, owner = (
+        None if each is None else without_secrets(each, redact=config.redact_query)
+        for each in (wanted.url, wanted.owner)
+    )
+    last_run = quarantine.last_run() if wanted.run == LAST else ""
+    for item in quarantine:
+        is_of_pages = url in (None, item.url) and owner in (None, item.owner_url)
+        if is_of_pages and wanted.has(item, last_run):
+            taken[item.number] = item.identity
+            yield item
+
+
+@contextmanager
+def _index_if_any(config: Config) -> Iterator[Index | None]:
+    """Open the store for as long as the block runs; where there is none, there is nothing to correct."""
+    if not store_exists(config.store):
+        yield None
+        return
+    limits = {"common": config.common_clause, "text_limit": config.text_limit}
+    with index_for_command(config.store, "restore", **limits) as (_, index):
+        yield index
+
+
+def _let_own(index: Index, identity: bytes) -> None:
+    """Let a dropped page, which has been delivered now, own its text, and be requested no more."""
+    page = index.find([identity])
+    if page is None or page.owner is None:
+        return
+    correct(index, page, owns=True)
+    journalled = index.store.scan(codec.journal_key(identity), codec.journal_key(identity + b"\xff" * 9))
+    index.store.write([], [key for key, _ in journalled])
+
+
+def restored_items_text(report: dict[str, Any], target: str) -> str:
+    """Return what :func:`restore_items` did for a person."""
+    items = report["items"]
+    if not items:
+        return (
+            f"no such item is in the quarantine {report['quarantine']}; without -o the next crawl can deliver the page"
+        )
+    return f"{items} dropped item{'s' * (items != 1)} written to {target}, and taken out of the quarantine"
 
 
 def restored_text(report: dict[str, Any]) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.errors import RecordsError, StoreLockedError
+from dedup_middleware.delivery.quarantine import Quarantine
+from dedup_middleware.errors import QuarantineError, RecordsError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import codec
@@ -75,6 +76,7 @@ def stats(config: Config) -> dict[str, Any]:
         "log": None if config.log is None else str(config.log),
     }
     summary |= _store_sums(config)
+    summary |= _quarantine_sums(config)
     verdicts: Counter[str] = Counter()
     outcomes: Counter[str] = Counter()
     pairs: Counter[str] = Counter()
@@ -116,6 +118,18 @@ def _store_sums(config: Config) -> dict[str, Any]:
     return {"state": "closed", "created": store.header.created, **sums}
 
 
+def _quarantine_sums(config: Config) -> dict[str, Any]:
+    path = config.quarantine_path
+    try:
+        quarantine = None if path is None else Quarantine.existing(path)
+        if quarantine is None:
+            return {}
+        with quarantine:
+            return {"quarantine": str(path), "quarantined": len(quarantine), "quarantine_bytes": quarantine.size}
+    except QuarantineError as error:
+        return {"note": str(error)}
+
+
 def stats_text(sums: dict[str, Any]) -> str:
     """Return what :func:`stats` found for a person."""
     holder = f": {sums['holder']}" if sums.get("holder") else ""
@@ -126,6 +140,9 @@ def stats_text(sums: dict[str, Any]) -> str:
     if sums.get("journalled"):
         lines.append(f"            {sums['journalled']} dropped pages to be requested again by the next crawl")
     lines.append(f"log         {sums['log'] or 'none'}")
+    if "quarantine" in sums:
+        lines.append(f"quarantine  {sums['quarantine']}")
+        lines.append(f"            {sums['quarantined']} dropped items, {sums['quarantine_bytes']} bytes")
     if "note" in sums:
         lines.append(f"            {sums['note']}")
     for title, name in (("verdicts", "verdicts"), ("outcomes", "outcomes"), ("kept", "kept"), ("hosts", "hosts")):

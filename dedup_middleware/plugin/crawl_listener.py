@@ -45,6 +45,9 @@ class CrawlListener:
         if left := [page for page in taken if page.entry is None]:
             self._warn(messages.not_taken_back(self._extension.config, left))
 
+    def not_keepable(self, kind: type, field: str, value_kind: type) -> None:
+        self._warn(messages.not_keepable(kind, field, value_kind))
+
     def tag_refused(self, kind: type) -> None:
         self._warn(messages.tag_refused(kind))
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.delivery.quarantine import Quarantine
     from dedup_middleware.index.journal import PackedRequest
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.session.opening import Resources
@@ -243,13 +244,13 @@ class DedupExtension:
         logger.info(summary, extra={"spider": self.crawler.spider})
 
     def _close_files(self) -> None:
-        """Close the log and the store. Closing either again does nothing."""
+        """Close the log, the quarantine and the store. Closing one again does nothing."""
         if self._opened is not None:
-            if self._opened.log is not None:
-                self._close_file(self._opened.log)
-            self._close_file(self._opened.store)
+            for file in (self._opened.log, self._opened.quarantine, self._opened.store):
+                if file is not None:
+                    self._close_file(file)
 
-    def _close_file(self, file: RecordLog | OpenStore) -> None:
+    def _close_file(self, file: RecordLog | Quarantine | OpenStore) -> None:
         try:
             file.close()
         except DedupError as error:

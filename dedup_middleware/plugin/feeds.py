@@ -170,7 +170,7 @@ def _flushed(slot: FeedSlot) -> bool:
     try:
         slot.file.flush()
         if type(slot.storage) is FileFeedStorage:
-            _onto_disk(slot.file.fileno())
+            onto_disk(slot.file.fileno())
     except (OSError, ValueError) as error:
         raise FeedError(f"the feed {_shown(slot)} cannot be written ({error})") from error
     return True
@@ -183,7 +183,7 @@ def _sync(slot: FeedSlot) -> None:
         # Not blocking, for nobody may be at the other end of a named pipe.
         descriptor = os.open(slot.storage.path, _TO_SYNC)
         try:
-            _onto_disk(descriptor)
+            onto_disk(descriptor)
         finally:
             os.close(descriptor)
     except FileNotFoundError:
@@ -192,7 +192,8 @@ def _sync(slot: FeedSlot) -> None:
         raise FeedError(f"the feed {_shown(slot)} cannot be written ({error})") from error
 
 
-def _onto_disk(descriptor: int) -> None:
+def onto_disk(descriptor: int) -> None:
+    """Return once the open file is on its disk; ``OSError`` if that fails."""
     # Nothing else has a disk: /dev/null, a terminal, a pipe.
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.fsync(descriptor)

@@ -72,6 +72,16 @@ def tag_refused(kind: type) -> str:
     )
 
 
+def not_keepable(kind: type, field: str, value_kind: type) -> str:
+    """Return what is said when items of class *kind* cannot be kept, for one has a *value_kind* in its *field*."""
+    has = f"{field!r} has" if field else "one has"
+    return (
+        f"duplicates of class {kind.__module__}.{kind.__qualname__} cannot be kept in the quarantine, and are "
+        f"delivered: {has} a value of type {value_kind.__module__}.{value_kind.__qualname__}; give it as a text or a "
+        "number, or set DEDUP_QUARANTINE = 0 and they are dropped for good"
+    )
+
+
 def one_owner(config: Config, host: str, owner: str, repeats: int, pages: int) -> str:
     """Return what is said when *repeats* of the *pages* of *host* repeat the one page *owner*."""
     said = f"{repeats} of {pages} pages of {host} repeat {owner}. If they should not, stop the crawl"

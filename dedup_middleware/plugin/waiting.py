@@ -50,8 +50,7 @@ class OwnerWait:
                 self._extension.count("waits/given_up")
                 break
             session.reconsider(state)
-        if session.owner_is_pending(state):
-            session.deliver_undecided(state)
+        state.deliver_undecided()
 
     def _full(self) -> bool:
         slot = self._extension.crawler.engine.scraper.slot

@@ -14,9 +14,11 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
+from dedup_middleware.delivery.quarantine import Quarantine
 from dedup_middleware.delivery.sealing import recover
 from dedup_middleware.errors import (
     DedupError,
+    QuarantineError,
     RecordsError,
     StoreCorruptError,
     StoreError,
@@ -71,6 +73,7 @@ class Resources:
     extract: Extractor
     body_digest: BodyDigests
     log: RecordLog | None
+    quarantine: Quarantine | None = None
     learner: Learner | None = None
     """The published method that decides, where one does."""
     trouble: str = ""
@@ -105,6 +108,7 @@ def session_of(  # noqa: PLR0913 - what only a crawl has, by name
         extract=opened.extract,
         learner=opened.learner,
         log=opened.log,
+        quarantine=opened.quarantine,
         listener=listener,
         flush=None if observes else flush,
         seal_interval=config.seal_interval,
@@ -131,7 +135,7 @@ async def open_for_crawl(config: Config, sleep: Sleep) -> Resources:
         return _observing(replace(config, log=log, log_is_default=False), str(error))
     except (StoreCorruptError, StoreVersionError):
         raise
-    except (StoreError, RecordsError) as error:
+    except (StoreError, RecordsError, QuarantineError) as error:
         unnamed = config.store_is_default and config.log_is_default and not _is_there(config)
         if error.misnamed and not unnamed:
             raise
@@ -161,7 +165,7 @@ def _is_there(config: Config) -> bool:
 
 
 def _observing(config: Config, trouble: str) -> Resources:
-    alone = replace(config, store="memory:", store_is_default=True)
+    alone = replace(config, store="memory:", store_is_default=True, quarantine=0)
     try:
         return replace(open_at_once(alone), trouble=trouble)
     except RecordsError as error:
@@ -208,11 +212,23 @@ def open_at_once(config: Config, *, looks: bool = False) -> Resources:
         if store.migrated_from is not None and config.log is not None:
             # As private as the store has become.
             permissions.tighten([config.log])
-        log = RecordLog(config.log) if config.log else None
+        files = _open_files(config)
     except BaseException:
         store.close()
         raise
-    return Resources(config, store, index, fingerprint, extract, body_digest, log, learner=learner)
+    return Resources(config, store, index, fingerprint, extract, body_digest, *files, learner=learner)
+
+
+def _open_files(config: Config) -> tuple[RecordLog | None, Quarantine | None]:
+    """Return the log and the quarantine that *config* names; those of them that it does."""
+    log = RecordLog(config.log) if config.log else None
+    path = config.quarantine_path if config.quarantine else None
+    try:
+        return log, None if path is None else Quarantine(path, bound=config.quarantine, age=config.quarantine_age)
+    except QuarantineError:
+        if log is not None:
+            log.close()
+        raise
 
 
 def by_published_method(detector: Detector, learner: Learner) -> Detector:

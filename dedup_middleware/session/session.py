@@ -18,6 +18,7 @@ from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.delivery.safety import Safety
 from dedup_middleware.delivery.sealing import Sealing
 from dedup_middleware.delivery.taking_back import TakingBack
+from dedup_middleware.delivery.withholding import Withholding
 from dedup_middleware.errors import DedupError, StoreError
 from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.inspection.recorder import Recorder
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.delivery.claims import Claim
     from dedup_middleware.delivery.listener import Listener
+    from dedup_middleware.delivery.quarantine import Quarantine
     from dedup_middleware.extraction.extractor import Extractor
     from dedup_middleware.features import PageFeatures
     from dedup_middleware.fingerprints import Fingerprinter
@@ -57,6 +59,7 @@ class Session:
         extract: Extractor = weighted_dom,
         learner: Learner | None = None,
         log: RecordLog | None,
+        quarantine: Quarantine | None = None,
         listener: Listener,
         flush: Callable[[], set[Hashable]] | None = None,
         seal_interval: int = 1,
@@ -87,6 +90,7 @@ class Session:
         sealing = Sealing(detector.index, run, detector.index.reach.scope, seal_interval)
         for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
         self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
+        self._withholding = Withholding(quarantine, self.safety, listener, self._guarded, spider=spider, run=run)
         self._judging = Judging(detector, self.safety, run, self._guarded)
         self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
@@ -162,19 +166,10 @@ class Session:
             self._judging.judge_if_stale(state)
             self._claim(state)
 
-    def deliver_undecided(self, state: PageState) -> None:
-        """Give up on a duplicate whose owner is still pending: it is delivered and owns nothing."""
-        state.verdict = dataclasses.replace(state.verdict, kind=VerdictKind.RELATED, reason=Reason.OWNER_PENDING)
-
     def owner_claim(self, state: PageState) -> Claim | None:
         """Return the open claim that this duplicate depends on, if any."""
         match = state.verdict.match
-        return self._claims.of(match.owner) if state.is_duplicate and match and match.owner.pending else None
-
-    def owner_is_pending(self, state: PageState) -> bool:
-        """Tell whether the owner of this duplicate may still fail."""
-        match = state.verdict.match
-        return bool(state.is_duplicate and match and match.owner.pending)
+        return self._claims.of(match.owner) if match and state.owner_is_pending else None
 
     def deliver_if_feed_lacks_it(self, state: PageState, item: Any) -> frozenset[str]:
         """Let the page of *item* own its text too if a feed wants the item that has taken none of its owner's.
@@ -188,13 +183,12 @@ class Session:
         return feeds
 
     def may_drop(self, state: PageState, item: Any) -> bool:
-        """Tell whether *item* of a duplicate may be dropped, and write down before it is that it is."""
+        """Tell whether *item* of a duplicate may be dropped; before it is, keep it, and write down that it is."""
         self.reconsider(state)
         feeds = self.deliver_if_feed_lacks_it(state, item)
-        if self.owner_is_pending(state):
-            self.deliver_undecided(state)
+        state.deliver_undecided()
         self._judging.look_for_template(state)
-        return state.is_duplicate and self.safety.may_drop(state, feeds)
+        return state.is_duplicate and self._withholding.may_drop(state, item, feeds)
 
     def judge_item(self, state: PageState, item: Any, shown: Callable[[], str]) -> ItemVerdict:
         """Return what an *item* of a duplicate is; see `ItemJudge`. A store that fails is no reason to withhold it."""
@@ -244,6 +238,7 @@ class Session:
         state.finished = True
         self._judging.look_for_template(state)
         self.safety.finished(state)
+        self._withholding.finished(state)
         self.recorder.finished(state)
         with self._guarded():
             for taken in self._taking_back.finished(state):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 #: What the names of a store's own files have behind its path.
 _BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".watermark")
+_QUARANTINE = ".quarantine"
 META_KEYS = frozenset({"action", "keep", "threshold"})
 
 
@@ -56,6 +57,9 @@ class Config:
     log_is_default: bool
     place: Place
     """Where the store and the log are that no setting names."""
+    quarantine: int
+    """Bytes that its items may take; 0 for none."""
+    quarantine_age: timedelta | None
     action: Action
     threshold: float
     outlink_penalty: int
@@ -121,6 +125,16 @@ class Config:
         paths = (uri.removeprefix("file://") for uri in feeds)
         if self.log is not None and os.path.realpath(self.log) in map(os.path.realpath, paths):
             raise ConfigError(f"DEDUP_LOG = {str(self.log)!r} is a feed too; give it a path of its own")
+
+    @property
+    def quarantine_path(self) -> Path | None:
+        """Where dropped items are kept: beside the log, or else the store; ``None`` where both are in no file."""
+        scheme, path = parse_uri(self.store)
+        beside = self.log or (Path(path) if scheme in ("leveldb", "sqlite") else None)
+        if beside is None:
+            return None
+        # Behind a name that ends so itself.
+        return beside.with_name(f"{beside.stem if beside.suffix != _QUARANTINE else beside.name}{_QUARANTINE}")
 
     def budget(self) -> Budget:
         """Return what a page or an item may cost, from now on."""

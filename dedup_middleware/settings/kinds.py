@@ -12,7 +12,6 @@ import os
 import re
 import reprlib
 from dataclasses import dataclass
-from datetime import timedelta
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -137,69 +136,6 @@ class FingerprintName(Name):
             return Name(self.registry).read(name, value)
         except ConfigError as error:
             raise ConfigError(f"{error}, or a published method (docs/methods.md)") from error
-
-
-@dataclass(frozen=True, slots=True)
-class Whole:
-    """A whole number."""
-
-    lowest: int
-    highest: int | None = None
-
-    @property
-    def values(self) -> str:
-        return f"whole number from {self.lowest}" + ("" if self.highest is None else f" to {self.highest}")
-
-    def read(self, name: str, value: object) -> int:
-        wanted = f"a whole number from {self.lowest} {'on' if self.highest is None else f'to {self.highest}'}"
-        read = as_number(name, value, wanted)
-        if read < self.lowest or (self.highest is not None and read > self.highest) or read != int(read):
-            raise ConfigError(f"{name} = {shown(value)} is out of range; use {wanted}")
-        return int(read)
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """A number above *above* and up to 1."""
-
-    above: float
-
-    @property
-    def values(self) -> str:
-        return f"above {self.above}, up to 1"
-
-    def read(self, name: str, value: object) -> float:
-        number = as_number(name, value, f"a number above {self.above} and up to 1, such as 0.8")
-        if not self.above < number <= 1:
-            raise ConfigError(f"{name} = {shown(value)} is out of range; use a number above {self.above} and up to 1")
-        return number
-
-
-class Seconds:
-    """A number of seconds."""
-
-    values = "seconds from 0"
-
-    def read(self, name: str, value: object) -> float:
-        read = as_number(name, value, "a number of seconds from 0 on")
-        if read < 0:
-            raise ConfigError(f"{name} = {shown(value)} is out of range; use a number of seconds from 0 on")
-        return read
-
-
-class Days:
-    """A number of days, or none."""
-
-    values = "number of days above 0, or `None`"
-
-    def read(self, name: str, value: object) -> timedelta | None:
-        if value in (None, "", "None"):  # the command line has texts only
-            return None
-        wanted = "a number of days above 0, or None"
-        number = as_number(name, value, wanted)
-        if not 0 < number <= timedelta.max.days:
-            raise ConfigError(f"{name} = {shown(value)} is out of range; use {wanted}")
-        return timedelta(days=number)
 
 
 class Level:

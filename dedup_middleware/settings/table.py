@@ -13,7 +13,7 @@ from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.index.hamming import MAX_DISTANCE
 from dedup_middleware.model import Action, Scope, StoreBusy
-from dedup_middleware.settings import kinds
+from dedup_middleware.settings import kinds, quantities
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PREFIX = "DEDUP_"
 #: At one half or less, two pages that share nothing with each other could both be "the" owner.
-THRESHOLD = kinds.Share(above=0.5)
+THRESHOLD = quantities.Share(above=0.5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,13 @@ _SETTINGS = (
         default="observe",
     ),
     Setting("DEDUP_LOG", "JSON Lines file of records, appended to", kinds.LogPath(), default=None),
+    Setting(
+        "DEDUP_QUARANTINE",
+        "room for dropped items, beside the log, for restore -o",
+        quantities.Size(100_000),
+        default="200MB",
+    ),
+    Setting("DEDUP_QUARANTINE_AGE", "dropped items are forgotten after so long", quantities.Days(), default=90),
     Setting("DEDUP_ACTION", "what is done with the items of a duplicate", kinds.Choice(Action), default="drop"),
     Setting(
         "DEDUP_THRESHOLD",
@@ -65,11 +72,13 @@ _SETTINGS = (
     Setting(
         "DEDUP_OUTLINK_PENALTY",
         "taken off the priority of requests that a duplicate yields",
-        kinds.Whole(0),
+        quantities.Whole(0),
         default=1000,
     ),
     Setting("DEDUP_SCOPE", "which owners may drop a page", kinds.Choice(Scope), default="store"),
-    Setting("DEDUP_LEASE", "an owner that was not fetched again for longer drops no page", kinds.Days(), default=None),
+    Setting(
+        "DEDUP_LEASE", "an owner that was not fetched again for longer drops no page", quantities.Days(), default=None
+    ),
     Setting("DEDUP_PREFERRED_HOSTS", "hosts whose pages are always delivered", kinds.Hosts(), default=[]),
     Setting("DEDUP_PREFERRED_URLS", "likewise pages with such an address", kinds.Patterns(), default=[]),
     Setting(
@@ -84,29 +93,31 @@ _SETTINGS = (
     Setting(
         "DEDUP_SIMHASH_DISTANCE",
         "how many of a paragraph's 128 bits may differ",
-        kinds.Whole(0, MAX_DISTANCE),
+        quantities.Whole(0, MAX_DISTANCE),
         default=10,
     ),
-    Setting("DEDUP_COMMON_CLAUSE", "a clause held by more kept pages than this has no vote", kinds.Whole(1), default=3),
+    Setting(
+        "DEDUP_COMMON_CLAUSE", "a clause held by more kept pages than this has no vote", quantities.Whole(1), default=3
+    ),
     Setting("DEDUP_LOG_LEVEL", "level of the Dropped: line of a duplicate", kinds.Level(), default="INFO"),
     Setting("DEDUP_REDACT_QUERY", "write the values in a URL's query as *", kinds.Boolean(), default=False),
     Setting(
-        "DEDUP_MAX_BYTES", "pages with a larger body are delivered, not judged", kinds.Whole(1), default=10_000_000
+        "DEDUP_MAX_BYTES", "pages with a larger body are delivered, not judged", quantities.Whole(1), default=10_000_000
     ),
-    Setting("DEDUP_MAX_NODES", "likewise pages with more elements and comments", kinds.Whole(1), default=100_000),
+    Setting("DEDUP_MAX_NODES", "likewise pages with more elements and comments", quantities.Whole(1), default=100_000),
     Setting(
         "DEDUP_MAX_CLAUSES",
         "likewise pages with more different clauses in their main text",
-        kinds.Whole(1),
+        quantities.Whole(1),
         default=20_000,
     ),
     Setting(
         "DEDUP_MAX_MILLISECONDS",
         "likewise pages that take more CPU time until they can be compared",
-        kinds.Whole(1),
+        quantities.Whole(1),
         default=1000,
     ),
-    Setting("DEDUP_TEXT_LIMIT", "characters of a page's text kept, compressed", kinds.Whole(0), default=20_000),
+    Setting("DEDUP_TEXT_LIMIT", "characters of a page's text kept, compressed", quantities.Whole(0), default=20_000),
     Setting(
         "DEDUP_TAKE_BACK",
         "request a page again, once a crawl, that was dropped for a text which later pages show to be a template",
@@ -116,13 +127,13 @@ _SETTINGS = (
     Setting(
         "DEDUP_WAIT",
         "how long a duplicate waits for the outcome of a page that is still in your pipelines",
-        kinds.Seconds(),
+        quantities.Seconds(),
         default=2.0,
     ),
     Setting(
         "DEDUP_SEAL_INTERVAL",
         "pages whose items have left the pipelines between two sealings",
-        kinds.Whole(1),
+        quantities.Whole(1),
         default=100,
     ),
     Setting("DEDUP_TUNE_GC", "tune Python's garbage collector while the crawl runs", kinds.Boolean(), default=True),

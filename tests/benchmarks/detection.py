@@ -156,6 +156,9 @@ class Silence:
         """Let the pages be judged once more."""
         self._product.again += [page.page.url for page in taken]
 
+    def not_keepable(self, kind: type, field: str, value_kind: type) -> None:
+        pass
+
     def tag_refused(self, kind: type) -> None:
         """Say nothing."""
 

@@ -1,0 +1,100 @@
+"""An item on its way out of the crawl: into the quarantine first, then, once the store knows of it, withheld."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware.delivery.item_codec import UnkeepableError
+from dedup_middleware.index.codec import identity_of
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.reasons import Reason
+from dedup_middleware.urls import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
+
+    from dedup_middleware.delivery.listener import Listener
+    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.delivery.quarantine import Quarantine
+    from dedup_middleware.delivery.safety import Safety
+
+
+class Withholding:
+    """What the drops of one crawl, *run*, of *spider* leave in its *quarantine*, where it has one.
+
+    *guard* notes what fails inside it. After a kill, each item that was dropped is in the quarantine, or its page in
+    the journal: then it is requested again.
+    """
+
+    def __init__(  # noqa: PLR0913 - what stands behind a drop
+        self,
+        quarantine: Quarantine | None,
+        safety: Safety,
+        listener: Listener,
+        guard: Callable[[], AbstractContextManager[None]],
+        *,
+        spider: str,
+        run: str,
+    ) -> None:
+        self._quarantine = quarantine
+        self._safety = safety
+        self._listener = listener
+        self._guard = guard
+        self._named = {"spider": spider, "run": run}
+        self._refused: set[type] = set()
+
+    def may_drop(self, state: PageState, item: Any, feeds: AbstractSet[str]) -> bool:
+        """Keep *item* of a duplicate, which *feeds* would take, and write down that it is dropped; tell if it may be.
+
+        What cannot be kept is delivered.
+        """
+        if not self._keeps(state, item):
+            return False
+        if self._safety.may_drop(state, feeds):
+            return True
+        self._take_out_last(state)
+        return False
+
+    def finished(self, state: PageState) -> None:
+        """Forget what an unclean shutdown left of a page, or of an item, that has been seen again to its end."""
+        if self._quarantine is not None and state.recovered and state.has_items:
+            with self._guard():
+                for identity in {identity_of(key) for key in state.recovered}:
+                    self._quarantine.supersede(identity, but=state.quarantined)
+
+    def _keeps(self, state: PageState, item: Any) -> bool:
+        match, page = state.verdict.match, state.page
+        if self._quarantine is None or match is None or page is None:
+            return True
+        try:
+            with self._guard():
+                number = self._quarantine.keep(
+                    **self._named,
+                    url=state.url,
+                    host=host_of(state.url),
+                    owner_url=match.owner.url,
+                    score=round(match.score, 4),
+                    identity=page.identities[0],
+                    item=item,
+                )
+                state.quarantined.append(number)
+                return True
+        except UnkeepableError as error:
+            self._refuse(state, item, error)
+        return False
+
+    def _refuse(self, state: PageState, item: Any, error: UnkeepableError) -> None:
+        if not state.items_dropped:
+            state.verdict = dataclasses.replace(state.verdict, kind=VerdictKind.RELATED, reason=Reason.NOT_KEEPABLE)
+        self._listener.count("items/not_keepable", 1)
+        if type(item) not in self._refused:
+            self._refused.add(type(item))
+            self._listener.not_keepable(type(item), error.field, error.kind)
+
+    def _take_out_last(self, state: PageState) -> None:
+        if self._quarantine is not None and state.quarantined:
+            with self._guard():
+                self._quarantine.take_out([state.quarantined.pop()])
