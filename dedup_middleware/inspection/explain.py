@@ -26,6 +26,7 @@ from dedup_middleware.verdict.evidence import marked_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from dedup_middleware.delivery.restoring import PageFilter
     from dedup_middleware.fingerprints import Fingerprinter
@@ -37,13 +38,18 @@ _SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
 _LISTED = 10
 
 
-def records(config: Config, *, follow: bool = False) -> Iterator[Record]:
-    """Yield the records of the configured log, oldest first."""
+def log_of(config: Config) -> Path:
+    """Return the path of the configured log; :class:`RecordsError` if none is configured."""
     if config.log is None and config.log_is_default:
         raise RecordsError("no log is named; use --spider NAME, or -s DEDUP_LOG=PATH")
     if config.log is None:
         raise RecordsError("DEDUP_LOG is empty, so no records were kept; set it to a path, or leave it out")
-    return read_records(config.log, follow=follow)
+    return config.log
+
+
+def records(config: Config, *, follow: bool = False) -> Iterator[Record]:
+    """Yield the records of the configured log, oldest first."""
+    return read_records(log_of(config), follow=follow)
 
 
 def is_wanted(record: Record, wanted: PageFilter, config: Config, *, min_score: float, everything: bool) -> bool:

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,7 @@ class RecordLog:
             permissions.make_file(path)
             if path.is_file() and not _is_ours(path):
                 raise _foreign(path)
-            torn = _ends_torn(path)
+            torn = ends_torn(path)
             self._file = path.open("a", encoding="ascii", newline="\n")
             if torn:
                 self._file.write("\n")
@@ -138,26 +139,49 @@ def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] |
     With *follow*, never end: at the end of the file call *idle* (default: sleep a quarter of a second) and look again.
     """
     idle = idle or (lambda: time.sleep(0.25))
+    with _reading(path), path.open(encoding="utf8", errors="replace") as file:
+        torn = ""
+        while True:
+            line = file.readline()
+            if line.endswith("\n"):
+                if (record := _parse(torn + line)) is not None:
+                    yield record
+                torn = ""
+            elif follow:
+                torn += line
+                idle()
+            else:
+                return
+
+
+def last_record(path: Path) -> Record | None:
+    """Return the last record of a log, ``None`` where it holds none. Reads the file from its end, and no further."""
+    with _reading(path), path.open("rb") as file:
+        start, begun = file.seek(0, os.SEEK_END), b""
+        while start:
+            end, start = start, max(0, start - _START)
+            file.seek(start)
+            begun, *lines = (file.read(end - start) + begun).split(b"\n")
+            # What stands before the first line end goes on further up.
+            for line in reversed(lines if start else [begun, *lines]):
+                if (record := _parse(line.decode("utf8", "replace"))) is not None:
+                    return record
+    return None
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Turn what opening or reading the log *path* raises into one line."""
     try:
-        with path.open(encoding="utf8", errors="replace") as file:
-            torn = ""
-            while True:
-                line = file.readline()
-                if line.endswith("\n"):
-                    if (record := _parse(torn + line)) is not None:
-                        yield record
-                    torn = ""
-                elif follow:
-                    torn += line
-                    idle()
-                else:
-                    return
+        yield
     except FileNotFoundError:
         raise RecordsError(
             f"there is no log at {path}; crawl first, or name it: -s DEDUP_LOG=PATH, or --spider NAME"
         ) from None
     except OSError as error:
         raise RecordsError(f"the log {path} cannot be read ({error.strerror})") from error
+    except ValueError as error:  # a NUL or a lone surrogate in the path
+        raise RecordsError(f"the log {str(path)!r} cannot be read ({error})") from error
 
 
 def remove_log(path: Path) -> bool:
@@ -196,8 +220,8 @@ def _foreign(path: Path) -> RecordsError:
     return refusal
 
 
-def _ends_torn(path: Path) -> bool:
-    """Tell whether the last line of the file lacks its end, because its writer was killed."""
+def ends_torn(path: Path) -> bool:
+    """Tell whether the last line of the file *path* lacks its end, because its writer was killed."""
     if not path.is_file() or not path.stat().st_size:
         return False
     with path.open("rb") as file:

@@ -27,6 +27,7 @@ from dedup_middleware.plugin.subcommands import (
     reset,
     restore,
     stats,
+    tune,
 )
 from dedup_middleware.plugin.subcommands.call import Call, tell
 
@@ -38,6 +39,7 @@ SUBCOMMANDS: dict[str, Any] = {
     "log": log,
     "stats": stats,
     "explain": explain,
+    "tune": tune,
     "restore": restore,
     "corrections": corrections,
     "doctor": doctor,
