@@ -6,55 +6,34 @@ of a store of before schema 5 are counted once.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.delivery.quarantine import Quarantine
-from dedup_middleware.errors import QuarantineError, RecordsError, StoreLockedError
+from dedup_middleware.errors import NothingFoundError, QuarantineError, RecordsError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import codec
 from dedup_middleware.index.counts import counted, repeats_of
 from dedup_middleware.index.opening import index_for_command
-from dedup_middleware.inspection.records import Record, log_exists, read_records
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.inspection.chosen_records import run_named
+from dedup_middleware.inspection.log_search import as_written, last_lines_with
+from dedup_middleware.inspection.records import Record, log_exists, parse_record
+from dedup_middleware.inspection.sums import Sums, sums_of
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.urls import as_requested, host_of, is_under, without_secrets
+from dedup_middleware.urls import as_requested, without_secrets
 from dedup_middleware.verdict.comparison import compare
 from dedup_middleware.verdict.evidence import marked_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedup_middleware.delivery.restoring import PageFilter
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
     from dedup_middleware.settings.config import Config
 
-_SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
 _LISTED = 10
-
-
-def records(config: Config, *, follow: bool = False) -> Iterator[Record]:
-    """Yield the records of the configured log, oldest first."""
-    if config.log is None and config.log_is_default:
-        raise RecordsError("no log is named; use --spider NAME, or -s DEDUP_LOG=PATH")
-    if config.log is None:
-        raise RecordsError("DEDUP_LOG is empty, so no records were kept; set it to a path, or leave it out")
-    return read_records(config.log, follow=follow)
-
-
-def is_wanted(record: Record, wanted: PageFilter, config: Config, *, min_score: float, everything: bool) -> bool:
-    """Tell whether *record* passes the filters of ``scrapy dedup log``."""
-    if wanted.host and not is_under(record.host, [wanted.host]):
-        return False
-    if wanted.owner and record.owner_url != without_secrets(wanted.owner, redact=config.redact_query):
-        return False
-    if (record.score or 0.0) < min_score:
-        return False
-    return everything or record.verdict in _SHOWN
 
 
 def record_text(record: Record) -> str:
@@ -69,36 +48,26 @@ def record_text(record: Record) -> str:
     return text + "".join(f"\n    | {one_line(sentence)}" for sentence in record.evidence[:2])
 
 
-def stats(config: Config) -> dict[str, Any]:
-    """Return the sums of the log and of the store; of a store in use, only that it is."""
+def stats(config: Config, run: str | None = None) -> dict[str, Any]:
+    """Return the sums of the log, or of one *run* there, and of the store; of a store in use, only that it is."""
     summary: dict[str, Any] = {
         "store": without_secrets(config.store, redact=False),
         "log": None if config.log is None else str(config.log),
     }
     summary |= _store_sums(config)
     summary |= _quarantine_sums(config)
-    verdicts: Counter[str] = Counter()
-    outcomes: Counter[str] = Counter()
-    pairs: Counter[str] = Counter()
-    kept: Counter[str] = Counter()
-    dropped = 0
+    sums = Sums()
     try:
-        for record in records(config) if config.log is not None and log_exists(config.log) else ():
-            verdicts[record.verdict] += 1
-            outcomes[record.outcome] += 1
-            dropped += record.items_dropped
-            if record.verdict == VerdictKind.DUPLICATE.value:
-                pairs[f"{record.host} repeats {_host(record.owner_url)}"] += 1
-            elif record.witness:
-                kept[f"by the {record.witness}: {record.reason}"] += 1
+        if config.log is not None and log_exists(config.log):
+            sums = sums_of(config.log, run_named(config, run))
     except RecordsError as error:
         summary["note"] = str(error)
     return summary | {
-        "verdicts": dict(verdicts.most_common()),
-        "outcomes": dict(outcomes.most_common()),
-        "kept": dict(kept.most_common()),
-        "items_dropped": dropped,
-        "hosts": dict(pairs.most_common(_LISTED)),
+        "verdicts": dict(sums.verdicts.most_common()),
+        "outcomes": dict(sums.outcomes.most_common()),
+        "kept": {f"by the {witness}: {reason}": count for (witness, reason), count in sums.kept.most_common()},
+        "items_dropped": sums.items_dropped,
+        "hosts": {f"{host} repeats {owner}": count for (host, owner), count in sums.pairs.most_common(_LISTED)},
     }
 
 
@@ -153,7 +122,7 @@ def stats_text(sums: dict[str, Any]) -> str:
 
 
 def explain(config: Config, url: str) -> dict[str, Any]:
-    """Return all that is known of *url*, from the store and from the log; :class:`RecordsError` if that is nothing."""
+    """Return all that is known of *url*, from the store and the log; :class:`NothingFoundError` if that is nothing."""
     url = as_requested(url)
     shown = without_secrets(url, redact=config.redact_query)
     last = _last_record(config, shown)
@@ -165,7 +134,7 @@ def explain(config: Config, url: str) -> dict[str, Any]:
         explanation["stored"] = None
         explanation["note"] = f"{error}; until then this is what the log says"
     if last is None and explanation["stored"] is None:
-        raise RecordsError(
+        raise NothingFoundError(
             f"nothing is known of {shown}: neither the store {config.store} nor the log {config.log} names it"
             + (f" ({explanation['note']})" if explanation["note"] else "; a page that gave no item is not kept")
         )
@@ -251,13 +220,7 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
 
 
 def _last_record(config: Config, url: str) -> Record | None:
-    last = None
-    if config.log is not None and log_exists(config.log):
-        for record in records(config):
-            if record.url == url:
-                last = record
-    return last
-
-
-def _host(url: str | None) -> str:
-    return host_of(url or "") or "?"
+    if config.log is None or not log_exists(config.log):
+        return None
+    found = (parse_record(line.decode("utf8", "replace")) for line in last_lines_with(config.log, as_written(url)))
+    return next((record for record in found if record is not None and record.url == url), None)

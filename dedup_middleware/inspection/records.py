@@ -144,7 +144,7 @@ def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] |
             while True:
                 line = file.readline()
                 if line.endswith("\n"):
-                    if (record := _parse(torn + line)) is not None:
+                    if (record := parse_record(torn + line)) is not None:
                         yield record
                     torn = ""
                 elif follow:
@@ -187,7 +187,7 @@ def _is_ours(path: Path) -> bool:
     """Tell whether the file *path* is a log of records, as far as its beginning tells; one that is empty or torn is."""
     with path.open("rb") as file:
         whole_lines = file.read(_START).split(b"\n")[:-1]
-    return not whole_lines or any(_parse(line.decode("ascii", "replace")) is not None for line in whole_lines)
+    return not whole_lines or any(parse_record(line.decode("ascii", "replace")) is not None for line in whole_lines)
 
 
 def _foreign(path: Path) -> RecordsError:
@@ -205,7 +205,8 @@ def _ends_torn(path: Path) -> bool:
         return file.read(1) != b"\n"
 
 
-def _parse(line: str) -> Record | None:
+def parse_record(line: str) -> Record | None:
+    """Return the record that is in *line*; ``None`` if it holds none."""
     try:
         fields: dict[str, Any] = json.loads(line)
         record = Record(**{k: v for k, v in fields.items() if k in Record.__slots__})
