@@ -12,7 +12,7 @@ from prose import article, blog, story
 if TYPE_CHECKING:
     from local_site import Site
 
-STORYS_OWN = "the story's own page, of which the owner is a view"
+STORYS_OWN = "the story's own page"
 #: Enough text for two pages to be told apart, too little to take long.
 STORIES = 4
 
