@@ -36,6 +36,10 @@ class ConfigError(DedupError):
     """A setting has a value that cannot work."""
 
 
+class NothingFoundError(DedupError):
+    """There is nothing of what a command was asked for."""
+
+
 class StoreError(DedupError):
     """The store cannot be opened, read or written."""
 

@@ -53,9 +53,9 @@ class ItemContent:
     def json(self) -> list[Any]:
         return [json.loads(line) for line in self.out.splitlines()]
 
-    def refused(self, *words: str) -> None:
-        """Assert that the command refused with one line that has all *words*."""
-        assert self.exit_status == 1
+    def refused(self, *words: str, status: int = 1) -> None:
+        """Assert that the command refused with one line that has all *words*, and this exit *status*."""
+        assert self.exit_status == status
         assert self.out == ""
         (line,) = self.err.splitlines()
         assert line.startswith("dedup: ")
@@ -349,7 +349,7 @@ class TestExplain:
         assert not [line for line in said.out.splitlines() if line.startswith(("  = ", "  + "))]
 
     def test_an_unknown_page_is_one_line(self, crawled: Crawled) -> None:
-        crawled.run_here("explain", "http://nowhere/").refused("nothing is known of http://nowhere/", "records.jsonl")
+        crawled.run_here("explain", "http://nowhere/").refused("nothing is known of http://nowhere/", status=3)
 
     def test_while_a_crawl_runs_it_says_what_the_log_knows(self, crawled: Crawled) -> None:
         with running_crawl(crawled):
@@ -358,7 +358,7 @@ class TestExplain:
             assert "in use by another crawl" in said.out
             assert "the log says" in said.out
             assert f"repeats {crawled.first}" in said.out
-            crawled.run("explain", crawled.first).refused("nothing is known", "in use by another crawl")
+            crawled.run("explain", crawled.first).refused("nothing is known", "in use by another crawl", status=3)
 
     def test_it_changes_nothing(self, own: Crawled) -> None:
         def pairs() -> dict[bytes, bytes]:
@@ -676,7 +676,7 @@ class TestWhoseStore:
 
 class TestMistakes:
     def test_what_nobody_expected_is_one_line(self, own: Crawled, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.inspection.explain.stats", lambda _: 1 / 0)
+        monkeypatch.setattr("dedup_middleware.plugin.subcommands.stats.stats", lambda *_: 1 / 0)
         own.run_here("stats").refused("ZeroDivisionError", "test_commands.py", "please report it")
 
     @pytest.mark.parametrize(
@@ -717,8 +717,10 @@ class TestMistakes:
             run_here(*name, "-s", "DEDUP_LOG=log", folder=tmp_path).refused("no store is named", "-s DEDUP_STORE=URI")
 
     def test_a_page_that_was_not_dropped_cannot_be_restored(self, own: Crawled) -> None:
-        own.run_here("restore", own.first).refused(own.first, "is not stored", "as a dropped page")
-        own.run_here("restore", "--owner", "http://nowhere/").refused("no page at http://nowhere/ owns anything")
+        own.run_here("restore", own.first).refused(own.first, "is not stored", status=3)
+        own.run_here("restore", "--owner", "http://nowhere/").refused(
+            "no page at http://nowhere/ owns anything", status=3
+        )
 
     @pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
     @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may look at everything")

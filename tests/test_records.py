@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 import dedup_middleware
 from dedup_middleware import open_records
 from dedup_middleware.errors import ConfigError, RecordsError
-from dedup_middleware.inspection import records
 from dedup_middleware.inspection.explain import record_text
-from dedup_middleware.inspection.records import Record, RecordLog, last_record, read_records, remove_log
+from dedup_middleware.inspection.records import Record, RecordLog, read_records, remove_log
 
 TEXT = st.text() | st.text(st.sampled_from('a\n\r\x00\x1b\x85\u2028\u2029\u202e\ud800\U0001f600天"\\'))
 RECORDS = st.builds(
@@ -260,27 +259,12 @@ class TestOpenRecords:
 
     def test_an_empty_log_has_no_last_crawl(self, tmp_path: Path) -> None:
         (tmp_path / "log").touch()
-        assert list(open_records(tmp_path / "log", run="last")) == []
+        assert list(open_records(tmp_path / "log")) == []
+        with pytest.raises(RecordsError, match="no last crawl"):
+            open_records(tmp_path / "log", run="last")
 
     def test_it_needs_no_scrapy(self) -> None:
         hidden = "import sys; sys.modules |= dict.fromkeys(('scrapy', 'twisted'))"
         names = "from dedup_middleware import Record, Records, open_records"
         subprocess.run([sys.executable, "-c", f"{hidden}; {names}"], check=True, timeout=60)
         assert {"Record", "Records", "open_records"} <= {*dedup_middleware.__all__}
-
-
-@pytest.mark.parametrize("block", [1, 7, 200, 100_000])
-def test_the_last_record_is_found_from_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr(records, "_START", block)
-    path = tmp_path / "log.jsonl"
-    lines = [record(number).to_line() for number in range(3)]
-    for content in (
-        "",
-        "junk",
-        "\n\n",
-        f"{lines[0]}\n",
-        "\n".join(lines) + "\n",
-        f"{lines[0]}\n{lines[1]}\njunk\n{{}}\ntor",
-    ):
-        path.write_text(content, encoding="ascii")
-        assert last_record(path) == ([None, *read_records(path)])[-1]

@@ -302,7 +302,7 @@ class TestCommand:
     def test_the_crawl_and_the_host_may_be_chosen(self, folder: Path) -> None:
         (found,) = tune(folder, "--json", "--run", "1", "--host", "page.example").json
         assert sum(row["pages"] for row in found["rows"] if row["threshold"] == 0.8) == 2
-        tune(folder, "--host", "other.example").refused("no verdict", "widen --run and --host")
+        tune(folder, "--host", "other.example").refused("no verdict", "widen --run and --host", status=3)
         tune(folder, "--host", "http://x/").refused("not a host name")
 
     def test_todays_threshold_is_that_of_the_settings(self, folder: Path) -> None:
@@ -323,7 +323,7 @@ class TestCommand:
     def test_without_a_log_it_is_one_line(self, tmp_path: Path) -> None:
         tune(tmp_path).refused("there is no log")
         (tmp_path / "log.jsonl").touch()
-        tune(tmp_path).refused("no verdict")
+        tune(tmp_path).refused("no verdict", status=3)
 
     def test_a_page_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
         hostile = "\x1b[2J\r\n\u202eevil\x9b"

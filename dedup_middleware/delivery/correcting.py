@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.errors import ConfigError, NothingFoundError
 from dedup_middleware.index.corrections import forget, read_corrections
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.stores import resolved_uri, store_exists
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def corrections(config: Config, *, forgotten: str | None = None) -> list[dict[str, Any]]:
     """Return the corrections in a closed store, oldest first; or those of the page *forgotten*, which are taken back.
 
-    :class:`ConfigError` if there is none to forget; :class:`StoreError` if the store is in use or fails.
+    :class:`NothingFoundError` if there is none to forget; :class:`StoreError` if the store is in use or fails.
     """
     if not store_exists(config.store):
         raise ConfigError(nothing_there(resolved_uri(config.store)))
@@ -32,7 +32,7 @@ def corrections(config: Config, *, forgotten: str | None = None) -> list[dict[st
             shown = without_secrets(as_requested(forgotten), redact=config.redact_query)
             found = [told for told in found if told.url == shown]
             if not found:
-                raise ConfigError(f"{shown} was not corrected; `scrapy dedup corrections` lists what was")
+                raise NothingFoundError(f"{shown} was not corrected; `scrapy dedup corrections` lists what was")
             forget(index, found)
     return [{"url": told.url, "owner_url": told.owner_url, "time": told.time} for told in found]
 

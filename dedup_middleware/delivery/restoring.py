@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.delivery.quarantine import Quarantine
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.errors import ConfigError, NothingFoundError
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import codec
 from dedup_middleware.index.corrections import correct
@@ -70,7 +70,7 @@ class PageFilter:
 def restore(config: Config, wanted: PageFilter) -> dict[str, Any]:
     """Let the next crawl request the *wanted* pages and deliver what they give; return how many there are.
 
-    :class:`ConfigError` if there is no such owner; :class:`StoreError` if the store is in use or fails.
+    :class:`NothingFoundError` if there is no such owner or page; :class:`StoreError` if the store is in use or fails.
     """
     if not store_exists(config.store):
         raise ConfigError(nothing_there(resolved_uri(config.store)))
@@ -92,7 +92,9 @@ def restore(config: Config, wanted: PageFilter) -> dict[str, Any]:
         for page in corrected:
             correct(index, page, owns=False)
     if wanted.url is not None and not restored and not lost:
-        raise ConfigError(f"{wanted.url} is not stored in {config.store} as a dropped page; see `scrapy dedup explain`")
+        raise NothingFoundError(
+            f"{wanted.url} is not stored in {config.store} as a dropped page; see `scrapy dedup explain`"
+        )
     return {"store": config.store, "restored": [url for url, _ in restored], "without_request": lost}
 
 
@@ -112,7 +114,9 @@ def _owners(index: Index, url: str, config: Config) -> set[int]:
     shown = without_secrets(url, redact=config.redact_query)
     found = {page.number for page in index.pages() if page.owner is None and page.url == shown}
     if not found:
-        raise ConfigError(f"no page at {shown} owns anything in {config.store}; `scrapy dedup log` names the owners")
+        raise NothingFoundError(
+            f"no page at {shown} owns anything in {config.store}; `scrapy dedup log` names the owners"
+        )
     return found
 
 

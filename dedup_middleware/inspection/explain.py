@@ -1,4 +1,4 @@
-"""What the commands show: records, sums, and the explanation of one page.
+"""What the commands show: records, and the explanation of one page.
 
 It reads records and closed stores, and returns plain data beside its text form. It changes nothing, but that the pages
 of a store of before schema 5 are counted once.
@@ -6,61 +6,30 @@ of a store of before schema 5 are counted once.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.delivery.quarantine import Quarantine
-from dedup_middleware.errors import QuarantineError, RecordsError, StoreLockedError
+from dedup_middleware.errors import NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index import codec
-from dedup_middleware.index.counts import counted, repeats_of
+from dedup_middleware.index.counts import repeats_of
 from dedup_middleware.index.opening import index_for_command
-from dedup_middleware.inspection.records import Record, log_exists, read_records
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.inspection.log_search import as_written, last_lines_with
+from dedup_middleware.inspection.records import Record, log_exists, parse_record
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.urls import as_requested, host_of, is_under, without_secrets
+from dedup_middleware.urls import as_requested, without_secrets
 from dedup_middleware.verdict.comparison import compare
 from dedup_middleware.verdict.evidence import marked_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
-    from dedup_middleware.delivery.restoring import PageFilter
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
     from dedup_middleware.settings.config import Config
 
-_SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
 _LISTED = 10
-
-
-def log_of(config: Config) -> Path:
-    """Return the path of the configured log; :class:`RecordsError` if none is configured."""
-    if config.log is None and config.log_is_default:
-        raise RecordsError("no log is named; use --spider NAME, or -s DEDUP_LOG=PATH")
-    if config.log is None:
-        raise RecordsError("DEDUP_LOG is empty, so no records were kept; set it to a path, or leave it out")
-    return config.log
-
-
-def records(config: Config, *, follow: bool = False) -> Iterator[Record]:
-    """Yield the records of the configured log, oldest first."""
-    return read_records(log_of(config), follow=follow)
-
-
-def is_wanted(record: Record, wanted: PageFilter, config: Config, *, min_score: float, everything: bool) -> bool:
-    """Tell whether *record* passes the filters of ``scrapy dedup log``."""
-    if wanted.host and not is_under(record.host, [wanted.host]):
-        return False
-    if wanted.owner and record.owner_url != without_secrets(wanted.owner, redact=config.redact_query):
-        return False
-    if (record.score or 0.0) < min_score:
-        return False
-    return everything or record.verdict in _SHOWN
 
 
 def record_text(record: Record) -> str:
@@ -75,91 +44,8 @@ def record_text(record: Record) -> str:
     return text + "".join(f"\n    | {one_line(sentence)}" for sentence in record.evidence[:2])
 
 
-def stats(config: Config) -> dict[str, Any]:
-    """Return the sums of the log and of the store; of a store in use, only that it is."""
-    summary: dict[str, Any] = {
-        "store": without_secrets(config.store, redact=False),
-        "log": None if config.log is None else str(config.log),
-    }
-    summary |= _store_sums(config)
-    summary |= _quarantine_sums(config)
-    verdicts: Counter[str] = Counter()
-    outcomes: Counter[str] = Counter()
-    pairs: Counter[str] = Counter()
-    kept: Counter[str] = Counter()
-    dropped = 0
-    try:
-        for record in records(config) if config.log is not None and log_exists(config.log) else ():
-            verdicts[record.verdict] += 1
-            outcomes[record.outcome] += 1
-            dropped += record.items_dropped
-            if record.verdict == VerdictKind.DUPLICATE.value:
-                pairs[f"{record.host} repeats {_host(record.owner_url)}"] += 1
-            elif record.witness:
-                kept[f"by the {record.witness}: {record.reason}"] += 1
-    except RecordsError as error:
-        summary["note"] = str(error)
-    return summary | {
-        "verdicts": dict(verdicts.most_common()),
-        "outcomes": dict(outcomes.most_common()),
-        "kept": dict(kept.most_common()),
-        "items_dropped": dropped,
-        "hosts": dict(pairs.most_common(_LISTED)),
-    }
-
-
-def _store_sums(config: Config) -> dict[str, Any]:
-    if not store_exists(config.store):
-        return {"state": "absent"}
-    try:
-        with index_for_command(config.store, "stats", common=config.common_clause, text_limit=config.text_limit) as (
-            store,
-            _,
-        ):
-            journalled = sum(1 for _ in store.scan(*codec.JOURNAL))
-            line = counted(store)
-    except StoreLockedError as error:
-        return {"state": "in use by a running crawl", "holder": None if error.holder is None else str(error.holder)}
-    sums = {"owners": line.owners, "duplicates": line.duplicates, "journalled": journalled}
-    return {"state": "closed", "created": store.header.created, **sums}
-
-
-def _quarantine_sums(config: Config) -> dict[str, Any]:
-    path = config.quarantine_path
-    try:
-        quarantine = None if path is None else Quarantine.existing(path)
-        if quarantine is None:
-            return {}
-        with quarantine:
-            return {"quarantine": str(path), "quarantined": len(quarantine), "quarantine_bytes": quarantine.size}
-    except QuarantineError as error:
-        return {"note": str(error)}
-
-
-def stats_text(sums: dict[str, Any]) -> str:
-    """Return what :func:`stats` found for a person."""
-    holder = f": {sums['holder']}" if sums.get("holder") else ""
-    store = "none is named" if sums["store"] == "memory:" else sums["store"]
-    lines = [f"store       {store}", f"            {sums['state']}{holder}"]
-    if "owners" in sums:
-        lines.append(f"            created {sums['created']}, {sums['owners']} owners, {sums['duplicates']} duplicates")
-    if sums.get("journalled"):
-        lines.append(f"            {sums['journalled']} dropped pages to be requested again by the next crawl")
-    lines.append(f"log         {sums['log'] or 'none'}")
-    if "quarantine" in sums:
-        lines.append(f"quarantine  {sums['quarantine']}")
-        lines.append(f"            {sums['quarantined']} dropped items, {sums['quarantine_bytes']} bytes")
-    if "note" in sums:
-        lines.append(f"            {sums['note']}")
-    for title, name in (("verdicts", "verdicts"), ("outcomes", "outcomes"), ("kept", "kept"), ("hosts", "hosts")):
-        for position, (key, value) in enumerate(sums[name].items()):
-            lines.append(f"{title if position == 0 else '':<11} {value:>7}  {key}")
-    lines.append(f"items dropped {sums['items_dropped']:>5}")
-    return "\n".join(lines)
-
-
 def explain(config: Config, url: str) -> dict[str, Any]:
-    """Return all that is known of *url*, from the store and from the log; :class:`RecordsError` if that is nothing."""
+    """Return all that is known of *url*, from the store and the log; :class:`NothingFoundError` if that is nothing."""
     url = as_requested(url)
     shown = without_secrets(url, redact=config.redact_query)
     last = _last_record(config, shown)
@@ -171,7 +57,7 @@ def explain(config: Config, url: str) -> dict[str, Any]:
         explanation["stored"] = None
         explanation["note"] = f"{error}; until then this is what the log says"
     if last is None and explanation["stored"] is None:
-        raise RecordsError(
+        raise NothingFoundError(
             f"nothing is known of {shown}: neither the store {config.store} nor the log {config.log} names it"
             + (f" ({explanation['note']})" if explanation["note"] else "; a page that gave no item is not kept")
         )
@@ -257,13 +143,7 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
 
 
 def _last_record(config: Config, url: str) -> Record | None:
-    last = None
-    if config.log is not None and log_exists(config.log):
-        for record in records(config):
-            if record.url == url:
-                last = record
-    return last
-
-
-def _host(url: str | None) -> str:
-    return host_of(url or "") or "?"
+    if config.log is None or not log_exists(config.log):
+        return None
+    found = (parse_record(line.decode("utf8", "replace")) for line in last_lines_with(config.log, as_written(url)))
+    return next((record for record in found if record is not None and record.url == url), None)

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -139,49 +138,26 @@ def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] |
     With *follow*, never end: at the end of the file call *idle* (default: sleep a quarter of a second) and look again.
     """
     idle = idle or (lambda: time.sleep(0.25))
-    with _reading(path), path.open(encoding="utf8", errors="replace") as file:
-        torn = ""
-        while True:
-            line = file.readline()
-            if line.endswith("\n"):
-                if (record := _parse(torn + line)) is not None:
-                    yield record
-                torn = ""
-            elif follow:
-                torn += line
-                idle()
-            else:
-                return
-
-
-def last_record(path: Path) -> Record | None:
-    """Return the last record of a log, ``None`` where it holds none. Reads the file from its end, and no further."""
-    with _reading(path), path.open("rb") as file:
-        start, begun = file.seek(0, os.SEEK_END), b""
-        while start:
-            end, start = start, max(0, start - _START)
-            file.seek(start)
-            begun, *lines = (file.read(end - start) + begun).split(b"\n")
-            # What stands before the first line end goes on further up.
-            for line in reversed(lines if start else [begun, *lines]):
-                if (record := _parse(line.decode("utf8", "replace"))) is not None:
-                    return record
-    return None
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what opening or reading the log *path* raises into one line."""
     try:
-        yield
+        with path.open(encoding="utf8", errors="replace") as file:
+            torn = ""
+            while True:
+                line = file.readline()
+                if line.endswith("\n"):
+                    if (record := parse_record(torn + line)) is not None:
+                        yield record
+                    torn = ""
+                elif follow:
+                    torn += line
+                    idle()
+                else:
+                    return
     except FileNotFoundError:
         raise RecordsError(
             f"there is no log at {path}; crawl first, or name it: -s DEDUP_LOG=PATH, or --spider NAME"
         ) from None
     except OSError as error:
         raise RecordsError(f"the log {path} cannot be read ({error.strerror})") from error
-    except ValueError as error:  # a NUL or a lone surrogate in the path
-        raise RecordsError(f"the log {str(path)!r} cannot be read ({error})") from error
 
 
 def remove_log(path: Path) -> bool:
@@ -211,7 +187,7 @@ def _is_ours(path: Path) -> bool:
     """Tell whether the file *path* is a log of records, as far as its beginning tells; one that is empty or torn is."""
     with path.open("rb") as file:
         whole_lines = file.read(_START).split(b"\n")[:-1]
-    return not whole_lines or any(_parse(line.decode("ascii", "replace")) is not None for line in whole_lines)
+    return not whole_lines or any(parse_record(line.decode("ascii", "replace")) is not None for line in whole_lines)
 
 
 def _foreign(path: Path) -> RecordsError:
@@ -229,7 +205,8 @@ def ends_torn(path: Path) -> bool:
         return file.read(1) != b"\n"
 
 
-def _parse(line: str) -> Record | None:
+def parse_record(line: str) -> Record | None:
+    """Return the record that is in *line*; ``None`` if it holds none."""
     try:
         fields: dict[str, Any] = json.loads(line)
         record = Record(**{k: v for k, v in fields.items() if k in Record.__slots__})

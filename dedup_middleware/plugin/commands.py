@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import traceback
+from importlib import import_module
+from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,45 +15,47 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
-from dedup_middleware.errors import DedupError
-from dedup_middleware.plugin.subcommands import (
-    compact,
-    compare,
-    corrections,
-    doctor,
-    explain,
-    export,
-    forget,
-    import_,
-    log,
-    repair,
-    reset,
-    restore,
-    stats,
-    tune,
-)
-from dedup_middleware.plugin.subcommands.call import Call, tell
+from dedup_middleware.errors import DedupError, NothingFoundError
 
 if TYPE_CHECKING:
-    import argparse
+    from types import ModuleType
 
-#: In the order of the help.
-SUBCOMMANDS: dict[str, Any] = {
-    "log": log,
-    "stats": stats,
-    "explain": explain,
-    "tune": tune,
-    "restore": restore,
-    "corrections": corrections,
-    "doctor": doctor,
-    "repair": repair,
-    "forget": forget,
-    "export": export,
-    "import": import_,
-    "compact": compact,
-    "reset": reset,
-    "compare": compare,
+#: The exit status where nothing is what was asked for, as of grep; 1 is trouble, 2 a wrong call.
+NOTHING_FOUND = 3
+#: In the order of the help, with what each does. Each is a module of `subcommands`.
+SUBCOMMANDS = {
+    "log": "show what was dropped, with evidence",
+    "stats": "sum up the log and the store",
+    "explain": "show what is stored of a page, or why it was dropped",
+    "tune": "replay verdicts at other thresholds, judge pairs by eye, and get a threshold suggested",
+    "restore": "write dropped items to a file, or let the next crawl request dropped pages and deliver them",
+    "corrections": "list the pages that were restored: none of them is dropped for its former owner again",
+    "doctor": "check the store, the settings and the plugin, or how a page is or would be judged",
+    "repair": "make a repaired copy of a damaged store, and say what is missing",
+    "forget": "take pages out of the store, as if they had never been met",
+    "export": "write the pages of the store to a file, to move, merge or compare stores",
+    "import": "take exported pages into the store: one file into an empty one, or several together",
+    "compact": "give back the room that removed pages have left in the store's files",
+    "reset": "forget every page: remove the store",
+    "compare": "score published methods on pages of your own",
 }
+
+
+def _module(name: str) -> ModuleType:
+    # Scrapy loads this module whatever its user wants, and there is much behind a subcommand.
+    return import_module(f"dedup_middleware.plugin.subcommands.{f'{name}_' if iskeyword(name) else name}")
+
+
+class _LateOptions(argparse.ArgumentParser):
+    """A parser that learns the options of its subcommand when it is first needed."""
+
+    name: str | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self.name is not None:
+            _module(self.name).add_options(self)
+            self.name = None
+        return super().parse_known_args(args, namespace)
 
 
 class Command(ScrapyCommand):
@@ -69,9 +74,11 @@ class Command(ScrapyCommand):
         super().add_options(parser)
         # Else argparse takes the --log of `reset` for an abbreviation of Scrapy's own --logfile.
         parser.allow_abbrev = False
-        commands = parser.add_subparsers(dest="dedup_command", title="Commands", prog="scrapy dedup")
-        for name, module in SUBCOMMANDS.items():
-            module.add_options(commands.add_parser(name, help=module.HELP, description=module.HELP))
+        # Scrapy's own parser knows what -:json is.
+        late: Any = type("SubcommandParser", (_LateOptions, type(parser)), {})
+        commands = parser.add_subparsers(dest="dedup_command", title="Commands", prog="scrapy dedup", parser_class=late)
+        for name, text in SUBCOMMANDS.items():
+            commands.add_parser(name, help=text, description=text).name = name
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
@@ -86,15 +93,17 @@ class Command(ScrapyCommand):
             raise UsageError("Invalid -s value, use -s NAME=VALUE", print_help=False) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - Scrapy's signature
+        from dedup_middleware.plugin.subcommands.call import Call, tell  # noqa: PLC0415 - as in `_module`
+
         # A title may hold what this terminal cannot show.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         try:
             assert self.settings is not None
-            self.exitcode = SUBCOMMANDS[opts.dedup_command].run(Call(self.settings, opts)) or 0
+            self.exitcode = _module(opts.dedup_command).run(Call(self.settings, opts)) or 0
             sys.stdout.flush()
         except DedupError as error:
             tell(str(error))
-            self.exitcode = 1
+            self.exitcode = NOTHING_FOUND if isinstance(error, NothingFoundError) else 1
         except BrokenPipeError:
             # `scrapy dedup log | head`: nobody reads on. Python would complain again when it flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup_middleware.errors import ConfigError, RecordsError
+from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError
 from dedup_middleware.inspection import doctor, explain
 from dedup_middleware.inspection.doctor import Finding, Level
 from dedup_middleware.plugin.checkup import misspelt, resolved, standing
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
-HELP = "check the store, the settings and the plugin, or how a page is or would be judged"
 
 #: The exit status where there are problems.
 PROBLEMS = 4
@@ -74,7 +73,7 @@ def _page(call: Call) -> Iterator[Finding]:
         return
     try:
         explanation = explain.explain(config, opts.url)
-    except RecordsError as error:
+    except (NothingFoundError, RecordsError) as error:
         remedy = "`scrapy dedup doctor URL --html FILE` tells how it would be judged, with its page in FILE"
         yield doctor.note("page", str(error), remedy)
     else:

@@ -26,8 +26,6 @@ _IS_PRIVATE = "; with the key of the store, so keep it to yourself"
 # That of `gzip`: 9, which is Python's default, takes twice the time for hardly fewer bytes.
 _GZIP_LEVEL = 6
 
-HELP = "write the pages of the store to a file, to move, merge or compare stores"
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""

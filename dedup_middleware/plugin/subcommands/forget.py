@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from dedup_middleware.plugin.subcommands.call import Call
     from dedup_middleware.settings.config import Config
 
-HELP = "take pages out of the store, as if they had never been met"
 
 _AGE = re.compile(r"(\d{1,6})d")
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from dedup_middleware.plugin.subcommands.call import Call
     from dedup_middleware.settings.config import Config
 
-HELP = "take exported pages into the store: one file into an empty one, or several together"
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.delivery.restoring import PageFilter
 from dedup_middleware.inspection import explain
+from dedup_middleware.inspection.chosen_records import RecordFilter, records
+from dedup_middleware.plugin.commands import NOTHING_FOUND
 from dedup_middleware.plugin.subcommands.call import add_common_options, add_page_filter, share
 
 if TYPE_CHECKING:
@@ -13,23 +15,26 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
-HELP = "show what was dropped, with evidence"
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
     add_page_filter(parser)
+    parser.add_argument("--run", metavar="R", help="only records of this crawl; `last` for the latest")
     parser.add_argument("--follow", action="store_true", help="go on showing records as a crawl writes them")
     parser.add_argument("--min-score", metavar="X", type=share, default=0.0, help="only scores from X (0-1) on")
     parser.add_argument("--all", action="store_true", help="also pages that were the same or could not be judged")
 
 
-def run(call: Call) -> None:
+def run(call: Call) -> int:
     """Print the records that are wanted."""
     config, opts = call.config, call.opts
-    wanted = PageFilter.of(None, opts.host, opts.owner)
-    for record in explain.records(config, follow=opts.follow):
-        if not explain.is_wanted(record, wanted, config, min_score=opts.min_score, everything=opts.all):
-            continue
+    wanted = RecordFilter.of(
+        config, PageFilter.of(None, opts.host, opts.owner), opts.run, min_score=opts.min_score, everything=opts.all
+    )
+    count = 0
+    for record in records(config, wanted, follow=opts.follow):
+        count += 1
         print(record.to_line() if opts.json else explain.record_text(record), flush=opts.follow)
+    is_choosy = opts.host or opts.owner or opts.run or opts.min_score
+    return NOTHING_FOUND if is_choosy and not count else 0

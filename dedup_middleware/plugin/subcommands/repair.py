@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
-HELP = "make a repaired copy of a damaged store, and say what is missing"
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
-HELP = "write dropped items to a file, or let the next crawl request dropped pages and deliver them"
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""

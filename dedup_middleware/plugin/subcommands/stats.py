@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from dedup_middleware.inspection import explain
+from dedup_middleware.inspection.stats import stats, stats_text
 from dedup_middleware.plugin.subcommands.call import add_common_options
 
 if TYPE_CHECKING:
@@ -13,15 +13,14 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
-HELP = "sum up the log and the store"
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
+    parser.add_argument("--run", metavar="R", help="of the log, only the records of this crawl; `last` for the latest")
 
 
 def run(call: Call) -> None:
     """Print the sums."""
-    stats = explain.stats(call.config)
-    print(json.dumps(stats) if call.opts.json else explain.stats_text(stats))
+    sums = stats(call.config, call.opts.run)
+    print(json.dumps(sums) if call.opts.json else stats_text(sums))

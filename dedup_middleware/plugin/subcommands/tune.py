@@ -9,11 +9,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.commandlines import scrapy_dedup
-from dedup_middleware.errors import ConfigError, RecordsError, StoreError
+from dedup_middleware.errors import ConfigError, NothingFoundError, StoreError
 from dedup_middleware.fingerprints import is_published
-from dedup_middleware.inspection import explain, tuning
+from dedup_middleware.inspection import tuning
 from dedup_middleware.inspection.answers import Answers
-from dedup_middleware.inspection.selection import open_records
+from dedup_middleware.inspection.chosen_records import log_of, open_records
 from dedup_middleware.inspection.side_by_side import side_by_side, side_by_side_lines
 from dedup_middleware.inspection.suggestion import suggestion, suggestion_text
 from dedup_middleware.plugin.subcommands.call import add_common_options, tell
@@ -23,14 +23,12 @@ from dedup_middleware.stores import resolved_uri
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
+    from dedup_middleware.inspection.chosen_records import Records
     from dedup_middleware.inspection.records import Record
-    from dedup_middleware.inspection.selection import Records
     from dedup_middleware.inspection.side_by_side import SideBySide
     from dedup_middleware.inspection.tuning import Case
     from dedup_middleware.plugin.subcommands.call import Call
     from dedup_middleware.settings.config import Config
-
-HELP = "replay verdicts at other thresholds, judge pairs by eye, and get a threshold suggested"
 
 
 class _Pair(NamedTuple):
@@ -73,18 +71,18 @@ def run(call: Call) -> None:
             f"DEDUP_FINGERPRINT = {config.fingerprint!r} has a threshold of its own, and DEDUP_THRESHOLD does nothing;"
             " `scrapy dedup compare` tries its options"
         )
-    log = explain.log_of(config)
+    log = log_of(config)
     records, answers = open_records(log, run=opts.run, host=opts.host), Answers.beside(log)
     found, today = tuning.recorded(records), config.threshold
     if not found.cases:
-        raise RecordsError(f"no verdict in {log} hangs on the threshold; crawl first, or widen --run and --host")
+        raise NothingFoundError(f"no verdict in {log} hangs on the threshold; crawl first, or widen --run and --host")
     rows = tuning.rows_of(found.cases, today, opts.at)
     near = tuning.borderline(found.cases, today, opts.show, judged=() if opts.again else answers.about())
     pairs = _pairs(config, records, near)
     if not opts.json:
         print(tuning.tuning_text(found, rows, today), end="\n\n")
         _show(pairs, answers, config)
-    suggested = suggestion(answers.about(records.host), today)
+    suggested = suggestion(answers.about(records.wanted.host), today)
     if opts.json:
         shown = {"pairs": [_as_dict(pair) for pair in pairs], "suggestion": suggested.as_dict()}
         print(json.dumps({**tuning.as_dict(found, rows, today), **shown}))

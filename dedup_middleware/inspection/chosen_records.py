@@ -1,0 +1,125 @@
+"""The records that a person, or a program, wants to see.
+
+:func:`open_records` is a door of the package.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dedup_middleware.errors import ConfigError, RecordsError
+from dedup_middleware.inspection.log_search import as_written, last_lines_with, lines_with, opened
+from dedup_middleware.inspection.records import parse_record, read_records
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.urls import as_in_urls, is_under, without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import PathLike
+
+    from dedup_middleware.delivery.restoring import PageFilter
+    from dedup_middleware.inspection.records import Record
+    from dedup_middleware.settings.config import Config
+
+#: Names the crawl that has written the last record.
+LAST = "last"
+_SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
+
+
+def records(config: Config, wanted: RecordFilter | None = None, *, follow: bool = False) -> Iterator[Record]:
+    """Yield the records of the configured log that are *wanted*, oldest first; with *follow*, never end."""
+    path = log_of(config)
+    if wanted is None or follow:
+        yield from (r for r in read_records(path, follow=follow) if wanted is None or wanted.has(r))
+    else:
+        yield from Records(path, wanted)
+
+
+def log_of(config: Config) -> Path:
+    """Return the path of the configured log; :class:`RecordsError` where there is none."""
+    if config.log is None and config.log_is_default:
+        raise RecordsError("no log is named; use --spider NAME, or -s DEDUP_LOG=PATH")
+    if config.log is None:
+        raise RecordsError("DEDUP_LOG is empty, so no records were kept; set it to a path, or leave it out")
+    return config.log
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Which records: all that have every one of these."""
+
+    host: str | None = None
+    """Of the page, as in URLs; its subdomains count."""
+    owner: str | None = None
+    """The URL of the page that it repeats, as records have it."""
+    run: str | None = None
+    min_score: float = 0.0
+    everything: bool = False
+    """Whether those count, too, that show no repeated text."""
+
+    @classmethod
+    def of(
+        cls, config: Config, pages: PageFilter, run: str | None, *, min_score: float, everything: bool
+    ) -> RecordFilter:
+        """Return what a person means: *pages* of the crawl *run*, ``last`` for the latest one."""
+        owner = pages.owner and without_secrets(pages.owner, redact=config.redact_query)
+        return cls(pages.host, owner, run_named(log_of(config), run), min_score, everything)
+
+    @property
+    def needle(self) -> tuple[bytes, bool]:
+        """What must be in the line of such a record, in lower case or not; the rarest of what is known."""
+        if self.owner:
+            return as_written(self.owner), False
+        if self.host:
+            return as_written(self.host), True
+        return (as_written(self.run), False) if self.run else (b"{", False)
+
+    def has(self, record: Record) -> bool:
+        """Tell whether *record* is one of them."""
+        if self.host and not is_under(record.host, [self.host]):
+            return False
+        if (self.owner and record.owner_url != self.owner) or (self.run and record.run != self.run):
+            return False
+        if (record.score or 0.0) < self.min_score:
+            return False
+        return self.everything or record.verdict in _SHOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of the log at *path* that are *wanted*, oldest first; read anew whenever one iterates over them."""
+
+    path: Path
+    wanted: RecordFilter
+
+    def __iter__(self) -> Iterator[Record]:
+        needle, ignore_case = self.wanted.needle
+        for line in lines_with(self.path, needle, ignore_case=ignore_case):
+            record = parse_record(line.decode("utf8", "replace"))
+            if record is not None and self.wanted.has(record):
+                yield record
+
+
+def open_records(path: str | PathLike[str], *, run: str | None = None, host: str | None = None) -> Records:
+    """Open the log at *path*, to be read: the records of the crawl *run*, ``last`` for the latest, on *host*, or all.
+
+    ``pandas.DataFrame(record.as_dict() for record in open_records(path))`` has a row for each.
+    :class:`RecordsError` if there is no log, or it cannot be read; :class:`ConfigError` if *host* is no host name.
+    """
+    opened(log := Path(path)).close()
+    named = None if host is None else as_in_urls(host)
+    if named == "":
+        raise ConfigError(f"{host!r} is not a host name; use for example example.org")
+    return Records(log, RecordFilter(named, run=run_named(log, run), everything=True))
+
+
+def run_named(log: Path, run: str | None) -> str | None:
+    """Return the crawl that a person calls *run*: ``last`` is that of the last record."""
+    if run != LAST:
+        return run
+    for line in last_lines_with(log, b"{"):
+        if (record := parse_record(line.decode("utf8", "replace"))) is not None:
+            return record.run
+    raise RecordsError(f"{log} has no record yet, so there is no last crawl")
