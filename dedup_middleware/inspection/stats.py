@@ -12,7 +12,9 @@ from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.chosen_records import run_named
 from dedup_middleware.inspection.records import log_exists
 from dedup_middleware.inspection.sums import Sums, sums_of
+from dedup_middleware.inspection.tables import Table, rendered
 from dedup_middleware.stores import store_exists
+from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
@@ -72,8 +74,8 @@ def _quarantine_sums(config: Config) -> dict[str, Any]:
         return {"note": str(error)}
 
 
-def stats_text(sums: dict[str, Any]) -> str:
-    """Return what :func:`stats` found for a person."""
+def stats_text(sums: dict[str, Any], *, terminal: bool = False) -> str:
+    """Return what :func:`stats` found for a person; at a *terminal* in tables, if rich is installed."""
     holder = f": {sums['holder']}" if sums.get("holder") else ""
     store = "none is named" if sums["store"] == "memory:" else sums["store"]
     lines = [f"store       {store}", f"            {sums['state']}{holder}"]
@@ -87,8 +89,11 @@ def stats_text(sums: dict[str, Any]) -> str:
         lines.append(f"            {sums['quarantined']} dropped items, {sums['quarantine_bytes']} bytes")
     if "note" in sums:
         lines.append(f"            {sums['note']}")
-    for title, name in (("verdicts", "verdicts"), ("outcomes", "outcomes"), ("kept", "kept"), ("hosts", "hosts")):
-        for position, (key, value) in enumerate(sums[name].items()):
-            lines.append(f"{title if position == 0 else '':<11} {value:>7}  {key}")
+    for name in ("verdicts", "outcomes", "kept", "hosts"):
+        rows = [(one_line(key), str(value)) for key, value in sums[name].items()]
+        if terminal and rows:
+            lines += ["", rendered(Table((name, "pages"), rows), terminal=True)]
+        else:
+            lines += [f"{'' if place else name:<11} {count:>7}  {key}" for place, (key, count) in enumerate(rows)]
     lines.append(f"items dropped {sums['items_dropped']:>5}")
     return "\n".join(lines)

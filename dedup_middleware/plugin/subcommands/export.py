@@ -14,6 +14,7 @@ from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.exporting import Exporter
 from dedup_middleware.index.opening import index_for_upkeep
+from dedup_middleware.inspection.progress import counted
 from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store, host_named, tell
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def run(call: Call) -> None:
         _opened(opts.output) as file,
     ):
         exporter = Exporter(store, index, host)
-        for line in exporter.comparable_lines() if opts.comparable else exporter.lines():
+        for line in counted(exporter.comparable_lines() if opts.comparable else exporter.lines(), "lines written"):
             file.write(line + "\n")
     if opts.output != "-":
         tell(f"wrote {exporter.pages} pages to {opts.output}" + _IS_PRIVATE * (not opts.comparable))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
 from dedup_middleware.inspection.stats import stats, stats_text
@@ -23,4 +24,4 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> None:
     """Print the sums."""
     sums = stats(call.config, call.opts.run)
-    print(json.dumps(sums) if call.opts.json else stats_text(sums))
+    print(json.dumps(sums) if call.opts.json else stats_text(sums, terminal=sys.stdout.isatty()))

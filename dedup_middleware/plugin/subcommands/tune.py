@@ -14,6 +14,7 @@ from dedup_middleware.fingerprints import is_published
 from dedup_middleware.inspection import tuning
 from dedup_middleware.inspection.answers import Answers
 from dedup_middleware.inspection.chosen_records import log_of, open_records
+from dedup_middleware.inspection.progress import counted
 from dedup_middleware.inspection.side_by_side import side_by_side, side_by_side_lines
 from dedup_middleware.inspection.suggestion import suggestion, suggestion_text
 from dedup_middleware.plugin.subcommands.call import add_common_options, tell
@@ -73,7 +74,7 @@ def run(call: Call) -> None:
         )
     log = log_of(config)
     records, answers = open_records(log, run=opts.run, host=opts.host), Answers.beside(log)
-    found, today = tuning.recorded(records), config.threshold
+    found, today = tuning.recorded(counted(records, "records read")), config.threshold
     if not found.cases:
         raise NothingFoundError(f"no verdict in {log} hangs on the threshold; crawl first, or widen --run and --host")
     rows = tuning.rows_of(found.cases, today, opts.at)
