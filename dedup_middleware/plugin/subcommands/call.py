@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
+from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.plugin.command_config import config_of
 from dedup_middleware.stores import resolved_uri, store_exists
@@ -14,6 +16,9 @@ from dedup_middleware.stores.refusals import nothing_there
 from dedup_middleware.urls import as_in_urls
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from scrapy.settings import BaseSettings
 
     from dedup_middleware.settings.config import Config
@@ -46,6 +51,31 @@ def host_named(host: str | None) -> str | None:
     if read == "":
         raise ConfigError(f"--host {host} is not a host name; use for example --host example.org")
     return read
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield a draft beside *path*, which takes its place once the block has written it; readable by its owner alone.
+
+    :class:`ConfigError` where it cannot be written.
+    """
+    try:
+        draft = path.with_name(path.name + ".tmp")
+        draft.unlink(missing_ok=True)
+        permissions.make_file(draft)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path, or no name in it
+        raise _unwritable(path, error) from error
+    try:
+        yield draft
+        draft.replace(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _unwritable(path: Path, error: Exception) -> ConfigError:
+    return ConfigError(f"{path} cannot be written ({getattr(error, 'strerror', None) or error}); name another file")
 
 
 def tell(line: str) -> None:

@@ -10,12 +10,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dedup_middleware import permissions
-from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.exporting import Exporter
 from dedup_middleware.index.opening import index_for_upkeep
 from dedup_middleware.inspection.progress import counted
-from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store, host_named, tell
+from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store, host_named, tell, whole_file
 
 if TYPE_CHECKING:
     import argparse
@@ -66,22 +64,13 @@ def run(call: Call) -> None:
 
 @contextmanager
 def _opened(output: str) -> Iterator[IO[str]]:
-    """Open what *output* names; a file appears there once it is whole, readable by its owner alone."""
+    """Open what *output* names."""
     if output == "-":
         yield sys.stdout
         return
     path = Path(output)
-    draft = path.with_name(path.name + ".tmp")
-    try:
-        draft.unlink(missing_ok=True)
-        permissions.make_file(draft)
-        with draft.open("wb") as raw, _packing(raw, path.suffix) as file:
-            yield file
-        draft.replace(path)
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written ({error.strerror or error}); name another file") from error
-    finally:
-        draft.unlink(missing_ok=True)
+    with whole_file(path) as draft, draft.open("wb") as raw, _packing(raw, path.suffix) as file:
+        yield file
 
 
 @contextmanager

@@ -1,0 +1,148 @@
+// Everything but the charts, the table and the pair: signs, numbers, hosts, clusters, what was kept, mirrors.
+
+function body(section) {
+  const place = document.querySelector(`#${section} .body`);
+  place.replaceChildren();
+  return place;
+}
+
+/** Return a button that shows the rows of these filters. */
+function toTable(filters, ...content) {
+  return make("button", { type: "button", class: "to-table", onclick: () => showRows(filters) }, ...content);
+}
+
+function sayAbout(summary) {
+  const times = summary.runs.map((run) => run.time).sort();
+  const dates = { from: visible((times[0] ?? "").slice(0, 10)), to: visible(summary.latest.slice(0, 10)) };
+  const spiders = [...summary.spiders, summary.run ? word("about_run", summary) : word("about_runs", { n: summary.runs.length })];
+  const made = summary.made.slice(0, 16).replace("T", " ");
+  const values = { log: said(summary.log), spiders: said(spiders.filter(Boolean).join(", ")), made, ...dates };
+  document.getElementById("about").replaceChildren(...sentence("about", values));
+}
+
+function sayContents() {
+  const links = [...document.querySelectorAll("main > section")].map((section) =>
+    make("a", { href: `#${section.id}` }, section.querySelector("h2").textContent),
+  );
+  document.getElementById("contents").replaceChildren(...links);
+}
+
+function saySigns(summary) {
+  const { one_owner, fields, reasons, mirrors, pages_are_known } = summary.signs;
+  const found = [];
+  for (const sign of one_owner) {
+    const values = { ...sign, host: said(sign.host) };
+    found.push([...sentence("sign_one_owner", values), make("br"), link(sign.owner), " ", toTable(sign, word("show_pages"))]);
+  }
+  for (const sign of fields) found.push(sentence("sign_field", { ...sign, field: make("code", {}, said(sign.field)) }));
+  for (const sign of reasons) {
+    const values = { ...sign, reason: named("reasons", sign.reason), witness: named("witnesses", sign.witness) };
+    found.push(sentence("sign_reason", values));
+  }
+  const place = body("signs");
+  if (found.length) place.append(make("ul", { class: "signs" }, ...found.map((parts) => make("li", {}, ...parts))));
+  else place.append(make("p", { class: "well" }, word("no_signs")));
+  if (!pages_are_known && (one_owner.length || mirrors.length)) place.append(make("p", {}, word("sign_unknown_pages")));
+  if (summary.note) place.append(make("p", { class: "note" }, ...sentence("sign_note", { note: said(summary.note) })));
+}
+
+function saySaved(summary, metric, choose) {
+  const tiles = ["pages", "items", "bytes", "fetches"].map((name) => {
+    const value = (name === "bytes" ? size : number)(summary.saved[name]);
+    const attributes = { type: "button", class: "tile", "aria-pressed": String(name === metric), onclick: () => choose(name) };
+    return make("button", attributes, make("strong", {}, value), make("span", {}, word(`saved_${name}`)));
+  });
+  document.querySelector("#saved .tiles").replaceChildren(...tiles);
+  const others = Object.entries(summary.outcomes).filter(([outcome]) => !["dropped", "links-last"].includes(outcome));
+  body("saved").append(
+    others.map(([outcome, n]) => word("saved_outcome", { n, outcome: named("outcomes", outcome) })).join(" "),
+  );
+}
+
+function sayHosts(summary) {
+  const { copying, copied, pages, copying_total, others } = summary.hosts;
+  const place = body("hosts");
+  if (!copying.length) return place.append(make("p", {}, word("nothing")));
+  const most = Math.max(...pages.flat());
+  const name = (host) => (host ? said(host) : word("other_host"));
+  const cell = (count, host, owner) => {
+    if (!count) return make("td");
+    const label = word("hosts_cell", { n: count, host: visible(host), owner: visible(owner) });
+    const filled = make("td", {}, toTable({ host, owner_host: owner }, number(count)));
+    filled.firstChild.setAttribute("aria-label", label);
+    filled.style.setProperty("--share", `${Math.round(8 + 42 * Math.sqrt(count / most))}%`);
+    return filled;
+  };
+  const head = make(
+    "tr",
+    {},
+    make("th", { scope: "col", class: "corner" }, word("hosts_row")),
+    ...copied.map((host) => make("th", { scope: "col" }, make("span", {}, name(host)))),
+    make("th", { scope: "col" }, word("hosts_all")),
+  );
+  const rows = copying.map((host, row) =>
+    make(
+      "tr",
+      {},
+      make("th", { scope: "row" }, name(host)),
+      ...copied.map((owner, column) => cell(pages[row][column], host, owner)),
+      make("td", { class: "sum" }, number(copying_total[row])),
+    ),
+  );
+  const table = make("table", { class: "matrix" }, make("thead", {}, head), make("tbody", {}, ...rows));
+  place.append(make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": word("hosts") }, table));
+  if (others.copying || others.copied) place.append(make("p", { class: "lead" }, word("hosts_more", others)));
+}
+
+function sayClusters(summary) {
+  const place = body("clusters");
+  if (!summary.clusters.length) return place.append(make("p", {}, word("nothing")));
+  const most = summary.clusters[0].pages;
+  const clusters = summary.clusters.map(({ owner, pages, hosts, some }) => {
+    const bar = make("span", { class: "bar" });
+    bar.style.setProperty("--share", `${(100 * pages) / most}%`);
+    const count = `${word("clusters_pages", { n: pages })} ${word("clusters_hosts", { n: hosts })}`;
+    return make(
+      "details",
+      {},
+      make("summary", {}, said(owner, { class: "url" }), make("span", { class: "count" }, count), bar),
+      make("p", {}, link(owner)),
+      make("ul", {}, ...some.map((url) => make("li", {}, link(url)))),
+      make("p", {}, toTable({ owner }, word("show_pages"))),
+    );
+  });
+  place.append(make("div", { class: "clusters" }, ...clusters));
+}
+
+function sayKept(summary) {
+  const place = body("kept");
+  if (!summary.kept.length) place.append(make("p", {}, word("nothing")));
+  for (const witness of [...new Set(summary.kept.map((kept) => kept.witness))]) {
+    const reasons = summary.kept.filter((kept) => kept.witness === witness);
+    place.append(make("h3", {}, word("kept_by", { witness: named("witnesses", witness) })), ...reasons.map(keptFor));
+  }
+}
+
+function keptFor({ reason, pages, examples }) {
+  const shown = examples.map(({ url, owner, difference }) =>
+    make(
+      "li",
+      {},
+      link(url),
+      owner ? make("span", { class: "quiet" }, ` ${word("owner")}: `, link(owner)) : null,
+      ...difference.map((own) => make("blockquote", {}, said(own))),
+    ),
+  );
+  const count = make("span", { class: "count" }, word("found", { n: pages }));
+  return make("details", {}, make("summary", {}, named("reasons", reason), count), make("ul", {}, ...shown));
+}
+
+function sayMirrors(summary) {
+  const place = body("mirrors");
+  const mirrors = summary.signs.mirrors.map((mirror) => {
+    const values = { ...mirror, host: said(mirror.host), of: said(mirror.of), score: percent(mirror.score) };
+    const filters = { host: mirror.host, owner_host: mirror.of };
+    return make("li", {}, ...sentence("mirror", values), " ", toTable(filters, word("show_pages")));
+  });
+  place.append(mirrors.length ? make("ul", {}, ...mirrors) : make("p", {}, word("no_mirrors")));
+}

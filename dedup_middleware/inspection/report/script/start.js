@@ -1,0 +1,67 @@
+// Unpack, show, and listen.
+
+let metric = "pages";
+
+function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function sayAll(summary) {
+  sayTemplate();
+  sayAbout(summary);
+  sayContents();
+  const [languageButton, themeButton] = [document.getElementById("language"), document.getElementById("theme")];
+  const other = language === "en" ? "zh" : "en";
+  languageButton.lang = other;
+  languageButton.textContent = WORDS[other].language;
+  themeButton.textContent = word(isDark() ? "light" : "dark");
+  themeButton.setAttribute("aria-label", word("theme", { theme: themeButton.textContent }));
+  saySigns(summary);
+  saySavedAndDraw(summary);
+  sayHosts(summary);
+  sayClusters(summary);
+  sayFilters();
+  sayRows();
+  sayKept(summary);
+  sayMirrors(summary);
+  sayPair();
+}
+
+function saySavedAndDraw(summary) {
+  saySaved(summary, metric, (chosen) => {
+    metric = chosen;
+    saySavedAndDraw(summary);
+    document.querySelector(".tile[aria-pressed=true]").focus();
+  });
+  drawCharts(summary, metric);
+}
+
+async function start() {
+  sayTemplate();
+  const summary = await unpacked("summary");
+  setUpTable({ ...summary.drops, met: summary.duplicates });
+  sayAll(summary);
+  document.getElementById("language").addEventListener("click", () => {
+    language = language === "en" ? "zh" : "en";
+    sayAll(summary);
+  });
+  document.getElementById("theme").addEventListener("click", () => {
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
+    sayAll(summary);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => sayAll(summary));
+  document.getElementById("pair").addEventListener("close", closedPair);
+  document.getElementById("pair").addEventListener("click", (event) => {
+    if (event.target.id === "pair") event.target.close();
+  });
+  new ResizeObserver(fitCharts).observe(document.querySelector("main"));
+  document.documentElement.dataset.ready = "true";
+}
+
+start().catch((error) => {
+  const trouble = document.getElementById("trouble");
+  trouble.textContent = word("trouble", { error: String(error) });
+  trouble.hidden = false;
+  throw error;
+});

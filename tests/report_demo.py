@@ -1,0 +1,127 @@
+"""A log and a store worth looking at: the demo newspaper, judged without a crawl, and what makes a report warn.
+
+It has a mirror that edits a word here and there, a club that shows all strangers one notice, and hostile pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
+from html import escape
+from typing import TYPE_CHECKING
+
+from crawling import store_uri
+from prose import story
+
+from dedup_middleware import Deduplicator
+from dedup_middleware.inspection.records import read_records
+from dedup_middleware.settings.config import Config
+from spiders.newspaper import Kind, site_map
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+HOSTS = {
+    "lanzhou": "lanzhou-ribao.example",
+    "wangxi": "wangxi.example",
+    "beilan": "beilan.example",
+    "courier": "courier.example",
+    "tidewick": "tidewick-post.example",
+    "wire": "wire.example",
+    "mirror": "m.wangxi.example",
+}
+CLUB, JOINED = "club.example", "rowing.example"
+COPIER = "daily-digest.example"
+MIRROR, MIRRORED = "old.lanzhou-ribao.example", "lanzhou"
+HOSTILE = "hostile.example"
+SCRIPT = "<script>alert(1)</script>"
+#: Turns the direction of writing, and colours a terminal.
+OVERRIDE, COLOUR = "\u202egnp.exe", "\x1b[31mred"
+TITLES = (SCRIPT, f"Turned {OVERRIDE} and {COLOUR}", "x" * 100_000, '"><img src=x onerror=alert(2)>')
+_NOTICE = (
+    "Members of the rowing club see the whole story here, with all pictures, and may comment on it until midnight.",
+    "Whoever is not yet a member may ask at the boathouse on Saturdays, between ten and noon, for a form to fill in.",
+    "The form is read by the secretary, who answers within a week, and by the treasurer, who never answers at all.",
+    "A member rows as often as the weather allows, keeps the key of a locker, and is invited to the supper in March.",
+    "Guests are welcome on the balcony during the regatta, where they find lemonade, a telescope and a visitors' book.",
+    "Boats that are older than their rowers may be borrowed by anyone who promises to bring both of them home by dusk.",
+    "Nobody has been refused in forty years, except a photographer who wished to be rowed upstream, alone, at night.",
+    "The committee thanks all who have painted the jetty, and asks them to say where they have left the brushes.",
+)
+_EDITS = ((" said ", " told us "), ("the ", "that "), ("，", "，据悉"))
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """What a command is told of it."""
+
+    folder: Path
+
+    @property
+    def settings(self) -> dict[str, object]:
+        return {"DEDUP_STORE": store_uri(self.folder), "DEDUP_LOG": str(self.folder / "records.jsonl")}
+
+    @property
+    def config(self) -> Config:
+        return Config.from_settings(self.settings, None)
+
+    @property
+    def here(self) -> tuple[str, ...]:
+        return tuple(part for name, value in self.settings.items() for part in ("-s", f"{name}={value}"))
+
+
+def demo(folder: Path) -> Demo:
+    """Judge the pages, and let the records tell of two crawls of some hours each."""
+    made = Demo(folder)
+    log = folder / "records.jsonl"
+    for pages in (_newspaper(), _others()):
+        with Deduplicator(store_uri(folder), log=log) as dedup:
+            for url, title, paragraphs in pages:
+                dedup.add(url, _page(title, paragraphs))
+    _spread(log)
+    return made
+
+
+def _page(title: str, paragraphs: tuple[str, ...]) -> str:
+    title, body = escape(title), "".join(f"<p>{escape(paragraph)}</p>" for paragraph in paragraphs)
+    head = f"<!DOCTYPE html><html><head><meta charset='utf-8'><title>{title}</title></head>"
+    return f"{head}<body><main><article><h1>{title}</h1>{body}</article></main></body></html>"
+
+
+def _newspaper() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    for page in site_map():
+        if page.kind not in {Kind.LIST, Kind.REDIRECT}:
+            yield f"https://{HOSTS[page.site.key]}{page.path}", page.title, page.paragraphs
+
+
+def _others() -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    originals = [page for page in site_map() if page.kind is Kind.ORIGINAL]
+    for number, page in enumerate(originals):
+        paragraphs = list(page.paragraphs)
+        for place, (old, new) in enumerate(_EDITS):
+            paragraphs[place % len(paragraphs)] = paragraphs[place % len(paragraphs)].replace(old, new, 1)
+        if number % 3 == 0:
+            paragraphs.append("Our readers may write to the desk about this story until the end of the month.")
+        yield f"https://{COPIER}/{number:03}/{page.path.strip('/')}", page.title, tuple(paragraphs)
+    for page in site_map():
+        if page.site.key == MIRRORED and page.kind not in {Kind.LIST, Kind.REDIRECT}:
+            yield f"https://{MIRROR}{page.path}", page.title, page.paragraphs
+    yield f"https://{JOINED}/join", "For members", _NOTICE
+    for number in range(30):
+        yield f"https://{CLUB}/story/{number}", "For members", _NOTICE
+    for number, title in enumerate(TITLES):
+        for copy in (f"https://wire.example/odd/{number}", f"https://{HOSTILE}/{number}?q={SCRIPT}{OVERRIDE}"):
+            yield copy, title, tuple(story(900 + number))
+
+
+def _spread(log: Path) -> None:
+    """Let an hour pass with every twenty records, and a day between the crawls; bodies have the sizes of a newspaper."""
+    start = datetime(2026, 11, 18, 6, tzinfo=timezone.utc)
+    records = list(read_records(log))
+    runs = list(dict.fromkeys(record.run for record in records))
+    with log.open("w", encoding="ascii", newline="\n") as file:
+        for number, record in enumerate(records):
+            time = start + timedelta(minutes=3 * number, days=runs.index(record.run))
+            stamp = time.isoformat(timespec="milliseconds")
+            file.write(replace(record, time=stamp, spider="news", bytes=30_000 + 371 * (number % 53)).to_line() + "\n")
