@@ -23,8 +23,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOSTS = {
-    **{"lanzhou": "lanzhou-ribao.example", "wangxi": "wangxi.example", "beilan": "beilan.example"},
-    **{"courier": "courier.example", "tidewick": "tidewick-post.example", "wire": "wire.example"},
+    "lanzhou": "lanzhou-ribao.example",
+    "wangxi": "wangxi.example",
+    "beilan": "beilan.example",
+    "courier": "courier.example",
+    "tidewick": "tidewick-post.example",
+    "wire": "wire.example",
     "mirror": "m.wangxi.example",
 }
 CLUB, JOINED = "club.example", "rowing.example"
@@ -112,7 +116,7 @@ def _others() -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 
 def _spread(log: Path) -> None:
-    """Let an hour pass with every twenty records, and a day between the crawls; bodies have the sizes of a newspaper."""
+    """Let an hour pass with every twenty records, and a day between the crawls; bodies are as long as a newspaper's."""
     start = datetime(2026, 11, 18, 6, tzinfo=timezone.utc)
     records = list(read_records(log))
     runs = list(dict.fromkeys(record.run for record in records))
