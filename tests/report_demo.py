@@ -116,7 +116,7 @@ def _others() -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 
 def _spread(log: Path) -> None:
-    """Let an hour pass with every twenty records, a day between the crawls; bodies have the sizes of a newspaper."""
+    """Let an hour pass with every twenty records, and a day between the crawls; bodies are as long as a newspaper's."""
     start = datetime(2026, 11, 18, 6, tzinfo=timezone.utc)
     records = list(read_records(log))
     runs = list(dict.fromkeys(record.run for record in records))

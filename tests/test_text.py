@@ -198,7 +198,7 @@ class TestLittleOnes:
         line = one_line(text, limit)
         assert len(line) <= limit
         assert len(line.splitlines()) <= 1
-        assert not any(c in line for c in "\x1b\x9b\u202e\u2066\x00\x7f")
+        assert not any(c in line for c in "\x1b\x9b\u061c\u200e\u200f\u202e\u2066\x00\x7f")
 
 
 def growth(work: Callable[[str], object], make: Callable[[int], str], size: int) -> float:

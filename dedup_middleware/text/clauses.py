@@ -199,5 +199,5 @@ def one_line(text: str, limit: int = sys.maxsize) -> str:
     return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
 
 
-# C0, C1 and the bidirectional overrides: a page must not steer the terminal that shows it.
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# C0, C1 and the bidirectional marks and overrides: a page must not steer the terminal that shows it.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

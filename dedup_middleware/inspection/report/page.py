@@ -30,7 +30,7 @@ PAGES_TOGETHER = 100
 
 
 def html(report: Report) -> str:
-    """Return the page of *report*. Two seconds and 250 bytes a page for 100 000 dropped pages without their texts."""
+    """Return the page of *report*. 0.03 ms and 200 bytes a dropped page, and 3 kB where both texts are shown."""
     styles = [_read("libraries/uplot.css"), _read("report.css")]
     scripts = [*(_read(f"libraries/{name}") for name in _LIBRARIES), _own_script()]
     parts = {

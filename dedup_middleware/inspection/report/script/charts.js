@@ -1,6 +1,8 @@
 // Two charts by uPlot: what was saved over time, and the histogram of scores.
 
 const CHART_HEIGHT = 220;
+// Seconds between two times on an axis; uPlot's own are for the time zone of whoever looks.
+const SECONDS = [1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 43200, ...[1, 2, 7, 14, 28, 91, 365, 3650].map((days) => days * 86400)];
 let charts = [];
 
 /** Return what the style sheet calls `name`, as a colour that a canvas understands. */
@@ -38,6 +40,7 @@ function drawSaved(summary, metric) {
     data: [times.map((time) => time + span / 2), values],
     series: [{ ...bars("accent"), label: what }],
     range: [times[0] - span / 4, times.at(-1) + span * 1.25],
+    incrs: SECONDS,
     xValues: (_, splits) => splits.map((time) => moment(time, Math.max(span, 60)).slice(span >= 86400 ? 0 : 5)),
     yValues: (_, splits) => splits.map((value) => (metric === "bytes" || Number.isInteger(value) ? told(value) : "")),
     readout: (bar) => `${moment(times[bar], span)} · ${told(values[bar])}`,
@@ -82,7 +85,7 @@ function bars(name) {
 }
 
 /** Return a chart of bars in `place`, whose numbers at the pointer are read out below it. */
-function chart(place, label, { data, series, range, xValues, yValues, readout, over }) {
+function chart(place, label, { data, series, range, incrs, xValues, yValues, readout, over }) {
   const output = make("p", { class: "readout", "aria-hidden": "true" }, "\u00a0");
   const canvas = make("div", { class: "canvas", role: "img", "aria-label": label });
   place.append(canvas, output);
@@ -96,7 +99,7 @@ function chart(place, label, { data, series, range, xValues, yValues, readout, o
       cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
       scales: { x: { time: false, range }, y: { range: (_, __, most) => [0, Math.max(most, 1) * 1.1] } },
       axes: [
-        { ...axis, grid: { show: false }, values: xValues, space: 90 },
+        { ...axis, grid: { show: false }, values: xValues, space: 90, size: 30, ...(incrs && { incrs }) },
         { ...axis, grid, values: yValues, size: 64 },
       ],
       series: [{}, ...series],

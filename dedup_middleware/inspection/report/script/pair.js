@@ -13,7 +13,8 @@ async function detailsOf(n) {
 async function openPair(n) {
   const dialog = document.getElementById("pair");
   openedPair = n;
-  if (!dialog.open) {
+  const isFirst = !dialog.open;
+  if (isFirst) {
     dialog.replaceChildren(make("p", { id: "pair-title" }, word("pair_loading")));
     dialog.showModal();
   }
@@ -21,6 +22,7 @@ async function openPair(n) {
   if (openedPair !== n) return;
   dialog.replaceChildren(pairHead(n), pairFacts(n, details), ...pairBody(n, details));
   dialog.scrollTop = 0;
+  if (isFirst) dialog.querySelector(".close").focus();
 }
 
 /** Say the opened pair again, in another language. */

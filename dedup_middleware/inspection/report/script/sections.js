@@ -111,7 +111,7 @@ function sayClusters(summary) {
       make("p", {}, toTable({ owner }, word("show_pages"))),
     );
   });
-  place.append(make("div", { class: "clusters" }, ...clusters));
+  place.append(make("div", { class: "list" }, ...clusters));
 }
 
 function sayKept(summary) {
@@ -119,7 +119,8 @@ function sayKept(summary) {
   if (!summary.kept.length) place.append(make("p", {}, word("nothing")));
   for (const witness of [...new Set(summary.kept.map((kept) => kept.witness))]) {
     const reasons = summary.kept.filter((kept) => kept.witness === witness);
-    place.append(make("h3", {}, word("kept_by", { witness: named("witnesses", witness) })), ...reasons.map(keptFor));
+    const list = make("div", { class: "list" }, ...reasons.map(keptFor));
+    place.append(make("h3", {}, word("kept_by", { witness: named("witnesses", witness) })), list);
   }
 }
 
@@ -134,7 +135,7 @@ function keptFor({ reason, pages, examples }) {
     ),
   );
   const count = make("span", { class: "count" }, word("found", { n: pages }));
-  return make("details", {}, make("summary", {}, named("reasons", reason), count), make("ul", {}, ...shown));
+  return make("details", {}, make("summary", {}, make("span", {}, named("reasons", reason)), count), make("ul", {}, ...shown));
 }
 
 function sayMirrors(summary) {

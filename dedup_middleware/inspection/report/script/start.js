@@ -56,6 +56,7 @@ async function start() {
     if (event.target.id === "pair") event.target.close();
   });
   new ResizeObserver(fitCharts).observe(document.querySelector("main"));
+  performance.mark("ready");
   document.documentElement.dataset.ready = "true";
 }
 

@@ -153,7 +153,7 @@ function rowOf(n, place) {
   return make(
     "tr",
     { "data-row": n, onclick: (event) => { if (!event.target.closest("a")) show(); } },
-    ...COLUMNS.map((name) => make("td", { class: name, "data-label": word(name) }, ...cells[name])),
+    ...COLUMNS.map((name) => make("td", { class: name, "data-column": word(name) }, ...cells[name])),
   );
 }
 

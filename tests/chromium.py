@@ -1,0 +1,75 @@
+"""A headless Chromium that opens a report, and what it noticed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from selenium import webdriver
+from selenium.webdriver.support.ui import WebDriverWait
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+DRIVER = shutil.which("chromedriver")
+_READY = "return document.documentElement.dataset.ready === 'true'"
+# It runs in containers, as root, on machines without a display and without sound.
+_OPTIONS = (
+    *("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--no-first-run", "--mute-audio"),
+)
+
+
+class Browser:
+    """A window of Chromium, driven by Selenium."""
+
+    def __init__(self, driver: webdriver.Chrome) -> None:
+        self.driver = driver
+
+    def open(self, path: Path, *, seconds: float = 30) -> None:
+        """Open the report at *path* and wait until it is all there."""
+        self.driver.get(path.absolute().as_uri())
+        self.wait(_READY, seconds=seconds)
+
+    def run(self, script: str, *arguments: object) -> Any:
+        """Return what the JavaScript *script* returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def wait(self, script: str, *, seconds: float = 10) -> None:
+        """Return once *script* returns something true."""
+        WebDriverWait(self.driver, seconds, 0.02).until(lambda _: self.run(script))
+
+    def emulate(self, *, width: int = 1280, height: int = 900, scale: float = 1, scheme: str = "light") -> None:
+        """Have a screen of this size, in CSS pixels, of a user who likes this colour *scheme*."""
+        screen = {"width": width, "height": height, "deviceScaleFactor": scale, "mobile": width < 600}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+        media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+
+    def console(self) -> list[str]:
+        """Return what the console has said since it was last asked."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """Return the URLs that were requested since this was last asked."""
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+
+
+@contextmanager
+def chromium(*, language: str = "en") -> Iterator[Browser]:
+    """Start a browser of somebody who reads *language*, for as long as the block runs."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(BROWSER)
+    for option in (*_OPTIONS, f"--lang={language}", f"--accept-lang={language}"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    try:
+        yield Browser(driver)
+    finally:
+        driver.quit()

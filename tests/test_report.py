@@ -1,0 +1,346 @@
+"""The report: what is gathered for it, the page that shows it in a real browser, and the rows."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import json
+import re
+import stat
+import zlib
+from contextlib import closing
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawling import store_uri
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_demo import CLUB, COPIER, HOSTILE, JOINED, MIRROR, SCRIPT, demo
+from test_commands import run, run_here
+
+from dedup_middleware.errors import NothingFoundError
+from dedup_middleware.fingerprints import ClauseFingerprinter
+from dedup_middleware.inspection.explain import record_text
+from dedup_middleware.inspection.records import Record, RecordLog, read_records
+from dedup_middleware.inspection.report.data import gather
+from dedup_middleware.inspection.report.page import html, words
+from dedup_middleware.inspection.report.rows import cell
+from dedup_middleware.inspection.report.tallies import BARS, Tallies
+from dedup_middleware.model import Witness
+from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.settings.config import Config
+from dedup_middleware.stores import open_store
+
+if TYPE_CHECKING:
+    from report_demo import Demo
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    return demo(tmp_path_factory.mktemp("demo"))
+
+
+def record(url: str = "http://a.test/1", **fields: Any) -> Record:
+    base = Record("2026-11-20T10:00:00.000+00:00", "news", "one", url, "duplicate", "dropped", "http://b.test/1")
+    return replace(base, **{"score": 0.95, "items_dropped": 2, "bytes": 1000} | fields)
+
+
+def tallied(*records: Record) -> Tallies:
+    tallies = Tallies(10)
+    for each in records:
+        tallies.add(each)
+    return tallies
+
+
+def logged(folder: Path, *records: Record) -> Config:
+    """Return the configuration of a log of *records*, without a store."""
+    with closing(RecordLog(folder / "log.jsonl")) as log:
+        for each in records:
+            log.append(each)
+    return Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": str(folder / "log.jsonl")}, None)
+
+
+class TestTallies:
+    def test_what_was_saved_is_summed(self) -> None:
+        tallies = tallied(
+            record(),
+            record("http://a.test/2", outcome="links-last", items_dropped=0),
+            record("http://a.test/3", outcome="tagged", items_dropped=0),
+            record("http://a.test/4", verdict="related", outcome="delivered"),
+        )
+        assert tallies.totals() == {"pages": 1, "items": 2, "bytes": 2000, "fetches": 2}
+
+    def test_what_is_taken_back_was_not_saved(self) -> None:
+        again = record(verdict="related", outcome="taken-back", items_dropped=0)
+        tallies = tallied(record(), again)
+        assert tallies.totals()["pages"] == 0
+        assert not tallies.clusters()
+
+    def test_a_page_that_is_dropped_by_each_crawl_is_one_page_of_its_cluster(self) -> None:
+        tallies = tallied(record(), record(run="two"))
+        assert tallies.clusters() == {"http://b.test/1": ["http://a.test/1"]}
+        assert tallies.totals()["items"] == 4
+
+    def test_time_is_divided_into_few_spans(self) -> None:
+        first, last = record(), record("http://a.test/2", time="2029-01-01T00:00:00+00:00")
+        shown = tallied(first, last).over_time()
+        assert len(shown["pages"]) <= BARS
+        assert (shown["pages"][0], shown["pages"][-1], sum(shown["bytes"])) == (1, 1, 2000)
+
+    @pytest.mark.parametrize("time", ["", "yesterday", "9999-99-99", "9999-12-31T23:59:59-23:59"])
+    def test_a_record_without_a_date_is_counted_and_not_drawn(self, time: str) -> None:
+        tallies = tallied(record(time=time))
+        assert tallies.totals()["pages"] == 1
+        assert sum(tallies.over_time()["pages"]) <= 1
+
+    @pytest.mark.parametrize("score", [float("nan"), float("inf"), -1.0, 2, None])
+    def test_a_score_that_is_none_is_in_no_bin(self, score: float | None) -> None:
+        assert sum(tallied(record(score=score)).dropped_by_score) == 0
+
+    @pytest.mark.parametrize(("score", "place"), [(0, 0), (0.79, 39), (0.8, 40), (1, 49)])
+    def test_scores_are_binned(self, score: float, place: int) -> None:
+        assert tallied(record(score=score)).dropped_by_score[place] == 1
+
+
+class TestGathering:
+    def test_one_page_that_drops_a_host_is_a_sign_and_no_mirror(self, shown: Demo) -> None:
+        signs = gather(shown.config).summary["signs"]
+        (sign,) = signs["one_owner"]
+        assert sign == {"host": CLUB, "owner": f"https://{JOINED}/join", "repeats": 30, "pages": 30}
+        assert [mirror["host"] for mirror in signs["mirrors"]] == [MIRROR]
+
+    def test_new_pages_of_a_host_speak_for_it(self, shown: Demo, tmp_path: Path) -> None:
+        repeats = [record(f"https://courier.example/{n}", owner_url="http://b.test/1") for n in range(20)]
+        config = logged(tmp_path, *repeats)
+        assert gather(config).summary["signs"]["one_owner"][0]["pages"] == 20
+        with_store = replace(config, store=store_uri(shown.folder))
+        assert gather(with_store).summary["signs"]["pages_are_known"]
+        pages = [sign["pages"] for sign in gather(with_store).summary["signs"]["one_owner"]]
+        assert pages == [33], "thirteen pages of that host are in the store, and not in the log"
+
+    def test_a_field_and_a_reason_that_keep_nearly_all_are_signs(self, tmp_path: Path) -> None:
+        kept = {"verdict": "related", "outcome": "delivered", "witness": "item", "reason": str(Reason.ITEM_VALUE)}
+        records = [record(f"http://a.test/{n}", difference=[f"views: {n}"], **kept) for n in range(30)]
+        signs = gather(logged(tmp_path, *records)).summary["signs"]
+        assert signs["fields"] == [{"field": "views", "kept": 30, "pages": 30}]
+        assert signs["reasons"][0]["reason"] == Reason.ITEM_VALUE
+
+    def test_hosts_are_paired_by_who_copies_whom(self, shown: Demo) -> None:
+        hosts = gather(shown.config).summary["hosts"]
+        row, column = hosts["copying"].index(CLUB), hosts["copied"].index(JOINED)
+        assert hosts["pages"][row][column] == 30
+        assert hosts["copying_total"][row] == 30
+
+    def test_the_sentences_of_both_pages_are_marked(self, shown: Demo) -> None:
+        report = gather(shown.config)
+        columns = report.summary["drops"]["columns"]
+        marks = set()
+        for url, detail in zip(columns["url"], report.details, strict=True):
+            if COPIER in url and detail["texts"]:
+                marks |= {(mark, text.startswith("Our readers")) for mark, text in detail["texts"]["page"]}
+                assert any(mark == "=" for mark, _ in detail["texts"]["owner"])
+        assert {("=", False), ("~", False), ("+", True)} <= marks
+        assert ("=", True) not in marks
+
+    def test_the_most_doubtful_pairs_come_with_their_texts(self, shown: Demo) -> None:
+        report = gather(shown.config, pairs=5)
+        scores = report.summary["drops"]["columns"]["score"]
+        chosen = [score for score, detail in zip(scores, report.details, strict=True) if detail["texts"]]
+        assert sorted(chosen) == sorted(scores)[:5]
+
+    def test_of_a_store_in_use_the_log_alone_is_shown(self, shown: Demo, tmp_path: Path) -> None:
+        page = tmp_path / "report.html"
+        with closing(open_store(store_uri(shown.folder), fingerprint_scheme=ClauseFingerprinter.scheme)):
+            done = run("report", "-o", str(page), *shown.here, folder=tmp_path)
+        assert "without the texts of the store" in done.out
+        read = PageElements(page.read_text(encoding="utf8"))
+        assert "in use" in read.data("summary")["note"]
+        assert all(detail["evidence"] and detail["texts"] is None for detail in read.data("pairs-0"))
+
+    def test_one_run_is_shown_by_itself(self, shown: Demo) -> None:
+        last = gather(shown.config, "last").summary
+        assert [run["run"] for run in last["runs"]] == [last["run"]]
+        assert last["duplicates"] < gather(shown.config).summary["duplicates"]
+
+    def test_of_no_record_there_is_nothing_to_report(self, shown: Demo) -> None:
+        with pytest.raises(NothingFoundError, match="no record of the crawl nowhere"):
+            gather(shown.config, "nowhere")
+
+
+TEXTS = st.sampled_from(["", SCRIPT, "\ud800", "\x1b[31m", "\u202e", "http://[", "javascript:alert(1)", "</script>"])
+HOSTILE_RECORDS = st.builds(
+    Record,
+    **dict.fromkeys(("time", "spider", "run", "url", "reason", "title"), TEXTS),
+    verdict=st.sampled_from(["duplicate", "related", "same", "nonsense"]),
+    outcome=st.sampled_from(["dropped", "taken-back", "nonsense"]),
+    owner_url=st.none() | TEXTS,
+    score=st.none() | st.floats() | st.integers(),
+    witness=st.none() | TEXTS,
+    evidence=st.lists(TEXTS, max_size=9),
+    items_dropped=st.integers(),
+)
+
+
+class PageElements(HTMLParser):
+    """The scripts, styles and policy of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None], str]] = []
+        self._open = False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs), ""))
+        self._open = tag in {"script", "style"}
+
+    def handle_endtag(self, _: str) -> None:
+        self._open = False
+
+    def handle_data(self, data: str) -> None:
+        if self._open:
+            tag, attributes, text = self.found[-1]
+            self.found[-1] = (tag, attributes, text + data)
+
+    def data(self, name: str) -> Any:
+        (packed,) = [text for _, attributes, text in self.found if attributes.get("id") == name and text]
+        return json.loads(zlib.decompress(base64.b64decode(packed)))
+
+
+class TestPage:
+    def test_it_allows_what_stands_in_it_and_no_more(self, shown: Demo) -> None:
+        elements = PageElements(html(gather(shown.config))).found
+        (policy,) = [a["content"] for _, a, _ in elements if a.get("http-equiv") == "Content-Security-Policy"]
+        assert policy is not None
+        assert policy.startswith("default-src 'none'; ")
+        assert "unsafe" not in policy
+        for tag, attributes, text in elements:
+            assert not {name for name in attributes if name == "style" or name.startswith("on")}
+            if tag in {"script", "style"} and "type" not in attributes:
+                assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
+
+    def test_it_is_small_without_its_data(self, tmp_path: Path) -> None:
+        assert len(html(gather(logged(tmp_path, record())))) < 250_000
+
+    @settings(max_examples=20)
+    @given(st.lists(HOSTILE_RECORDS, min_size=1, max_size=5))
+    def test_whatever_a_log_holds_is_data(self, records: list[Record]) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("dedup_middleware.inspection.report.data.records", lambda *_: iter(records))
+            config = Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": "log.jsonl"}, None)
+            report = gather(config)
+        read = PageElements(html(report))
+        assert read.data("summary")["records"] == len(records)
+        assert sum(tag == "script" for tag, _, _ in read.found) == 4 + (len(report.details) > 0)
+
+    def test_both_languages_say_the_same(self) -> None:
+        said = words()
+        english, chinese = said["en"], said["zh"]
+        assert english.keys() == chinese.keys()
+        for key, text in english.items():
+            if isinstance(text, str):
+                assert names_in(text) == names_in(chinese[key]), key
+            elif "other" in text:
+                assert {*map(names_in, text.values())} == {names_in(chinese[key]["other"])}, key
+        for kind, values in (("witnesses", Witness), ("outcomes", Outcome)):
+            assert {value.value for value in values} <= chinese[kind].keys()
+
+    def test_every_reason_to_keep_or_drop_is_translated(self) -> None:
+        text = (
+            (ROOT / "docs" / "stats.md").read_text(encoding="utf8").partition("## Reasons")[2].partition("## Flags")[0]
+        )
+        judged = "".join(line for line in text.splitlines() if line.startswith(("| `duplicate`", "| `related`")))
+        assert {reason for reason in Reason if f"`{reason}`" in judged} <= words()["zh"]["reasons"].keys()
+
+
+def names_in(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\{(\w+)\}", text))
+
+
+class TestRows:
+    @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", "\x1b=1", "\u202e=1"])
+    def test_a_cell_is_no_formula(self, text: str) -> None:
+        assert cell(text).startswith("'")
+
+    @pytest.mark.parametrize("text", ["", "a=1", "https://a.test/?q=-1"])
+    def test_other_cells_stay_what_they_are(self, text: str) -> None:
+        assert cell(text) == text
+
+    def test_each_drop_is_a_row(self, shown: Demo, tmp_path: Path) -> None:
+        rows_file = tmp_path / "rows.csv"
+        assert run_here("report", "--csv", str(rows_file), *shown.here, folder=tmp_path).exit_status == 0
+        rows = [*csv.DictReader(io.StringIO(rows_file.read_text(encoding="utf-8-sig")))]
+        records = [r for r in read_records(shown.folder / "records.jsonl") if r.verdict == "duplicate"]
+        assert [row["url"] for row in rows] == [r.url for r in records]
+        assert [float(row["score"]) for row in rows] == [r.score for r in records]
+        assert SCRIPT in {row["title"] for row in rows}
+
+
+class TestCommand:
+    def test_it_says_what_it_wrote(self, shown: Demo, tmp_path: Path) -> None:
+        page = tmp_path / "report.html"
+        done = run_here("report", "-o", str(page), "--json", *shown.here, folder=tmp_path)
+        (said,) = done.json
+        assert said["output"] == str(page)
+        assert said["duplicates"] == said["saved"]["pages"] == 194
+        assert PageElements(page.read_text(encoding="utf8")).data("summary")["duplicates"] == 194
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+        assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+    def test_it_writes_to_standard_output(self, shown: Demo, tmp_path: Path) -> None:
+        done = run_here("report", "-o", "-", "--run", "last", *shown.here, folder=tmp_path)
+        assert done.out.startswith("<!DOCTYPE html>")
+        assert done.out.endswith("</html>\n")
+
+    def test_it_opens_the_page(self, shown: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        opened: list[str] = []
+        monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or False)
+        done = run_here("report", "-o", "a b.html", "--open", *shown.here, folder=tmp_path)
+        assert opened == [(tmp_path / "a b.html").as_uri()]
+        assert "open a b.html yourself" in done.err
+
+    @pytest.mark.parametrize(
+        ("arguments", "expected"),
+        [
+            ([], "-o report.html"),
+            (["--csv", "rows.csv", "--open"], "add -o report.html"),
+            (["-o", "-", "--open"], "add -o report.html"),
+            (["-o", "missing/report.html"], "missing/report.html cannot be written (No such file or directory)"),
+            (["-o", "."], "name another file"),
+            (["-o", "/"], "name another file"),
+            (["-o", "a\0b"], "name another file"),
+            (["-o", "x" * 300], "name another file"),
+            (["--csv", "missing/rows.csv"], "missing/rows.csv cannot be written"),
+        ],
+    )
+    def test_a_mistake_is_one_line(self, shown: Demo, tmp_path: Path, arguments: list[str], expected: str) -> None:
+        run_here("report", *arguments, *shown.here, folder=tmp_path).refused(expected)
+        assert not [*tmp_path.iterdir()]
+
+    def test_no_log_is_one_line(self, tmp_path: Path) -> None:
+        run_here("report", "-o", "r.html", "-s", "DEDUP_LOG=nowhere.jsonl", folder=tmp_path).refused("there is no log")
+
+
+class TestHostileTexts:
+    def test_a_title_does_not_steer_a_terminal(self, shown: Demo) -> None:
+        for hostile in read_records(shown.folder / "records.jsonl"):
+            text = record_text(
+                replace(hostile, reason=f"\x1b[2J\u200f\u061c{hostile.title}", url="http://a.test/\u202e")
+            )
+            assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", text)
+
+    def test_a_record_is_one_line_of_ascii(self) -> None:
+        line = record(title="\x1b[31m\u202e\u2028" + SCRIPT, url="http://a.test/\n").to_line()
+        assert line.isascii()
+        assert line.isprintable()
+
+    def test_a_title_is_cut(self, shown: Demo) -> None:
+        titles = [r.title for r in read_records(shown.folder / "records.jsonl") if r.host == HOSTILE]
+        assert max(map(len, titles)) == 200
