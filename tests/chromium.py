@@ -39,9 +39,9 @@ class Browser:
         """Return what the JavaScript *script* returns."""
         return self.driver.execute_script(script, *arguments)
 
-    def wait(self, script: str, *, seconds: float = 10) -> None:
+    def wait(self, script: str, *arguments: object, seconds: float = 10) -> None:
         """Return once *script* returns something true."""
-        WebDriverWait(self.driver, seconds, 0.02).until(lambda _: self.run(script))
+        WebDriverWait(self.driver, seconds, 0.02).until(lambda _: self.run(script, *arguments))
 
     def emulate(self, *, width: int = 1280, height: int = 900, scale: float = 1, scheme: str = "light") -> None:
         """Have a screen of this size, in CSS pixels, of a user who likes this colour *scheme*."""

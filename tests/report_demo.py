@@ -14,7 +14,7 @@ from crawling import store_uri
 from prose import story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.inspection.records import read_records
+from dedup_middleware.inspection.records import Record, read_records
 from dedup_middleware.settings.config import Config
 from spiders.newspaper import Kind, site_map
 
@@ -49,6 +49,20 @@ _NOTICE = (
     "Nobody has been refused in forty years, except a photographer who wished to be rowed upstream, alone, at night.",
     "The committee thanks all who have painted the jetty, and asks them to say where they have left the brushes.",
 )
+#: As no crawl writes it: a log is a file that anybody may have written to.
+_FORGED = Record(
+    time="\u202e",
+    spider="news",
+    run=COLOUR,
+    url=f"javascript:alert(3)//{OVERRIDE}{COLOUR}",
+    verdict="duplicate",
+    outcome="dropped",
+    owner_url=f"https://{HOSTILE}/\u200f{SCRIPT}",
+    score=0.9,
+    reason=f"{SCRIPT}{COLOUR}",
+    evidence=[SCRIPT, OVERRIDE],
+    title=OVERRIDE,
+)
 _EDITS = ((" said ", " told us "), ("the ", "that "), ("，", "，据悉"))
 
 
@@ -80,6 +94,8 @@ def demo(folder: Path) -> Demo:
             for url, title, paragraphs in pages:
                 dedup.add(url, _page(title, paragraphs))
     _spread(log)
+    with log.open("a", encoding="ascii", newline="\n") as file:
+        file.write(_FORGED.to_line() + "\n")
     return made
 
 

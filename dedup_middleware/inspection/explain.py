@@ -35,7 +35,8 @@ _LISTED = 10
 def record_text(record: Record) -> str:
     """Return *record* for a person: a line, and its first evidence below."""
     score = f"{record.score:>4.0%}" if record.score is not None else "    "
-    text = f"{record.time[:19]}  {record.verdict:<9} {record.outcome:<10} {score}  {one_line(record.url)}"
+    time, verdict, outcome = map(one_line, (record.time[:19], record.verdict, record.outcome))
+    text = f"{time}  {verdict:<9} {outcome:<10} {score}  {one_line(record.url)}"
     if record.owner_url:
         text += f"\n    repeats {one_line(record.owner_url)}"
     if record.reason:
