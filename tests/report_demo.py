@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from html import escape
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from crawling import store_uri
@@ -85,17 +86,18 @@ class Demo:
         return tuple(part for name, value in self.settings.items() for part in ("-s", f"{name}={value}"))
 
 
-def demo(folder: Path) -> Demo:
-    """Judge the pages, and let the records tell of two crawls of some hours each."""
+def demo(folder: Path, *, hostile: bool = True) -> Demo:
+    """Judge the pages, and let the records tell of two crawls of some hours each; with *hostile* pages, or without."""
     made = Demo(folder)
     log = folder / "records.jsonl"
-    for pages in (_newspaper(), _others()):
+    for pages in (_newspaper(), chain(_others(), _hostile() if hostile else ())):
         with Deduplicator(store_uri(folder), log=log) as dedup:
             for url, title, paragraphs in pages:
                 dedup.add(url, _page(title, paragraphs))
     _spread(log)
-    with log.open("a", encoding="ascii", newline="\n") as file:
-        file.write(_FORGED.to_line() + "\n")
+    if hostile:
+        with log.open("a", encoding="ascii", newline="\n") as file:
+            file.write(_FORGED.to_line() + "\n")
     return made
 
 
@@ -126,6 +128,9 @@ def _others() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     yield f"https://{JOINED}/join", "For members", _NOTICE
     for number in range(30):
         yield f"https://{CLUB}/story/{number}", "For members", _NOTICE
+
+
+def _hostile() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     for number, title in enumerate(TITLES):
         for copy in (f"https://wire.example/odd/{number}", f"https://{HOSTILE}/{number}?q={SCRIPT}{OVERRIDE}"):
             yield copy, title, tuple(story(900 + number))

@@ -167,7 +167,7 @@ class TestGathering:
 
     def test_one_run_is_shown_by_itself(self, shown: Demo) -> None:
         last = gather(shown.config, "last").summary
-        assert [run["run"] for run in last["runs"]] == [last["run"]]
+        assert last["runs"] == [last["run"]]
         assert last["duplicates"] < gather(shown.config).summary["duplicates"]
 
     def test_of_no_record_there_is_nothing_to_report(self, shown: Demo) -> None:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 )
 AXE = (Path(__file__).parent / "libraries" / "axe.js").read_text(encoding="utf8")
 FOUND = "return Number(/\\d+/.exec(document.querySelector('.found').textContent)[0])"
-IS_OPEN = "return document.getElementById('pair').open"
+IS_BACK = "return !document.getElementById('pair').open && document.activeElement.matches('.open')"
 IS_SHOWN = "return document.querySelector('#pair dl') !== null"
 HAS_TEXTS = "return document.querySelectorAll('#pair .text p').length > 0"
 
@@ -145,9 +145,9 @@ class TestPair:
         press(browser, Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_UP, Keys.ENTER)
         browser.wait(HAS_TEXTS)
         assert texts(browser, "#pair h2") == [rows[1]]
-        assert focused(browser) == "Close ✕"
+        browser.wait("return document.activeElement.matches('#pair .close')")
         press(browser, Keys.ESCAPE)
-        assert not browser.run(IS_OPEN)
+        browser.wait(IS_BACK)
         assert focused(browser) == rows[1]
 
     def test_both_pages_stand_side_by_side(self, browser: Browser) -> None:
@@ -168,6 +168,7 @@ class TestPair:
         click(browser, "#pair .on")
         browser.wait("return document.querySelector('#pair header span').textContent === '51 of 195'")
         press(browser, Keys.ESCAPE)
+        browser.wait(IS_BACK)
         assert texts(browser, ".open") != rows, "the table has turned its page with it"
         assert focused(browser) == texts(browser, ".open")[0]
 

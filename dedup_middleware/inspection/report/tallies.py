@@ -69,10 +69,11 @@ class Tallies:
         self.duplicates: deque[Record] = deque(maxlen=rows)
         self.duplicates_met = 0
         self.spiders: Counter[str] = Counter()
-        self.runs: dict[str, str] = {}
-        """Name of each crawl -> when its first record was written."""
-        self.latest = ""
-        """When the last record was written."""
+        self.runs: dict[str, None] = {}
+        """The names of the crawls, in their order."""
+        self.first: int | None = None
+        self.latest: int | None = None
+        """When the first and the last record were written, in seconds since 1970."""
         self.last: dict[str, Last] = {}
         self.outcomes: Counter[str] = Counter()
         self.kept: defaultdict[tuple[str, str], Kept] = defaultdict(Kept)
@@ -90,8 +91,10 @@ class Tallies:
         is_duplicate = record.verdict == VerdictKind.DUPLICATE.value
         self.records += 1
         self.spiders[record.spider] += 1
-        self.runs.setdefault(record.run, record.time)
-        self.latest = record.time
+        self.runs[record.run] = None
+        if (time := seconds_of(record.time)) is not None:
+            self.first = time if self.first is None else min(self.first, time)
+            self.latest = time if self.latest is None else max(self.latest, time)
         self.last[record.url] = Last(host_at(record.url), record.owner_url if is_duplicate else None, score)
         if is_duplicate:
             self._add_duplicate(record)

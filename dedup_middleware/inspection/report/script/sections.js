@@ -12,8 +12,8 @@ function toTable(filters, ...content) {
 }
 
 function sayAbout(summary) {
-  const times = summary.runs.map((run) => run.time).sort();
-  const dates = { from: visible((times[0] ?? "").slice(0, 10)), to: visible(summary.latest.slice(0, 10)) };
+  const day = (seconds) => (seconds === null ? "–" : moment(seconds, 86400));
+  const dates = { from: day(summary.first), to: day(summary.latest) };
   const spiders = [...summary.spiders, summary.run ? word("about_run", summary) : word("about_runs", { n: summary.runs.length })];
   const made = summary.made.slice(0, 16).replace("T", " ");
   const values = { log: said(summary.log), spiders: said(spiders.filter(Boolean).join(", ")), made, ...dates };
