@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from dedup_middleware.api import Deduplicator, Judgement
     from dedup_middleware.delivery.quarantine import QuarantinedItem, open_quarantine
     from dedup_middleware.extraction import extract_paragraphs, extract_text
+    from dedup_middleware.inspection.chosen_records import Records, open_records
+    from dedup_middleware.inspection.records import Record
     from dedup_middleware.plugin.addon import Addon
 
 __all__ = [
@@ -20,9 +22,12 @@ __all__ = [
     "Deduplicator",
     "Judgement",
     "QuarantinedItem",
+    "Record",
+    "Records",
     "extract_paragraphs",
     "extract_text",
     "open_quarantine",
+    "open_records",
 ]
 
 _HOMES = {
@@ -30,9 +35,12 @@ _HOMES = {
     "Deduplicator": "dedup_middleware.api",
     "Judgement": "dedup_middleware.api",
     "QuarantinedItem": "dedup_middleware.delivery.quarantine",
+    "Record": "dedup_middleware.inspection.records",
+    "Records": "dedup_middleware.inspection.chosen_records",
     "extract_paragraphs": "dedup_middleware.extraction",
     "extract_text": "dedup_middleware.extraction",
     "open_quarantine": "dedup_middleware.delivery.quarantine",
+    "open_records": "dedup_middleware.inspection.chosen_records",
 }
 
 

@@ -56,7 +56,7 @@ class Reason(str, Enum):
     DOUBTFUL = "too little of a main text that is in doubt"
     PREFERRED_HOST = "a preferred host"
     PREFERRED_URL = "a preferred address"
-    STORYS_OWN = "the story's own page, of which the owner is a view"
+    STORYS_OWN = "the story's own page"
     # The same sentences tell of something else.
     OTHER_NUMBERS = "other numbers in the same sentences"
     OTHER_NAMES = "other names in the same sentences"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from crawling import run_scrapy
+from crawling import Outcome, store_uri
 from prose import article, blog, story
+from test_commands import ItemContent, run_here
+
+from dedup_middleware.api import Deduplicator
 
 if TYPE_CHECKING:
     from local_site import Site
 
-STORYS_OWN = "the story's own page, of which the owner is a view"
+STORYS_OWN = "the story's own page"
 #: Enough text for two pages to be told apart, too little to take long.
-STORIES = 4
+STORIES = 8
 
 
 def linked(html: str, **links: str) -> str:
@@ -62,7 +66,25 @@ class TestCanonical:
         )
 
     @pytest.mark.parametrize("order", range(20))
-    def test_each_story_gives_its_own_page_in_any_order(self, site: Site, crawl, order: int) -> None:
+    def test_each_story_gives_its_own_page_in_any_order(self, order: int) -> None:
+        stories = {}
+        for number in range(1, 20):
+            own, printed, amp = (f"http://a.test/{view}/{number}" for view in ("story", "print", "amp"))
+            stories[own] = linked(article(f"s{number}", story(number)), amphtml=amp)
+            for url in (printed, amp):
+                stories[url] = linked(blog(f"s{number}", story(number)), canonical=own)
+        urls = [*stories]
+        random.Random(order).shuffle(urls)
+        with Deduplicator("memory:") as dedup:
+            delivered = [url for url in urls if not dedup.add(url, stories[url]).is_duplicate]
+        own_pages = [url for url in delivered if "/story/" in url]
+        assert len(own_pages) == 19
+        assert len(delivered) <= 2 * 19
+        views = Counter(url.rpartition("/")[2] for url in delivered if url not in own_pages)
+        assert max(views.values()) == 1
+
+    @pytest.mark.parametrize("order", range(4))
+    def test_each_story_gives_its_own_page_with_all_in_flight(self, site: Site, crawl, order: int) -> None:
         stories = [self.pages(site, number) for number in range(1, STORIES + 1)]
         urls = [url for views in stories for url in views]
         random.Random(order).shuffle(urls)
@@ -85,8 +107,7 @@ class TestCanonical:
         second = crawl("sample_spiders.Steps", steps=steps(printed, own, copy), folder="one", afresh=True)
         assert second.delivered == [own]
         assert second.record(printed)["owner_url"] == own
-        said = run_scrapy(first.folder, "dedup", "stats")
-        assert "1 owners, 2 duplicates" in said.stdout
+        assert "1 owners, 2 duplicates" in command(first, "stats").out
 
     def test_a_view_that_comes_later_is_dropped(self, site: Site, crawl) -> None:
         own, printed, amp = self.pages(site, 1)
@@ -152,23 +173,29 @@ class TestCanonical:
         assert "dedup/upgrades" not in outcome.stats
 
 
+def command(outcome: Outcome, *arguments: str) -> ItemContent:
+    """Run a subcommand on the store of a crawl, in this process."""
+    here = ("-s", f"DEDUP_STORE={store_uri(outcome.folder)}", "-s", f"DEDUP_LOG={outcome.folder / 'records.jsonl'}")
+    return run_here(*arguments, *here, folder=outcome.folder)
+
+
 class TestCorrections:
     def test_what_is_restored_owns_its_text_and_is_never_dropped_for_its_former_owner(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
         assert first.delivered == [a]
-        assert run_scrapy(first.folder, "dedup", "restore", b).returncode == 0
+        assert command(first, "restore", b).exit_status == 0
         again = [crawl("sample_spiders.Steps", steps=steps(a, b), folder="one", afresh=True) for _ in range(2)]
         assert [outcome.delivered for outcome in again] == [[a, b], [a, b]]
 
-        said = run_scrapy(first.folder, "dedup", "corrections")
-        assert said.stdout.splitlines()[0].endswith(b)
-        assert said.stdout.splitlines()[1:] == [f"    does not repeat {a}"]
+        said = command(first, "corrections")
+        assert said.out.splitlines()[0].endswith(b)
+        assert said.out.splitlines()[1:] == [f"    does not repeat {a}"]
 
     def test_the_former_owner_is_not_dropped_for_it_either(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        run_scrapy(first.folder, "dedup", "restore", b)
+        command(first, "restore", b)
         crawl("sample_spiders.Steps", steps=steps(b), folder="one", afresh=True)
         site.add("/a", article("a", [*story(1), "One more line, which was added a day later by the same hand."]))
         assert crawl("sample_spiders.Steps", steps=steps(a), folder="one", afresh=True).delivered == [a]
@@ -176,17 +203,17 @@ class TestCorrections:
     def test_it_owns_its_text_once_it_is_delivered(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        run_scrapy(first.folder, "dedup", "restore", b)
+        command(first, "restore", b)
         crawl("sample_spiders.Steps", steps=[], folder="one", afresh=True)
-        assert "2 owners, 0 duplicates" in run_scrapy(first.folder, "dedup", "stats").stdout
+        assert "2 owners, 0 duplicates" in command(first, "stats").out
 
     def test_a_correction_can_be_taken_back(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        assert run_scrapy(first.folder, "dedup", "corrections").stdout == "nothing was restored yet\n"
-        run_scrapy(first.folder, "dedup", "restore", b)
-        said = run_scrapy(first.folder, "dedup", "corrections", "--forget", b)
-        assert (said.returncode, said.stdout.splitlines()[1]) == (0, f"    may repeat again {a}")
-        said = run_scrapy(first.folder, "dedup", "corrections", "--forget", b)
-        assert (said.returncode, said.stderr.count("\n")) == (3, 1)
-        assert "was not corrected" in said.stderr
+        assert command(first, "corrections").out == "nothing was restored yet\n"
+        command(first, "restore", b)
+        said = command(first, "corrections", "--forget", b)
+        assert (said.exit_status, said.out.splitlines()[1]) == (0, f"    may repeat again {a}")
+        said = command(first, "corrections", "--forget", b)
+        assert (said.exit_status, said.err.count("\n")) == (3, 1)
+        assert "was not corrected" in said.err

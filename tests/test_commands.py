@@ -676,7 +676,7 @@ class TestWhoseStore:
 
 class TestMistakes:
     def test_what_nobody_expected_is_one_line(self, own: Crawled, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.inspection.explain.stats", lambda *_: 1 / 0)
+        monkeypatch.setattr("dedup_middleware.plugin.subcommands.stats.stats", lambda *_: 1 / 0)
         own.run_here("stats").refused("ZeroDivisionError", "test_commands.py", "please report it")
 
     @pytest.mark.parametrize(
@@ -684,7 +684,7 @@ class TestMistakes:
         [
             (
                 [],
-                "<log|stats|explain|report|restore|corrections|doctor|repair|forget|export|import|compact|reset|compare>",
+                "<log|stats|explain|tune|report|restore|corrections|doctor|repair|forget|export|import|compact|reset|compare>",
             ),
             (["remember"], "invalid choice"),
             (["log", "--min-score", "2"], "'2' is no number from 0 to 1"),

@@ -496,7 +496,7 @@ class TestFiles:
 
 
 def test_a_terminal_is_shown_a_table_of_rich(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dedup_middleware.comparison.tables import Table, rendered  # noqa: PLC0415 - as the command does, when asked
+    from dedup_middleware.inspection.tables import Table, rendered  # noqa: PLC0415 - as the command does, when asked
 
     table = Table(["method", "recall"], [["a [bold]name[/]", "0.5"]])
     shown = rendered(table, terminal=True)

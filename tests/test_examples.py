@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import threading
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.request import Request, urlopen
 
 import polars as pl
@@ -15,6 +17,12 @@ import pytest
 from prose import article, blog, story, zh_story
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawling import Outcome
+    from local_site import Site
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PAGES = {
@@ -32,7 +40,7 @@ def run(name: str, *arguments: object) -> str:
 
 def test_every_example_has_a_test() -> None:
     tested = Path(__file__).read_text(encoding="utf8")
-    assert all(f'"{path.stem}"' in tested for path in EXAMPLES.glob("*.py"))
+    assert all(f'"{path.stem}"' in tested for path in EXAMPLES.iterdir() if path.suffix in {".py", ".ipynb"})
 
 
 def test_a_folder(tmp_path: Path) -> None:
@@ -64,6 +72,28 @@ def test_a_frame(tmp_path: Path) -> None:
     marked = pl.read_parquet(tmp_path / "marked.parquet")
     assert marked["verdict"].to_list() == ["new", "new", "duplicate"]
     assert marked["repeats"].to_list() == [None, None, A]
+
+
+def test_a_notebook(site: Site, crawl: Callable[..., Outcome]) -> None:  # "records"
+    first, repost = site.add("/first", article("First", story(1))), site.add("/repost", blog("A", story(1)), host=1)
+    outcome = crawl("sample_spiders.OneByOne", urls=f"{first},{repost}")
+    notebook = json.loads((EXAMPLES / "records.ipynb").read_text(encoding="utf8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)
+    folder = outcome.folder / ".scrapy" / "dedup" / "news"
+    folder.mkdir(parents=True)
+    for kind in ("jsonl", "quarantine"):
+        shutil.copy(outcome.folder / f"records.{kind}", folder / f"log.{kind}")
+    code = "\n".join(line for cell in cells for line in ["", "print('----')", *"".join(cell["source"]).splitlines()])
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=outcome.folder, check=True, capture_output=True, text=True, timeout=60
+    )
+    _, verdicts, hosts, scores, on_the_line, items = done.stdout.split("----")
+    assert "dropped" in verdicts
+    assert hosts.index("127.0.0.2") < hosts.index("127.0.0.1")
+    assert "0.95" in scores
+    assert on_the_line.count("duplicate") == 1
+    assert items.startswith(f"\n1.0 {repost} [")
 
 
 def test_a_service() -> None:  # "service"

@@ -28,7 +28,8 @@ from dedup_middleware.index.counts import repeats_of
 from dedup_middleware.index.migrations import MIGRATIONS
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.packing import unpacked
-from dedup_middleware.inspection.explain import explain, stats
+from dedup_middleware.inspection.explain import explain
+from dedup_middleware.inspection.stats import stats
 from dedup_middleware.settings.config import Config
 from dedup_middleware.stores import open_store, resolved_uri
 from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header

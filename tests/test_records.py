@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup_middleware.errors import RecordsError
+import dedup_middleware
+from dedup_middleware import open_records
+from dedup_middleware.errors import ConfigError, RecordsError
 from dedup_middleware.inspection.explain import record_text
 from dedup_middleware.inspection.records import Record, RecordLog, read_records, remove_log
 
@@ -197,3 +202,69 @@ def test_a_file_that_was_just_begun_is_one(tmp_path, content):
     path = tmp_path / "file"
     path.write_text(content)
     RecordLog(path).close()
+
+
+class TestOpenRecords:
+    """What a program reads of a log."""
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        """Return a log of two crawls and three hosts."""
+        path = tmp_path / "log.jsonl"
+        log = RecordLog(path)
+        places = [("a.example", "1"), ("www.a.example", "1"), ("b.example", "2"), ("a.example", "2")]
+        for host, run in places:
+            log.append(Record("2024-11-20", "s", run, f"http://{host}/", "duplicate", "dropped", score=0.9))
+        log.close()
+        return path
+
+    def test_it_has_the_records_that_are_wanted_as_often_as_one_looks(self, path: Path) -> None:
+        everything = open_records(path)
+        assert list(everything) == list(everything) == list(read_records(path))
+        assert [record.run for record in open_records(str(path), run="last")] == ["2", "2"]
+        assert [record.run for record in open_records(path, run="1")] == ["1", "1"]
+        hosts = [record.host for record in open_records(path, host="A.example")]
+        assert hosts == ["a.example", "www.a.example", "a.example"]
+        assert list(open_records(path, run="last", host="www.a.example")) == []
+        assert list(open_records(path, run="3")) == []
+
+    def test_it_reads_as_it_goes(self, path: Path) -> None:
+        found = iter(open_records(path))
+        first = next(found)
+        with path.open("a", encoding="ascii") as file:
+            file.write(record(7).to_line() + "\n")
+        assert [*found][-1] == record(7)
+        assert first.host == "a.example"
+
+    def test_a_frame_is_a_line(self, path: Path) -> None:
+        table = pl.DataFrame([one.as_dict() for one in open_records(path)], infer_schema_length=None)
+        assert table.columns == list(Record.__slots__)
+        assert table["score"].to_list() == [0.9] * 4
+
+    def test_a_frame_of_pandas_is_a_line(self, path: Path) -> None:
+        pd = pytest.importorskip("pandas")
+        table = pd.DataFrame(one.as_dict() for one in open_records(path))
+        assert list(table.columns) == list(Record.__slots__)
+        assert list(table["score"]) == [0.9] * 4
+
+    def test_what_cannot_be_read_is_one_line_at_once(self, path: Path) -> None:
+        with pytest.raises(RecordsError, match="there is no log"):
+            open_records(path.with_name("absent"))
+        for wrong in (path.parent, path.with_name("a\0b"), path / "log"):
+            with pytest.raises(RecordsError, match="cannot be read") as raised:
+                open_records(wrong)
+            assert str(raised.value).isprintable()
+        with pytest.raises(ConfigError, match="not a host name"):
+            open_records(path, host="http://a.example/")
+
+    def test_an_empty_log_has_no_last_crawl(self, tmp_path: Path) -> None:
+        (tmp_path / "log").touch()
+        assert list(open_records(tmp_path / "log")) == []
+        with pytest.raises(RecordsError, match="no last crawl"):
+            open_records(tmp_path / "log", run="last")
+
+    def test_it_needs_no_scrapy(self) -> None:
+        hidden = "import sys; sys.modules |= dict.fromkeys(('scrapy', 'twisted'))"
+        names = "from dedup_middleware import Record, Records, open_records"
+        subprocess.run([sys.executable, "-c", f"{hidden}; {names}"], check=True, timeout=60)
+        assert {"Record", "Records", "open_records"} <= {*dedup_middleware.__all__}

@@ -12,19 +12,19 @@ from dedup_middleware.comparison import plots, results
 from dedup_middleware.comparison.contestants import CLAUSES, MissingPackageError, all_choices, contestant
 from dedup_middleware.comparison.prepared import prepare
 from dedup_middleware.comparison.processes import measure_all
-from dedup_middleware.comparison.progress import progress
 from dedup_middleware.comparison.sweep import Sweep
-from dedup_middleware.comparison.tables import rendered
 from dedup_middleware.comparison.worker import Job
 from dedup_middleware.errors import ConfigError, DedupError
+from dedup_middleware.inspection.progress import progress
+from dedup_middleware.inspection.tables import rendered
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.comparison.corpus import CorpusPage
-    from dedup_middleware.comparison.tables import Table
     from dedup_middleware.comparison.worker import Measured
+    from dedup_middleware.inspection.tables import Table
 
 
 def compare(

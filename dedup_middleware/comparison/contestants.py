@@ -8,6 +8,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.clauses import ClauseFingerprinter
 from dedup_middleware.fingerprints.literature.method import Method, WeightedSet
 from dedup_middleware.fingerprints.literature.methods import METHODS, method
+from dedup_middleware.inspection.extras import EXTRA
 from dedup_middleware.verdict.detector import cover
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 #: Our fingerprint, by its name among the values of ``DEDUP_FINGERPRINT``.
 CLAUSES = "clauses"
-EXTRA = 'pip install "dedup-middleware[compare]"'
 # Any key will do where nobody can choose pages to fit it.
 _KEY = b"scrapy dedup compare"
 

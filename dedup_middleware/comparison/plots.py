@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.comparison.agreement import pairs
 from dedup_middleware.comparison.curve import LENGTHS
-from dedup_middleware.comparison.extras import required
 from dedup_middleware.comparison.options import SUFFIXES
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.inspection.extras import required
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dedup_middleware.comparison.agreement import disputed, dropped, pairs
 from dedup_middleware.comparison.curve import LENGTHS
 from dedup_middleware.comparison.scoring import Scores, scores
-from dedup_middleware.comparison.tables import Table
+from dedup_middleware.inspection.tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,24 +1,30 @@
-"""The records that a person wants to see, read from the configured log."""
+"""The records that a person, or a program, wants to see.
+
+:func:`open_records` is a door of the package.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup_middleware.errors import RecordsError
-from dedup_middleware.inspection.log_search import as_written, last_lines_with, lines_with
+from dedup_middleware.errors import ConfigError, RecordsError
+from dedup_middleware.inspection.log_search import as_written, last_lines_with, lines_with, opened
 from dedup_middleware.inspection.records import parse_record, read_records
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.urls import is_under, without_secrets
+from dedup_middleware.urls import as_in_urls, is_under, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+    from os import PathLike
 
     from dedup_middleware.delivery.restoring import PageFilter
     from dedup_middleware.inspection.records import Record
     from dedup_middleware.settings.config import Config
 
+#: Names the crawl that has written the last record.
+LAST = "last"
 _SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
 
 
@@ -27,12 +33,8 @@ def records(config: Config, wanted: RecordFilter | None = None, *, follow: bool 
     path = log_of(config)
     if wanted is None or follow:
         yield from (r for r in read_records(path, follow=follow) if wanted is None or wanted.has(r))
-        return
-    needle, ignore_case = wanted.needle
-    for line in lines_with(path, needle, ignore_case=ignore_case):
-        record = parse_record(line.decode("utf8", "replace"))
-        if record is not None and wanted.has(record):
-            yield record
+    else:
+        yield from Records(path, wanted)
 
 
 def log_of(config: Config) -> Path:
@@ -63,7 +65,7 @@ class RecordFilter:
     ) -> RecordFilter:
         """Return what a person means: *pages* of the crawl *run*, ``last`` for the latest one."""
         owner = pages.owner and without_secrets(pages.owner, redact=config.redact_query)
-        return cls(pages.host, owner, run_named(config, run), min_score, everything)
+        return cls(pages.host, owner, run_named(log_of(config), run), min_score, everything)
 
     @property
     def needle(self) -> tuple[bytes, bool]:
@@ -85,11 +87,39 @@ class RecordFilter:
         return self.everything or record.verdict in _SHOWN
 
 
-def run_named(config: Config, run: str | None) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of the log at *path* that are *wanted*, oldest first; read anew whenever one iterates over them."""
+
+    path: Path
+    wanted: RecordFilter
+
+    def __iter__(self) -> Iterator[Record]:
+        needle, ignore_case = self.wanted.needle
+        for line in lines_with(self.path, needle, ignore_case=ignore_case):
+            record = parse_record(line.decode("utf8", "replace"))
+            if record is not None and self.wanted.has(record):
+                yield record
+
+
+def open_records(path: str | PathLike[str], *, run: str | None = None, host: str | None = None) -> Records:
+    """Open the log at *path*, to be read: the records of the crawl *run*, ``last`` for the latest, on *host*, or all.
+
+    ``pandas.DataFrame(record.as_dict() for record in open_records(path))`` has a row for each.
+    :class:`RecordsError` if there is no log, or it cannot be read; :class:`ConfigError` if *host* is no host name.
+    """
+    opened(log := Path(path)).close()
+    named = None if host is None else as_in_urls(host)
+    if named == "":
+        raise ConfigError(f"{host!r} is not a host name; use for example example.org")
+    return Records(log, RecordFilter(named, run=run_named(log, run), everything=True))
+
+
+def run_named(log: Path, run: str | None) -> str | None:
     """Return the crawl that a person calls *run*: ``last`` is that of the last record."""
-    if run != "last":
+    if run != LAST:
         return run
-    for line in last_lines_with(log_of(config), b"{"):
+    for line in last_lines_with(log, b"{"):
         if (record := parse_record(line.decode("utf8", "replace"))) is not None:
             return record.run
-    raise RecordsError(f"{config.log} has no record yet, so there is no last crawl")
+    raise RecordsError(f"{log} has no record yet, so there is no last crawl")

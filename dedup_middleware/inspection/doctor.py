@@ -210,8 +210,10 @@ def _room(uri: str, config: Config) -> Iterator[Finding]:
         yield note("room", f"{said}: too little to repair it", "make room before that is needed")
     else:
         yield ok("room", said)
-    places = {"store": Path(path), **({} if config.log is None else {"log": config.log})}
+    places = {"store": Path(path), "log": config.log, "quarantine": config.quarantine_path}
     for name, place in places.items():
+        if place is None:
+            continue
         if _is_writable(place):
             yield ok("place", f"the {name} {place} can be written")
         else:

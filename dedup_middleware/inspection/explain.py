@@ -1,4 +1,4 @@
-"""What the commands show: records, sums, and the explanation of one page.
+"""What the commands show: records, and the explanation of one page.
 
 It reads records and closed stores, and returns plain data beside its text form. It changes nothing, but that the pages
 of a store of before schema 5 are counted once.
@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.delivery.quarantine import Quarantine
-from dedup_middleware.errors import NothingFoundError, QuarantineError, RecordsError, StoreLockedError
+from dedup_middleware.errors import NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index import codec
-from dedup_middleware.index.counts import counted, repeats_of
+from dedup_middleware.index.counts import repeats_of
 from dedup_middleware.index.opening import index_for_command
-from dedup_middleware.inspection.chosen_records import run_named
 from dedup_middleware.inspection.log_search import as_written, last_lines_with
 from dedup_middleware.inspection.records import Record, log_exists, parse_record
-from dedup_middleware.inspection.sums import Sums, sums_of
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, without_secrets
@@ -47,79 +43,6 @@ def record_text(record: Record) -> str:
         text += f"\n    because: {one_line(record.reason)}"
     text += "".join(f"\n    its own: {one_line(own)}" for own in record.difference)
     return text + "".join(f"\n    | {one_line(sentence)}" for sentence in record.evidence[:2])
-
-
-def stats(config: Config, run: str | None = None) -> dict[str, Any]:
-    """Return the sums of the log, or of one *run* there, and of the store; of a store in use, only that it is."""
-    summary: dict[str, Any] = {
-        "store": without_secrets(config.store, redact=False),
-        "log": None if config.log is None else str(config.log),
-    }
-    summary |= _store_sums(config)
-    summary |= _quarantine_sums(config)
-    sums = Sums()
-    try:
-        if config.log is not None and log_exists(config.log):
-            sums = sums_of(config.log, run_named(config, run))
-    except RecordsError as error:
-        summary["note"] = str(error)
-    return summary | {
-        "verdicts": dict(sums.verdicts.most_common()),
-        "outcomes": dict(sums.outcomes.most_common()),
-        "kept": {f"by the {witness}: {reason}": count for (witness, reason), count in sums.kept.most_common()},
-        "items_dropped": sums.items_dropped,
-        "hosts": {f"{host} repeats {owner}": count for (host, owner), count in sums.pairs.most_common(_LISTED)},
-    }
-
-
-def _store_sums(config: Config) -> dict[str, Any]:
-    if not store_exists(config.store):
-        return {"state": "absent"}
-    try:
-        with index_for_command(config.store, "stats", common=config.common_clause, text_limit=config.text_limit) as (
-            store,
-            _,
-        ):
-            journalled = sum(1 for _ in store.scan(*codec.JOURNAL))
-            line = counted(store)
-    except StoreLockedError as error:
-        return {"state": "in use by a running crawl", "holder": None if error.holder is None else str(error.holder)}
-    sums = {"owners": line.owners, "duplicates": line.duplicates, "journalled": journalled}
-    return {"state": "closed", "created": store.header.created, **sums}
-
-
-def _quarantine_sums(config: Config) -> dict[str, Any]:
-    path = config.quarantine_path
-    try:
-        quarantine = None if path is None else Quarantine.existing(path)
-        if quarantine is None:
-            return {}
-        with quarantine:
-            return {"quarantine": str(path), "quarantined": len(quarantine), "quarantine_bytes": quarantine.size}
-    except QuarantineError as error:
-        return {"note": str(error)}
-
-
-def stats_text(sums: dict[str, Any]) -> str:
-    """Return what :func:`stats` found for a person."""
-    holder = f": {sums['holder']}" if sums.get("holder") else ""
-    store = "none is named" if sums["store"] == "memory:" else sums["store"]
-    lines = [f"store       {store}", f"            {sums['state']}{holder}"]
-    if "owners" in sums:
-        lines.append(f"            created {sums['created']}, {sums['owners']} owners, {sums['duplicates']} duplicates")
-    if sums.get("journalled"):
-        lines.append(f"            {sums['journalled']} dropped pages to be requested again by the next crawl")
-    lines.append(f"log         {sums['log'] or 'none'}")
-    if "quarantine" in sums:
-        lines.append(f"quarantine  {sums['quarantine']}")
-        lines.append(f"            {sums['quarantined']} dropped items, {sums['quarantine_bytes']} bytes")
-    if "note" in sums:
-        lines.append(f"            {sums['note']}")
-    for title, name in (("verdicts", "verdicts"), ("outcomes", "outcomes"), ("kept", "kept"), ("hosts", "hosts")):
-        for position, (key, value) in enumerate(sums[name].items()):
-            lines.append(f"{title if position == 0 else '':<11} {value:>7}  {key}")
-    lines.append(f"items dropped {sums['items_dropped']:>5}")
-    return "\n".join(lines)
 
 
 def explain(config: Config, url: str) -> dict[str, Any]:

@@ -100,3 +100,5 @@ def opened(path: Path) -> BinaryIO:
         ) from None
     except OSError as error:
         raise RecordsError(f"the log {path} cannot be read ({error.strerror})") from error
+    except ValueError as error:  # a NUL or a lone surrogate
+        raise RecordsError(f"the log {str(path)!r} cannot be read ({error}); name another path") from error

@@ -90,7 +90,7 @@ class RecordLog:
             permissions.make_file(path)
             if path.is_file() and not _is_ours(path):
                 raise _foreign(path)
-            torn = _ends_torn(path)
+            torn = ends_torn(path)
             self._file = path.open("a", encoding="ascii", newline="\n")
             if torn:
                 self._file.write("\n")
@@ -196,8 +196,8 @@ def _foreign(path: Path) -> RecordsError:
     return refusal
 
 
-def _ends_torn(path: Path) -> bool:
-    """Tell whether the last line of the file lacks its end, because its writer was killed."""
+def ends_torn(path: Path) -> bool:
+    """Tell whether the last line of the file *path* lacks its end, because its writer was killed."""
     if not path.is_file() or not path.stat().st_size:
         return False
     with path.open("rb") as file:

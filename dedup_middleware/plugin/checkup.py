@@ -6,6 +6,7 @@ It looks at settings and loads what they name; no crawl is begun.
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,10 +61,18 @@ def resolved(settings: BaseSettings, config: Config) -> Iterator[Finding]:
     for name, setting in SETTINGS.items():
         priority = settings.getpriority(name)
         origin = "default" if priority is None else _ORIGINS.get(priority, f"priority {priority}")
-        value = getattr(config, setting.field)
-        value = value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
+        value = _as_set(getattr(config, setting.field))
         value = _PASSWORD.sub("//…@", value) if isinstance(value, str) else value
         yield ok("settings", f"{name} = {shown(value)} ({origin})")
+
+
+def _as_set(value: Any) -> Any:
+    """Return *value* of a configuration as somebody would set it."""
+    if isinstance(value, timedelta):
+        return f"{value / timedelta(days=1):g} days"
+    if isinstance(value, tuple):
+        return [each.pattern if isinstance(each, re.Pattern) else each for each in value]
+    return value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
 
 
 def standing(settings: BaseSettings) -> Iterator[Finding]:

@@ -27,6 +27,7 @@ SUBCOMMANDS = {
     "log": "show what was dropped, with evidence",
     "stats": "sum up the log and the store",
     "explain": "show what is stored of a page, or why it was dropped",
+    "tune": "replay verdicts at other thresholds, judge pairs by eye, and get a threshold suggested",
     "report": "make a page that shows what was dropped, to look at in a browser",
     "restore": "write dropped items to a file, or let the next crawl request dropped pages and deliver them",
     "corrections": "list the pages that were restored: none of them is dropped for its former owner again",

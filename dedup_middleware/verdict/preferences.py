@@ -5,11 +5,11 @@ A preferred page is never a duplicate, so that such a wish costs a second delive
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedup_middleware.canonical import identities_at
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.model import Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of, is_under
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from dedup_middleware.index.lookup import Lookup
-    from dedup_middleware.model import Page, StoredPage, Verdict
+    from dedup_middleware.model import Page, StoredPage
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Preferences:
         reason = self.reason(page.url)
         if not reason and self.canonical and is_storys_own(page, verdict.match.owner, index):
             reason = Reason.STORYS_OWN
-        return replace(verdict, kind=VerdictKind.RELATED, reason=reason) if reason else verdict
+        return Verdict(VerdictKind.RELATED, verdict.match, reason) if reason else verdict
 
 
 def is_storys_own(page: Page, owner: StoredPage, index: Lookup) -> bool:

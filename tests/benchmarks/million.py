@@ -47,7 +47,8 @@ from dedup_middleware.index.journal import Journal
 from dedup_middleware.index.migrations import MIGRATIONS
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.index.opening import index_of
-from dedup_middleware.inspection.explain import explain, stats
+from dedup_middleware.inspection.explain import explain
+from dedup_middleware.inspection.stats import stats
 from dedup_middleware.model import Action, Fingerprint, Page
 from dedup_middleware.session.passage import pass_through
 from dedup_middleware.session.session import Session

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from typing import IO, TYPE_CHECKING
 
-from dedup_middleware.inspection.chosen_records import RecordFilter, records, run_named
+from dedup_middleware.inspection.chosen_records import RecordFilter, log_of, records, run_named
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.text.clauses import one_line
 
@@ -45,7 +45,7 @@ def cell(value: object) -> str:
 
 
 def _duplicates(config: Config, run: str | None) -> Iterator[Record]:
-    wanted = RecordFilter(run=run_named(config, run), everything=True)
+    wanted = RecordFilter(run=run_named(log_of(config), run), everything=True)
     return (record for record in records(config, wanted) if record.verdict == VerdictKind.DUPLICATE.value)
 
 

@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from dedup_middleware.index.exporting import Exporter
 from dedup_middleware.index.opening import index_for_upkeep
+from dedup_middleware.inspection.progress import counted
 from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store, host_named, tell, whole_file
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run(call: Call) -> None:
         _opened(opts.output) as file,
     ):
         exporter = Exporter(store, index, host)
-        for line in exporter.comparable_lines() if opts.comparable else exporter.lines():
+        for line in counted(exporter.comparable_lines() if opts.comparable else exporter.lines(), "lines written"):
             file.write(line + "\n")
     if opts.output != "-":
         tell(f"wrote {exporter.pages} pages to {opts.output}" + _IS_PRIVATE * (not opts.comparable))

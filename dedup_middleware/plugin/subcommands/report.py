@@ -8,8 +8,8 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup_middleware.comparison.progress import progress
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.inspection.progress import progress
 from dedup_middleware.inspection.report import page
 from dedup_middleware.inspection.report.data import gather
 from dedup_middleware.inspection.report.rows import write_rows

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import TYPE_CHECKING
 
-from dedup_middleware.inspection import explain
+from dedup_middleware.inspection.stats import stats, stats_text
 from dedup_middleware.plugin.subcommands.call import add_common_options
 
 if TYPE_CHECKING:
@@ -22,5 +23,5 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(call: Call) -> None:
     """Print the sums."""
-    stats = explain.stats(call.config, call.opts.run)
-    print(json.dumps(stats) if call.opts.json else explain.stats_text(stats))
+    sums = stats(call.config, call.opts.run)
+    print(json.dumps(sums) if call.opts.json else stats_text(sums, terminal=sys.stdout.isatty()))

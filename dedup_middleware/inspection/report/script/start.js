@@ -11,14 +11,12 @@ function sayAll(summary) {
   sayTemplate();
   sayAbout(summary);
   sayContents();
-  const [languageButton, themeButton] = [document.getElementById("language"), document.getElementById("theme")];
   const other = language === "en" ? "zh" : "en";
+  const languageButton = document.getElementById("language");
   languageButton.lang = other;
   languageButton.textContent = WORDS[other].language;
-  themeButton.textContent = word(isDark() ? "light" : "dark");
-  themeButton.setAttribute("aria-label", word("theme", { theme: themeButton.textContent }));
   saySigns(summary);
-  saySavedAndDraw(summary);
+  sayTiles(summary);
   sayHosts(summary);
   sayClusters(summary);
   sayFilters();
@@ -26,15 +24,24 @@ function sayAll(summary) {
   sayKept(summary);
   sayMirrors(summary);
   sayPair();
+  sayTheme(summary);
 }
 
-function saySavedAndDraw(summary) {
+/** Name the other theme on its button, and draw in the colours of this one: a canvas does not change by itself. */
+function sayTheme(summary) {
+  const themeButton = document.getElementById("theme");
+  themeButton.textContent = word(isDark() ? "light" : "dark");
+  themeButton.setAttribute("aria-label", word("theme", { theme: themeButton.textContent }));
+  drawCharts(summary, metric);
+}
+
+function sayTiles(summary) {
   saySaved(summary, metric, (chosen) => {
     metric = chosen;
-    saySavedAndDraw(summary);
+    sayTiles(summary);
+    drawCharts(summary, metric);
     document.querySelector(".tile[aria-pressed=true]").focus();
   });
-  drawCharts(summary, metric);
 }
 
 async function start() {
@@ -48,9 +55,9 @@ async function start() {
   });
   document.getElementById("theme").addEventListener("click", () => {
     document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    sayAll(summary);
+    sayTheme(summary);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => sayAll(summary));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => sayTheme(summary));
   document.getElementById("pair").addEventListener("close", closedPair);
   document.getElementById("pair").addEventListener("click", (event) => {
     if (event.target.id === "pair") event.target.close();

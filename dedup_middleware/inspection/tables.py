@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.comparison.extras import if_installed
+from dedup_middleware.inspection.extras import if_installed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

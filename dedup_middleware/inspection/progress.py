@@ -1,15 +1,17 @@
-"""How far a comparison has come, on standard error, if that is a terminal."""
+"""How far a command has come, on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from dedup_middleware.comparison.extras import if_installed
+from dedup_middleware.inspection.extras import if_installed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+
+_T = TypeVar("_T")
 
 
 @contextmanager
@@ -32,3 +34,11 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]
     with rich.Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda: bar.advance(task)
+
+
+def counted(things: Iterable[_T], what: str) -> Iterator[_T]:
+    """Yield *things*, and show how many there were, *what* they are."""
+    with progress(what) as step:
+        for thing in things:
+            yield thing
+            step()

@@ -1,12 +1,13 @@
-"""Packages that make a comparison nicer to look at, and that nothing else needs: the extra ``compare``."""
+"""Packages that make what a command shows nicer to look at, and that nothing else needs: the extra ``compare``."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
 
-from dedup_middleware.comparison.contestants import EXTRA
 from dedup_middleware.errors import ConfigError
+
+EXTRA = 'pip install "dedup-middleware[compare]"'
 
 
 def if_installed(module: str) -> Any:

@@ -1,0 +1,394 @@
+"""``scrapy dedup tune``: verdicts replayed at other thresholds, pairs judged by eye, and what the answers speak for."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import stat
+import subprocess
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawling import store_uri
+from hypothesis import given
+from hypothesis import strategies as st
+from prose import article, blog, story
+from test_commands import ENVIRONMENT, Crawled, command, run, run_here, running_crawl, write_log
+
+from dedup_middleware.errors import RecordsError
+from dedup_middleware.inspection.answers import Answer, Answers
+from dedup_middleware.inspection.records import Record
+from dedup_middleware.inspection.suggestion import ENOUGH, ENOUGH_TO_LOWER, Suggestion, suggestion, suggestion_text
+from dedup_middleware.inspection.tuning import borderline, judged_elsewhere, recorded, replay
+from dedup_middleware.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from crawling import Outcome
+    from local_site import Site
+    from test_commands import ItemContent
+
+SCORES = st.floats(0.5, 1)
+THRESHOLDS = st.floats(0.5, 1, exclude_min=True)
+
+
+def verdict(number: int, score: float, threshold: float = 0.8, **fields: Any) -> Record:
+    """Return the record of a page with *score*, judged at *threshold*."""
+    is_duplicate = score >= threshold
+    said = {
+        "verdict": "duplicate" if is_duplicate else "related",
+        "outcome": "dropped" if is_duplicate else "delivered",
+        "reason": "" if is_duplicate else Reason.BELOW_THRESHOLD.value,
+        "items_dropped": int(is_duplicate),
+        "items_delivered": int(not is_duplicate),
+        "owner_url": f"http://owner.example/{number}",
+        "run": "r",
+    } | fields
+    return Record("2024-11-20", "s", url=f"http://page.example/{number}", score=round(score, 4), **said)
+
+
+def verdicts(*scores: float, threshold: float = 0.8) -> list[Record]:
+    return [verdict(number, score, threshold) for number, score in enumerate(scores)]
+
+
+class TestReplay:
+    @given(st.lists(SCORES), THRESHOLDS)
+    def test_at_todays_threshold_it_is_what_happened(self, scores: list[float], today: float) -> None:
+        records = verdicts(*scores, threshold=today)
+        dropped = sum(record.verdict == "duplicate" for record in records)
+        row = replay(recorded(records).cases, today)
+        assert row[1:] == (dropped, dropped, dropped, dropped)
+        assert judged_elsewhere(recorded(records).cases, today) == 0
+
+    @given(st.lists(SCORES), THRESHOLDS, st.lists(THRESHOLDS, min_size=2))
+    def test_a_higher_threshold_never_drops_more(
+        self, scores: list[float], today: float, thresholds: list[float]
+    ) -> None:
+        cases = recorded(verdicts(*scores, threshold=today)).cases
+        for low, high in pairwise(replay(cases, threshold) for threshold in sorted(thresholds)):
+            assert low.pages >= high.pages
+            assert low.pages_at_most >= high.pages_at_most
+            assert high.pages <= high.pages_at_most
+            assert high.items <= high.items_at_most
+
+    def test_what_would_be_dropped_more_is_an_upper_bound(self) -> None:
+        cases = recorded(verdicts(0.75, 0.79, 0.85, 0.95)).cases
+        assert replay(cases, 0.7)[1:] == (2, 2, 4, 4)
+        assert replay(cases, 0.77)[1:] == (2, 2, 3, 3)
+        assert replay(cases, 0.9)[1:] == (1, 1, 1, 1)
+
+    def test_what_a_witness_has_kept_stays(self) -> None:
+        kept = verdict(0, 0.9, verdict="related", outcome="delivered", reason="another title", witness="page")
+        found = recorded([kept, verdict(1, 0.9)])
+        assert [case.number for case in found.cases] == [1]
+        assert found.kept == {"another title": 1}
+
+    def test_a_page_that_was_taken_back_is_not_dropped(self) -> None:
+        taken = verdict(0, 0.9, verdict="related", outcome="taken-back", reason="its owner's text is a template")
+        found = recorded([verdict(0, 0.9), verdict(1, 0.9), taken])
+        assert [case.number for case in found.cases] == [1]
+        again = recorded([verdict(0, 0.9), taken, verdict(0, 0.95)])
+        assert [case.score for case in again.cases] == [0.95]
+
+    @pytest.mark.parametrize(
+        ("fields", "items"),
+        [
+            ({"outcome": "dropped", "items_dropped": 3, "items_delivered": 1}, 3),
+            ({"outcome": "tagged", "items_dropped": 0, "items_delivered": 2}, 2),
+            ({"outcome": "would-drop", "items_dropped": 0, "items_delivered": 2}, 2),
+            ({"outcome": "links-last", "items_dropped": 0}, 0),
+        ],
+    )
+    def test_the_items_are_those_that_the_threshold_withholds(self, fields: dict[str, Any], items: int) -> None:
+        assert replay(recorded([verdict(0, 0.9, **fields)]).cases, 0.8).items == items
+
+    @pytest.mark.parametrize("fields", [{"score": None}, {"score": float("nan")}, {"score": 7}, {"owner_url": None}])
+    def test_a_record_without_a_score_counts_for_nothing(self, fields: dict[str, Any]) -> None:
+        record = Record(**verdict(0, 0.9).as_dict() | fields)
+        assert recorded([record]).cases == []
+
+    def test_verdicts_of_another_threshold_are_told(self) -> None:
+        cases = recorded([*verdicts(0.75, 0.9), verdict(2, 0.75, threshold=0.7)]).cases
+        assert judged_elsewhere(cases, 0.8) == 1
+
+
+class TestBorderline:
+    def test_it_is_the_nearest_on_either_side(self) -> None:
+        cases = recorded(verdicts(0.99, 0.82, 0.6, 0.76, 0.9, 0.79, 0.85)).cases
+        assert [case.score for case in borderline(cases, 0.8, 2)] == [0.79, 0.82, 0.76, 0.85]
+        assert borderline(cases, 0.8, 0) == []
+
+    def test_one_text_at_several_addresses_is_judged_once(self) -> None:
+        copies = [verdict(number, 0.85, owner_url="http://o/") for number in range(5)]
+        (shown,) = borderline(recorded(copies).cases, 0.8, 5)
+        assert borderline(recorded(copies).cases, 0.8, 5, judged=[Answer(*shown.pair, 0.85, same=True, time="")]) == []
+
+    def test_what_was_judged_is_not_asked_again_though_its_score_has_changed(self) -> None:
+        cases = recorded([verdict(0, 0.85), verdict(0, 0.9), verdict(1, 0.9)]).cases
+        judged = [Answer(*cases[0].pair, 0.85, same=True, time="")]
+        assert [case.url[-1] for case in borderline(cases, 0.8, 5, judged=judged)] == ["1"]
+        assert [case.score for case in borderline(cases, 0.8, 5)] == [0.9, 0.9]
+
+
+class TestAnswers:
+    def test_they_are_kept_for_their_owner_alone(self, tmp_path: Path) -> None:
+        log = tmp_path / "log.jsonl"
+        Answers.beside(log).add(("http://a/", "http://o/"), 0.83, same=True)
+        (path,) = tmp_path.iterdir()
+        assert path.name == "log.judged.jsonl"
+        if os.name != "nt":
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        (answer,) = Answers.beside(log).about()
+        assert (answer.url, answer.owner_url, answer.score, answer.same) == ("http://a/", "http://o/", 0.83, True)
+        assert json.loads(path.read_text(encoding="ascii"))["time"] == answer.time
+
+    def test_the_last_answer_about_a_pair_counts(self, tmp_path: Path) -> None:
+        answers = Answers(tmp_path / "judged")
+        for same in (True, False):
+            answers.add(("http://a/", "http://o/"), 0.83, same=same)
+        assert [answer.same for answer in answers.about()] == [False]
+        assert Answers(answers.path).about() == answers.about()
+
+    def test_a_torn_line_costs_nothing_but_itself(self, tmp_path: Path) -> None:
+        path = tmp_path / "judged"
+        answers = Answers(path)
+        for number in range(2):
+            answers.add((f"http://a/{number}", "http://o/"), 0.83, same=True)
+        whole = path.read_bytes()
+        for kept in range(len(whole.splitlines()[0]) + 2, len(whole)):
+            path.write_bytes(whole[:kept])
+            torn = Answers(path)
+            torn.add(("http://a/2", "http://o/"), 0.9, same=False)
+            urls = {answer.url[-1] for answer in Answers(path).about()}
+            assert {"0", "2"} <= urls
+
+    @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "no json", "[" * 10_000])
+    def test_lines_that_hold_no_answer_are_passed_over(self, tmp_path: Path, line: str) -> None:
+        path = tmp_path / "judged"
+        Answers(path).add(("http://a/", "http://o/"), 0.83, same=True)
+        good = path.read_text(encoding="ascii")
+        strange = json.dumps(json.loads(good) | {"url": "http://b/", "score": "NaN"})
+        path.write_text(f"{line}\n{strange}\n{good}", encoding="ascii")
+        assert [answer.url for answer in Answers(path).about()] == ["http://a/"]
+
+    def test_a_file_that_holds_something_else_is_left_alone(self, tmp_path: Path) -> None:
+        path = tmp_path / "judged"
+        path.write_text("mine\n", encoding="ascii")
+        with pytest.raises(RecordsError, match="move it away"):
+            Answers(path)
+        with pytest.raises(RecordsError, match="cannot be read"):
+            Answers(tmp_path)
+        with pytest.raises(RecordsError, match="cannot be written"):
+            Answers(tmp_path / "no" / "folder").add(("a", "b"), 0.8, same=True)
+
+    def test_those_about_a_host(self, tmp_path: Path) -> None:
+        answers = Answers(tmp_path / "judged")
+        for host in ("a.example", "www.a.example", "b.example"):
+            answers.add((f"http://{host}/", "http://o/"), 0.8, same=True)
+        assert len(answers.about("a.example")) == 2
+
+
+def answers_of(same: list[float], different: list[float]) -> list[Answer]:
+    scored = [(score, True) for score in same] + [(score, False) for score in different]
+    return [Answer(f"http://a/{n}", "http://o/", s, is_same, "") for n, (s, is_same) in enumerate(scored)]
+
+
+def suggested(same: list[float], different: list[float], today: float = 0.8) -> Suggestion:
+    return suggestion(answers_of(same, different), today)
+
+
+class TestSuggestion:
+    RECORDED = st.lists(st.integers(5000, 10_000).map(lambda score: score / 10_000), max_size=30)
+
+    @given(RECORDED, RECORDED, st.integers(5001, 10_000).map(lambda score: score / 10_000))
+    def test_it_drops_no_pair_that_was_called_different(
+        self, same: list[float], different: list[float], today: float
+    ) -> None:
+        found = suggested(same, different, today)
+        assert found.missing == max(0, ENOUGH - len(same) - len(different))
+        assert suggestion_text(found)
+        if found.threshold is None:
+            assert found.missing or max(different) >= 0.99
+            return
+        assert 0.5 < found.threshold <= 1
+        assert all(score < found.threshold for score in different)
+        if found.threshold < today:
+            assert found.asked == sum(found.threshold <= score < today for score in same) >= ENOUGH_TO_LOWER
+        elif found.threshold > today:
+            assert any(score >= today for score in different)
+
+    @pytest.mark.parametrize(
+        ("same", "different", "threshold"),
+        [
+            ([0.9] * 10, [], 0.8),  # nothing speaks for another one
+            ([0.9] * 9, [0.8367], 0.84),  # just above
+            ([0.9] * 9, [0.84], 0.85),
+            ([0.9] * 9, [0.995], 1.0),
+            ([0.9] * 9, [1.0], None),
+            ([0.9] * 6 + [0.72] * 4, [], 0.8),  # too few to lower it
+            ([0.9] * 5 + [0.7291, 0.73, 0.74, 0.75, 0.76], [], 0.72),
+            ([0.9] * 5 + [0.7291, 0.73, 0.74, 0.75, 0.76], [0.7134], 0.72),
+            ([0.9] * 5 + [0.7291, 0.73, 0.74, 0.75, 0.76], [0.7234], 0.8),  # four of them are left
+            ([0.7691] * 9, [0.7695], 0.8),
+            ([0.5] * 5 + [0.5] * 5, [], 0.8),  # one half is too little for a threshold
+        ],
+    )
+    def test_precision_comes_first(self, same: list[float], different: list[float], threshold: float | None) -> None:
+        assert suggested(same, different).threshold == threshold
+
+    def test_it_says_what_it_rests_on(self) -> None:
+        text = suggestion_text(suggested([0.75, *[0.9] * 9, 0.82], [0.8367, 0.6]))
+        assert "from 0.8 on 10 the same and 1 different, below 1 the same and 1 different" in text
+        assert "no threshold agrees with all answers" in text
+        # Nine without an error: 1 - 0.05 ** (1/9).
+        assert "of the 9 pairs from 0.84 on that you have judged, none is different" in text
+        assert "at most 28% of such drops are wrong" in text
+        assert "2 that you call the same stay below it" in text
+        assert text.endswith("suggested: DEDUP_THRESHOLD = 0.84")
+        text = suggestion_text(suggested([0.9] * 9 + [0.81], [0.6]))
+        assert "no answer contradicts a threshold above 0.6 and up to 0.81" in text
+        assert text.endswith("suggested: leave DEDUP_THRESHOLD = 0.8")
+        assert "meta={'dedup': False}" in suggestion_text(suggested([0.9] * 9, [1.0]))
+        assert "you have judged no pair from 0.8 on" in suggestion_text(suggested([], [0.6] * 10))
+
+    def test_too_few_answers_suggest_nothing(self) -> None:
+        text = suggestion_text(suggested([0.9] * 6, [0.85]))
+        assert text.endswith("3 more, and a threshold is suggested")
+        assert "DEDUP_THRESHOLD" not in text
+
+
+def tune(folder: Path, *arguments: str) -> ItemContent:
+    return run_here("tune", *arguments, "-s", "DEDUP_LOG=log.jsonl", folder=folder)
+
+
+class TestCommand:
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        """Return the folder of a log of two crawls, without a store."""
+        first = [verdict(n, score, run="1") for n, score in enumerate((0.78, 0.82, 0.93))]
+        second = [verdict(3, 0.79, run="2", title="Tram", evidence=["Said by both."]), verdict(4, 0.97, run="2")]
+        write_log(tmp_path / "log.jsonl", *first, *second)
+        return tmp_path
+
+    def test_it_prints_a_table_and_the_pairs_to_judge(self, folder: Path) -> None:
+        said = tune(folder, "--at", "0.7,0.95", "--show", "1")
+        assert (said.exit_status, said.err) == (0, "")
+        head, *rows = said.out.splitlines()[:4]
+        assert "in 2 crawls" in head
+        assert [" ".join(row.split()) for row in rows] == [
+            "0.70 3 to 5 3 to 5 up to 2 more",
+            "* 0.80 3 3 today's",
+            "0.95 1 1 2 fewer",
+        ]
+        assert "0.7900  Tram" in said.out
+        assert "    = Said by both." in said.out
+        assert "kept beside http://owner.example/3" in said.out
+        assert "repeats http://owner.example/1" in said.out
+        assert "http://page.example/0" not in said.out
+        assert said.out.endswith("answers: 0\n10 more, and a threshold is suggested\n")
+        assert [path.name for path in folder.iterdir()] == ["log.jsonl"]
+
+    def test_json_is_one_object(self, folder: Path) -> None:
+        (found,) = tune(folder, "--json", "--run", "last").json
+        assert found["crawls"] == 1
+        assert {row["threshold"] for row in found["rows"]} >= {0.55, 0.8, 1.0}
+        assert [(pair["score"], pair["texts"]) for pair in found["pairs"]] == [(0.79, None), (0.97, None)]
+        assert found["suggestion"]["missing"] == 10
+
+    def test_the_crawl_and_the_host_may_be_chosen(self, folder: Path) -> None:
+        (found,) = tune(folder, "--json", "--run", "1", "--host", "page.example").json
+        assert sum(row["pages"] for row in found["rows"] if row["threshold"] == 0.8) == 2
+        tune(folder, "--host", "other.example").refused("no verdict", "widen --run and --host", status=3)
+        tune(folder, "--host", "http://x/").refused("not a host name")
+
+    def test_todays_threshold_is_that_of_the_settings(self, folder: Path) -> None:
+        (found,) = tune(folder, "--json", "-s", "DEDUP_THRESHOLD=0.75").json
+        assert found["threshold"] == 0.75
+        assert found["judged_elsewhere"] == 2
+        assert "2 were judged at another threshold" in tune(folder, "-s", "DEDUP_THRESHOLD=0.75").out
+
+    @pytest.mark.parametrize("arguments", [("--at", "0.5"), ("--at", "x"), ("--at", "0.7,,1"), ("--show", "-1")])
+    def test_wrong_options_are_wrong_usage(self, folder: Path, arguments: tuple[str, str]) -> None:
+        said = tune(folder, *arguments)
+        assert said.exit_status == 2
+        assert arguments[0] in said.err
+
+    def test_a_published_method_has_a_threshold_of_its_own(self, folder: Path) -> None:
+        tune(folder, "-s", "DEDUP_FINGERPRINT=simhash").refused("DEDUP_FINGERPRINT = 'simhash'", "threshold of its own")
+
+    def test_without_a_log_it_is_one_line(self, tmp_path: Path) -> None:
+        tune(tmp_path).refused("there is no log")
+        (tmp_path / "log.jsonl").touch()
+        tune(tmp_path).refused("no verdict", status=3)
+
+    def test_a_page_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
+        hostile = "\x1b[2J\r\n\u202eevil\x9b"
+        fields = {"title": hostile, "evidence": [hostile], "difference": [hostile], "owner_url": hostile}
+        record = Record(**verdict(0, 0.82).as_dict() | fields | {"url": "http://a/" + hostile})
+        write_log(tmp_path / "log.jsonl", record, verdict(1, 0.9, verdict="related", reason=hostile))
+        said = tune(tmp_path)
+        assert "evil" in said.out
+        assert said.out.replace("\n", "").isprintable()
+
+
+def at_a_terminal(folder: Path, *arguments: str, keys: str) -> str:
+    """Return what a person sees at a terminal who types *keys*."""
+    pty = pytest.importorskip("pty")
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command("tune", *arguments), cwd=folder, env=ENVIRONMENT, stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    os.write(ours, keys.encode())
+    shown = b""
+    # Linux says by an error that nobody writes any more.
+    with os.fdopen(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
+        while chunk := terminal.read(65_536):
+            shown += chunk
+    assert process.wait(timeout=60) == 0
+    return shown.decode().replace("\r\n", "\n")
+
+
+@pytest.fixture
+def paired(site: Site, crawl: Callable[..., Outcome]) -> Outcome:
+    """Crawl a story, a repost with a sentence of its own, and a page that has three fifths of it."""
+    pages = [
+        site.add("/first", article("First", story(1))),
+        site.add("/repost", blog("Repost", [*story(1)[:5], *story(3)[:1]]), host=1),
+        site.add("/partly", blog("First again", [*story(1)[:4], *story(5)[:2]]), host=1),
+    ]
+    outcome = crawl("sample_spiders.OneByOne", urls=",".join(pages))
+    assert [record["verdict"] for record in outcome.records] == ["duplicate", "related"]
+    return outcome
+
+
+class TestAtATerminal:
+    def here(self, outcome: Outcome) -> tuple[str, ...]:
+        return "-s", f"DEDUP_STORE={store_uri(outcome.folder)}", "-s", f"DEDUP_LOG={outcome.folder / 'records.jsonl'}"
+
+    def test_it_shows_both_pages_asks_and_keeps_the_answers(self, paired: Outcome) -> None:
+        here = self.here(paired)
+        said = at_a_terminal(paired.folder, *here, keys="what?\nn\nyes\n")
+        repost, partly = paired.records
+        first, second = said.index(repost["url"]), said.index(partly["url"])
+        assert first < second
+        owner_says, page_says = (f"{mark} {story(n)[place][:30]}" for mark, n, place in (("-", 1, 5), ("+", 3, 0)))
+        assert owner_says in said[first:second]
+        assert page_says in said[first:second]
+        assert f"to bring it back: scrapy dedup restore {repost['url']}" in said
+        assert "answers: 2; from 0.8 on 0 the same and 1 different, below 1 the same and 0 different" in said
+        kept = [(answer.url, answer.same) for answer in Answers.beside(paired.folder / "records.jsonl").about()]
+        assert kept == [(repost["url"], False), (partly["url"], True)]
+        assert "the same story?" not in at_a_terminal(paired.folder, *here, keys="")
+        assert at_a_terminal(paired.folder, *here, "--again", keys="s\nq\n").count("the same story?") == 2
+
+    def test_while_a_crawl_has_the_store_the_log_tells_what_it_can(self, paired: Outcome) -> None:
+        with running_crawl(Crawled(paired, "", "", "", "")):
+            said = run("tune", *self.here(paired), folder=paired.folder)
+        assert said.exit_status == 0
+        assert "until then there is only the evidence" in said.err
+        assert f"    = {paired.records[0]['evidence'][0]}" in said.out
