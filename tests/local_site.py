@@ -46,10 +46,19 @@ class Site:
         self._seen: Counter[tuple[int, str]] = Counter()
         self._servers: list[_Server] = []
         self.port = 0
-        for number in range(hosts):
-            server = _Server((f"127.0.0.{number + 1}", self.port), self._handler(number))
+        while len(self._servers) < hosts:
+            number = len(self._servers)
+            try:
+                server = _Server((f"127.0.0.{number + 1}", self.port), self._handler(number))
+            except OSError:
+                # What was free at the first address is taken at another one.
+                while self._servers:
+                    self._servers.pop().server_close()
+                self.port = 0
+                continue
             self.port = server.server_address[1]
             self._servers.append(server)
+        for server in self._servers:
             threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
 
     def url(self, path: str, host: int = 0) -> str:
