@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from crawling import Outcome, store_uri
 from prose import article, blog, story
-from test_commands import ItemContent, run_here
+from test_commands import Output, run_here
 
 from dedup_middleware.api import Deduplicator
 
@@ -173,7 +173,7 @@ class TestCanonical:
         assert "dedup/upgrades" not in outcome.stats
 
 
-def command(outcome: Outcome, *arguments: str) -> ItemContent:
+def command(outcome: Outcome, *arguments: str) -> Output:
     """Run a subcommand on the store of a crawl, in this process."""
     here = ("-s", f"DEDUP_STORE={store_uri(outcome.folder)}", "-s", f"DEDUP_LOG={outcome.folder / 'records.jsonl'}")
     return run_here(*arguments, *here, folder=outcome.folder)

@@ -42,7 +42,7 @@ def command(*arguments: str) -> list[str]:
 
 
 @dataclass
-class ItemContent:
+class Output:
     """What a command printed."""
 
     exit_status: int
@@ -62,16 +62,16 @@ class ItemContent:
         assert all(word in line for word in words), line
 
 
-def run(*arguments: str, folder: Path) -> ItemContent:
+def run(*arguments: str, folder: Path) -> Output:
     """Run the command as its user does, in a process of its own."""
     done = subprocess.run(
         command(*arguments), cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
     )
     assert "Traceback" not in done.stderr
-    return ItemContent(done.returncode, done.stdout, done.stderr)
+    return Output(done.returncode, done.stdout, done.stderr)
 
 
-def run_here(*arguments: str, folder: Path) -> ItemContent:
+def run_here(*arguments: str, folder: Path) -> Output:
     """Run the command in this process, outside any project, which takes a hundredth of the time."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf8", write_through=True) for _ in range(2))
     before = Path.cwd()
@@ -82,7 +82,7 @@ def run_here(*arguments: str, folder: Path) -> ItemContent:
     finally:
         os.chdir(before)
     said = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
-    return ItemContent(int(ended.value.code or 0), *said)
+    return Output(int(ended.value.code or 0), *said)
 
 
 @dataclass
@@ -100,10 +100,10 @@ class Crawled:
         folder = self.outcome.folder
         return "-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}"
 
-    def run(self, *arguments: str) -> ItemContent:
+    def run(self, *arguments: str) -> Output:
         return run(*arguments, *self.here, folder=self.outcome.folder)
 
-    def run_here(self, *arguments: str) -> ItemContent:
+    def run_here(self, *arguments: str) -> Output:
         return run_here(*arguments, *self.here, folder=self.outcome.folder)
 
 

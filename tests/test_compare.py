@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 from prose import article, blog, story, zh_story
-from test_commands import ItemContent, record, run, run_here, write_log
+from test_commands import Output, record, run, run_here, write_log
 
 from dedup_middleware.comparison.corpus import CorpusPage
 from dedup_middleware.comparison.curve import texts_of_length
@@ -146,7 +146,7 @@ def unlabelled(tmp_path: Path) -> Path:
     return write(tmp_path / "mine.jsonl", pages)
 
 
-def compare(corpus: Path, *arguments: str) -> ItemContent:
+def compare(corpus: Path, *arguments: str) -> Output:
     """Run the command in this process; methods have their own all the same."""
     return run_here("compare", str(corpus), *arguments, folder=corpus.parent)
 
@@ -155,7 +155,7 @@ def methods(*names: str) -> list[str]:
     return [word for name in names for word in ("--method", name)]
 
 
-def by_method(said: ItemContent) -> dict[str, dict[str, Any]]:
+def by_method(said: Output) -> dict[str, dict[str, Any]]:
     assert said.exit_status == 0, said.err
     return {row["method"]: row for row in json.loads(said.out)}
 

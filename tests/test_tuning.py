@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from crawling import Outcome
     from local_site import Site
-    from test_commands import ItemContent
+    from test_commands import Output
 
 SCORES = st.floats(0.5, 1)
 THRESHOLDS = st.floats(0.5, 1, exclude_min=True)
@@ -261,7 +261,7 @@ class TestSuggestion:
         assert "DEDUP_THRESHOLD" not in text
 
 
-def tune(folder: Path, *arguments: str) -> ItemContent:
+def tune(folder: Path, *arguments: str) -> Output:
     return run_here("tune", *arguments, "-s", "DEDUP_LOG=log.jsonl", folder=folder)
 
 
@@ -270,7 +270,7 @@ class TestCommand:
     def folder(self, tmp_path: Path) -> Path:
         """Return the folder of a log of two crawls, without a store."""
         first = [verdict(n, score, run="1") for n, score in enumerate((0.78, 0.82, 0.93))]
-        second = [verdict(3, 0.79, run="2", title="Tram", evidence=["Said by both."]), verdict(4, 0.97, run="2")]
+        second = [verdict(3, 0.79, run="2", title="Tram", evidence=["Output by both."]), verdict(4, 0.97, run="2")]
         write_log(tmp_path / "log.jsonl", *first, *second)
         return tmp_path
 
@@ -285,7 +285,7 @@ class TestCommand:
             "0.95 1 1 2 fewer",
         ]
         assert "0.7900  Tram" in said.out
-        assert "    = Said by both." in said.out
+        assert "    = Output by both." in said.out
         assert "kept beside http://owner.example/3" in said.out
         assert "repeats http://owner.example/1" in said.out
         assert "http://page.example/0" not in said.out

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from test_commands import ItemContent
+    from test_commands import Output
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Shop:
     def all(self) -> list[str]:
         return [*self.stories, *self.copies, self.partly]
 
-    def run(self, folder: str, *arguments: str) -> ItemContent:
+    def run(self, folder: str, *arguments: str) -> Output:
         where = self.root / folder
         where.mkdir(exist_ok=True)
         return run_here(*arguments, "-s", f"DEDUP_STORE={store_uri(where)}", folder=self.root)

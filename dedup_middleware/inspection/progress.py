@@ -31,9 +31,24 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]
         rich.MofNCompleteColumn(),
         rich.TimeElapsedColumn(),
     )
-    with rich.Progress(*columns, console=console, transient=True) as bar:
+    # What goes to standard output stays there: rich would write it to its own console.
+    with rich.Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(what, total=total)
         yield lambda: bar.advance(task)
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show that *what* goes on, and for how long already: for work whose steps cannot be told."""
+    rich = if_installed("rich.progress") if sys.stderr.isatty() else None
+    if rich is None:
+        yield
+        return
+    console = if_installed("rich.console").Console(stderr=True)
+    columns = (rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.TimeElapsedColumn())
+    with rich.Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
+        bar.add_task(what, total=None)
+        yield
 
 
 def counted(things: Iterable[_T], what: str) -> Iterator[_T]:

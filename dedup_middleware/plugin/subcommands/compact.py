@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.inspection.progress import working
 from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store
 from dedup_middleware.stores import size_of_store
 from dedup_middleware.urls import without_secrets
@@ -26,7 +27,10 @@ def run(call: Call) -> None:
     config = call.config
     uri = existing_store(config)
     before = size_of_store(uri)
-    with index_for_command(uri, "compact", common=config.common_clause, text_limit=config.text_limit) as (store, _):
+    with (
+        index_for_command(uri, "compact", common=config.common_clause, text_limit=config.text_limit) as (store, _),
+        working("compacting the store"),
+    ):
         store.compact()
     after, shown = size_of_store(uri), without_secrets(uri, redact=False)
     if call.opts.json:

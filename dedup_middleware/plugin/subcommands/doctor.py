@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError
 from dedup_middleware.inspection import doctor, explain
 from dedup_middleware.inspection.doctor import Finding, Level
+from dedup_middleware.inspection.progress import working
 from dedup_middleware.plugin.checkup import misspelt, resolved, standing
 from dedup_middleware.plugin.command_config import NothingYetError, settings_of
 from dedup_middleware.plugin.subcommands.call import add_common_options
@@ -62,7 +63,9 @@ def _all(call: Call) -> Iterator[Finding]:
         yield doctor.problem("settings", said, remedy or said)
         return
     yield from resolved(settings_of(call.settings, config.spider), config)
-    yield from doctor.store_health(config, deep=call.opts.deep)
+    with working("reading the store"):
+        health = list(doctor.store_health(config, deep=call.opts.deep))
+    yield from health
     yield from doctor.log_health(config)
 
 

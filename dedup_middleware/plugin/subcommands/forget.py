@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.forgetting import Forgettable, choose, forget
 from dedup_middleware.index.opening import index_for_upkeep
+from dedup_middleware.inspection.progress import working
 from dedup_middleware.plugin.subcommands.call import add_common_options, ask, existing_store, host_named
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, without_secrets
@@ -49,13 +50,13 @@ def run(call: Call) -> None:
     """Forget the pages that are wanted, once a person agrees, and print how many they are."""
     config, opts = call.config, call.opts
     wanted = _wanted(opts)
-    with _index(config) as index:
+    with _index(config) as index, working("looking at each page of the store"):
         chosen = choose(index, wanted)
     if chosen and not (opts.yes or opts.dry_run):
         # The store is closed meanwhile: a crawl does not wait for a person.
         ask(f"This forgets {_count(chosen)} in {without_secrets(existing_store(config), redact=False)}.")
     if chosen and not opts.dry_run:
-        with _index(config) as index:
+        with _index(config) as index, working("forgetting pages"):
             chosen = choose(index, wanted)
             forget(index, chosen)
     print(json.dumps(_report(config, chosen, opts)) if opts.json else _text(chosen, opts))

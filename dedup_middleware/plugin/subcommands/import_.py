@@ -12,6 +12,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index.importing import fill, is_empty
 from dedup_middleware.index.spool import Spool
+from dedup_middleware.inspection.progress import working
 from dedup_middleware.model import Scope
 from dedup_middleware.plugin.subcommands.call import add_common_options
 from dedup_middleware.session.opening import open_at_once
@@ -42,10 +43,12 @@ def run(call: Call) -> None:
         raise ConfigError(nothing_there(uri))
     with Spool() as spool:
         for path in opts.files:
-            spool.read(path)
+            with working(f"reading {one_line(str(path))}"):
+                spool.read(path)
         moves = len(spool.origins) == 1 and is_empty(uri)
         _check(config, spool, moves=moves)
-        came = {"read": len(spool.entries), **({} if opts.dry_run else _import(config, spool, moves=moves))}
+        with working("taking pages into the store"):
+            came = {"read": len(spool.entries), **({} if opts.dry_run else _import(config, spool, moves=moves))}
         report = {
             "store": without_secrets(uri, redact=False),
             "how": "moved" if moves else "merged",

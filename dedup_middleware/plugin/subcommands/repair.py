@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from dedup_middleware.index import consistency
+from dedup_middleware.inspection.progress import working
 from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store
 
 if TYPE_CHECKING:
@@ -22,5 +23,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> None:
     """Repair the store, and print what came of it."""
     existing_store(call.config)
-    report = consistency.repair(call.config.store)
+    with working("repairing the store"):
+        report = consistency.repair(call.config.store)
     print(json.dumps(report) if call.opts.json else consistency.repair_text(report))
