@@ -150,10 +150,11 @@ class Claims:
         number = claim.stored.number
         self._open.pop(number, None)
         try:
-            if claim.stored.pending:
-                self._index.release(number)
+            pending = number if claim.stored.pending else None
             if state is ClaimState.CONFIRMED:
-                claim.kept = self._index.commit(claim.page, sealed=self._sealed, feeds=claim.feeds)
+                claim.kept = self._index.commit(claim.page, claim=pending, sealed=self._sealed, feeds=claim.feeds)
+            elif pending is not None:
+                self._index.release(pending)
         except DedupError as error:
             claim.state = ClaimState.VOID
             self._on_failure(error)

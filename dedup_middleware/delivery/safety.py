@@ -71,6 +71,8 @@ class Safety:
 
     def to_request_again(self) -> Iterator[tuple[bytes, JournalEntry]]:
         """Yield, by key, what an unclean shutdown left of this crawl's spider, and the crawl has not met by itself."""
+        with self._guard():
+            self._index.take_over()
         for key, entry in self.journal.hand_out(self._spider, self._sealing.run, self._met):
             page = self._index.find([entry.identity]) if entry.is_to_be_delivered(key) else None
             if page is not None and page.owner is None and page.run == self._sealing.run:
@@ -200,6 +202,7 @@ class Safety:
         if not self.failed:
             for key in self._visited_by_end - self._failed:
                 self._sealing.visited(key)
+            self._index.atomically(self.journal.look_at_others)
             self._sealing.begin_round(set())
         elif not store_failed:
             self._sealing.give_up()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from dedup_middleware.errors import DedupError
 from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.layout import HEADER_KEY
-from dedup_middleware.stores.opened import SharedStore
+from dedup_middleware.stores.opened import Medium
 from dedup_middleware.stores.protocol import CompactableStore
 from dedup_middleware.stores.schema import Age
 from dedup_middleware.urls import without_secrets
@@ -55,7 +55,7 @@ def open_shared(
 
 def _open_medium(
     backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations
-) -> tuple[SharedStore, Age]:
+) -> tuple[Medium, Age]:
     if fingerprint_scheme is None and not backend.exists(path):
         raise refusals.absent(uri)
     with ExitStack() as undo:
@@ -68,7 +68,7 @@ def _open_medium(
             store.write([schema.new_header(str(fingerprint_scheme))], sync=True)
         schema.check(store, fingerprint_scheme, migrations)
         header, migrated_from = schema.migrate(store, migrations)
-        return SharedStore(store, header, undo.pop_all()), Age(created, migrated_from)
+        return Medium(store, header, undo.pop_all()), Age(created, migrated_from)
 
 
 def _opened(backend: StoreBackend, uri: str, path: str) -> Store:
