@@ -14,6 +14,7 @@ from local_site import Site
 from prose import article, blog, story
 from scrapy.settings import Settings
 from test_commands import ENVIRONMENT, command, run_here
+from test_sharing import Worker
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import codec
@@ -136,6 +137,28 @@ def test_a_busy_store_is_no_problem(crawled: Path, tmp_path: Path) -> None:
             cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True,
         )  # fmt: skip
     assert "in use by another crawl" in said.stdout
+
+
+def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> None:
+    named = ("-s", f"DEDUP_STORE=sqlite:{tmp_path / 'store'}?shared=1", "-s", "DEDUP_LOG=")
+
+    def told() -> list[str]:
+        said = run_here("doctor", "--json", "--deep", *named, folder=tmp_path)
+        findings = said.json
+        assert problems(findings) == []
+        return [finding["text"] for finding in findings if finding["about"] == "store"]
+
+    worker = Worker(tmp_path / "store", "run")
+    worker.visit("a", range(9))
+    worker.enter(worker.page("b", range(20, 29)))
+    beside = told()
+    assert "1 crawls share it now" in beside
+    assert "no crash has left anything to be done" in beside
+    worker.die()
+    after = told()
+    assert any(text.startswith("0 dropped pages are to be requested again, and 1 owners") for text in after)
+    assert "all of it was read, and fits together: {'owners': 1, 'duplicates': 0}" in after
+    worker.store.close()
 
 
 def test_a_bad_setting_is_a_problem_and_a_place_without_a_crawl_is_none(tmp_path: Path) -> None:
