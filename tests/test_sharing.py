@@ -19,6 +19,7 @@ from prose import article, blog, story
 from redis_server import RedisServer
 
 from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.errors import StoreError
 from dedup_middleware.index.journal import PackedRequest
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.stores import OpenStore, disk, sqlite_shared
@@ -193,6 +194,25 @@ class TestJournal:
         there.die()
         third = Worker(path, "three")
         assert third.to_request() + here.to_request() == [b"{}http://site/b"]
+        third.store.close()
+
+    def test_what_cannot_be_made_ones_own_is_left_to_another(
+        self, path: Path, two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        assert there.drop(there.enter(there.page("b", range(9))))
+        there.die()
+        here.index.take_over()
+
+        def full(*_: object, **__: object) -> None:
+            raise StoreError("the disk is full")
+
+        monkeypatch.setattr(here.store.shared, "write", full)
+        assert here.to_request() == []
+        assert [str(failure) for failure in here.failures] == ["the disk is full"]
+        third = Worker(path, "three")
+        assert third.to_request() == [b"{}http://site/b"]
         third.store.close()
 
     def test_what_rests_on_a_delivery_that_was_sealed_since_is_not_requested(self, two: tuple[Worker, Worker]) -> None:

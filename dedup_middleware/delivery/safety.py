@@ -73,6 +73,10 @@ class Safety:
         """Yield, by key, what an unclean shutdown left of this crawl's spider, and the crawl has not met by itself."""
         with self._guard():
             self._index.take_over()
+        with self._guard():
+            yield from self._left()
+
+    def _left(self) -> Iterator[tuple[bytes, JournalEntry]]:
         for key, entry in self.journal.hand_out(self._spider, self._sealing.run, self._met):
             page = self._index.find([entry.identity]) if entry.is_to_be_delivered(key) else None
             if page is not None and page.owner is None and page.run == self._sealing.run:
