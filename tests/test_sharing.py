@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from crawling import Outcome, Running, write_job
@@ -17,16 +19,20 @@ from library import Library, fingerprint
 from local_site import Answer, wait_until
 from prose import article, blog, story
 from redis_server import RedisServer
+from scrapy.settings import Settings
 
 from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.delivery.claims import ClaimState
 from dedup_middleware.errors import StoreError
 from dedup_middleware.index.journal import PackedRequest
 from dedup_middleware.model import Action, VerdictKind
+from dedup_middleware.plugin.waiting import OwnerWait
 from dedup_middleware.stores import OpenStore, disk, sqlite_shared
 from dedup_middleware.stores.holder import Holder
+from dedup_middleware.stores.sqlite_shared import SharedSQLiteStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dedup_middleware.delivery.page_state import PageState
 
@@ -86,6 +92,28 @@ def two(path: Path) -> Iterator[tuple[Worker, Worker]]:
         worker.store.close()
 
 
+@pytest.fixture(params=[False, True], ids=["once", "twice"])
+def repeats(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what is done atomically be done twice, as where others have come in between the first time."""
+    atomically = SharedSQLiteStore.atomically
+
+    def twice(store: SharedSQLiteStore, work: Callable[[], object]) -> object:
+        if store._depth:
+            return work()
+        with suppress(InterruptedError):
+            atomically(store, lambda: _undone(work))
+        return atomically(store, work)
+
+    if request.param:
+        monkeypatch.setattr(SharedSQLiteStore, "atomically", twice)
+
+
+def _undone(work: Callable[[], object]) -> NoReturn:
+    work()
+    raise InterruptedError
+
+
+@pytest.mark.usefixtures("repeats")
 class TestOwners:
     """What one worker has, the others repeat."""
 
@@ -149,6 +177,7 @@ class TestOwners:
         here.check()
 
 
+@pytest.mark.usefixtures("repeats")
 class TestJournal:
     """What a drop rests on may be another worker's to lose."""
 
@@ -247,6 +276,31 @@ class TestJournal:
         here.index.take_over()
         here.session.reconsider(state)
         assert not state.is_duplicate
+
+
+def test_a_claim_that_ends_while_it_is_looked_for_is_looked_at_anew(
+    two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = two
+    claimed = there.enter(there.page("a", range(9)))
+    state = here.enter(here.page("b", range(9)))
+    look = here.session.claiming.another_holds_owner
+
+    def too_late(state: PageState) -> bool:
+        if claimed.claim is not None and claimed.claim.state is ClaimState.PENDING:
+            there.leave(claimed)
+        return look(state)
+
+    monkeypatch.setattr(here.session.claiming, "another_holds_owner", too_late)
+    extension = SimpleNamespace(
+        session=here.session,
+        config=SimpleNamespace(wait=5),
+        crawler=SimpleNamespace(settings=Settings(), engine=None),
+        count=here.count,
+    )
+    asyncio.run(OwnerWait(extension).settle(state))  # type: ignore[arg-type]
+    assert state.is_duplicate
+    assert not state.owner_is_pending
 
 
 def _journalled(worker: Worker) -> int:

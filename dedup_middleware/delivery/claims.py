@@ -129,9 +129,8 @@ class Claims:
         self._on_failure = on_failure
         self._open: dict[int, Claim] = {}
 
-    def open(self, page: Page, own: StoredPage | None = None) -> Claim:
-        """Open a claim for *page*; *own* is the stored page when it is unchanged: its text is owned already."""
-        stored = own or self._index.claim(page)
+    def open(self, page: Page, stored: StoredPage) -> Claim:
+        """Open the claim of *page*: *stored* so by `Index.claim`, or as it was, where its text is owned already."""
         claim = Claim(page, stored, self._settle)
         if stored.pending:
             self._open[stored.number] = claim

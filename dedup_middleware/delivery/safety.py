@@ -101,11 +101,23 @@ class Safety:
         recovered = self.journal.recovered
         return len(recovered) > _MAX_AWAITED or any(identity_of(key) in identities for key in recovered)
 
-    def may_drop(self, state: PageState, feeds: AbstractSet[str]) -> bool:
+    def may_drop(self, state: PageState, feeds: AbstractSet[str], stands: Callable[[], bool]) -> bool | None:
         """Write down that an item of the page, which *feeds* would take, is dropped before it is; tell if it may be.
 
         Where a crash could still take the owner's items, the page must be there to be requested again after it.
+        ``None`` if its verdict does not *stand*, with nothing written.
         """
+        before = state.written_down, state.journalled_for
+
+        def work() -> bool | None:
+            state.written_down, state.journalled_for = before
+            return self._may_drop(state, feeds) if stands() else None
+
+        with self._guard():
+            return self._index.atomically(work)
+        return False
+
+    def _may_drop(self, state: PageState, feeds: AbstractSet[str]) -> bool:
         match, page, request = state.verdict.match, state.page, state.request
         if match is None or page is None:
             return False

@@ -48,8 +48,23 @@ class SharedIndex(Index):
         self._claims.notice_others(self.store.changes_of_others())
 
     def atomically(self, work: Callable[[], _T]) -> _T:
-        """See Index."""
-        return self.store.atomically(work)
+        """See Index. What *work* has settled is unsettled again where that comes to nothing."""
+        unsettled = dict(self.journal.unsettled)
+
+        def run() -> _T:
+            self._restore(unsettled)
+            return work()
+
+        try:
+            return self.store.atomically(run)
+        except BaseException:
+            self._restore(unsettled)
+            raise
+
+    def _restore(self, unsettled: dict[int, Delivery | None]) -> None:
+        if self.journal.unsettled != unsettled:
+            self.journal.unsettled.clear()
+            self.journal.unsettled.update(unsettled)
 
     # --- claims
 
@@ -141,7 +156,7 @@ class SharedIndex(Index):
             super()._settle(number)
         else:
             # Another worker has done so, or delivers it anew.
-            self.journal.unsettled.pop(number, None)
+            del self.journal.unsettled[number]
 
     def take_over(self) -> None:
         """Remove the open claims of workers who are not at work any more, and take over what they have journalled.

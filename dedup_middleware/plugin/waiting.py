@@ -47,7 +47,14 @@ class OwnerWait:
             return
         deadline = time.monotonic() + self._extension.config.wait
         session.reconsider(state)
-        while (claim := session.claiming.of_owner(state)) is not None or session.claiming.another_holds_owner(state):
+        while state.owner_is_pending:
+            claim = session.claiming.of_owner(state)
+            if claim is None and not session.claiming.another_holds_owner(state):
+                # Another process has settled it since; else it is another crawl's of this process, which tells nobody.
+                session.reconsider(state)
+                if state.owner_is_pending and not session.claiming.another_holds_owner(state):
+                    break
+                continue
             remaining = deadline - time.monotonic()
             if remaining <= 0 or self._full():
                 settled = False

@@ -5,6 +5,7 @@ It decides which page opens a claim, and when; what a claim is, `claims` says.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dedup_middleware.model import VerdictKind
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.delivery.claims import Claim, Claims
     from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.session.judging import Judging
     from dedup_middleware.verdict.detector import Detector
 
@@ -38,26 +40,36 @@ class Claiming:
         Of two processes that share a store and meet a story at once, one does both before the other.
         """
 
-        def work() -> None:
+        def work() -> tuple[Page, StoredPage] | None:
             self._judging.judge_if_stale(state)
-            self.claim(state)
+            return self._claimed(state)
 
-        with self._guard():
-            self._detector.index.atomically(work)
+        self._open(state, work)
 
     def claim(self, state: PageState) -> None:
         """Open a claim for the page of *state*, unless it is a duplicate, or has nothing to own."""
-        if state.page is None or state.is_duplicate or not state.is_worth_owning:
-            return
-        if state.items_delivered:
-            return  # what becomes of these would be taken for what becomes of the claim's own
+        self._open(state, partial(self._claimed, state))
+
+    def _open(self, state: PageState, work: Callable[[], tuple[Page, StoredPage] | None]) -> None:
         with self._guard():
-            own = None
-            if state.verdict.kind is VerdictKind.SAME:
-                own = state.page.known or self._detector.index.find(state.page.identities)
-            if own is None and not is_read(state):
-                return
-            state.claim = self._claims.open(self._detector.as_kept(state.page, state.verdict, state.threshold), own)
+            claimed = self._detector.index.atomically(work)
+            if claimed is not None:
+                state.claim = self._claims.open(*claimed)
+
+    def _claimed(self, state: PageState) -> tuple[Page, StoredPage] | None:
+        """Return the page of *state* as it is kept, claimed; ``None`` where it claims nothing."""
+        if state.page is None or state.is_duplicate or not state.is_worth_owning:
+            return None
+        if state.items_delivered:
+            return None  # what becomes of these would be taken for what becomes of the claim's own
+        index, own = self._detector.index, None
+        if state.verdict.kind is VerdictKind.SAME:
+            own = state.page.known or index.find(state.page.identities)
+        if own is None and not is_read(state):
+            return None
+        page = self._detector.as_kept(state.page, state.verdict, state.threshold)
+        # One that is unchanged owns its text already.
+        return page, own or index.claim(page)
 
     def of_owner(self, state: PageState) -> Claim | None:
         """Return the open claim that this duplicate depends on, if this crawl has it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UNLIMITED, Budget
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.model import Fetched, Witness
     from dedup_middleware.verdict.detector import Detector
+
+
+# How often a duplicate is looked at whose owner other processes change meanwhile, before it is delivered.
+_LOOKS = 3
 
 
 class Session:
@@ -179,16 +184,18 @@ class Session:
 
     def may_drop(self, state: PageState, item: Any) -> bool:
         """Tell whether *item* of a duplicate may be dropped; before it is, keep it, and write down that it is."""
-
-        def work() -> bool:
+        for _ in range(_LOOKS):
             self.reconsider(state)
             feeds = self.deliver_if_feed_lacks_it(state, item)
             state.deliver_undecided()
             self._judging.look_for_template(state)
-            return state.is_duplicate and self._withholding.may_drop(state, item, feeds)
-
-        with self._guarded():
-            return self._detector.index.atomically(work)
+            if not state.is_duplicate:
+                return False
+            dropped = self._withholding.may_drop(state, item, feeds, partial(self._judging.stands, state))
+            if dropped is not None:
+                return dropped
+            self.claiming.claim(state)
+        self.keep(state, Objection(Reason.OWNER_PENDING))
         return False
 
     def judge_item(self, state: PageState, item: Any, shown: Callable[[], str]) -> ItemVerdict:

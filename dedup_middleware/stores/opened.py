@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.stores import refusals
@@ -86,10 +86,18 @@ class Medium:
         """See SharedStore; where there are no others, it is enough to hold the guard. Under it."""
         if self.shared is None:
             return work()
+
+        runs = count()
+
+        def fresh() -> _T:
+            # What was read the first time may have been written there, which came to nothing.
+            if next(runs):
+                self._forget()
+            return work()
+
         try:
-            return self.shared.atomically(work)
+            return self.shared.atomically(fresh)
         except BaseException:
-            # What was read there may have been written there.
             self._forget()
             raise
 
