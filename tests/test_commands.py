@@ -644,7 +644,7 @@ class TestWhoseStore:
         say(project, "ADDONS = {'dedup_middleware.Addon': 500}\nTELNETCONSOLE_ENABLED = False")
         for spider in ("plain", "picky"):
             done = scrapy("crawl", spider, folder=project, env=ENVIRONMENT)
-            assert done.returncode == 0
+            assert done.returncode == 0, done.stderr
             (line,) = [line for line in done.stderr.splitlines() if "to read it:" in line]
             words = shlex.split(line.partition("to read it:")[2])
             assert words[:3] == ["scrapy", "dedup", "log"]

@@ -182,7 +182,7 @@ def test_a_store(site, crawl, install, tmp_path: Path):
         said = scrapy(
             "dedup", *words, "-s", f"DEDUP_STORE={store['DEDUP_STORE']}", folder=tmp_path, env=os.environ | environment
         )
-        assert said.returncode == 0
+        assert said.returncode == 0, said.stderr
         return said.stdout
 
     assert "2 owners, 1 duplicates" in dedup("stats")
