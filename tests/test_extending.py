@@ -6,13 +6,11 @@ Each is a package of its own here, as `pip` would have installed it, and all tha
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
-from crawling import Running, write_job
+from crawling import Running, scrapy, write_job
 from prose import article, blog, story
 
 if TYPE_CHECKING:
@@ -246,14 +244,11 @@ def test_a_store(site, crawl, install, tmp_path: Path):
     assert "items/dropped_for_earlier_crawls" in str(again.stats)
 
     def dedup(*words: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-m", "scrapy", "dedup", *words, "-s", f"DEDUP_STORE={store['DEDUP_STORE']}"],
-            env=os.environ | environment,
-            cwd=tmp_path,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        said = scrapy(
+            "dedup", *words, "-s", f"DEDUP_STORE={store['DEDUP_STORE']}", folder=tmp_path, env=os.environ | environment
+        )
+        assert said.returncode == 0, said.stderr
+        return said.stdout
 
     assert "2 owners, 1 duplicates" in dedup("stats")
     assert a in dedup("explain", c)
