@@ -1,6 +1,7 @@
-"""The store: sorted bytes → bytes, in LevelDB, SQLite, memory or what another package adds, chosen by a URI.
+"""The store: sorted bytes → bytes, in LevelDB, RocksDB, SQLite, memory or what another package adds, chosen by a URI.
 
-``leveldb:PATH`` and ``sqlite:PATH`` keep what they know from crawl to crawl, ``memory:`` until it is closed.
+``leveldb:PATH``, ``rocksdb:PATH`` and ``sqlite:PATH`` keep what they know from crawl to crawl, ``memory:`` until it is
+closed.
 Law of this floor: it knows bytes, and nothing of pages; what a name opens is imported when it is opened.
 """
 
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 _MEMORY = "memory"
-_ALLOWED = "leveldb:PATH, sqlite:PATH or memory:"
+_ALLOWED = "leveldb:PATH, rocksdb:PATH, sqlite:PATH or memory:"
 # Controls and line ends: no file system needs them, and a message with a path must stay one line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\ud800-\udbff\u2028\u2029]")
 
@@ -47,7 +48,14 @@ def _leveldb() -> disk.Backend:
     importlib.import_module("plyvel")
     from dedup_middleware.stores import leveldb  # noqa: PLC0415 - plyvel has wheels for few platforms
 
-    return leveldb
+    return leveldb.BACKEND
+
+
+def _rocksdb() -> disk.Backend:
+    importlib.import_module("rocksdict")
+    from dedup_middleware.stores import rocksdb  # noqa: PLC0415 - rocksdict has wheels for many platforms, not for all
+
+    return rocksdb.BACKEND
 
 
 def _sqlite() -> disk.Backend:
@@ -56,7 +64,7 @@ def _sqlite() -> disk.Backend:
     return sqlite
 
 
-_ON_DISK: dict[str, Callable[[], disk.Backend]] = {"leveldb": _leveldb, "sqlite": _sqlite}
+_ON_DISK: dict[str, Callable[[], disk.Backend]] = {"leveldb": _leveldb, "rocksdb": _rocksdb, "sqlite": _sqlite}
 #: What other packages add.
 STORES = Registry("dedup_middleware.stores", {})
 
