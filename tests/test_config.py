@@ -31,6 +31,23 @@ class TestDefaults:
         assert made.log == folder / "log.jsonl"
         assert made.jobdir is None
 
+    @pytest.mark.parametrize("scheme", ["rocksdb", "sqlite"])
+    def test_a_store_of_an_earlier_default_is_used_further(
+        self, scheme: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        need(scheme)
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+        folder = config().place.folder("spider")
+        assert folder is not None
+        made = f"{scheme}:{folder / 'store'}.{scheme}"
+        open_store(made, fingerprint_scheme="x").close()
+        assert config().store == made
+        monkeypatch.setitem(sys.modules, "plyvel", None)
+        assert config().store == made
+        # What cannot be opened any more is left where it is.
+        monkeypatch.setitem(sys.modules, "rocksdict", None)
+        assert config().store == f"sqlite:{folder / 'store'}.sqlite"
+
     def test_none_is_no_value(self) -> None:
         assert config(**dict.fromkeys(DEFAULTS)) == config()
 

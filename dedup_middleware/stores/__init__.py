@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from dedup_middleware.stores.schema import Migrations
 
 __all__ = [
+    "ON_DISK",
     "OpenStore",
+    "can_open",
     "default_backend",
     "destroy_store",
     "open_store",
@@ -65,6 +67,9 @@ def _sqlite() -> disk.Backend:
 
 
 _ON_DISK: dict[str, Callable[[], disk.Backend]] = {"leveldb": _leveldb, "rocksdb": _rocksdb, "sqlite": _sqlite}
+#: The schemes of the stores on disk, the best for a crawl first.
+ON_DISK = tuple(_ON_DISK)
+_REMEDIES = {"leveldb": "`pip install plyvel`", "rocksdb": "`pip install rocksdict`"}
 #: What other packages add.
 STORES = Registry("dedup_middleware.stores", {})
 
@@ -97,8 +102,8 @@ def backend_of(scheme: str) -> disk.Backend:
     try:
         return _ON_DISK[scheme]()
     except ImportError as error:
-        remedy = "`pip install plyvel`, or set DEDUP_STORE=sqlite:PATH" if scheme == "leveldb" else "use memory:"
-        message = f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): {remedy}"
+        instead = f"{_REMEDIES[scheme]}, or set DEDUP_STORE={default_backend()}:PATH" if scheme in _REMEDIES else ""
+        message = f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): {instead or 'use memory:'}"
         raise ConfigError(message) from error
 
 
@@ -142,13 +147,18 @@ def resolved_uri(uri: str) -> str:
     return f"{scheme}:{disk.resolved(path)}" if scheme in _ON_DISK else uri
 
 
-def default_backend() -> str:
-    """Return the scheme of the default store: ``leveldb`` where plyvel can be imported, else ``sqlite``."""
+def can_open(scheme: str) -> bool:
+    """Tell whether stores on disk of this *scheme* can be opened on this Python; imports what opens them."""
     try:
-        backend_of("leveldb")
-    except ConfigError:
-        return "sqlite"
-    return "leveldb"
+        _ON_DISK[scheme]()
+    except ImportError:
+        return False
+    return True
+
+
+def default_backend() -> str:
+    """Return the scheme of the default store: ``leveldb`` where plyvel can be imported, ``rocksdb``, or ``sqlite``."""
+    return next(filter(can_open, ON_DISK), "sqlite")
 
 
 def store_exists(uri: str) -> bool:

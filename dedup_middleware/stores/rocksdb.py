@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -17,11 +17,13 @@ from rocksdict import (
     DBRecoveryMode,
     Options,
     Rdict,
+    RdictIter,
     ReadOptions,
     WriteBatch,
     WriteOptions,
 )
 
+from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.folder import FolderBackend
 from dedup_middleware.stores.folder_store import DB, FolderStore
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dedup_middleware.errors import StoreError
     from dedup_middleware.stores.watermark import Watermark
 
 BLOOM_BITS = 10
@@ -44,6 +45,8 @@ COMPRESSION = DBCompressionType.lz4()
 _DIARIES, _DIARY_BYTES = 2, 2**20
 
 SCHEME = "rocksdb"
+# Without the first no database can be opened; the second rocksdict would write anew.
+_NEEDED = ("CURRENT", "rocksdict-config.json")
 
 
 class RocksDBStore(FolderStore):
@@ -71,7 +74,7 @@ class RocksDBStore(FolderStore):
         """See Store; RocksDB's iterators are snapshots. A scan does not push the gets' blocks out of the cache."""
         db = self._live()
         with self.refusing("read"):
-            scan = _Scan(self, items(db, start), stop)
+            scan = _Scan(self, iterator(db, start), stop)
         self._scans.add(scan)
         return scan
 
@@ -79,8 +82,10 @@ class RocksDBStore(FolderStore):
         """Read everything; ``StoreCorruptError`` if a block is rotten."""
         db = self._live()
         with self.refusing("read"):
-            for _ in items(db, b""):
-                pass
+            place = iterator(db, b"")
+            while place.valid():
+                place.next()
+            place.status()
 
     def compact(self) -> None:
         """See CompactableStore; RocksDB merges all tables beside them: at most their size in room."""
@@ -104,9 +109,12 @@ class RocksDBStore(FolderStore):
     def _release(self) -> None:
         # RocksDB is closed when the last of its iterators is gone.
         for scan in self._scans:
-            scan.pairs = iter(())
-        with self.refusing("close"):
+            scan.place = None
+        # What cannot become a table now is in the log, and becomes one when the store is opened again.
+        with suppress(StoreError), self.refusing("close"):
             self._db.close()
+        # It stays open where that has failed.
+        del self._db
 
     def _live(self) -> Rdict:
         self.check_live()
@@ -119,8 +127,9 @@ class RocksDBStore(FolderStore):
 class _Scan:
     """A scan under way, which the end of its store takes the iterator from."""
 
-    def __init__(self, store: RocksDBStore, pairs: Iterator[tuple[bytes, bytes]], stop: bytes) -> None:
-        self.pairs = pairs
+    def __init__(self, store: RocksDBStore, place: RdictIter, stop: bytes) -> None:
+        # It has no other name: an error that somebody keeps would keep it too, and the database open.
+        self.place: RdictIter | None = place
         self._store = store
         self._stop = stop
 
@@ -129,23 +138,42 @@ class _Scan:
 
     def __next__(self) -> tuple[bytes, bytes]:
         self._store.check_live()
-        # The iterator has no other name: an error that somebody keeps would keep it too, and the database open.
+        if self.place is None:
+            raise StopIteration
         with self._store.refusing("read"):
-            pair = next(self.pairs, None)
-        if pair is None or pair[0] >= self._stop:
+            pair = pair_at(self.place, self._stop)
+        if pair is None:
+            self.place = None
             raise StopIteration
         return pair
 
 
-def items(db: Rdict, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Return the pairs from the key *start* on, in order.
+def iterator(db: Rdict, start: bytes) -> RdictIter:
+    """Return an iterator, a snapshot, that stands at the first key from *start* on.
 
-    None with an end: an iterator of rocksdict does not keep alive the bound that it was given, and RocksDB reads it.
+    It has no end: one of rocksdict does not keep alive the bound that it was given, and RocksDB would go on reading it.
     """
     how = ReadOptions()
     how.fill_cache(False)  # type: ignore[call-arg]  # noqa: FBT003 - its stub has forgotten the argument
-    pairs: Iterator[tuple[bytes, bytes]] = db.items(from_key=start, read_opt=how)  # type: ignore[assignment] # in raw mode
-    return pairs
+    place = db.iter(how)
+    place.seek(start)
+    return place
+
+
+def pair_at(place: RdictIter, stop: bytes) -> tuple[bytes, bytes] | None:
+    """Return the pair at *place*, and step on; ``None`` if its key is not before *stop*, or none is left.
+
+    An iterator that meets rot ends as at the end of all keys, which is why ``Rdict.items()`` will not do.
+    """
+    if not place.valid():
+        place.status()
+        return None
+    key = place.key()
+    if key >= stop:
+        return None
+    pair = key, place.value()
+    place.next()
+    return pair
 
 
 def options(*, create: bool) -> Options:
@@ -176,7 +204,11 @@ open_database = RocksDBStore
 
 @contextmanager
 def on_trial(path: Path, mark: Watermark) -> Iterator[RocksDBStore]:
-    """See Engine. RocksDB opened to be read only writes nothing."""
+    """See Engine. RocksDB opened to be read only writes nothing, and rocksdict only what is missing."""
+    with refusals.of_value(f"{SCHEME}:{path}"):
+        for name in _NEEDED:
+            if not (path / DB / name).is_file():
+                raise ValueError(f"{DB}/{name} is missing")
     with closing(RocksDBStore(path, mark, is_trial=True)) as store:
         with refusals.of_value(store.uri):
             _check_logs(path / DB, _operations_in_tables(path, store.uri))

@@ -53,11 +53,10 @@ def _readable(db: Rdict, uri: str, start: bytes, stop: bytes) -> Iterator[tuple[
     while at is not None:
         last = at
         try:
-            for key, value in rocksdb.items(db, at):
-                if key >= stop:
-                    return
-                last = key
-                yield key, value
+            place = rocksdb.iterator(db, at)
+            while pair := rocksdb.pair_at(place, stop):
+                last = pair[0]
+                yield pair
         except Exception as error:
             if refusal_of(uri, "repair", error) is None:
                 raise
@@ -83,9 +82,9 @@ def _behind(db: Rdict, key: bytes, stop: bytes) -> bytes | None:
     return good.to_bytes(_STEERING_BYTES, "big")
 
 
-def _can_read(db: Rdict, place: int) -> bool:
+def _can_read(db: Rdict, number: int) -> bool:
     try:
-        next(rocksdb.items(db, place.to_bytes(_STEERING_BYTES, "big")), None)
+        rocksdb.iterator(db, number.to_bytes(_STEERING_BYTES, "big")).status()
     except Exception as error:
         if type(error) is not Exception:
             raise

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 from benchmarks.damage import OUTCOMES, campaign, fill, record_ends
+from engines import ENGINES, need
 
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import consistency
 from dedup_middleware.index.opening import index_of
-from dedup_middleware.stores import leveldb, open_store, sqlite
+from dedup_middleware.stores import folder, leveldb, open_store, rocksdb, sqlite
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY
 
 if TYPE_CHECKING:
@@ -26,9 +27,10 @@ SCHEME = "test-scheme"
 
 @pytest.fixture(autouse=True)
 def _limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("VERIFIED_BYTES", "WRITE_BUFFER_BYTES"):
-        monkeypatch.setattr(leveldb, name, getattr(leveldb, name))
-    monkeypatch.setattr(sqlite, "VERIFIED_BYTES", sqlite.VERIFIED_BYTES)
+    for module in (folder, sqlite):
+        monkeypatch.setattr(module, "VERIFIED_BYTES", module.VERIFIED_BYTES)
+    for module in (leveldb, rocksdb):
+        monkeypatch.setattr(module, "WRITE_BUFFER_BYTES", module.WRITE_BUFFER_BYTES)
 
 
 def test_no_damage_goes_unnoticed_and_no_refusal_changes_anything(backend: str, tmp_path: Path) -> None:
@@ -61,11 +63,11 @@ def test_a_log_without_its_newest_synced_batches_is_refused_with_their_number(
         synced(number)
     left = tmp_path / "left" / "store"
     left.parent.mkdir()
-    if backend == "leveldb":
+    if backend in ENGINES:
         shutil.copytree(path, left)
         log = max((left / "db").glob("*.log"))
         os.truncate(log, record_ends(log.read_bytes())[-3])
-        assert "its newest 2 synced batches are missing" in refused(f"leveldb:{left}")
+        assert "its newest 2 synced batches are missing" in refused(f"{backend}:{left}")
     else:
         for file in path.parent.glob("store*"):
             shutil.copy(file, left.parent)
@@ -123,7 +125,7 @@ def test_a_watermark_that_cannot_be_raised_is_a_failed_write(uri: str, path: Pat
 
 
 def test_links_that_cannot_be_made_are_copies(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("plyvel")
+    need("leveldb")
     uri = f"leveldb:{path}"
     store = open_store(uri, fingerprint_scheme=SCHEME)
     store.write([(b"a", b"1")])
@@ -140,7 +142,7 @@ def test_links_that_cannot_be_made_are_copies(path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_trial_that_was_killed_leaves_no_trace(path: Path) -> None:
-    pytest.importorskip("plyvel")
+    need("leveldb")
     open_store(f"leveldb:{path}", fingerprint_scheme=SCHEME).close()
     (path / "db.trial").mkdir()
     (path / "db.trial" / "CURRENT").write_text("half")
@@ -150,9 +152,9 @@ def test_a_trial_that_was_killed_leaves_no_trace(path: Path) -> None:
 
 def test_a_repaired_copy_can_be_crawled_with(backend: str, tmp_path: Path) -> None:
     filled = fill(backend, tmp_path / "filled", pages=30, killed=False)
-    mark = filled.folder / ("store/watermark" if backend == "leveldb" else "store.watermark")
+    mark = filled.folder / ("store/watermark" if backend in ENGINES else "store.watermark")
     mark.unlink()
-    if backend == "leveldb":
+    if backend in ENGINES:
         # What somebody has put aside there is none of the database's.
         (filled.folder / "store" / "db" / "000004-copy.log").write_bytes(b"a copy")
     report = consistency.repair(filled.uri)
