@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from engines import need
 from scrapy.settings import Settings
 
 from dedup_middleware.errors import ConfigError
@@ -14,6 +16,7 @@ from dedup_middleware.model import Action, Scope, StoreBusy
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.settings.config import Config, PageOptions, unknown_settings
 from dedup_middleware.settings.table import DEFAULTS
+from dedup_middleware.stores import open_store
 
 
 def config(**values: Any) -> Config:
@@ -37,8 +40,10 @@ class TestDefaults:
     ) -> None:
         need(scheme)
         monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
         folder = config().place.folder("spider")
         assert folder is not None
+        assert folder.is_relative_to(tmp_path)
         made = f"{scheme}:{folder / 'store'}.{scheme}"
         open_store(made, fingerprint_scheme="x").close()
         assert config().store == made

@@ -41,8 +41,8 @@ CACHE_BYTES = 32 * 2**20
 WRITE_BUFFER_BYTES = 32 * 2**20
 TABLE_BYTES = 32 * 2**20
 COMPRESSION = DBCompressionType.lz4()
-# Its diary says what it did and when; of the last opening, and of the one before.
-_DIARIES, _DIARY_BYTES = 2, 2**20
+# Its diary says what it did and when; 25 kB an opening.
+_DIARIES, _DIARY_BYTES = 1, 2**20
 
 SCHEME = "rocksdb"
 # Without the first no database can be opened; the second rocksdict would write anew.
