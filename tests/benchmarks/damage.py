@@ -346,14 +346,14 @@ def campaign(backend: str, seeds: int, scratch: Path, *, repair: bool, pages: in
     stores = [fill(backend, scratch / f"base{k}", pages=pages, killed=k) for k in (False, True)]
     other = fill(backend, scratch / "other", pages=pages, killed=True, first=1000)
     results: dict[str, Counter[str]] = {}
-    for name, damage in kinds(backend):
+    for turn, (name, damage) in enumerate(kinds(backend)):
         results[name] = Counter()
         for seed in range(seeds):
             rng = random.Random(f"{name} {seed}")
             # The killed one has a log, or a WAL, with batches in it; the closed one none in SQLite.
-            store = stores[seed % 2].copied(scratch / "damaged")
+            store = stores[(turn + seed) % 2].copied(scratch / "damaged")
             damage(store, other, rng)
-            outcome, why = judge(store, large=seed % 4 > 1)
+            outcome, why = judge(store, large=(turn + seed) % 4 > 1)
             results[name][outcome] += 1
             if repair and outcome.startswith("refused"):
                 outcome, why = repaired(store, other)

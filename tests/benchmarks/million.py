@@ -9,9 +9,10 @@ the commands run. With ``--text`` pages have their text, 2 500 letters. ``--at``
 one that is there.
 
 Prints one JSON object: ``ms`` and ``cpu_ms`` a new page, and the latter with the engine's own threads;
-``bytes_a_page`` of the files, ``text_bytes_a_page`` of them texts; ``tables``; ``memory_mb``, anonymous, by which the process has grown;
-the seconds of opening, of ``stats`` and ``explain`` in a process that is up already, and as a command, whose bare start
-is ``scrapy version``; and of recovering the owners that a crash left unsealed in a store of their own. A million pages
+``bytes_a_page`` of the files, ``text_bytes_a_page`` of them texts; ``tables``; ``memory_mb``, anonymous, by which the
+process has grown; the seconds of opening, of ``stats`` and ``explain`` in a process that is up already, and as a
+command, whose bare start is ``scrapy version``; and of recovering the owners that a crash left unsealed in a store of
+their own. A million pages
 take six minutes and 1.2 GB.
 """
 
