@@ -130,7 +130,9 @@ class Deduplicator:
     def __init__(
         self, store: str = "memory:", *, log: str | PathLike[str] | None = None, **options: Unpack[Options]
     ) -> None:
-        """Open *store*, ``leveldb:PATH``, ``sqlite:PATH`` or ``memory:``, or create it; a crawl may have filled it.
+        """Open *store*, ``leveldb:PATH``, ``rocksdb:PATH``, ``sqlite:PATH`` or ``memory:``, or create it.
+
+        A crawl may have filled it.
 
         *log* is the path of a JSON Lines file to which every verdict of :meth:`add` and :meth:`keep` is appended that
         is not ``new``, as ``scrapy dedup log`` reads it. :class:`ConfigError` for a bad option; :class:`StoreError`,

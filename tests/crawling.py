@@ -25,6 +25,7 @@ HERE = Path(__file__).parent
 
 #: Which reactor the crawls of the suite run on: asyncio (Scrapy's default), default (Twisted's own) or reactorless.
 REACTOR = os.environ.get("CRAWL_REACTOR", "asyncio")
+STORE = os.environ.get("CRAWL_STORE") or default_backend()
 
 #: Ask for the next page when the one before has been parsed and its links wait in the queue: the order is certain.
 IN_ORDER = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
@@ -97,8 +98,8 @@ class Outcome:
 
 
 def store_uri(folder: Path) -> str:
-    """Return where crawls in *folder* keep their store: LevelDB, or SQLite where plyvel cannot be had."""
-    return f"{default_backend()}:{folder / 'store'}"
+    """Return where crawls in *folder* keep their store: of the kind that ``CRAWL_STORE`` names, or the default."""
+    return f"{STORE}:{folder / 'store'}"
 
 
 def write_job(  # noqa: PLR0913 - what a job says, by name

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.corpus import ARTICLE_FIELDS, CorpusError, read_corpus
+from engines import ENGINES, need
 from opencc import OpenCC
 from prose import article, blog, story, zh_story
 
@@ -241,10 +242,9 @@ def test_no_thief_makes_an_original_of_a_preferred_host_drop(corpora: list[Path]
     assert rows[0]["dropped without the setting"] == "2"
 
 
-@pytest.mark.parametrize("store", ["leveldb", "sqlite"])
+@pytest.mark.parametrize("store", [*ENGINES, "sqlite"])
 def test_a_small_store_is_filled_judged_against_and_looked_at(store: str) -> None:
-    if store == "leveldb":
-        pytest.importorskip("plyvel")
+    need(store)
     finished = run("million.py", "--pages", "100", "--new", "10", "--unsealed", "20", "--store", store, "--text")
     assert (finished.returncode, finished.stderr) == (0, "")
     found = json.loads(finished.stdout)

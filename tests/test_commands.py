@@ -552,7 +552,7 @@ def keep(folder: Path, *urls: str) -> None:
     """Make the folder of a spider in the data folder, with a store and a log that names *urls*."""
 
     backend = default_backend()
-    path = folder / ("store" if backend == "leveldb" else "store.sqlite")
+    path = folder / ("store" if backend == "leveldb" else f"store.{backend}")
     open_store(f"{backend}:{path}", fingerprint_scheme=ClauseFingerprinter.scheme).close()
     write_log(folder / "log.jsonl", *map(record, urls))
 

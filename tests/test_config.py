@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from engines import need
 from scrapy.settings import Settings
 
 from dedup_middleware.errors import ConfigError
@@ -14,6 +16,7 @@ from dedup_middleware.model import Action, Scope
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.settings.config import Config, PageOptions, unknown_settings
 from dedup_middleware.settings.table import DEFAULTS, StoreBusy
+from dedup_middleware.stores import open_store
 
 
 def config(**values: Any) -> Config:
@@ -30,6 +33,25 @@ class TestDefaults:
         assert made.store.partition(":")[2].startswith(f"{folder / 'store'}")
         assert made.log == folder / "log.jsonl"
         assert made.jobdir is None
+
+    @pytest.mark.parametrize("scheme", ["rocksdb", "sqlite"])
+    def test_a_store_of_an_earlier_default_is_used_further(
+        self, scheme: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        need(scheme)
+        monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+        monkeypatch.chdir(tmp_path)
+        folder = config().place.folder("spider")
+        assert folder is not None
+        assert folder.is_relative_to(tmp_path)
+        made = f"{scheme}:{folder / 'store'}.{scheme}"
+        open_store(made, fingerprint_scheme="x").close()
+        assert config().store == made
+        monkeypatch.setitem(sys.modules, "plyvel", None)
+        assert config().store == made
+        # What cannot be opened any more is left where it is.
+        monkeypatch.setitem(sys.modules, "rocksdict", None)
+        assert config().store == f"sqlite:{folder / 'store'}.sqlite"
 
     def test_none_is_no_value(self) -> None:
         assert config(**dict.fromkeys(DEFAULTS)) == config()

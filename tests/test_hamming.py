@@ -8,6 +8,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from engines import ENGINES, need
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -49,13 +50,12 @@ def keys(store: Store) -> dict[bytes, bytes]:
     return {key: value for key, value in store.scan(b"\x01", b"\xff") if key != b"h"}
 
 
-@pytest.fixture(params=["memory", "leveldb", "sqlite"])
+@pytest.fixture(params=["memory", *ENGINES, "sqlite"])
 def new_store(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Callable[[], Store]]:
     """Return a function that empties the one store of the test: to open a new one each time is slow."""
-    if request.param == "leveldb":
-        pytest.importorskip("plyvel")
+    need(request.param)
     path = "" if request.param == "memory" else tmp_path_factory.mktemp("hamming") / "store"
     store = open_store(f"{request.param}:{path}", fingerprint_scheme="test")
 

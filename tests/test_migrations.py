@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from crawling import run_job, write_job
+from engines import need
 from prose import article, blog, story
 
 from dedup_middleware import Deduplicator
@@ -51,8 +52,7 @@ PAGES = {
 
 def unpacked_store(schema: int, backend: str, folder: Path) -> str:
     """Return the URI of a store of *schema*."""
-    if backend == "leveldb":
-        pytest.importorskip("plyvel")
+    need(backend)
     shutil.unpack_archive(EARLIER / f"schema{schema}-{backend}.tar.xz", folder, filter="data")
     return f"{backend}:{folder / 'store'}"
 

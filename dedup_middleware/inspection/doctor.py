@@ -24,7 +24,7 @@ from dedup_middleware.index.consistency import ConsistencyFilter
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.records import Record, log_exists, read_records
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.stores import parse_uri, resolved_uri, size_of_store, store_exists
+from dedup_middleware.stores import ON_DISK, default_backend, parse_uri, resolved_uri, size_of_store, store_exists
 from dedup_middleware.stores.layout import SCHEMA_VERSION
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import without_secrets
@@ -48,6 +48,7 @@ _PACKAGES = (
     "jieba",
     "opencc",
     "plyvel",
+    "rocksdict",
 )
 #: Bytes on a disk below which a crawl may soon be without room: some ten thousand pages.
 _LITTLE_ROOM = 200 * 2**20
@@ -112,8 +113,8 @@ def versions() -> Iterator[Finding]:
     found = [(name, _version(name)) for name in _PACKAGES]
     known = ", ".join(f"{name} {number}" for name, number in found if number is not None)
     yield ok("versions", f"Python {platform.python_version()} on {platform.system()}; {known}")
-    if _version("plyvel") is None:
-        yield note("versions", "plyvel is not installed: the default store is SQLite")
+    if default_backend() == "sqlite":
+        yield note("versions", "neither plyvel nor rocksdict can be imported: the default store is SQLite")
 
 
 def _version(name: str) -> str | None:
@@ -213,7 +214,7 @@ def _repair(uri: str) -> str:
 
 def _room(uri: str, config: Config) -> Iterator[Finding]:
     scheme, path = parse_uri(uri)
-    if scheme not in ("leveldb", "sqlite"):
+    if scheme not in ON_DISK:
         return
     size = (size_of_store(uri) or 0) if store_exists(uri) else 0
     above = _nearest(Path(path))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.model import Action, Scope
-from dedup_middleware.stores import resolved_uri
+from dedup_middleware.stores import default_backend, resolved_uri
 from dedup_middleware.urls import without_secrets
 from dedup_middleware.verdict.items import TAG_FIELD
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 def at_start(opened: Resources, overwritten: Iterable[str]) -> Iterator[str]:
     """Yield the lines of a crawl that begins; *overwritten* names its feeds that will be."""
     config, store = opened.config, opened.store
-    if config.store_is_default and config.store.startswith("sqlite:"):
-        yield "plyvel is not available here, so the default store is SQLite"
+    if config.store_is_default and config.store.startswith("sqlite:") and default_backend() == "sqlite":
+        yield "neither plyvel nor rocksdict is available here, so the default store is SQLite"
     age = "new" if store.created else "kept from earlier crawls"
     if store.migrated_from is not None:
         age += f", migrated from schema {store.migrated_from}"

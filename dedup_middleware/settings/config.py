@@ -20,7 +20,7 @@ from dedup_middleware.settings import kinds
 from dedup_middleware.settings.kinds import as_choice, shown
 from dedup_middleware.settings.places import NOWHERE, Place
 from dedup_middleware.settings.table import PREFIX, SETTINGS, THRESHOLD, StoreBusy
-from dedup_middleware.stores import default_backend, parse_uri
+from dedup_middleware.stores import ON_DISK, can_open, default_backend, parse_uri
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -118,7 +118,7 @@ class Config:
         if scheme == "memory" and not self.store_is_default and self.jobdir:
             raise ConfigError(
                 f"DEDUP_STORE = {self.store!r} cannot go with JOBDIR = {str(self.jobdir)!r}: "
-                "a resumed crawl would have forgotten its pages; use leveldb:PATH or sqlite:PATH"
+                "a resumed crawl would have forgotten its pages; use leveldb:PATH, rocksdb:PATH or sqlite:PATH"
             )
         if scheme != "memory" and self.log is not None:
             _check_apart(self.store, self.log)
@@ -130,7 +130,7 @@ class Config:
     def quarantine_path(self) -> Path | None:
         """Where dropped items are kept: beside the log, or else the store; ``None`` where both are in no file."""
         scheme, path = parse_uri(self.store)
-        beside = self.log or (Path(path) if scheme in ("leveldb", "sqlite") else None)
+        beside = self.log or (Path(path) if scheme in ON_DISK else None)
         if beside is None:
             return None
         # Behind a name that ends so itself.
@@ -180,9 +180,12 @@ def _default_store(folder: Path | None, fingerprint: str) -> str:
     """
     if folder is None:
         return "memory:"
-    backend = default_backend()
     name = "store-" + re.sub(r"[^\w.+-]", "_", fingerprint) if is_published(fingerprint) else "store"
-    return f"{backend}:{folder / (name if backend == 'leveldb' else f'{name}.sqlite')}"
+    places = {scheme: folder / (name if scheme == "leveldb" else f"{name}.{scheme}") for scheme in ON_DISK}
+    # What an earlier crawl has made is used further, although today's default may be another one.
+    made = (scheme for scheme, path in places.items() if path.exists() and can_open(scheme))
+    scheme = next(made, None) or default_backend()
+    return f"{scheme}:{places[scheme]}"
 
 
 def unknown_settings(settings: Settings) -> list[str]:

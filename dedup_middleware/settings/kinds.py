@@ -201,12 +201,12 @@ class Patterns:
 class StoreUri:
     """The URI of a store; ``None`` where none is named. Which ones there are, `stores` knows."""
 
-    values = "`leveldb:PATH`, `sqlite:PATH`, `sqlite:PATH?shared=1`, `memory:`"
+    values = "`leveldb:PATH`, `rocksdb:PATH`, `sqlite:PATH`, `sqlite:PATH?shared=1`, `memory:`"
 
     def read(self, name: str, value: object) -> str | None:
         if value is None or isinstance(value, str):
             return value or None
-        raise ConfigError(f"{name} = {shown(value)} is no text; use leveldb:PATH, sqlite:PATH or memory:")
+        raise ConfigError(f"{name} = {shown(value)} is no text; use leveldb:PATH, rocksdb:PATH, sqlite:PATH or memory:")
 
 
 class LogPath:

@@ -120,7 +120,7 @@ def _is_writable(folder: Path) -> bool:
 def _has_something(folder: Path) -> bool:
     """Tell whether a store or a log is in the *folder* of a spider, as far as can be seen."""
     try:
-        return any((folder / name).exists() for name in ("store", "store.sqlite", "log.jsonl"))
+        return any((folder / name).exists() for name in ("store", "store.rocksdb", "store.sqlite", "log.jsonl"))
     except OSError:
         return False
 

@@ -1,6 +1,7 @@
-"""The store: sorted bytes → bytes, in LevelDB, SQLite, memory or what another package adds, chosen by a URI.
+"""The store: sorted bytes → bytes, in LevelDB, RocksDB, SQLite, memory or what another package adds, chosen by a URI.
 
-``leveldb:PATH`` and ``sqlite:PATH`` keep what they know from crawl to crawl, ``memory:`` until it is closed.
+``leveldb:PATH``, ``rocksdb:PATH`` and ``sqlite:PATH`` keep what they know from crawl to crawl, ``memory:`` until it is
+closed.
 Law of this floor: it knows bytes, and nothing of pages; what a name opens is imported when it is opened.
 """
 
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from dedup_middleware.stores.schema import Migrations
 
 __all__ = [
+    "ON_DISK",
     "OpenStore",
+    "can_open",
     "default_backend",
     "destroy_store",
     "is_shared",
@@ -38,7 +41,7 @@ __all__ = [
 ]
 
 _MEMORY = "memory"
-_ALLOWED = "leveldb:PATH, sqlite:PATH, sqlite:PATH?shared=1 or memory:"
+_ALLOWED = "leveldb:PATH, rocksdb:PATH, sqlite:PATH, sqlite:PATH?shared=1 or memory:"
 _SHARED = "?shared=1"
 # Controls and line ends: no file system needs them, and a message with a path must stay one line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\ud800-\udbff\u2028\u2029]")
@@ -49,7 +52,14 @@ def _leveldb() -> disk.Backend:
     importlib.import_module("plyvel")
     from dedup_middleware.stores import leveldb  # noqa: PLC0415 - plyvel has wheels for few platforms
 
-    return leveldb
+    return leveldb.BACKEND
+
+
+def _rocksdb() -> disk.Backend:
+    importlib.import_module("rocksdict")
+    from dedup_middleware.stores import rocksdb  # noqa: PLC0415 - rocksdict has wheels for many platforms, not for all
+
+    return rocksdb.BACKEND
 
 
 def _sqlite() -> disk.Backend:
@@ -58,7 +68,10 @@ def _sqlite() -> disk.Backend:
     return sqlite
 
 
-_ON_DISK: dict[str, Callable[[], disk.Backend]] = {"leveldb": _leveldb, "sqlite": _sqlite}
+_ON_DISK: dict[str, Callable[[], disk.Backend]] = {"leveldb": _leveldb, "rocksdb": _rocksdb, "sqlite": _sqlite}
+#: The schemes of the stores on disk, the best for a crawl first.
+ON_DISK = tuple(_ON_DISK)
+_REMEDIES = {"leveldb": "`pip install plyvel`", "rocksdb": "`pip install rocksdict`"}
 #: What other packages add.
 STORES = Registry("dedup_middleware.stores", {})
 
@@ -108,8 +121,8 @@ def backend_of(scheme: str) -> disk.Backend:
     try:
         return _ON_DISK[scheme]()
     except ImportError as error:
-        remedy = "`pip install plyvel`, or set DEDUP_STORE=sqlite:PATH" if scheme == "leveldb" else "use memory:"
-        message = f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): {remedy}"
+        instead = f"{_REMEDIES[scheme]}, or set DEDUP_STORE={default_backend()}:PATH" if scheme in _REMEDIES else ""
+        message = f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): {instead or 'use memory:'}"
         raise ConfigError(message) from error
 
 
@@ -153,13 +166,18 @@ def resolved_uri(uri: str) -> str:
     return f"{scheme}:{disk.resolved(path)}{_SHARED * is_shared(uri)}" if scheme in _ON_DISK else uri
 
 
-def default_backend() -> str:
-    """Return the scheme of the default store: ``leveldb`` where plyvel can be imported, else ``sqlite``."""
+def can_open(scheme: str) -> bool:
+    """Tell whether stores on disk of this *scheme* can be opened on this Python; imports what opens them."""
     try:
-        backend_of("leveldb")
-    except ConfigError:
-        return "sqlite"
-    return "leveldb"
+        _ON_DISK[scheme]()
+    except ImportError:
+        return False
+    return True
+
+
+def default_backend() -> str:
+    """Return the scheme of the default store: ``leveldb`` where plyvel can be imported, ``rocksdb``, or ``sqlite``."""
+    return next(filter(can_open, ON_DISK), "sqlite")
 
 
 def store_exists(uri: str) -> bool:

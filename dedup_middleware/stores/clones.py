@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def clone(folder: Path, to: Path) -> int:
-    """Link the files of *folder* into the new folder *to*; return the size of the tables in bytes."""
+def clone(folder: Path, to: Path) -> None:
+    """Link the files of *folder* into the new folder *to*."""
     permissions.make_folder(to)
-    size = 0
     for file in folder.iterdir():
         # LevelDB's lock and diary: with the lock linked, closing the clone would unlock the database.
         if file.name.startswith("LO") or not file.is_file():
@@ -24,6 +23,3 @@ def clone(folder: Path, to: Path) -> int:
         except OSError:
             # Some file systems have no links.
             shutil.copyfile(file, to / file.name)
-        if file.suffix in {".ldb", ".sst"}:
-            size += file.stat().st_size
-    return size

@@ -9,18 +9,13 @@ what is there is rotten, checksums tell, which LevelDB tests.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from dedup_middleware.stores.log_files import check_batches, numbered_logs, records
 
-_BLOCK_BYTES = 32768
-_RECORD_HEADER = struct.Struct("<IHB")  # checksum, length, kind
-_BATCH_HEADER = struct.Struct("<QI")  # sequence number of the first operation, number of operations
-_FULL, _FIRST, _MIDDLE, _LAST = 1, 2, 3, 4
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def check(folder: Path) -> None:
@@ -38,51 +33,12 @@ def check(folder: Path) -> None:
         table = next((t for t in (folder / f"{number:06}.{end}" for end in ("ldb", "sst")) if t.exists()), None)
         if table is None or table.stat().st_size != size:
             raise ValueError(f"table {number:06} in {folder.name} is missing, or not as long as it was")
-    logs = {int(log.stem): log for log in folder.glob("*.log") if log.stem.isdecimal()}
+    logs = numbered_logs(folder)
     # LevelDB makes a log before the manifest names it, and removes one only when the manifest names a later one. 0 is
     # the name of none: the database was being created.
     if state.log and state.log not in logs:
         raise ValueError(f"log {state.log:06} in {folder.name} is missing")
-    _check_batches([logs[number] for number in sorted(logs) if number >= state.log], state.sequence)
-
-
-def _check_batches(logs: list[Path], sequence: int) -> None:
-    following = None
-    for log in logs:
-        for record in _records(log):
-            if len(record) < _BATCH_HEADER.size:
-                raise ValueError(f"{log.name} has a record that is no batch")
-            first, count = _BATCH_HEADER.unpack_from(record)
-            if first > sequence + 1 if following is None else first != following:
-                raise ValueError(f"batches before operation {first} are missing from {log.name}")
-            following = first + count
-
-
-def _records(path: Path) -> Iterator[bytes]:
-    """Yield the records of a log or manifest; what a process left half written at its end is none."""
-    data = path.read_bytes()
-    position, parts = 0, list[bytes]()
-    while position + _RECORD_HEADER.size <= len(data):
-        room = _BLOCK_BYTES - position % _BLOCK_BYTES
-        if room < _RECORD_HEADER.size:
-            position += room
-            continue
-        _, length, kind = _RECORD_HEADER.unpack_from(data, position)
-        start = position + _RECORD_HEADER.size
-        position = start + length
-        if kind == 0 and length == 0:
-            # A power failure may leave zeros at the end of a file, and nothing after them.
-            if data.count(0, start) != len(data) - start:
-                raise ValueError(f"{path.name} was overwritten with zeros")
-            return
-        if length > room - _RECORD_HEADER.size or (kind in (_FULL, _FIRST)) == bool(parts) or kind > _LAST:
-            raise ValueError(f"{path.name} has records that do not fit together")
-        if position > len(data):
-            return
-        parts.append(data[start:position])
-        if kind in (_FULL, _LAST):
-            yield b"".join(parts)
-            parts.clear()
+    check_batches([logs[number] for number in sorted(logs) if number >= state.log], state.sequence)
 
 
 @dataclass
@@ -96,7 +52,7 @@ class _State:
     @classmethod
     def of_database(cls, folder: Path) -> _State:
         state = cls()
-        for record in _records(folder / (folder / "CURRENT").read_text("ascii").removesuffix("\n")):
+        for record in records(folder / (folder / "CURRENT").read_text("ascii").removesuffix("\n")):
             state._apply(_Edit(record))
         return state
 

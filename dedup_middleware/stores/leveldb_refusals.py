@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import plyvel
 
 from dedup_middleware.stores import refusals
+from dedup_middleware.stores.folder_store import DB, TRIAL
 
 if TYPE_CHECKING:
     from dedup_middleware.errors import StoreError
-
-#: The folders of a database, in that of its store: its own, and, while it is opened, that of its clone.
-DB, TRIAL = "db", "db.trial"
 
 
 def refusal_of(uri: str, action: str, error: plyvel.Error) -> StoreError:

@@ -7,28 +7,23 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import plyvel
 
 from dedup_middleware import permissions
 from dedup_middleware.stores import leveldb, refusals
-from dedup_middleware.stores.leveldb_refusals import DB
+from dedup_middleware.stores.folder import content_files as files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+__all__ = ["files", "salvaged"]
+
 # More than a new database has files.
 _BEYOND = 100
-
-
-def files(path: Path) -> list[Path]:
-    """Return the files that hold the store's content."""
-    with suppress(FileNotFoundError):
-        return [file for file in (path / DB).iterdir() if file.is_file() and not file.name.startswith("LO")]
-    return []
 
 
 @contextmanager

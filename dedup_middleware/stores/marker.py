@@ -19,8 +19,6 @@ NAME = "DEDUP"
 DRAFT = "DEDUP.tmp"
 LAYOUT = 2
 
-_KIND = "dedup-middleware leveldb store"
-
 
 class Marker(NamedTuple):
     """What a marker says. Later layouts keep the first field, so that an older plugin can say "newer"."""
@@ -30,17 +28,17 @@ class Marker(NamedTuple):
     store_id: bytes
 
 
-def is_ours(folder: Path) -> bool:
-    """Tell whether *folder* bears our marker, even one of another layout or one that says nonsense otherwise."""
-    return _fields(folder) is not None
+def is_ours(folder: Path, scheme: str) -> bool:
+    """Tell whether *folder* bears our marker for this *scheme*, of any layout, sensible otherwise or not."""
+    return _fields(folder, scheme) is not None
 
 
-def read(folder: Path) -> Marker:
+def read(folder: Path, scheme: str) -> Marker:
     """Return the marker of *folder*, which is ours; ``ValueError`` if it says what nobody has written.
 
     A flipped bit must not turn "finished" into "unfinished": that would allow to create a database anew.
     """
-    fields = _fields(folder) or {}
+    fields = _fields(folder, scheme) or {}
     layout, finished, store_id = (fields.get(name) for name in ("layout", "finished", "id"))
     if type(layout) is int and layout != LAYOUT:
         return Marker(layout, finished=True, store_id=b"")
@@ -51,23 +49,27 @@ def read(folder: Path) -> Marker:
     raise ValueError(f"its {NAME} cannot be read")
 
 
-def write(folder: Path, *, store_id: bytes, finished: bool) -> None:
+def write(folder: Path, scheme: str, *, store_id: bytes, finished: bool) -> None:
     """Put the marker on the medium; the file has the old one or the new one at any time."""
     draft = folder / DRAFT
     permissions.make_file(draft)
     with draft.open("w", encoding="ascii") as file:
-        json.dump({"kind": _KIND, "layout": LAYOUT, "finished": finished, "id": store_id.hex()}, file)
+        json.dump({"kind": _kind(scheme), "layout": LAYOUT, "finished": finished, "id": store_id.hex()}, file)
         file.flush()
         # Otherwise a power failure can leave the new name with no content.
         os.fsync(file.fileno())
     draft.replace(folder / NAME)
 
 
-def _fields(folder: Path) -> dict[str, object] | None:
+def _kind(scheme: str) -> str:
+    return f"dedup-middleware {scheme} store"
+
+
+def _fields(folder: Path, scheme: str) -> dict[str, object] | None:
     try:
         with (folder / NAME).open("rb") as file:
             # A stranger's file of this name may be of any size.
             fields = json.loads(file.read(1024))
     except (FileNotFoundError, IsADirectoryError, ValueError):
         return None
-    return fields if isinstance(fields, dict) and fields.get("kind") == _KIND else None
+    return fields if isinstance(fields, dict) and fields.get("kind") == _kind(scheme) else None

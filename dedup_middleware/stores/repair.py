@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Scan = Callable[[bytes, bytes], Iterator[tuple[bytes, bytes]]]
 
-# The copy, what LevelDB's repair writes beside it, and the new store; a copy that is rewritten in part takes less.
+# The copy, what an engine's repair writes beside it, and the new store; a copy that is rewritten in part takes less.
 _ROOM = 3
 _BATCH = 1000
 _END = b"\xff" * 64
@@ -63,6 +63,10 @@ def _salvage(scheme: str) -> Salvage:
         from dedup_middleware.stores import leveldb_salvage  # noqa: PLC0415 - plyvel has wheels for few platforms
 
         return leveldb_salvage
+    if scheme == "rocksdb":
+        from dedup_middleware.stores import rocksdb_salvage  # noqa: PLC0415 - as rocksdict has
+
+        return rocksdb_salvage
     from dedup_middleware.stores import sqlite_salvage  # noqa: PLC0415 - a Python may be built without sqlite3
 
     return sqlite_salvage

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from crawling import Outcome, Running, run_job, write_job
+from crawling import Outcome, Running, run_job, store_uri, write_job
 from fault_injection import EDGES, EXIT_STATUS, STORE_CALLS
 from local_site import Site
 from prose import article, blog, story, zh_story
@@ -217,7 +217,7 @@ def small_disk(at: Path, room: int) -> Iterator[None]:
 
 #: What is on the full disk: its settings, and how much room it has in the first of several crawls.
 ON_DISK = {
-    "store": (lambda disk: {"DEDUP_STORE": f"leveldb:{disk / 'store'}"}, 200_000),
+    "store": (lambda disk: {"DEDUP_STORE": store_uri(disk)}, 200_000),
     "log": (lambda disk: {"DEDUP_LOG": str(disk / "records.jsonl")}, 16_384),
     "feed": (lambda disk: {"FEEDS": {str(disk / "feed.jsonl"): {"format": "jsonlines"}}}, 4_096),
 }

@@ -31,7 +31,7 @@ from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import codec, consistency, page_codec
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Page
-from dedup_middleware.stores import disk, leveldb, open_store, sqlite
+from dedup_middleware.stores import disk, folder, leveldb, open_store, rocksdb, sqlite
 from dedup_middleware.stores.layout import OWN_KEYS_END
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Filled:
         return f"{self.backend}:{self.folder / 'store'}"
 
     def copied(self, to: Path) -> Filled:
-        # An open LevelDB tidies up in the background: a copy is one only if nothing has changed meanwhile.
+        # An open database tidies up in the background: a copy is one only if nothing has changed meanwhile.
         while True:
             before = self.files_as_they_are()
             with contextlib.suppress(shutil.Error):
@@ -77,7 +77,7 @@ class Filled:
         return found
 
     def files(self) -> Pairs:
-        """Return every file and its bytes; not the holder, LevelDB's diary and lock, and SQLite's index of its WAL."""
+        """Return every file and its bytes; no holder, no engine's diary and lock, and SQLite's index of its WAL."""
         return {
             str(file.relative_to(self.folder)).encode(): file.read_bytes()
             for file in sorted(self.folder.rglob("*"))
@@ -118,15 +118,19 @@ def fill(backend: str, folder: Path, *, pages: int, killed: bool, first: int = 0
 # --- what may lie where
 
 
+def _tables(path: Path) -> list[Path]:
+    return sorted(file for file in (path / "db").iterdir() if file.suffix in (".ldb", ".sst"))
+
+
 def _newest(folder: Path, pattern: str) -> Path:
     return max(folder.glob(pattern))
 
 
-LEVELDB_FILES: dict[str, Callable[[Path, random.Random], Path]] = {
+FOLDER_FILES: dict[str, Callable[[Path, random.Random], Path]] = {
     "CURRENT": lambda path, _: path / "db" / "CURRENT",
     "manifest": lambda path, _: _newest(path / "db", "MANIFEST-*"),
     "log": lambda path, _: _newest(path / "db", "*.log"),
-    "table": lambda path, rng: rng.choice(sorted((path / "db").glob("*.ldb"))),
+    "table": lambda path, rng: rng.choice(_tables(path)),
     "marker": lambda path, _: path / "DEDUP",
     "watermark": lambda path, _: path / "watermark",
     "lock": lambda path, _: path / "lock",
@@ -137,6 +141,8 @@ SQLITE_FILES: dict[str, Callable[[Path, random.Random], Path]] = {
     "watermark": lambda path, _: path.with_name("store.watermark"),
     "lock": lambda path, _: path.with_name("store.lock"),
 }
+ROCKSDB_FILES = FOLDER_FILES | {"rocksdict's": lambda path, _: path / "db" / "rocksdict-config.json"}
+FILES = {"leveldb": FOLDER_FILES, "rocksdb": ROCKSDB_FILES, "sqlite": SQLITE_FILES}
 
 
 # --- what may happen to a file
@@ -214,7 +220,7 @@ def record_ends(data: bytes) -> list[int]:
 
 def kinds(backend: str) -> Iterator[tuple[str, Callable[[Filled, Filled, random.Random], None]]]:
     """Yield the name of each kind of damage and what does it to a store, given another one."""
-    files = LEVELDB_FILES if backend == "leveldb" else SQLITE_FILES
+    files = FILES[backend]
     for name, find in files.items():
         for change, apply in CHANGES.items():
 
@@ -226,9 +232,9 @@ def kinds(backend: str) -> Iterator[tuple[str, Callable[[Filled, Filled, random.
 
             yield f"{name}: {change}", damage
         yield f"{name}: removed", lambda s, _, r, find=find: find(s.folder / "store", r).unlink(missing_ok=True)
-    if backend == "leveldb":
-        yield "manifest: cut at a record", lambda s, _, r: _cut_at_record(LEVELDB_FILES["manifest"], s, r)
-        yield "log: cut at a record", lambda s, _, r: _cut_at_record(LEVELDB_FILES["log"], s, r)
+    if backend != "sqlite":
+        yield "manifest: cut at a record", lambda s, _, r: _cut_at_record(FOLDER_FILES["manifest"], s, r)
+        yield "log: cut at a record", lambda s, _, r: _cut_at_record(FOLDER_FILES["log"], s, r)
         yield "tables: swapped", _swap_tables
         yield "db/: that of another store", _swap_databases
         yield "db/: removed", lambda s, _, __: shutil.rmtree(s.folder / "store" / "db")
@@ -242,9 +248,9 @@ def _cut_at_record(find: Callable[[Path, random.Random], Path], store: Filled, r
 
 
 def _swap_tables(store: Filled, _: Filled, rng: random.Random) -> None:
-    tables = sorted((store.folder / "store" / "db").glob("*.ldb"))
+    tables = _tables(store.folder / "store")
     if len(tables) < 2:
-        # A slow machine may have copied the store before LevelDB wrote its second table.
+        # A slow machine may have copied the store before the engine wrote its second table.
         return
     one, other = rng.sample(tables, 2)
     first, second = one.read_bytes(), other.read_bytes()
@@ -275,7 +281,7 @@ def judge(store: Filled, *, large: bool) -> tuple[str, str]:
     """Open the damaged *store*, read all of it, and return the outcome and the reason."""
     before = store.files()
     limit = 0 if large else 1 << 40
-    leveldb.VERIFIED_BYTES = sqlite.VERIFIED_BYTES = limit
+    folder.VERIFIED_BYTES = sqlite.VERIFIED_BYTES = limit
     try:
         opened = open_store(store.uri, fingerprint_scheme=ClauseFingerprinter.scheme)
     except StoreError as error:
@@ -335,18 +341,19 @@ def repaired(store: Filled, other: Filled) -> tuple[str, str]:
 
 def campaign(backend: str, seeds: int, scratch: Path, *, repair: bool, pages: int = 90) -> dict[str, Counter[str]]:
     """Return how often each kind of damage had which outcome, and beside them what was WRONG, in words."""
-    leveldb.WRITE_BUFFER_BYTES = 1 << 16  # the least that LevelDB takes: several tables, and a manifest with a history
+    # The least that they take: several tables, and a manifest with a history.
+    leveldb.WRITE_BUFFER_BYTES = rocksdb.WRITE_BUFFER_BYTES = 1 << 16
     stores = [fill(backend, scratch / f"base{k}", pages=pages, killed=k) for k in (False, True)]
     other = fill(backend, scratch / "other", pages=pages, killed=True, first=1000)
     results: dict[str, Counter[str]] = {}
-    for name, damage in kinds(backend):
+    for turn, (name, damage) in enumerate(kinds(backend)):
         results[name] = Counter()
         for seed in range(seeds):
             rng = random.Random(f"{name} {seed}")
             # The killed one has a log, or a WAL, with batches in it; the closed one none in SQLite.
-            store = stores[seed % 2].copied(scratch / "damaged")
+            store = stores[(turn + seed) % 2].copied(scratch / "damaged")
             damage(store, other, rng)
-            outcome, why = judge(store, large=seed % 4 > 1)
+            outcome, why = judge(store, large=(turn + seed) % 4 > 1)
             results[name][outcome] += 1
             if repair and outcome.startswith("refused"):
                 outcome, why = repaired(store, other)
@@ -361,7 +368,7 @@ def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--backend", choices=["leveldb", "sqlite"], default="leveldb")
+    parser.add_argument("--backend", choices=FILES, default="leveldb")
     parser.add_argument("--no-repair", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:

@@ -117,7 +117,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("features", type=int, nargs="*", default=SIZES)
     parser.add_argument("--lookups", type=int, default=20_000)
-    parser.add_argument("--stores", nargs="*", choices=["leveldb", "sqlite"], default=["leveldb", "sqlite"])
+    parser.add_argument("--stores", nargs="*", choices=["leveldb", "rocksdb", "sqlite"], default=["leveldb", "sqlite"])
     options = parser.parse_args()
     print("| features | index | insert, µs | look up, µs | bytes a feature |")
     print("|---" * 5 + "|")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from engines import ENGINES, need
 
 import dedup_middleware
 
@@ -29,10 +30,17 @@ sys.stdin.read()
 """
 
 
-@pytest.fixture(params=["leveldb", "sqlite"])
+@pytest.fixture(params=[*ENGINES, "sqlite"])
 def backend(request: pytest.FixtureRequest) -> str:
-    if request.param == "leveldb":
-        pytest.importorskip("plyvel")
+    """Return the scheme of each kind of store on disk."""
+    need(request.param)
+    return str(request.param)
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> str:
+    """Return the scheme of each kind of store in a folder."""
+    need(request.param)
     return str(request.param)
 
 
@@ -69,7 +77,7 @@ def hold() -> Callable[[str], AbstractContextManager[subprocess.Popen[str]]]:
 def contents() -> Callable[[Path], dict[str, bytes]]:
     """Return a function: the files under (or, of one file, beside) a path and their bytes.
 
-    Without LevelDB's LOCK and its diary LOG, which it begins anew before it looks at the data.
+    Without the engine's LOCK and its diary LOG, which it begins anew before it looks at the data.
     """
 
     def contents(path: Path) -> dict[str, bytes]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from engines import ENGINES, need
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
@@ -111,19 +112,17 @@ class _Machine(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-@pytest.mark.parametrize("name", ["leveldb", "sqlite", "memory"])
+@pytest.mark.parametrize("name", [*ENGINES, "sqlite", "memory"])
 def test_behaves_as_a_sorted_dict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opened, "_REMEMBERED", 4)
-    if name == "leveldb":
-        pytest.importorskip("plyvel")
+    need(name)
     machine = type("Machine", (_Machine,), {"backend": name})
     run_state_machine_as_test(machine, settings=settings(max_examples=20, stateful_step_count=25, deadline=None))
 
 
-@pytest.fixture(params=["leveldb", "sqlite", "memory"])
+@pytest.fixture(params=[*ENGINES, "sqlite", "memory"])
 def any_uri(request: pytest.FixtureRequest, path: Path) -> str:
-    if request.param == "leveldb":
-        pytest.importorskip("plyvel")
+    need(request.param)
     return "memory:" if request.param == "memory" else f"{request.param}:{path}"
 
 

@@ -70,9 +70,8 @@ def test_store_open_in_this_process_is_refused(uri: str) -> None:
     store.close()
 
 
-def test_damaged_leveldb_is_removed(path: Path) -> None:
-    pytest.importorskip("plyvel")
-    uri = f"leveldb:{path}"
+def test_damaged_database_is_removed(engine: str, path: Path) -> None:
+    uri = f"{engine}:{path}"
     fill(uri)
     (path / "db" / "CURRENT").unlink()
     (path / "notes.txt").write_text("mine")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from engines import ENGINES, need
 
 import dedup_middleware
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
@@ -58,9 +59,16 @@ def put_header(uri: str, value: bytes | None) -> None:
 
 @pytest.fixture
 def leveldb(path: Path) -> Path:
-    pytest.importorskip("plyvel")
+    need("leveldb")
     fill(f"leveldb:{path}")
     return path
+
+
+@pytest.fixture
+def foldered(engine: str, path: Path) -> str:
+    """Return the URI of a filled store in a folder, of each engine."""
+    fill(f"{engine}:{path}")
+    return f"{engine}:{path}"
 
 
 @pytest.fixture
@@ -81,7 +89,7 @@ def test_parent_folders_are_created(backend: str, tmp_path: Path) -> None:
 
 
 def test_empty_place_is_used(backend: str, path: Path) -> None:
-    if backend == "leveldb":
+    if backend in ENGINES:
         path.mkdir()
     else:
         path.touch()
@@ -116,6 +124,14 @@ def test_db_opened_by_a_stranger_is_refused(leveldb: Path) -> None:
     stranger.close()
 
 
+def test_a_rocksdb_opened_by_a_stranger_is_refused(path: Path) -> None:
+    rocksdict = pytest.importorskip("rocksdict")
+    fill(f"rocksdb:{path}")
+    stranger = rocksdict.Rdict(str(path / "db"))
+    refusal(f"rocksdb:{path}", StoreLockedError, path)
+    stranger.close()
+
+
 def test_file_locked_by_a_stranger_is_refused(sqlite: Path) -> None:
     stranger = sqlite3.connect(sqlite, isolation_level=None)
     stranger.execute("PRAGMA locking_mode = EXCLUSIVE")
@@ -139,29 +155,33 @@ def test_file_locked_by_a_stranger_is_refused(sqlite: Path) -> None:
     ids=["manifest-empty", "manifest-cut", "manifest-gone", "manifest-noise", "current-gone", "current-noise",
          "db-gone", "log-noise"],
 )  # fmt: skip
-def test_damaged_leveldb(
-    leveldb: Path, spoil: Callable[[Path], object], contents: Callable[[Path], dict[str, bytes]]
+def test_damaged_database(
+    foldered: str, path: Path, spoil: Callable[[Path], object], contents: Callable[[Path], dict[str, bytes]]
 ) -> None:
-    spoil(leveldb)
-    before = contents(leveldb)
-    assert "scrapy dedup reset" in refusal(f"leveldb:{leveldb}", StoreCorruptError, leveldb)
-    after = contents(leveldb)
+    spoil(path)
+    before = contents(path)
+    assert "scrapy dedup reset" in refusal(foldered, StoreCorruptError, path)
+    after = contents(path)
     assert {name: after[name] for name in before} == before
-    assert store_exists(f"leveldb:{leveldb}")
+    assert store_exists(foldered)
 
 
-def test_table_lost_from_leveldb(leveldb: Path) -> None:
-    fill(f"leveldb:{leveldb}")
-    next((leveldb / "db").glob("*.ldb")).unlink()
-    refusal(f"leveldb:{leveldb}", StoreCorruptError, leveldb)
+def a_table(path: Path) -> Path:
+    return next(file for file in (path / "db").iterdir() if file.suffix in (".ldb", ".sst"))
+
+
+def test_table_lost_from_database(foldered: str, path: Path) -> None:
+    fill(foldered)
+    a_table(path).unlink()
+    refusal(foldered, StoreCorruptError, path)
 
 
 @pytest.mark.parametrize("left", [0, 1, 1000, -1])
-def test_a_table_that_was_cut(leveldb: Path, left: int) -> None:
-    fill(f"leveldb:{leveldb}")
-    table = next((leveldb / "db").glob("*.ldb"))
+def test_a_table_that_was_cut(foldered: str, path: Path, left: int) -> None:
+    fill(foldered)
+    table = a_table(path)
     os.truncate(table, left % table.stat().st_size)
-    assert "scrapy dedup repair" in refusal(f"leveldb:{leveldb}", StoreCorruptError, leveldb)
+    assert "scrapy dedup repair" in refusal(foldered, StoreCorruptError, path)
 
 
 def rot(file: Path, offset: int) -> None:
@@ -170,18 +190,20 @@ def rot(file: Path, offset: int) -> None:
     file.write_bytes(data)
 
 
-def test_rotten_table(leveldb: Path, monkeypatch: pytest.MonkeyPatch, contents: Callable[[Path], object]) -> None:
+def test_rotten_table(
+    foldered: str, path: Path, monkeypatch: pytest.MonkeyPatch, contents: Callable[[Path], object]
+) -> None:
     """Of a small store it is noticed at once, of a large one when it is read."""
-    open_store(f"leveldb:{leveldb}", fingerprint_scheme=SCHEME).close()
-    rot(next((leveldb / "db").glob("*.ldb")), 5000)
-    before = contents(leveldb)
-    refusal(f"leveldb:{leveldb}", StoreCorruptError, leveldb)
-    assert contents(leveldb) == before
-    monkeypatch.setattr("dedup_middleware.stores.leveldb.VERIFIED_BYTES", 0)
-    store = open_store(f"leveldb:{leveldb}", fingerprint_scheme=SCHEME)
-    with pytest.raises(StoreCorruptError, match=str(leveldb)):
+    open_store(foldered, fingerprint_scheme=SCHEME).close()
+    rot(a_table(path), 5000)
+    before = contents(path)
+    refusal(foldered, StoreCorruptError, path)
+    assert contents(path) == before
+    monkeypatch.setattr("dedup_middleware.stores.folder.VERIFIED_BYTES", 0)
+    store = open_store(foldered, fingerprint_scheme=SCHEME)
+    with pytest.raises(StoreCorruptError, match=str(path)):
         store.get_many([b"%04d" % number for number in range(2000)])
-    with pytest.raises(StoreCorruptError, match=str(leveldb)):
+    with pytest.raises(StoreCorruptError, match=str(path)):
         list(store.scan(b"0", b"9"))
     store.close()
 
@@ -274,13 +296,14 @@ def test_what_is_not_ours_stays_untouched(
     assert not list(path.parent.rglob("*lock*"))
 
 
-def test_backends_do_not_take_each_other_for_their_own(path: Path) -> None:
-    pytest.importorskip("plyvel")
-    fill(f"leveldb:{path}")
-    refusal(f"sqlite:{path}", StoreCorruptError, path)
-    other = path.with_name("other")
-    fill(f"sqlite:{other}")
-    refusal(f"leveldb:{other}", StoreCorruptError, other)
+@pytest.mark.parametrize("other", [*ENGINES, "sqlite"])
+def test_backends_do_not_take_each_other_for_their_own(foldered: str, path: Path, other: str) -> None:
+    need(other)
+    if not foldered.startswith(other):
+        refusal(f"{other}:{path}", StoreCorruptError, path)
+        elsewhere = path.with_name("other")
+        fill(f"{other}:{elsewhere}")
+        refusal(foldered.replace(str(path), str(elsewhere)), StoreCorruptError, elsewhere)
 
 
 @pytest.mark.parametrize("value", [None, b"", b"\xff\xfe", b"[]", b'{"schema": 1}'])
@@ -295,10 +318,10 @@ def test_other_schema(uri: str, path: Path, step: int, remedy: str) -> None:
     assert remedy in refusal(uri, StoreVersionError, path)
 
 
-def test_newer_folder_layout(leveldb: Path) -> None:
-    marker = leveldb / "DEDUP"
+def test_newer_folder_layout(foldered: str, path: Path) -> None:
+    marker = path / "DEDUP"
     marker.write_text(json.dumps(json.loads(marker.read_text()) | {"layout": 3}))
-    assert "upgrade" in refusal(f"leveldb:{leveldb}", StoreVersionError, leveldb)
+    assert "upgrade" in refusal(foldered, StoreVersionError, path)
 
 
 def test_other_scheme(uri: str, path: Path) -> None:
@@ -360,22 +383,19 @@ def test_store_without_permission(backend: str, uri: str, path: Path, mode: int)
     fill(uri)
 
 
-_UNFINISHED_LEVELDB = {"kind": "dedup-middleware leveldb store", "layout": 2, "finished": False, "id": "00" * 16}
-
-
 @pytest.mark.parametrize("left", [["lock"], ["lock", "DEDUP.tmp"], ["lock", "DEDUP"], ["lock", "DEDUP", "db/"]])
-def test_creation_that_was_killed_is_taken_up(path: Path, left: list[str]) -> None:
-    pytest.importorskip("plyvel")
+def test_creation_that_was_killed_is_taken_up(engine: str, path: Path, left: list[str]) -> None:
+    unfinished = {"kind": f"dedup-middleware {engine} store", "layout": 2, "finished": False, "id": "00" * 16}
     path.mkdir()
     for name in left:
         if name == "db/":
             (path / "db").mkdir()
         else:
-            (path / name).write_text(json.dumps(_UNFINISHED_LEVELDB) if name == "DEDUP" else "")
-    store = open_store(f"leveldb:{path}", fingerprint_scheme=SCHEME)
+            (path / name).write_text(json.dumps(unfinished) if name == "DEDUP" else "")
+    store = open_store(f"{engine}:{path}", fingerprint_scheme=SCHEME)
     assert store.created
     store.close()
-    assert not open_store(f"leveldb:{path}", fingerprint_scheme=SCHEME).created
+    assert not open_store(f"{engine}:{path}", fingerprint_scheme=SCHEME).created
 
 
 _FULL_DISK = """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from engines import ENGINES, need
 
 import dedup_middleware
 from dedup_middleware.errors import ConfigError
@@ -48,7 +49,7 @@ def test_bad_uris(uri: str, use: Callable[[str], object]) -> None:
 
 @pytest.mark.parametrize("uri", ["redis://localhost/0", "shelve:x", "x"])
 def test_unknown_scheme_says_what_is_allowed(uri: str) -> None:
-    with pytest.raises(ConfigError, match=r"leveldb:PATH, sqlite:PATH, sqlite:PATH\?shared=1 or memory:"):
+    with pytest.raises(ConfigError, match=r"leveldb:PATH, rocksdb:PATH, sqlite:PATH, sqlite:PATH\?shared=1 or memory:"):
         open_store(uri, fingerprint_scheme="x")
 
 
@@ -60,20 +61,29 @@ def test_password_is_not_repeated() -> None:
 
 
 def test_without_plyvel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    need("rocksdb")
     monkeypatch.setitem(sys.modules, "plyvel", None)
-    assert default_backend() == "sqlite"
-    with pytest.raises(ConfigError, match=r"`pip install plyvel`.*DEDUP_STORE=sqlite:PATH"):
+    assert default_backend() == "rocksdb"
+    with pytest.raises(ConfigError, match=r"`pip install plyvel`.*DEDUP_STORE=rocksdb:PATH"):
         open_store(f"leveldb:{tmp_path / 'x'}", fingerprint_scheme="x")
+    monkeypatch.setitem(sys.modules, "rocksdict", None)
+    assert default_backend() == "sqlite"
+    for scheme, package in ENGINES.items():
+        with pytest.raises(ConfigError, match=rf"`pip install {package}`.*DEDUP_STORE=sqlite:PATH"):
+            open_store(f"{scheme}:{tmp_path / 'x'}", fingerprint_scheme="x")
     assert not (tmp_path / "x").exists()
 
 
 def test_with_plyvel() -> None:
-    pytest.importorskip("plyvel")
+    need("leveldb")
     assert default_backend() == "leveldb"
 
 
 def test_backends_are_imported_when_opened() -> None:
-    ours = {"plyvel", *(f"dedup_middleware.stores.{name}" for name in ("leveldb", "sqlite", "memory"))}
+    ours = {
+        *ENGINES.values(),
+        *(f"dedup_middleware.stores.{name}" for name in ("leveldb", "rocksdb", "sqlite", "memory")),
+    }
     program = f"import sys, dedup_middleware.stores; assert not {ours} & set(sys.modules)"
     root = str(Path(dedup_middleware.__file__).parents[1])
     subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": root})

@@ -1,0 +1,29 @@
+"""What RocksDB raises -> what a user is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedup_middleware.stores import refusals
+
+if TYPE_CHECKING:
+    from dedup_middleware.errors import StoreError
+
+# By the first words of its text, for rocksdict raises bare exceptions.
+_DAMAGED = ("Corruption:", "Invalid argument:", "IO error: No such file or directory:")
+
+
+def refusal_of(uri: str, action: str, error: Exception) -> StoreError | None:
+    """Return what to raise for an *error* of RocksDB that came of trying to *action* (a verb) the store *uri*.
+
+    ``None`` if it is none of RocksDB's.
+    """
+    if type(error) is not Exception:
+        return None
+    detail = str(error)
+    if detail.startswith(_DAMAGED):
+        return refusals.corrupt(uri, detail)
+    # Our own lock was free, so this is a program that opened db/ by itself.
+    if "/LOCK:" in detail and "lock" in detail:
+        return refusals.locked(uri)
+    return refusals.failed(uri, action, detail)
