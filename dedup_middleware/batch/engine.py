@@ -43,7 +43,10 @@ class Engine(Protocol):
         """Return what *work* makes of all elements of these *kinds* that have one key, for each key."""
 
     def collect(self, data: Any, kind: str) -> Iterable[bytes]:
-        """Return the values of this *kind*, in the order of their keys."""
+        """Return the values of this *kind*, which are few, in any order."""
+
+    def stream(self, data: Any, kind: str) -> Iterable[bytes]:
+        """Yield the values of this *kind*, in the order of their keys: 0 and up, fewer than there are buckets."""
 
 
 class OneProcess:
@@ -66,6 +69,10 @@ class OneProcess:
         return [made for key, values in by_key.items() for made in work(key, values)]
 
     def collect(self, data: list[Element], kind: str) -> Iterable[bytes]:
+        """See Engine."""
+        return self.stream(data, kind)
+
+    def stream(self, data: list[Element], kind: str) -> Iterable[bytes]:
         """See Engine."""
         chosen = sorted((element for element in data if element.kind == kind), key=lambda element: element.key)
         return [element.value for element in chosen]
