@@ -41,6 +41,8 @@ class Ledger:
         self._index = index
         self._job = job
         self._preferred: dict[int, int] = {}
+        self.last: PageState | None = None
+        """The page that was judged last."""
 
     def judge(self, position: int, row: Row) -> str:
         """Judge the page at *position*, keep it unless it is a duplicate, and return its verdict, a line of JSON.
@@ -55,6 +57,7 @@ class Ledger:
             state = self._session.examine(row.page, Action.DROP, config.threshold, config.budget())
             pass_through(self._session, state, as_item(row.page, config.item_fields))
             self._note(state, row)
+        self.last = state
         record = self._session.recorder.record(state)
         said = {name: getattr(record, name) for name in _FIELDS}
         return json.dumps(said | ({"time": row.time} if row.time else {}))

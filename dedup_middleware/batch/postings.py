@@ -34,7 +34,7 @@ _LOOKED_AT = 6
 
 
 class Holding(NamedTuple):
-    """That a page was found by a clause, from the moment on that a later page of the archive can tell."""
+    """That a page is found by a clause, or would be if there were room, as far as a later page can tell."""
 
     since: int
     """The position of the page that was kept then: itself, but for one that came again."""
@@ -157,3 +157,31 @@ def told(
     return {
         world: tuple(each for other, each in held if other != world and each.since < end) for world, end in last.items()
     }
+
+
+def changed(
+    pages: Sequence[tuple[int, int]],
+    before: Sequence[Holding],
+    after: Sequence[Holding],
+    world_of: Callable[[int], int],
+    common: int,
+) -> set[int]:
+    """Return the worlds with some of these *pages* for which it matters that holdings of their clause are others.
+
+    A page that meets more than *common* holders elsewhere sees boilerplate, whoever they are.
+    """
+    was, is_ = (told(pages, held, world_of) for held in (before, after))
+    differ = {world for world in is_ if was[world] != is_[world]}
+    found: set[int] = set()
+    for position, _ in pages:
+        world = world_of(position)
+        if world in differ and world not in found:
+            here = [{h.number for h in held[world] if _is_there(h, position)} for held in (was, is_)]
+            if here[0] != here[1] and min(map(len, here)) <= common:
+                found.add(world)
+    return found
+
+
+def _is_there(each: Holding, position: int) -> bool:
+    """Tell whether the page at *position* meets this holder."""
+    return each.since < position and not -1 < each.until < position

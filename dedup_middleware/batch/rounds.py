@@ -317,7 +317,6 @@ class _Settle:
         for clause, pages in shared.items():
             old, new = (postings.listed(held.get(clause, ()), most) for held in (before, after))
             if old != new:
-                was, is_ = (postings.told(pages, held, world_of) for held in (old, new))
-                changed |= {world for world in is_ if was[world] != is_[world]}
+                changed |= postings.changed(pages, old, new, world_of, self.job.config.common_clause)
         yield Element("state", key, pickle.dumps((shared, dict(after)), pickle.HIGHEST_PROTOCOL))
         yield Element("changed", key, pickle.dumps(changed))

@@ -86,20 +86,24 @@ class World:
         for position, page in self._guests.items():
             self._seat(page, position)
 
-    def judge(self, position: int, row: Row, known: Known) -> PageState:
+    def judge(self, position: int, row: Row, known: Known) -> str:
         """Judge the page at *position*, all of those before it have been judged; *known* is what of it is its site's."""
         self._sites.known = known
         self._store.now = position
         if row.page is not None:
             if row.page.fingerprint.weight >= MIN_LIVE_WEIGHT:
                 self._catch_up(row.page, position)
-        return self.ledger.judge(position, row)
+        line = self.ledger.judge(position, row)
+        claim = None if self.ledger.last is None else self.ledger.last.claim
+        if claim is not None and claim.kept is not None:
+            self._apply(claim.page, claim.kept.number)
+        return line
 
     def end(self) -> Iterable[tuple[bytes, Holding]]:
         """Seal what was kept, show the guests out, and return who held which clauses that pages elsewhere have too."""
         self.bench.session.close()
         guests = [number_of(position, codec.host_mark(page.url)) for position, page in self._guests.items()]
-        self._store.write([], [key(number) for number in guests for key in (codec.page_key, codec.text_key)])
+        self._store.change_quietly([], [key(number) for number in guests for key in (codec.page_key, codec.text_key)])
         self.asked.revised.update(map(position_of, self._store.revised))
         return self._store.holdings()
 
@@ -116,9 +120,8 @@ class World:
     def _seat(self, page: Page, position: int) -> None:
         stored = StoredPage.of(page, number_of(position, codec.host_mark(page.url)))
         text = codec.encode_text(page.paragraphs, self.bench.job.config.text_limit)
-        self._store.write(
-            [(codec.page_key(stored.number), page_codec.encode_page(stored)), (codec.text_key(stored.number), text)]
-        )
+        pairs = [(codec.page_key(stored.number), page_codec.encode_page(stored)), (codec.text_key(stored.number), text)]
+        self._store.change_quietly(pairs, [])
 
     def _catch_up(self, page: Page, position: int) -> None:
         """Let the clauses of *page* lead to the pages elsewhere that held them before it came."""
@@ -135,7 +138,17 @@ class World:
                     holders.discard(number)
                 elif len(holders) < self._most:
                     holders.add(number)
-            self._store.put_told(key, codec.encode_postings(tuple(sorted(holders))) if holders else None)
+            pairs = [(key, codec.encode_postings(tuple(sorted(holders))))] if holders else []
+            self._store.change_quietly(pairs, [key])
+
+    def _apply(self, page: Page, number: int) -> None:
+        """Note which clauses of *page*, which was kept, would lead to it, but have no room: elsewhere there may be."""
+        clauses = (page.fingerprint.weights.keys() & self._told.keys()) - page.borrowed
+        keys = [*map(codec.clause_key, clauses)]
+        for key, value in zip(keys, self._store.get_many(keys), strict=True):
+            holders = codec.decode_postings(value or b"")
+            if number not in holders and len(holders) == self._most:
+                self._store.note_applicant(key, number)
 
 
 def _changes(holdings: Iterable[Holding]) -> list[tuple[int, bool, int]]:
@@ -153,7 +166,7 @@ class _Recording(MemoryStore):
         self.revised: set[int] = set()
         self._keys = frozenset(map(codec.clause_key, clauses))
         self._held: defaultdict[bytes, dict[int, Holding]] = defaultdict(dict)
-        self._ended: list[tuple[bytes, Holding]] = []
+        self._others: list[tuple[bytes, Holding]] = []
 
     def write(
         self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False
@@ -167,14 +180,18 @@ class _Recording(MemoryStore):
                 self._note_page(key, value)
         super().write(puts, deletes, sync=sync)
 
-    def put_told(self, key: bytes, value: bytes | None) -> None:
-        """Let a posting list be *value*, or none, for what happens elsewhere."""
-        super().write([] if value is None else [(key, value)], [key] if value is None else [])
+    def change_quietly(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
+        """Apply *deletes*, then *puts*, for what happens elsewhere."""
+        super().write(puts, deletes)
+
+    def note_applicant(self, key: bytes, number: int) -> None:
+        """Note that a page of this world would hold a clause if there were room."""
+        self._others.append((key, Holding(self.now, number)))
 
     def holdings(self) -> list[tuple[bytes, Holding]]:
         """Return who has held which clauses, and when."""
         held = [(key[1:], each) for key, holders in self._held.items() for each in holders.values()]
-        return [*held, *((key[1:], each) for key, each in self._ended)]
+        return [*held, *((key[1:], each) for key, each in self._others)]
 
     def _note(self, key: bytes, value: bytes) -> None:
         (before,) = self.get_many([key])
@@ -183,7 +200,7 @@ class _Recording(MemoryStore):
         for number in was - is_:
             # Pages elsewhere end to hold it where they are judged.
             if number in held:
-                self._ended.append((key, held.pop(number)._replace(until=self.now)))
+                self._others.append((key, held.pop(number)._replace(until=self.now)))
         for number in is_ - was:
             held[number] = Holding(self.now, number)
 
