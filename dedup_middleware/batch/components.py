@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 #: Pages of a world, unless more belong together.
-WORLD_PAGES = 25
+WORLD_PAGES = 4
 
 
 class Components:

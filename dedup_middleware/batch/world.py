@@ -19,11 +19,10 @@ from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.exporting import Exporter
 from dedup_middleware.index.index import Index
 from dedup_middleware.model import Delivery, StoredPage
-from dedup_middleware.stores.memory import MemoryStore
 from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, Detector
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.batch.bench import Job
@@ -157,20 +156,32 @@ def _changes(holdings: Iterable[Holding]) -> list[tuple[int, bool, int]]:
     return sorted([*comes, *((each.until, False, each.number) for each in holdings if each.until >= 0)])
 
 
-class _Recording(MemoryStore):
-    """A store that notes when a page of its own world begins and ends to hold a clause that others have too."""
+class _Recording:
+    """A `Store` that notes when a page of its own world begins and ends to hold a clause that others have too.
+
+    Of so few pages hardly anything is scanned, and nothing need be sorted before it is.
+    """
+
+    uri = "memory:"
 
     def __init__(self, clauses: AbstractSet[bytes]) -> None:
-        super().__init__()
         self.now = 0
         self.revised: set[int] = set()
+        self._pairs: dict[bytes, bytes] = {}
         self._keys = frozenset(map(codec.clause_key, clauses))
         self._held: defaultdict[bytes, dict[int, Holding]] = defaultdict(dict)
         self._others: list[tuple[bytes, Holding]] = []
 
-    def write(
-        self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False
-    ) -> None:
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """See Store."""
+        pairs = self._pairs
+        return [pairs.get(key) for key in keys]
+
+    def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """See Store. O(all pairs)."""
+        return iter(sorted(pair for pair in self._pairs.items() if start <= pair[0] < stop))
+
+    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:  # noqa: ARG002 - nothing here outlives the process
         """See Store."""
         puts, deletes = list(puts), list(deletes)
         for key, value in [*((key, b"") for key in deletes), *puts]:
@@ -178,11 +189,16 @@ class _Recording(MemoryStore):
                 self._note(key, value)
             elif key[:1] == codec.PAGES[0]:
                 self._note_page(key, value)
-        super().write(puts, deletes, sync=sync)
+        self.change_quietly(puts, deletes)
+
+    def close(self) -> None:
+        """See Store."""
 
     def change_quietly(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         """Apply *deletes*, then *puts*, for what happens elsewhere."""
-        super().write(puts, deletes)
+        for key in deletes:
+            self._pairs.pop(key, None)
+        self._pairs.update(puts)
 
     def note_applicant(self, key: bytes, number: int) -> None:
         """Note that a page of this world would hold a clause if there were room."""
