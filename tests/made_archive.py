@@ -43,32 +43,30 @@ def archive(pages: int, *, seed: int = 0) -> Iterator[dict[str, str]]:
 
 
 def _page(seed: int, number: int, kind: str, earlier: int, chance: random.Random) -> dict[str, str]:
-    site = number // ON_SITE * 2 + chance.randrange(2)
-    theirs = _url(earlier)
-    own = _told(seed, number)
-    before = _told(seed, earlier)
-    if kind == "print":
-        return _made(earlier // ON_SITE * 2, f"{theirs}?print=1", before, 1)
-    if kind == "session":
-        return _made(earlier // ON_SITE * 2, f"{theirs}?sid={chance.randrange(10**9):x}", before)
-    if kind == "mirror":
-        return _made(earlier // ON_SITE * 2, theirs.replace("://", "://mirror."), before)
-    if kind == "again":
-        return _made(earlier // ON_SITE * 2, theirs, before)
-    if kind == "changed":
-        return _made(earlier // ON_SITE * 2, theirs, own)
-    if kind == "branch":
-        branch = f"Branch office of the harbour bank number {number}, in {chance.choice('ABCDEFGH')} Street {number % 97}"
-        return _made(number // ON_SITE * 2, f"{_url(number)}-branch", [*_told(seed, 10**6 + site), branch])
-    if kind == "short":
-        return _made(site, _url(number), [f"Nothing to see at {number}."])
-    text = {
-        "repost": lambda: before,
-        "edited": lambda: [_edited(paragraph, chance) for paragraph in before],
-        "cut": lambda: before[: chance.randrange(2, 6)],
-        "quote": lambda: [*own, before[0].split(", ")[0] + "."],
-    }.get(kind, lambda: own)()
-    return _made(site, _url(number, site), text)
+    site, theirs, ours = number // ON_SITE * 2 + chance.randrange(2), _home(earlier), _home(number)
+    url, at = _url(earlier), _url(number, site)
+    own, before = _told(seed, number), _told(seed, earlier)
+    branch = f"Branch office of the harbour bank, number {number}, in {chance.choice('ABCDEFGH')} Street {number % 97}"
+    edited = [_edited(paragraph, chance) for paragraph in before]
+    return {
+        "print": lambda: _made(theirs, f"{url}?print=1", before, 1),
+        "session": lambda: _made(theirs, f"{url}?sid={chance.randrange(10**9):x}", before),
+        "mirror": lambda: _made(theirs, url.replace("://", "://mirror."), before),
+        "again": lambda: _made(theirs, url, before),
+        "changed": lambda: _made(theirs, url, own),
+        "branch": lambda: _made(ours, f"{_url(number)}-branch", [*_told(seed, 10**6 + ours), branch]),
+        "short": lambda: _made(site, at, [f"Nothing to see at {number}."]),
+        "repost": lambda: _made(site, at, before),
+        "edited": lambda: _made(site, at, edited),
+        "cut": lambda: _made(site, at, before[: 2 + number % 4]),
+        "quote": lambda: _made(site, at, [*own, before[0].split(", ")[0] + "."]),
+        "story": lambda: _made(site, at, own),
+    }[kind]()
+
+
+def _home(number: int) -> int:
+    """Return the site of the page *number*, of the two that are crawled at a time."""
+    return number // ON_SITE * 2
 
 
 @lru_cache(4_000)
@@ -85,7 +83,7 @@ def _edited(paragraph: str, chance: random.Random) -> str:
 
 
 def _url(number: int, site: int | None = None) -> str:
-    host = number // ON_SITE * 2 if site is None else site
+    host = _home(number) if site is None else site
     return f"http://site-{host}.example/{2000 + number % 20}/{number % 12 + 1:02}/{number:x}-story"
 
 
@@ -107,10 +105,10 @@ def _around(site: int) -> str:
     """Return what stands around the stories of a *site*."""
     name = _name(site)
     menu = "".join(f'<li class="m{n}"><a href="/section/{n}">Section {n} of {name}</a></li>' for n in range(40))
+    others = (story(9 * 10**6 + site * 20 + n, 1)[0][:70] for n in range(15))
     teasers = "".join(
-        f'<div class="teaser"><a href="/t/{n}"><img src="/i/{n}.jpg" alt="picture {n}"><span>{story(9 * 10**6 + site * 20 + n, 1)[0][:70]}'
-        f'</span></a><em>{n} comments</em></div>'
-        for n in range(15)
+        f'<div class="teaser"><a href="/t/{n}"><img src="{n}.jpg"><span>{other}</span></a><em>{n} comments</em></div>'
+        for n, other in enumerate(others)
     )
     style = "".join(f".c{n} {{{{ margin: {n}px; color: #{n:03x} }}}} " for n in range(60))
     return (

@@ -92,7 +92,7 @@ def entries(part: Part, refused: Refused) -> Iterator[Entry]:
         for where, record in _records(part, refused):
             try:
                 yield _entry(record)
-            except _NoPageError as error:
+            except _NoPageError as error:  # noqa: PERF203 - each for itself
                 refused.note(where, *map(str, error.args))
     except OSError as error:
         raise _unreadable(part.path, error) from error

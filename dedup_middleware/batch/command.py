@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
     import argparse
+    from collections import Counter
     from collections.abc import Callable, Sequence
 
     from dedup_middleware.batch.archive import Part
@@ -86,7 +86,10 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
 
 
 def _in_order(
-    opts: argparse.Namespace, job: Job, files: Files, tell: Callable[[str], None]  # noqa: ARG001 - as the other
+    opts: argparse.Namespace,
+    job: Job,
+    files: Files,
+    tell: Callable[[str], None],  # noqa: ARG001 - as the other
 ) -> tuple[Counter[str], Refused]:
     with progress("pages judged") as step:
         return judge_in_order(job, parts_of(opts.inputs), files, opts.output, step)

@@ -58,9 +58,7 @@ def judge_in_order(
     return came, refused
 
 
-def _verdicts(
-    session: Session, ledger: Ledger, job: Job, parts: Sequence[Part], refused: Refused
-) -> Iterator[str]:
+def _verdicts(session: Session, ledger: Ledger, job: Job, parts: Sequence[Part], refused: Refused) -> Iterator[str]:
     pages = (entry for part in parts for entry in entries(part, refused))
     for position, entry in enumerate(pages):
         yield ledger.judge(position, row_of(session, job.config, entry))

@@ -93,7 +93,8 @@ class Ledger:
         owners = {**self._preferred, **owners}
         members: defaultdict[int, set[int]] = defaultdict(set)
         for number in owners:
-            members[root := _root(number, owners)] |= {number, root}
+            root = _root(number, owners)
+            members[root] |= {number, root}
         for root, numbers in sorted(members.items(), key=lambda cluster: min(cluster[1])):
             found = [page for number in sorted(numbers) if (page := self._index.page(number)) is not None]
             if len(found) > 1:
@@ -122,7 +123,7 @@ def _owner(pages: list[StoredPage], job: Job) -> StoredPage:
 
 
 def taken_back(line: str, urls: Collection[str]) -> str:
-    """Return the verdict *line*; with a note, if it is of one of the duplicates at *urls* that turned out to be none."""
+    """Return the verdict *line*, with a note if it is of a duplicate at one of *urls*, which turned out to be none."""
     if not urls:
         return line
     said = json.loads(line)

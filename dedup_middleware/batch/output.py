@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.batch.bench import Job
     from dedup_middleware.batch.engine import Engine, Values
-    from dedup_middleware.batch.rounds import Judged, WorldEnd
+    from dedup_middleware.batch.rounds import Judged
+    from dedup_middleware.batch.steps import WorldEnd
 
 #: How the verdicts are counted that later pages have shown to be wrong.
 TAKEN_BACK = "taken back"
@@ -128,8 +129,8 @@ def _write(key: int, values: Values) -> Iterator[Element]:
     """Lines of one shard -> what is written of it, and ``sums``."""
     gathered: list[list[Any]] = [[], [], [], []]
     for value in values["lines"]:
-        for all_, some in zip(gathered, pickle.loads(value), strict=True):  # noqa: S301
-            all_ += some
+        for lines, more in zip(gathered, pickle.loads(value), strict=True):  # noqa: S301
+            lines.extend(more)
     verdicts, clusters, stored = ([line for _, line in sorted(lines)] for lines in gathered[:3])
     yield Element("verdicts", key, as_text(verdicts))
     yield Element("clusters", key, as_text(clusters))

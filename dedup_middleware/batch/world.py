@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from dedup_middleware.batch.bench import Job
     from dedup_middleware.batch.known import Known
     from dedup_middleware.batch.reading import Row
-    from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.model import Match, Objection, Page
 
     Told = Mapping[bytes, tuple[Holding, ...]]
@@ -86,12 +85,14 @@ class World:
             self._seat(page, position)
 
     def judge(self, position: int, row: Row, known: Known) -> str:
-        """Judge the page at *position*, all of those before it have been judged; *known* is what of it is its site's."""
+        """Judge the page at *position*, the next of this world, and return its verdict, a line of JSON.
+
+        *known* is what of it is its site's.
+        """
         self._sites.known = known
         self._store.now = position
-        if row.page is not None:
-            if row.page.fingerprint.weight >= MIN_LIVE_WEIGHT:
-                self._catch_up(row.page, position)
+        if row.page is not None and row.page.fingerprint.weight >= MIN_LIVE_WEIGHT:
+            self._catch_up(row.page, position)
         line = self.ledger.judge(position, row)
         claim = None if self.ledger.last is None else self.ledger.last.claim
         if claim is not None and claim.kept is not None:
@@ -261,7 +262,7 @@ class _Detector(Detector):
     def _look_closely(
         self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
     ) -> tuple[Match, Objection | None]:
-        match, objected = Detector._look_closely(self, page, exact, live, threshold)
+        match, objected = Detector._look_closely(self, page, exact, live, threshold)  # noqa: SLF001 - its own
         number = match.owner.number
         assert isinstance(self.index, _Index)
         if match.score >= RELATED_THRESHOLD and number in self.index.elsewhere:

@@ -106,10 +106,8 @@ def written(folder: Path, named: Path | None, pages: int) -> tuple[Path, int]:
     rows: Any = archive(pages) if named is None else pages_of(named) if named.suffix == ".jsonl" else None
     if rows is None:
         rows = ({"url": page.url, "html": page.html} for page in read_corpus(named, CRAWL_FIELDS))
-    count = 0
     with path.open("w", encoding="ascii") as file:
-        for count, row in enumerate(rows, 1):
-            file.write(json.dumps(row) + "\n")
+        count = sum(1 for row in rows if file.write(json.dumps(row) + "\n"))
     return path, count
 
 
