@@ -80,7 +80,7 @@ class ReadPart:
                 rows = []
         yield Element("pages", number, pickle.dumps((number, count - len(rows), rows)))
         yield from links.elements(number)
-        yield Element("report", number, pickle.dumps((count, refused)))
+        yield Element("report", number, pickle.dumps((number, count, refused)))
 
 
 class _Links:

@@ -9,6 +9,7 @@ are judged once more. Each round settles the first page at least that was judged
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -45,12 +46,11 @@ def judge_all(
 ) -> Judged:
     """Judge the pages of *parts*, in their order, and *tell* how far that has come."""
     read = engine.read(parts, ReadPart(job))
-    counts, refused = [], Refused()
-    for value in engine.collect(read, "report"):
-        count, others = pickle.loads(value)  # noqa: S301 - what this batch has pickled; so is all that follows
-        counts.append(count)
+    reports = sorted(map(pickle.loads, engine.collect(read, "report")), key=lambda report: report[0])
+    refused = Refused()
+    for _, _, others in reports:
         refused.add(others)
-    offsets = [0, *accumulate(counts)]
+    offsets = [0, *accumulate(count for _, count, _ in reports)]
     pages = offsets.pop()
     tell(f"{pages} pages read")
     found = engine.gathered([read], ("clauses", "ties"), steps.Find(job, offsets))
