@@ -10,7 +10,7 @@ import json
 import lzma
 import pickle
 from collections import Counter, defaultdict
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
@@ -53,25 +53,31 @@ def files_in(folder: Path) -> Iterator[Files]:
     :class:`ConfigError` where they cannot be written, or are there.
     """
     paths = [folder / name for name in NAMES]
+    # Before hours are spent on them.
     if there := [path for path in paths if path.exists()]:
         raise ConfigError(f"{there[0]} is there already: name another folder with -o, or remove it")
     drafts = [path.with_name(f"{path.name}.tmp") for path in paths]
     try:
-        permissions.make_folder(folder)
         with ExitStack() as opened:
-            for draft in drafts:
-                draft.unlink(missing_ok=True)
-                permissions.make_file(draft)
-            yield Files(*(opened.enter_context(draft.open("wb")) for draft in drafts))
+            try:
+                permissions.make_folder(folder)
+                for draft in drafts:
+                    draft.unlink(missing_ok=True)
+                    permissions.make_file(draft)
+                files = Files(*(opened.enter_context(draft.open("wb")) for draft in drafts))
+            except ValueError as error:
+                raise OSError(str(error)) from error  # a NUL in the path
+            yield files
         for draft, path in zip(drafts, paths, strict=True):
             draft.replace(path)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+    except OSError as error:
         raise ConfigError(
-            f"{folder} cannot be written ({getattr(error, 'strerror', None) or error}); name another folder with -o"
+            f"{folder} cannot be written ({error.strerror or error}); name another folder with -o"
         ) from error
     finally:
         for draft in drafts:
-            draft.unlink(missing_ok=True)
+            with suppress(OSError, ValueError):
+                draft.unlink(missing_ok=True)
 
 
 def packed(lines: Iterable[str]) -> bytes:

@@ -17,6 +17,7 @@ from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.canonical import storys_own
 from dedup_middleware.index.codec import host_mark
 from dedup_middleware.index.lookup import equals_key
+from dedup_middleware.reasons import Reason
 from dedup_middleware.session.reading import Reading
 from dedup_middleware.urls import host_of
 from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT
@@ -56,6 +57,8 @@ def row_of(session: Session, config: Config, entry: Entry) -> Row:
         reading.read(session, config)
     except UnjudgeableError as error:
         return Row(reading.url, None, error.reason, entry.time)
+    except Exception:  # noqa: BLE001 - of a hundred million pages, one must not end a batch
+        return Row(reading.url, None, Reason.ERROR, entry.time)
     return Row(reading.url, reading.page, "", entry.time)
 
 

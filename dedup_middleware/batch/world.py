@@ -119,8 +119,9 @@ class World:
 
     def _seat(self, page: Page, position: int) -> None:
         stored = StoredPage.of(page, number_of(position, codec.host_mark(page.url)))
-        text = codec.encode_text(page.paragraphs, self.bench.job.config.text_limit)
-        pairs = [(codec.page_key(stored.number), page_codec.encode_page(stored)), (codec.text_key(stored.number), text)]
+        pairs = [(codec.page_key(stored.number), page_codec.encode_page(stored))]
+        if limit := self.bench.job.config.text_limit:
+            pairs.append((codec.text_key(stored.number), codec.encode_text(page.paragraphs, limit)))
         self._store.change_quietly(pairs, [])
 
     def _catch_up(self, page: Page, position: int) -> None:
@@ -160,7 +161,7 @@ def _changes(holdings: Iterable[Holding]) -> list[tuple[int, bool, int]]:
 class _Recording:
     """A `Store` that notes when a page of its own world begins and ends to hold a clause that others have too.
 
-    Of so few pages hardly anything is scanned, and nothing need be sorted before it is.
+    Hardly anything of it is scanned, and nothing need be sorted before it is.
     """
 
     uri = "memory:"
@@ -168,7 +169,8 @@ class _Recording:
     def __init__(self, clauses: AbstractSet[bytes]) -> None:
         self.now = 0
         self.revised: set[int] = set()
-        self._pairs: dict[bytes, bytes] = {}
+        # By the first byte of keys: what they are of.
+        self._pairs: defaultdict[bytes, dict[bytes, bytes]] = defaultdict(dict)
         self._keys = frozenset(map(codec.clause_key, clauses))
         self._held: defaultdict[bytes, dict[int, Holding]] = defaultdict(dict)
         self._others: list[tuple[bytes, Holding]] = []
@@ -176,11 +178,12 @@ class _Recording:
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """See Store."""
         pairs = self._pairs
-        return [pairs.get(key) for key in keys]
+        return [pairs[key[:1]].get(key) for key in keys]
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """See Store. O(all pairs)."""
-        return iter(sorted(pair for pair in self._pairs.items() if start <= pair[0] < stop))
+        """See Store. O(all pairs of the kinds that are asked for)."""
+        asked = [pairs for kind, pairs in self._pairs.items() if start[:1] <= kind <= stop[:1]]
+        return iter(sorted(pair for pairs in asked for pair in pairs.items() if start <= pair[0] < stop))
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:  # noqa: ARG002 - nothing here outlives the process
         """See Store."""
@@ -198,8 +201,9 @@ class _Recording:
     def change_quietly(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
         """Apply *deletes*, then *puts*, for what happens elsewhere."""
         for key in deletes:
-            self._pairs.pop(key, None)
-        self._pairs.update(puts)
+            self._pairs[key[:1]].pop(key, None)
+        for key, value in puts:
+            self._pairs[key[:1]][key] = value
 
     def note_applicant(self, key: bytes, number: int) -> None:
         """Note that a page of this world would hold a clause if there were room."""
