@@ -13,7 +13,7 @@ from dedup_middleware.index.journal import Journal
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.session.session import Session
 from dedup_middleware.stores.memory import MemoryStore
-from dedup_middleware.stores.opened import OpenStore, SharedStore
+from dedup_middleware.stores.opened import Medium, OpenStore
 from dedup_middleware.verdict.detector import Detector
 from dedup_middleware.verdict.preferences import Preferences
 
@@ -55,7 +55,7 @@ class Bench:
         """Use *store*, in memory, and these kinds of *index* and *detector*, the latter with what is *detecting*."""
         config = job.config
         self.job = job
-        medium = SharedStore(store or MemoryStore(), job.header, ExitStack(), remembers=False)
+        medium = Medium(store or MemoryStore(), job.header, ExitStack(), remembers=False)
         self.store = OpenStore(medium, created=True, leave=medium.close)
         self.index = index(
             self.store, OpenClaims(), Journal(), common=config.common_clause, text_limit=config.text_limit
