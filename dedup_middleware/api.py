@@ -17,7 +17,7 @@ from dedup_middleware.model import Action, Objection, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.opening import open_at_once, session_of
 from dedup_middleware.session.passage import finish, pass_through
-from dedup_middleware.session.reading import PageContent, Reading, arguments_of, check_item
+from dedup_middleware.session.reading import PageContent, Reading, arguments_of, as_item, check_item
 from dedup_middleware.session.runs import run_id
 from dedup_middleware.settings.config import Config
 from dedup_middleware.settings.table import PREFIX
@@ -250,7 +250,9 @@ class Deduplicator:
 
     def _kept(self, read: Reading, item: Any) -> Any:
         """Return what is kept of a page: the item, or else its text."""
-        return read.as_item(self._config.item_fields) if item is None else item
+        if item is not None:
+            return item
+        return {} if read.page is None else as_item(read.page, self._config.item_fields)
 
     def _judgement(self, state: PageState) -> Judgement:
         record = self._session.recorder.record(state)

@@ -36,6 +36,7 @@ FLOORS = (
     "inspection",
     "session",
     "comparison",
+    "batch",
     "doors",
     "plugin",
 )

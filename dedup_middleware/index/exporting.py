@@ -47,11 +47,20 @@ class Exporter:
         prints = self._index.prints
         learned = b"" if prints is None else prints.learned()
         yield exchange.Origin(self._store.header, codec.decode_line(value).place, learned).to_line()
-        templates, suspects = self._templates()
+        yield from (line for _, line in self.page_lines())
+        yield from self.other_lines()
+
+    def page_lines(self) -> Iterator[tuple[int, str]]:
+        """Yield the number and the line of each page."""
+        _, suspects = self._templates()
         names = self._names()
         for page in self._pages():
-            yield self._exported(page, suspects, names).to_line(self._owner_url(page))
+            yield page.number, self._exported(page, suspects, names).to_line(self._owner_url(page))
             self.pages += 1
+
+    def other_lines(self) -> Iterator[str]:
+        """Yield the lines of templates and corrections."""
+        templates, _ = self._templates()
         yield from map(exchange.template_line, templates)
         for told in read_corrections(self._store):
             if self._is_wanted(told.url):

@@ -36,6 +36,7 @@ SUBCOMMANDS = {
     "forget": "take pages out of the store, as if they had never been met",
     "export": "write the pages of the store to a file, to move, merge or compare stores",
     "import": "take exported pages into the store: one file into an empty one, or several together",
+    "batch": "judge an archive of past crawls, on Spark if it is large, and make a store that knows it",
     "compact": "give back the room that removed pages have left in the store's files",
     "reset": "forget every page: remove the store",
     "compare": "score published methods on pages of your own",

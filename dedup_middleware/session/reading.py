@@ -119,13 +119,12 @@ class Reading:
         assert self.page is not None
         return as_shown(self.page.paragraphs) if self._root is None else shown_folded(self._root)
 
-    def as_item(self, names: Sequence[str]) -> dict[str, str]:
-        """Return what is kept of a page of which no item was made: its text and title, under *names* that are heard."""
-        if self.page is None:
-            return {}
-        text = "\n".join(self.page.paragraphs)
-        title = "" if self.page.features is None else self.page.features.title
-        return {names[0]: text} if names else {"title": title, "text": text}
+
+def as_item(page: Page, names: Sequence[str]) -> dict[str, str]:
+    """Return what is kept of a *page* of which no item was made: its text and title, under *names* that are heard."""
+    text = "\n".join(page.paragraphs)
+    title = "" if page.features is None else page.features.title
+    return {names[0]: text} if names else {"title": title, "text": text}
 
 
 def check_item(item: Any) -> None:

@@ -1,0 +1,98 @@
+"""Where pages are judged: a session on a store in memory that begins empty, with the key of the whole batch."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware.extraction.extractor import extractor
+from dedup_middleware.fingerprints import instance_of
+from dedup_middleware.index.index import Index
+from dedup_middleware.index.journal import Journal
+from dedup_middleware.index.open_claims import OpenClaims
+from dedup_middleware.session.session import Session
+from dedup_middleware.stores.memory import MemoryStore
+from dedup_middleware.stores.opened import Medium, OpenStore
+from dedup_middleware.verdict.detector import Detector
+from dedup_middleware.verdict.preferences import Preferences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dedup_middleware.delivery.taking_back import TakenBack
+    from dedup_middleware.settings.config import Config
+    from dedup_middleware.stores.layout import Header
+    from dedup_middleware.stores.protocol import Store
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all processes of one batch are told."""
+
+    config: Config
+    header: Header
+    """Of the store that the batch makes: all fingerprints are made under its key."""
+    run: str
+    owner: str = "earliest"
+    """Which page of a cluster is its owner, see `outcome.CHOICES`."""
+    buckets: int = 8
+    """Into how many parts clauses, hosts and pages are sorted."""
+
+
+class Bench:
+    """A session in which pages are read, or judged, one after the other."""
+
+    def __init__(
+        self,
+        job: Job,
+        *,
+        store: Store | None = None,
+        index: type[Index] = Index,
+        detector: type[Detector] = Detector,
+        **detecting: Any,
+    ) -> None:
+        """Use *store*, in memory, and these kinds of *index* and *detector*, the latter with what is *detecting*."""
+        config = job.config
+        self.job = job
+        medium = Medium(store or MemoryStore(), job.header, ExitStack(), remembers=False)
+        self.store = OpenStore(medium, created=True, leave=medium.close)
+        self.index = index(
+            self.store, OpenClaims(), Journal(), common=config.common_clause, text_limit=config.text_limit
+        )
+        fingerprint = instance_of(config.fingerprint, job.header.key, job.header.hash_bytes)
+        preferences = Preferences(config.preferred_hosts, config.preferred_urls, config.prefer_canonical)
+        self.detector = detector(self.index, fingerprint.hash, config.threshold, preferences, **detecting)
+        self.heard = Heard()
+        self.session = Session(
+            spider="",
+            run=job.run,
+            detector=self.detector,
+            fingerprint=fingerprint,
+            extract=extractor(config.extractor),
+            log=None,
+            listener=self.heard,
+            max_characters=config.max_bytes,
+            item_fields=config.item_fields,
+            takes_back=config.take_back,
+        )
+
+
+class Heard:
+    """A `Listener` that remembers which drops have been taken back."""
+
+    def __init__(self) -> None:
+        self.numbers: set[int] = set()
+        self.urls: set[str] = set()
+
+    def taken_back(self, taken: Sequence[TakenBack]) -> None:
+        """See Listener."""
+        self.numbers.update(each.page.number for each in taken)
+        self.urls.update(each.page.url for each in taken)
+
+    def failed(self, error: Exception) -> None:
+        """See Listener. There is no disk that could fail."""
+        raise error
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *_args, **_named: None
