@@ -12,6 +12,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from crawling import environment
 from made_archive import archive
 from prose import article, blog, story, zh_story
 from test_taking_back import TOWNS, branch
@@ -76,7 +77,9 @@ def verdicts_in(folder: Path) -> tuple[list[list[object]], set[str]]:
 
 def run(folder: Path, *args: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "scrapy", "dedup", *map(str, args)]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    return subprocess.run(
+        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=600
+    )
 
 
 def odd_pages() -> list[dict[str, str]]:
