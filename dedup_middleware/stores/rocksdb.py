@@ -88,9 +88,13 @@ class RocksDBStore(FolderStore):
         db = self._live()
         with self.refusing("read"):
             place = iterator(db, b"")
-            while place.valid():
-                place.next()
-            place.status()
+            try:
+                while place.valid():
+                    place.next()
+                place.status()
+            finally:
+                # An error that somebody keeps would keep it, and the database open.
+                del place
 
     def compact(self) -> None:
         """See CompactableStore; RocksDB merges all tables beside them: at most their size in room."""
