@@ -39,13 +39,6 @@ class Scope(str, Enum):
     STORE = "store"
 
 
-class StoreBusy(str, Enum):
-    """What a crawl does whose store another process has open."""
-
-    OBSERVE = "observe"
-    REFUSE = "refuse"
-
-
 class VerdictKind(str, Enum):
     """What was decided about a page."""
 
@@ -162,7 +155,7 @@ class StoredPage:
     """What the store knows of a page: an owner of its text, or a duplicate that was dropped."""
 
     number: int
-    """Positive once stored; negative while its claim is pending."""
+    """Positive once stored; negative while its claim is pending, in memory."""
     url: str
     identities: tuple[bytes, ...]
     digest: bytes
@@ -180,6 +173,8 @@ class StoredPage:
     owner_digest: bytes = b""
     """The :attr:`content` of that page when this one was dropped; from schema 2, its digest alone."""
     score: float = 0.0
+    is_claimed: bool = False
+    """Whether its claim is pending, in a store that workers share."""
 
     @classmethod
     def of(
@@ -235,7 +230,7 @@ class StoredPage:
     @property
     def pending(self) -> bool:
         """Whether the claim of this page is still open."""
-        return self.number < 0
+        return self.number < 0 or self.is_claimed
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,15 +158,20 @@ def run_scrapy(folder: Path, *arguments: str, timeout: float = 60) -> subprocess
     (folder / "scrapy.cfg").write_text("[settings]\ndefault = project\n", encoding="utf8")
     lines = [f"{name} = {value!r}\n" for name, value in wanted.items()]
     (folder / "project.py").write_text("".join(lines), encoding="utf8")
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", *arguments],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    return scrapy(*arguments, folder=folder, env=environment(), timeout=timeout)
+
+
+def scrapy(*arguments: str, folder: Path, env: dict[str, str], timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    """Run ``scrapy ARGUMENTS`` in *folder* with this environment, nobody at its stdin."""
+    command = [sys.executable, "-m", "scrapy", *arguments]
+    process = start(folder, command, env)
+    try:
+        said = process.communicate(timeout=timeout)
+    except BaseException:
+        process.kill()
+        process.communicate()
+        raise
+    return subprocess.CompletedProcess(command, process.returncode or 0, *said)
 
 
 def environment() -> dict[str, str]:
@@ -183,7 +188,7 @@ _fork_servers: ForkServers | None = None
 
 @contextmanager
 def forked_crawls() -> Iterator[None]:
-    """Fork crawls from processes that have imported Scrapy, for a quarter of the time; where nothing forks, do nothing.
+    """Fork crawls and commands from processes that have imported Scrapy; where nothing forks, do nothing.
 
     Not for what measures crawls: imports that are done already cost nothing.
     """
@@ -206,17 +211,21 @@ def heeding_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
+def start(folder: Path, command: list[str], env: dict[str, str]) -> subprocess.Popen[str] | Forked:
+    """Start *command*, a Python and its arguments, in *folder*; what it prints is kept until it has ended."""
+    with heeding_ctrl_c():
+        if _fork_servers is not None:
+            return _fork_servers.start(folder, command, env)
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(command, cwd=folder, env=env, **pipes, text=True)
+
+
 class Running:
     """A crawl under way; use it as a context manager, so that no process outlives its test."""
 
     def __init__(self, folder: Path, command: list[str]) -> None:
         self.folder = folder
-        with heeding_ctrl_c():
-            self._process: subprocess.Popen[str] | Forked = (
-                subprocess.Popen(command, cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True)
-                if _fork_servers is None
-                else _fork_servers.start(folder, command)
-            )
+        self._process = start(folder, command, environment())
 
     @property
     def pid(self) -> int:

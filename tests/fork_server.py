@@ -1,47 +1,77 @@
 """A process that has imported what every crawl imports, and forks for each one: most of a short crawl is imports.
 
 Usage: python fork_server.py FD     (see `forking.py`, which holds the other end of that connection)
-What it forks does as ``python COMMAND`` would, to the end of the interpreter, which a fork of `multiprocessing` cuts
-short. Nothing runs before the fork, so that no crawl sees what another one did; only the seed of hashes is the same.
+What it forks does as ``python SCRIPT`` or ``python -m MODULE`` would, to the end of the interpreter, which a fork of
+`multiprocessing` cuts short. Nothing runs before the fork, so that no crawl sees what another one did; only the seed
+of hashes is the same.
 """
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import runpy
 import sys
 from importlib import import_module
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
+from dedup_middleware.stores import backend_of, default_backend
+
 BASES = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
+COMPONENTS = (
+    *(component for name in BASES for component in getattr(default_settings, name)),
+    *default_settings.DOWNLOAD_HANDLERS_BASE.values(),
+    default_settings.SCHEDULER,
+    default_settings.STATS_CLASS,
+    "dedup_middleware.Addon",
+    "dedup_middleware.plugin.commands.Command",
+)
 
 
-def next_command(client: Connection) -> tuple[str, list[str]]:
-    """Return folder and command, in a process of their own; the first one stays inside until *client* hangs up."""
+def next_order(client: Connection) -> tuple[str, list[str], dict[str, str], str, str]:
+    """Return an order of `forking.py` in a process of its own; the first one stays inside until *client* hangs up."""
     while True:
         try:
-            command = client.recv()
+            order = client.recv()
         except EOFError:
             sys.exit()
         pid = os.fork()
         if pid == 0:
             client.close()
-            return command
+            return order
         client.send(pid)
         client.send(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
-import_module("sample_spiders")
-components = [component for name in BASES for component in getattr(default_settings, name)]
-for path in (*components, "scrapy.core.downloader.handlers.http11.HTTP11DownloadHandler", "dedup_middleware.Addon"):
+def collect_once() -> None:
+    """Collect what the process leaves now: at its end, the interpreter would walk over all imports several times."""
+    gc.collect()
+    gc.freeze()
+
+
+for module in ("sample_spiders", "scrapy.cmdline"):
+    import_module(module)
+for path in COMPONENTS:
     load_object(path)
+backend_of(default_backend())
 assert "twisted.internet.reactor" not in sys.modules, "the crawl's settings choose the reactor"
 
-folder, sys.argv = next_command(Connection(int(sys.argv[1])))
+folder, sys.argv, environment, *outputs = next_order(Connection(int(sys.argv[1])))
 os.chdir(folder)
-with open("stderr.txt", "wb") as stderr:  # noqa: PTH123 - in the folder that was just entered
-    os.dup2(stderr.fileno(), 2)
-runpy.run_path(sys.argv[0], run_name="__main__")
+os.environ.clear()
+os.environ.update(environment)
+for number, output in enumerate(outputs, 1):
+    with Path(output).open("wb") as file:
+        os.dup2(file.fileno(), number)
+atexit.register(collect_once)
+if sys.argv[0] == "-m":
+    sys.path[:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
+    del sys.argv[0]
+    runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+else:
+    runpy.run_path(sys.argv[0], run_name="__main__")

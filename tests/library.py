@@ -14,7 +14,6 @@ from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.index.batch import listed
 from dedup_middleware.index.codec import (
     PAGES,
-    decode_entry,
     decode_identity,
     decode_line,
     decode_number,
@@ -27,17 +26,19 @@ from dedup_middleware.index.codec import (
 )
 from dedup_middleware.index.index import Index
 from dedup_middleware.index.journal import Journal
+from dedup_middleware.index.journal_codec import decode_entry
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.page_codec import decode_page
+from dedup_middleware.index.shared_codec import decode_claimed
 from dedup_middleware.model import Action, Page, Reach, Scope
 from dedup_middleware.session.session import Session
-from dedup_middleware.stores import open_store
+from dedup_middleware.stores import OpenStore, open_store
 from dedup_middleware.verdict.detector import Detector
 from dedup_middleware.verdict.preferences import Preferences
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
     from datetime import timedelta
 
     from dedup_middleware.delivery.page_state import PageState
@@ -79,9 +80,12 @@ class Library:
         distance: int | None = None,
         preferred_hosts: Collection[str] = (),
         room: int = sys.maxsize,
+        store: OpenStore | None = None,
+        flush: Callable[[], set[Hashable]] | None = None,
     ) -> None:
         self.fingerprint = fingerprint
-        self.store = open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
+        self.flush = flush
+        self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         reach = Reach(scope, lease)
         self.index = index_of(self.store, common=COMMON, text_limit=text_limit, distance=distance, reach=reach)
         self.detector = Detector(self.index, fingerprint.hash, threshold, Preferences(preferred_hosts))
@@ -98,6 +102,7 @@ class Library:
             fingerprint=self.fingerprint,
             log=log,
             listener=self,
+            flush=self.flush,
         )
 
     def count(self, name: str, amount: int = 1) -> None:
@@ -178,7 +183,7 @@ class Library:
         """Return every pair that the index has written."""
         return dict(self.store.scan(b"\x01", b"\xff"))
 
-    def check(self) -> None:  # noqa: C901 - a branch for each kind of key
+    def check(self) -> None:  # noqa: C901, PLR0912 - a branch for each kind of key
         """Assert that the store holds together."""
         pairs = self.contents()
         pages = {
@@ -188,16 +193,23 @@ class Library:
             for number in [decode_number(key[1:])]
         }
         owners = {number: page for number, page in pages.items() if page.owner is None}
+        claims = {
+            number: decode_page(number, decode_claimed(value)[1])
+            for key, value in pairs.items()
+            if key[:1] == b"g"
+            for number in [decode_number(key[1:])]
+        }
+        holders = owners | claims
         for key, value in pairs.items():
             kind, rest = key[:1], key[1:]
             if kind in (b"c", b"e"):
                 numbers = decode_postings(value)
                 assert 0 < len(numbers) == len(set(numbers))
-                assert all(key in listed([owners[number]]) for number in numbers)
+                assert all(key in listed([holders[number]]) for number in numbers)
             elif kind == b"i":
                 assert rest in pages[decode_identity(value)[0]].identities
             elif kind in (b"t", b"s"):
-                assert decode_number(rest) in pages
+                assert decode_number(rest) in pages.keys() | claims.keys()
             elif kind in (b"u", b"r"):
                 assert decode_number(rest) in (owners if kind == b"u" else pages.keys() - owners.keys())
             elif kind == b"d":
@@ -214,6 +226,10 @@ class Library:
                 assert line[1:] == (len(owners), len(pages) - len(owners), True)
             elif kind == b"o":
                 assert pages[suspect_number(key)].owner == decode_number(key[1:8])
+            elif kind == b"q":
+                assert all(rest in claims[number].identities for number in decode_postings(value))
+            elif kind in (b"g", b"w"):
+                assert rest
             else:
                 assert kind == b"p", key
         repeats = {repeat_key(page.owner, number) for number, page in pages.items() if page.owner is not None}

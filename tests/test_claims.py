@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -10,11 +12,20 @@ from library import Library
 from dedup_middleware.delivery.claims import Claim, Claims, ClaimState
 from dedup_middleware.errors import DedupError, StoreError
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 PENDING, CONFIRMED, VOID = ClaimState
 
 
 def fail(error: DedupError) -> None:
     raise AssertionError(f"the store of this test works: {error}")
+
+
+def opened(claims: Claims, library: Library, name: str, clauses: Iterable[int]) -> Claim:
+    """Return the open claim of a new page."""
+    page = library.page(name, clauses)
+    return claims.open(page, library.index.claim(page))
 
 
 class ClaimMachine(RuleBasedStateMachine):
@@ -36,7 +47,7 @@ class ClaimMachine(RuleBasedStateMachine):
     @rule()
     def open(self) -> None:
         number = len(self.opened)
-        self.opened.append(self.claims.open(self.library.page(f"p{number}", range(number, number + 9))))
+        self.opened.append(opened(self.claims, self.library, f"p{number}", range(number, number + 9)))
         self.facts.append({"yielded": 0, "scraped": 0, "finished": 0, "failed": 0})
         self.calls.append([])
 
@@ -137,7 +148,7 @@ class TestFailingStore:
     def test_a_claim_that_cannot_be_stored_is_void(self) -> None:
         library, states, told, failures = Library(), [], [], []
         claims = Claims(library.index, lambda claim: states.append(claim.state), failures.append)
-        claim = claims.open(library.page("a", range(9)))
+        claim = opened(claims, library, "a", range(9))
         claim.when_settled(lambda: told.append(claim.state))
         claim.item_yielded()
         claim.callback_finished()
@@ -153,10 +164,10 @@ class TestFailingStore:
     def test_voiding_needs_no_store(self) -> None:
         library = Library()
         claims = Claims(library.index, lambda _: None, fail)
-        opened = [claims.open(library.page(f"p{number}", range(9))) for number in range(3)]
+        three = [opened(claims, library, f"p{number}", range(9)) for number in range(3)]
         library.store.close()
         claims.revoke_all()
-        assert [claim.state for claim in opened] == [VOID] * 3
+        assert [claim.state for claim in three] == [VOID] * 3
 
 
 class TestUnchangedPage:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
-from crawling import Outcome, heeding_ctrl_c, run_job, store_uri, write_job
+from crawling import Outcome, heeding_ctrl_c, run_job, scrapy, store_uri, write_job
 from local_site import Site
 from prose import article, blog, story
 from scrapy.cmdline import execute
@@ -64,9 +64,7 @@ class Output:
 
 def run(*arguments: str, folder: Path) -> Output:
     """Run the command as its user does, in a process of its own."""
-    done = subprocess.run(
-        command(*arguments), cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = scrapy("dedup", *arguments, folder=folder, env=ENVIRONMENT)
     assert "Traceback" not in done.stderr
     return Output(done.returncode, done.stdout, done.stderr)
 
@@ -645,15 +643,8 @@ class TestWhoseStore:
         """In a project with two spiders, and for one that keeps its log elsewhere."""
         say(project, "ADDONS = {'dedup_middleware.Addon': 500}\nTELNETCONSOLE_ENABLED = False")
         for spider in ("plain", "picky"):
-            done = subprocess.run(
-                [sys.executable, "-m", "scrapy", "crawl", spider],
-                cwd=project,
-                env=ENVIRONMENT,
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=True,
-            )
+            done = scrapy("crawl", spider, folder=project, env=ENVIRONMENT)
+            assert done.returncode == 0, done.stderr
             (line,) = [line for line in done.stderr.splitlines() if "to read it:" in line]
             words = shlex.split(line.partition("to read it:")[2])
             assert words[:3] == ["scrapy", "dedup", "log"]

@@ -12,10 +12,10 @@ from engines import need
 from scrapy.settings import Settings
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.model import Action, Scope, StoreBusy
+from dedup_middleware.model import Action, Scope
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.settings.config import Config, PageOptions, unknown_settings
-from dedup_middleware.settings.table import DEFAULTS
+from dedup_middleware.settings.table import DEFAULTS, StoreBusy
 from dedup_middleware.stores import open_store
 
 

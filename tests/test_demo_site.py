@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import socket
 import struct
-import subprocess
-import sys
 from collections import defaultdict
 from http.client import HTTPConnection
 from pathlib import Path
@@ -15,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from crawling import scrapy
 from parsel import Selector
 
 from spiders.newspaper import PARTIAL_KINDS, SITES, Kind, Newspaper, Page, site_map
 from spiders.reading import read_article
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parent.parent
@@ -223,8 +224,8 @@ class TestReading:
 
 
 def crawl(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "scrapy", "crawl", "news", "-s", "ADDONS={}", "-s", "FEEDS={}", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    settings = ["-s", "ADDONS={}", "-s", "FEEDS={}"]
+    return scrapy("crawl", "news", *settings, *arguments, folder=ROOT, env=dict(os.environ))
 
 
 def read_items(path: Path) -> list[dict[str, Any]]:
@@ -281,15 +282,8 @@ class TestDemo:
     def test_no_story_is_lost_and_the_summary_says_what_was_dropped(self, tmp_path: Path) -> None:
         own = [f"DEDUP_STORE=sqlite:{tmp_path / 'store'}", f"DEDUP_LOG={tmp_path / 'log.jsonl'}"]
         settings = [argument for setting in own for argument in ("-s", setting)]
-        command = [sys.executable, "-m", "scrapy", "crawl", "news", "-s", "FEEDS={}", *settings]
-        run = subprocess.run(
-            [*command, "-O", str(tmp_path / "out.jsonl")],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        feed = ["-s", "FEEDS={}", "-O", str(tmp_path / "out.jsonl")]
+        run = scrapy("crawl", "news", *feed, *settings, folder=ROOT, env=dict(os.environ))
         assert run.returncode == 0, run.stderr
         kinds = defaultdict(set)
         by_address = {(page.site.address, page.path): page for page in PAGES}

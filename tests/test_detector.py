@@ -457,7 +457,7 @@ class TestPages:
         repost = library.enter(library.page("repost", range(10)))
         assert repost.is_duplicate
         assert repost.owner_is_pending
-        assert library.session.owner_claim(repost) is first.claim
+        assert library.session.claiming.of_owner(repost) is first.claim
         library.leave(first)
         library.leave(repost)
         assert repost.items_dropped == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 from contextlib import closing
@@ -13,7 +12,8 @@ from crawling import run_job, run_scrapy, store_uri, write_job
 from local_site import Site
 from prose import article, blog, story
 from scrapy.settings import Settings
-from test_commands import ENVIRONMENT, command, run_here
+from test_commands import ENVIRONMENT, command, run, run_here
+from test_sharing import Worker
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import codec
@@ -113,10 +113,8 @@ def test_a_store_that_is_damaged_or_of_other_fingerprints_comes_with_a_remedy_th
     assert "1 pages do not fit together" in damaged
     (remedy,) = [f["remedy"] for f in findings if f["level"] == "problem" and "repair" in f["remedy"]]
     words = shlex.split(remedy.split("`")[1])
-    done = subprocess.run(
-        command(*words[2:], "--json"), cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
-    assert json.loads(done.stdout)["left_out"]["pages"] == 1
+    (done,) = run(*words[2:], "--json", folder=tmp_path).json
+    assert done["left_out"]["pages"] == 1
 
 
 def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
@@ -131,11 +129,30 @@ def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
 
 def test_a_busy_store_is_no_problem(crawled: Path, tmp_path: Path) -> None:
     with closing(open_store(store_uri(crawled), fingerprint_scheme=None)):
-        said = subprocess.run(
-            command("doctor", "-s", f"DEDUP_STORE={store_uri(crawled)}"),
-            cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-    assert "in use by another crawl" in said.stdout
+        said = run("doctor", "-s", f"DEDUP_STORE={store_uri(crawled)}", folder=tmp_path)
+    assert "in use by another crawl" in said.out
+
+
+def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> None:
+    named = ("-s", f"DEDUP_STORE=sqlite:{tmp_path / 'store'}?shared=1", "-s", "DEDUP_LOG=")
+
+    def told() -> list[str]:
+        said = run_here("doctor", "--json", "--deep", *named, folder=tmp_path)
+        findings = said.json
+        assert problems(findings) == []
+        return [finding["text"] for finding in findings if finding["about"] == "store"]
+
+    worker = Worker(tmp_path / "store", "run")
+    worker.visit("a", range(9))
+    worker.enter(worker.page("b", range(20, 29)))
+    beside = told()
+    assert "1 crawls share it now" in beside
+    assert "no crash has left anything to be done" in beside
+    worker.die()
+    after = told()
+    assert any(text.startswith("0 dropped pages are to be requested again, and 1 owners") for text in after)
+    assert "all of it was read, and fits together: {'owners': 1, 'duplicates': 0}" in after
+    worker.store.close()
 
 
 def test_a_bad_setting_is_a_problem_and_a_place_without_a_crawl_is_none(tmp_path: Path) -> None:

@@ -6,11 +6,11 @@ Each is a package of its own here, as `pip` would have installed it, and all tha
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+from crawling import Running, scrapy, write_job
 from prose import article, blog, story
 
 if TYPE_CHECKING:
@@ -114,6 +114,70 @@ def remove(path):
     Path(path).unlink(missing_ok=True)
     return found
 '''
+SHARED_STORE = """
+import fcntl
+import os
+from contextlib import contextmanager
+
+
+class SharedFileStore(FileStore):
+    def __init__(self, path):
+        super().__init__(path)
+        self.worker = os.getpid().to_bytes(8, "big")
+        self._depth = 0
+
+    def get_many(self, keys):
+        self._read()
+        return super().get_many(keys)
+
+    def scan(self, start, stop):
+        self._read()
+        return super().scan(start, stop)
+
+    def write(self, puts, deletes=(), *, sync=False):
+        with self._locked():
+            self._read()
+            super().write(puts, deletes, sync=sync)
+
+    def atomically(self, work):
+        with self._locked():
+            before = dict(self._pairs)
+            try:
+                return work()
+            except BaseException:
+                super().write(before.items(), self._pairs.keys() - before.keys())
+                raise
+
+    def changes_of_others(self):
+        return self._path.stat().st_mtime_ns if self._path.exists() else 0
+
+    def is_at_work(self, worker):
+        try:
+            os.kill(int.from_bytes(worker, "big"), 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+    def _read(self):
+        if not self._depth or not self._pairs:
+            self._pairs = FileStore(self._path)._pairs
+
+    @contextmanager
+    def _locked(self):
+        with self._path.with_suffix(".lock").open("a") as lock:
+            if not self._depth:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                self._read()
+            self._depth += 1
+            try:
+                yield
+            finally:
+                self._depth -= 1
+
+
+def open(path):
+    return SharedFileStore(path)
+"""
 EXTRACTION = '''
 """Of a page, what is in <section class="story">, whatever else there is; else what the product finds."""
 
@@ -180,19 +244,36 @@ def test_a_store(site, crawl, install, tmp_path: Path):
     assert "items/dropped_for_earlier_crawls" in str(again.stats)
 
     def dedup(*words: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-m", "scrapy", "dedup", *words, "-s", f"DEDUP_STORE={store['DEDUP_STORE']}"],
-            env=os.environ | environment,
-            cwd=tmp_path,
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+        said = scrapy(
+            "dedup", *words, "-s", f"DEDUP_STORE={store['DEDUP_STORE']}", folder=tmp_path, env=os.environ | environment
+        )
+        assert said.returncode == 0, said.stderr
+        return said.stdout
 
     assert "2 owners, 1 duplicates" in dedup("stats")
     assert a in dedup("explain", c)
     assert "removed the store" in dedup("reset", "--yes")
     assert not (tmp_path / "pages.json").exists()
+
+
+def test_a_store_that_processes_share(site, install, tmp_path: Path):
+    pytest.importorskip("fcntl")
+    environment = install("stores", "json", FOLDER_STORE + SHARED_STORE)
+    parts = [
+        [site.add(f"/{told}", form(f"Story {told}", story(told)), host=host) for told in range(6)]
+        for host, form in enumerate((article, blog))
+    ]
+    store = {"DEDUP_STORE": f"json:{tmp_path}/pages.json"}
+    with ExitStack() as running:
+        crawls = []
+        for number, urls in enumerate(parts):
+            folder = tmp_path / str(number)
+            command = write_job(folder, "sample_spiders.Articles", urls=",".join(urls), settings=store, env=environment)
+            crawls.append(running.enter_context(Running(folder, command)))
+        outcomes = [each.wait() for each in crawls]
+    assert [outcome.problems for outcome in outcomes] == [[], []]
+    told = [url.rpartition("/")[2] for outcome in outcomes for url in outcome.delivered]
+    assert sorted(told) == [str(number) for number in range(6)]
 
 
 def test_an_extraction(site, crawl, install):

@@ -192,7 +192,7 @@ def test_a_thief_whose_items_are_under_way_cannot_stop_the_original() -> None:
     library = Library(preferred_hosts=[PREFERRED])
     thief = library.enter(library.page("http://thief.test/", story(1)))
     victim = library.enter(library.page(VICTIM, story(1)))
-    assert library.session.owner_claim(victim) is None
+    assert library.session.claiming.of_owner(victim) is None
     library.leave(thief)
     assert library.leave(victim).items_delivered == 1
     assert library.visit(COPY, story(1)).verdict.match.owner.url == VICTIM

@@ -23,7 +23,7 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.delivery.sealing import recover
 from dedup_middleware.errors import StoreVersionError
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index import codec
+from dedup_middleware.index import codec, journal_codec
 from dedup_middleware.index.codec import NEXT_PLACE_KEY, decode_line
 from dedup_middleware.index.counts import repeats_of
 from dedup_middleware.index.migrations import MIGRATIONS
@@ -89,8 +89,8 @@ def test_it_is_the_store_that_it_was(earlier: str) -> None:
 
 def test_kept_requests_lose_their_credentials_and_those_to_be_made_again_do_not(earlier: str) -> None:
     with opened(earlier) as store:
-        kept = [codec.decode_entry(value)[2] for _, value in store.scan(*codec.REQUESTS)]
-        owed = [codec.decode_entry(value)[2] for _, value in store.scan(*codec.JOURNAL)]
+        kept = [journal_codec.decode_entry(value)[2] for _, value in store.scan(*codec.REQUESTS)]
+        owed = [journal_codec.decode_entry(value)[2] for _, value in store.scan(*codec.JOURNAL)]
     assert (len(kept), len(owed)) == (2, 1)
     assert all(b"Authorization" not in unpacked(request)["headers"] for request in kept)
     assert all("cookies" in unpacked(request) and not unpacked(request)["cookies"] for request in kept)

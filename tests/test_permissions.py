@@ -11,7 +11,7 @@ from crawling import run_job, store_uri, write_job
 from prose import article, blog, story
 from test_crashes import FEED, again, fed, killed
 
-from dedup_middleware.index import codec
+from dedup_middleware.index import codec, journal_codec
 from dedup_middleware.index.packing import unpacked
 from dedup_middleware.stores import default_backend, open_store
 
@@ -81,7 +81,7 @@ def test_who_lets_others_in_is_not_overruled(site, tmp_path):
 def packed(uri: str, kind: tuple[bytes, bytes]) -> list[dict]:
     store = open_store(uri, fingerprint_scheme=None)
     try:
-        return [unpacked(codec.decode_entry(value)[2]) for _, value in store.scan(*kind)]
+        return [unpacked(journal_codec.decode_entry(value)[2]) for _, value in store.scan(*kind)]
     finally:
         store.close()
 

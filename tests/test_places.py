@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawling import environment, run_job, write_job
+from crawling import environment, run_job, scrapy, write_job
 from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story
@@ -20,6 +18,8 @@ from dedup_middleware.settings.places import as_file_name
 from dedup_middleware.stores import store_exists
 
 if TYPE_CHECKING:
+    import subprocess
+
     from crawling import Outcome
     from local_site import Site
 
@@ -186,15 +186,7 @@ def crawled(
 
 def dedup(folder: Path, *arguments: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run ``scrapy dedup`` in *folder*."""
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", "dedup", *arguments],
-        cwd=folder,
-        env=environment() | env,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return scrapy("dedup", *arguments, folder=folder, env=environment() | env)
 
 
 def place_said(outcome: Outcome) -> str:

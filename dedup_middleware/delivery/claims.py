@@ -129,9 +129,8 @@ class Claims:
         self._on_failure = on_failure
         self._open: dict[int, Claim] = {}
 
-    def open(self, page: Page, own: StoredPage | None = None) -> Claim:
-        """Open a claim for *page*; *own* is the stored page when it is unchanged: its text is owned already."""
-        stored = own or self._index.claim(page)
+    def open(self, page: Page, stored: StoredPage) -> Claim:
+        """Open the claim of *page*: *stored* so by `Index.claim`, or as it was, where its text is owned already."""
         claim = Claim(page, stored, self._settle)
         if stored.pending:
             self._open[stored.number] = claim
@@ -150,10 +149,11 @@ class Claims:
         number = claim.stored.number
         self._open.pop(number, None)
         try:
-            if claim.stored.pending:
-                self._index.release(number)
+            pending = number if claim.stored.pending else None
             if state is ClaimState.CONFIRMED:
-                claim.kept = self._index.commit(claim.page, sealed=self._sealed, feeds=claim.feeds)
+                claim.kept = self._index.commit(claim.page, claim=pending, sealed=self._sealed, feeds=claim.feeds)
+            elif pending is not None:
+                self._index.release(pending)
         except DedupError as error:
             claim.state = ClaimState.VOID
             self._on_failure(error)

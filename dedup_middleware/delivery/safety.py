@@ -71,6 +71,12 @@ class Safety:
 
     def to_request_again(self) -> Iterator[tuple[bytes, JournalEntry]]:
         """Yield, by key, what an unclean shutdown left of this crawl's spider, and the crawl has not met by itself."""
+        with self._guard():
+            self._index.take_over()
+        with self._guard():
+            yield from self._left()
+
+    def _left(self) -> Iterator[tuple[bytes, JournalEntry]]:
         for key, entry in self.journal.hand_out(self._spider, self._sealing.run, self._met):
             page = self._index.find([entry.identity]) if entry.is_to_be_delivered(key) else None
             if page is not None and page.owner is None and page.run == self._sealing.run:
@@ -95,11 +101,23 @@ class Safety:
         recovered = self.journal.recovered
         return len(recovered) > _MAX_AWAITED or any(identity_of(key) in identities for key in recovered)
 
-    def may_drop(self, state: PageState, feeds: AbstractSet[str]) -> bool:
+    def may_drop(self, state: PageState, feeds: AbstractSet[str], stands: Callable[[], bool]) -> bool | None:
         """Write down that an item of the page, which *feeds* would take, is dropped before it is; tell if it may be.
 
         Where a crash could still take the owner's items, the page must be there to be requested again after it.
+        ``None`` if its verdict does not *stand*, with nothing written.
         """
+        before = state.written_down, state.journalled_for
+
+        def work() -> bool | None:
+            state.written_down, state.journalled_for = before
+            return self._may_drop(state, feeds) if stands() else None
+
+        with self._guard():
+            return self._index.atomically(work)
+        return False
+
+    def _may_drop(self, state: PageState, feeds: AbstractSet[str]) -> bool:
         match, page, request = state.verdict.match, state.page, state.request
         if match is None or page is None:
             return False
@@ -200,6 +218,7 @@ class Safety:
         if not self.failed:
             for key in self._visited_by_end - self._failed:
                 self._sealing.visited(key)
+            self._index.atomically(self.journal.look_at_others)
             self._sealing.begin_round(set())
         elif not store_failed:
             self._sealing.give_up()

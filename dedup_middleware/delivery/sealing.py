@@ -10,6 +10,7 @@ only stored when it closes.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
@@ -95,9 +96,15 @@ class Sealing:
         self._groups = [group for group in self._groups if group.awaited]
         numbers = {number for group in ready for number in group.numbers}
         visited = [key for group in ready for key in group.visited]
-        if deletes := self._journal.sealing_deletes(self.run, numbers, visited):
-            self.index.store.write([], deletes, sync=True)
+        if self.index.atomically(partial(self._write, numbers, visited)):
             self._journal.note_sealed(self.run, numbers, visited)
+
+    def _write(self, numbers: set[int], visited: list[bytes]) -> bool:
+        """Seal *numbers*, and clear what was dropped for them and *visited*; tell whether there was anything to do."""
+        deletes = self._journal.sealing_deletes(self.run, numbers, visited)
+        if deletes:
+            self.index.store.write([], deletes, sync=True)
+        return bool(deletes)
 
 
 def recover(index: Index) -> None:

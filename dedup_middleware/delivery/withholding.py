@@ -46,17 +46,18 @@ class Withholding:
         self._named = {"spider": spider, "run": run}
         self._refused: set[type] = set()
 
-    def may_drop(self, state: PageState, item: Any, feeds: AbstractSet[str]) -> bool:
+    def may_drop(self, state: PageState, item: Any, feeds: AbstractSet[str], stands: Callable[[], bool]) -> bool | None:
         """Keep *item* of a duplicate, which *feeds* would take, and write down that it is dropped; tell if it may be.
 
-        What cannot be kept is delivered.
+        What cannot be kept is delivered. ``None`` where the verdict does not *stand* any more: it is to be looked at
+        anew.
         """
         if not self._keeps(state, item):
             return False
-        if self._safety.may_drop(state, feeds):
-            return True
-        self._take_out_last(state)
-        return False
+        dropped = self._safety.may_drop(state, feeds, stands)
+        if not dropped:
+            self._take_out_last(state)
+        return dropped
 
     def finished(self, state: PageState) -> None:
         """Forget what an unclean shutdown left of a page, or of an item, that has been seen again to its end."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.lookup import equals_key
 
 if TYPE_CHECKING:
@@ -94,8 +94,12 @@ class Batch:
 
         *made* is what a published method has made of it, where one decides.
         """
-        self._before = {page.number: page for page in pages}
-        before = [page for page in self._before.values() if page.owner is None]
+        pages = list(pages)
+        for page in pages:
+            if page.is_claimed:
+                self._end_claim(page)
+        self._before = {page.number: page for page in pages if not page.is_claimed}
+        before = [page for page in pages if page.owner is None]
         mine = frozenset(owner.number for owner in before) | {number}
         self._postings(number, mine, listed(before), listed([] if new is None else [new]), borrowed)
         if self._paragraphs is not None:
@@ -108,6 +112,27 @@ class Batch:
             puts, deletes = self._prints.changes(mine, number, None if new is None else made)
             self.puts += puts
             self.deletes += deletes
+
+    def put_claim(self, page: StoredPage, worker: bytes, text: bytes | None) -> None:
+        """Store *page*, with its packed *text*, as one whose claim *worker* holds, in a store that workers share.
+
+        The claim ends when :meth:`replace` takes it as one of its pages.
+        """
+        self.puts.append((shared_codec.claimed_key(page.number), worker + page_codec.encode_page(page)))
+        if text is not None:
+            self.puts.append((codec.text_key(page.number), text))
+        self._change_claims(page, lambda numbers: numbers | {page.number})
+
+    def _end_claim(self, page: StoredPage) -> None:
+        self.deletes += [shared_codec.claimed_key(page.number), codec.text_key(page.number)]
+        self._change_claims(page, lambda numbers: numbers - {page.number})
+
+    def _change_claims(self, page: StoredPage, change: Callable[[frozenset[int]], frozenset[int]]) -> None:
+        """Let the open claims of the identities of *page* be what *change* makes of their numbers."""
+        keys = [shared_codec.claims_key(identity) for identity in page.identities]
+        for key, value in zip(keys, self._store.get_many(keys), strict=True):
+            numbers = change(frozenset(codec.decode_postings(value or b"")))
+            self.put_or_delete(key, codec.encode_postings(tuple(sorted(numbers))) if numbers else None)
 
     def put_again(self, page: StoredPage, known: StoredPage, body: bytes) -> None:
         """Store *page* in the place of the *known* one, whose text it has; *body* as for :meth:`put_page`."""

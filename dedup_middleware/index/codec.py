@@ -14,10 +14,12 @@ raises :class:`UnreadableError`.
                           6 bytes each; without these in a store of before schema 5, until somebody asks
     o<page number, 7><page number, 7>
                        -> nothing: of that owner, this page is a duplicate; likewise
-    u<page number, 7>  -> an owner whose items may not be on their medium yet: JSON, what was certain before; or nothing
+    u<page number, 7>  -> an owner whose items may not be on their medium yet: JSON, what was certain before, if any;
+                          in a store that workers share, before that, which of them delivers it, and in which crawl
     j<identity, 16><for what and whom, 8>
                        -> a page to be requested again unless that owner is sealed: its identity, spider and request,
-                          and the one crawl that may; in schema 2 without that crawl, and under the identity alone
+                          and the one crawl that may; in schema 2 without that crawl, and under the identity alone; in
+                          a store that workers share, which of them dropped it, and which delivery of that owner it is
     r<page number, 7>  -> the first three of every page that was dropped, without secrets: so that it can be restored
     d<template, 8><page number, 7>
                        -> nothing: the page was dropped for that text, and may be another one if it is a template
@@ -25,6 +27,8 @@ raises :class:`UnreadableError`.
     a<identity, 16>    -> page number, 7 bytes: the owner that names this address, of its own host, as its story's
     x<identity, 16><identity, 16>
                        -> a page and its former owner, whom a person has told apart: JSON, see `corrections`
+
+What only a store has that workers share, see `shared_codec`.
 
 A page number is the page's place in line, from 1 on, followed by two bytes of its host. So a posting list tells by
 itself how many of its pages are on one host, and numbers still sort by age.
@@ -216,22 +220,6 @@ def entry_key(identity: bytes, purpose: bytes, spider: str, crawl: str) -> bytes
 def identity_of(key: bytes) -> bytes:
     """Return the identity in an :func:`entry_key`."""
     return key[:IDENTITY_BYTES]
-
-
-def encode_entry(identity: bytes, spider: str, request: bytes, crawl: str = "") -> bytes:
-    """Return a journalled page as bytes."""
-    head = identity.hex() + (crawl and f" {crawl}")
-    return b"\0".join((head.encode("ascii"), spider.encode("utf8", "surrogatepass"), request))
-
-
-def decode_entry(value: bytes) -> tuple[bytes, str, bytes, str]:
-    """Return identity, spider, request and crawl of a journalled page."""
-    try:
-        head, spider, request = value.split(b"\0", 2)
-        identity, _, crawl = head.decode("ascii").partition(" ")
-        return bytes.fromhex(identity), spider.decode("utf8", "surrogatepass"), request, crawl
-    except ValueError as error:
-        raise UnreadableError(f"a journalled page cannot be read: {error}") from error
 
 
 def encode_number(number: int) -> bytes:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.hamming import HOLDER
 from dedup_middleware.index.lookup import equals_key
 from dedup_middleware.stores.repair import repair_store
@@ -28,6 +28,8 @@ _FIRST, _END = b"\x01", b"\xff" * 64
 _A_PLACE = codec.page_number(1, "")
 _KINDS = ("pages", "texts", "postings", "identities", "paragraph fingerprints")
 _MISSING = "pages that are named and missing"
+# What only those have who are at work: the workers themselves, and their open claims.
+_OF_WORKERS = (shared_codec.WORKERS[0], shared_codec.CLAIMED[0], shared_codec.claims_key(b""))
 _HOLDER_BYTES = len(HOLDER) + codec.SIMHASH_BYTES
 
 
@@ -74,6 +76,8 @@ class ConsistencyFilter:
         self.left_out = Counter(dict.fromkeys((*_KINDS, _MISSING), 0))
         """By kind: how many were left out, and how many pages something names that are not there."""
         self._missing: set[int] = set()
+        # Open claims are nobody's once no worker is there, and nothing is wrong with what leads to them.
+        self._claimed = {codec.decode_number(key[1:]) for key, _ in scan(*shared_codec.CLAIMED)}
         self._texts, self._keeps_texts = set[int](), False
         self._read_texts()
         self._pages = {page.number: _Known.of(page) for page in self._whole_pages()}
@@ -91,6 +95,8 @@ class ConsistencyFilter:
         for key, value in self._scan(_FIRST, _END):
             if key == codec.NEXT_PLACE_KEY:
                 line = codec.decode_line(value)
+            elif self._is_of_worker(key):
+                continue
             elif key[:1] != codec.REPEATS[0] and (filtered := self._filtered(key, value)) is not None:
                 yield key, filtered
         # Too low a number would give new pages the places of old ones.
@@ -146,9 +152,14 @@ class ConsistencyFilter:
             numbers = codec.decode_postings(value)
         except UnreadableError:
             return self._kept("postings", value, sound=False)
+        numbers = tuple(n for n in numbers if n not in self._claimed)
         kept = tuple(n for n in numbers if (page := self._page(n)) is not None and belongs(page))
         self.left_out["postings"] += len(numbers) - len(kept)
         return codec.encode_postings(kept) if kept else None
+
+    def _is_of_worker(self, key: bytes) -> bool:
+        """Tell whether *key* is there for a worker's sake alone."""
+        return key[:1] in _OF_WORKERS or (key[:1] == _TEXTS[0] and codec.decode_number(key[1:]) in self._claimed)
 
     def _page(self, number: int) -> _Known | None:
         page = self._pages.get(number)

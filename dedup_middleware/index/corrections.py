@@ -9,6 +9,7 @@ import json
 from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.errors import UnreadableError
@@ -64,6 +65,10 @@ def correct(index: Index, page: StoredPage, *, owns: bool) -> None:
 
     With *owns* it was delivered by other means, and owns its text from now on.
     """
+    index.atomically(partial(_correct, index, page, owns=owns))
+
+
+def _correct(index: Index, page: StoredPage, *, owns: bool) -> None:
     owner = None if page.owner is None else index.page(page.owner)
     batch = index.batch()
     if owner is not None:

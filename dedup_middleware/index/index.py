@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.canonical import storys_own
 from dedup_middleware.index import codec
@@ -19,7 +19,7 @@ from dedup_middleware.index.unchanged import differ, has_given, must_be_read, ow
 from dedup_middleware.model import Scope, StoredPage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from dedup_middleware.fingerprints.literature.method import Method
     from dedup_middleware.index.batch import Batch
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from dedup_middleware.index.open_claims import OpenClaims
     from dedup_middleware.model import Match, Page, Reach
     from dedup_middleware.stores.protocol import Store
+
+    _T = TypeVar("_T")
 
 
 class Index(Revocable):
@@ -70,6 +72,13 @@ class Index(Revocable):
         """Tell whether a verdict on *page* that was made at *version* may be another by now."""
         return self._claims.changed_since(version, page)
 
+    def atomically(self, work: Callable[[], _T]) -> _T:
+        """Return what *work* returns; in a store that others change too, they do not while it runs."""
+        return work()
+
+    def take_over(self) -> None:
+        """Take over what other processes have left that ended since; there is none where there are no others."""
+
     # --- claims
 
     def claim(self, page: Page) -> StoredPage:
@@ -85,29 +94,39 @@ class Index(Revocable):
         if self._paragraphs is not None:
             self._paragraphs.release(number, pending.simhashes)
 
-    def commit(self, page: Page, *, sealed: bool = False, feeds: frozenset[str] = frozenset()) -> StoredPage | None:
+    def commit(
+        self, page: Page, *, claim: int | None = None, sealed: bool = False, feeds: frozenset[str] = frozenset()
+    ) -> StoredPage | None:
         """Store *page* as an owner that *feeds* have taken; what its identity held before is superseded.
 
-        In one batch. It is unsealed, unless it is *sealed* now, or all it says was, by the same crawl and feeds.
-        ``None`` where there is nothing to be written and sealed: for one that stands as it was.
+        In one batch. Its *claim*, if it has one, ends. It is unsealed, unless it is *sealed* now, or all it says was,
+        by the same crawl and feeds. ``None`` where there is nothing to be written and sealed: for one that stands as it
+        was.
         """
         if page.known is not None:
             return self._commit_again(page, sealed=sealed, feeds=feeds)
+        ended = [] if claim is None else self._ended(claim)
         own = self.same(page.identities)
         known = own[0] if own and own[0].says(page) and has_given(own[0], page) else None
         reached = self._reached(page, known, feeds)
         batch = self.batch(page.run)
-        stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), feeds=reached)
+        number = next((before.number for before in (*own, *ended)), None) or batch.number_for(page.url)
+        stored = StoredPage.of(page, number, feeds=reached)
         batch.deletes += [codec.request_key(o.number) for o in own[:1] if o.owner is not None]
         unsealed = None if sealed else self.journal.unsealed(stored, known)
         if unsealed is not None:
             batch.puts.append(self.journal.unsealed_pair(stored.number, unsealed))
         named = codec.encode_number(stored.number)
         batch.puts += [(codec.canonical_key(identity), named) for identity in storys_own(page.features, page.url)]
-        self._write(batch, stored, page, own)
+        self._write(batch, stored, page, own, ended)
         if unsealed is not None:
             self.journal.note_unsealed(stored.number, unsealed)
         return stored
+
+    def _ended(self, claim: int) -> list[StoredPage]:
+        """End a *claim* for good; return what of it is in the store, and ends with the batch that replaces it."""
+        self.release(claim)
+        return []
 
     def _commit_again(self, page: Page, *, sealed: bool, feeds: frozenset[str]) -> StoredPage | None:
         """Note that *page*, an owner that stands unread for what the store has of it, was delivered again.
@@ -125,7 +144,7 @@ class Index(Revocable):
         text, words = codec.item_text_key(known.number), own_words(stored)
         said = self._packed(words) if words else None
         is_as_it_was = not differ(stored, known) and (said is None or self.store.get_many([text]) == [said])
-        is_certain = known.number not in self.journal.owners and reached == known.delivery.feeds
+        is_certain = self.journal.unsealed_of(known.number) is None and reached == known.delivery.feeds
         if is_as_it_was and is_certain and self.reach.is_all:
             self._meet_again(known.number, page.run)
             return None
@@ -215,7 +234,7 @@ class Index(Revocable):
         if self.store.get_many([key]) != [request]:
             batch.put_or_delete(key, request)
         if rests_on is not None:
-            batch.puts.append(self.journal.entry_pair(entry))
+            batch.puts.append(self.journal.entry_pair(entry, rests_on))
             return partial(self.journal.note_entry, entry, rests_on)
         if entry.key in self.journal.recovered:
             batch.deletes.append(codec.journal_key(entry.key))
@@ -224,12 +243,26 @@ class Index(Revocable):
 
     # --- writing
 
-    def _write(self, batch: Batch, stored: StoredPage, page: Page, own: list[StoredPage]) -> None:
-        """Write *batch*, and with it *page*, *stored* so, and its text in the place of what was its *own*."""
+    def _write(
+        self,
+        batch: Batch,
+        stored: StoredPage,
+        page: Page,
+        own: list[StoredPage],
+        ended: Sequence[StoredPage] = (),
+    ) -> None:
+        """Write *batch*, and with it *page*, *stored* so, and its text in the place of what was its *own*.
+
+        *ended* is what the store has of its claim.
+        """
         with self._reading():
             made, superseded = page.fingerprint.made, superseded_by(page, stored, self)
             batch.replace(
-                [*own, *superseded], stored.number, stored if stored.owner is None else None, page.borrowed, made
+                [*own, *superseded, *ended],
+                stored.number,
+                stored if stored.owner is None else None,
+                page.borrowed,
+                made,
             )
         said = own_words(stored)
         body_digest = b"" if must_be_read(stored, page, own) else page.body_digest

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index import codec, journal_codec, page_codec
 from dedup_middleware.index.packing import undropped
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class JournalEntry(NamedTuple):
 
     def encode(self) -> bytes:
         """Return it as bytes."""
-        return codec.encode_entry(self.identity, self.spider, self.request, self.crawl)
+        return journal_codec.encode_entry(self.identity, self.spider, self.request, self.crawl)
 
 
 class Unsealed(NamedTuple):
@@ -86,6 +86,8 @@ class Unsealed(NamedTuple):
     """The crawl that delivers it."""
     before: Delivery | None
     """What was certain before that crawl delivered it; ``None`` if nothing was."""
+    worker: bytes = b""
+    """Who runs that crawl, in a store that workers share."""
 
 
 class Journal:
@@ -110,16 +112,20 @@ class Journal:
             return
         self._recovered = True
         for key, value in store.scan(*codec.JOURNAL):
-            self.recovered[key[1:]] = JournalEntry(*codec.decode_entry(value))
+            self.recovered[key[1:]] = JournalEntry(*journal_codec.decode_entry(value))
         for key, value in store.scan(*codec.UNSEALED):
-            self.unsettled[codec.decode_number(key[1:])] = page_codec.decode_certain(value)
+            self.unsettled[codec.decode_number(key[1:])] = decode_unsealed(value).before
 
     # --- owners
 
     def certain(self, owner: StoredPage) -> Delivery | None:
         """Return what of the delivery of *owner* no crash can take back; ``None`` if nothing is."""
-        unsealed = self.owners.get(owner.number)
+        unsealed = self.unsealed_of(owner.number)
         return owner.delivery if unsealed is None else unsealed.before
+
+    def unsealed_of(self, number: int) -> Unsealed | None:
+        """Return what the owner *number* is, if it is unsealed."""
+        return self.owners.get(number)
 
     def unsealed(self, stored: StoredPage, known: StoredPage | None) -> Unsealed | None:
         """Return what *stored*, an owner that is confirmed, is from now on; ``None`` if all of it is certain.
@@ -131,8 +137,7 @@ class Journal:
             return None
         return Unsealed(stored.run, before)
 
-    @staticmethod
-    def unsealed_pair(number: int, unsealed: Unsealed) -> tuple[bytes, bytes]:
+    def unsealed_pair(self, number: int, unsealed: Unsealed) -> tuple[bytes, bytes]:
         """Return the pair that says of an owner that it is unsealed."""
         return codec.unsealed_key(number), page_codec.encode_certain(unsealed.before)
 
@@ -177,6 +182,9 @@ class Journal:
 
     # --- dropped pages
 
+    def look_at_others(self) -> None:
+        """Look at what other processes were to deliver; there are none where nobody shares the store."""
+
     def note_taken_back(self, entry: JournalEntry, dropped: JournalEntry, *, requested: bool) -> None:
         """Note that *entry* is written in the place of *dropped*; whether its page is *requested* at once, too."""
         self.forget([dropped.key])
@@ -184,15 +192,14 @@ class Journal:
         if requested:
             self._handed_out.add(entry.key)
 
-    @staticmethod
-    def entry_pair(entry: JournalEntry) -> tuple[bytes, bytes]:
-        """Return the pair that journals a page."""
+    def entry_pair(self, entry: JournalEntry, owner: int | None = None) -> tuple[bytes, bytes]:  # noqa: ARG002
+        """Return the pair that journals a page, dropped in favour of *owner* if it was."""
         return codec.journal_key(entry.key), entry.encode()
 
     def note_entry(self, entry: JournalEntry, owner: int) -> None:
         """Note that the pair of :meth:`entry_pair` is written, of a page that is dropped in favour of *owner*."""
         self.recovered.pop(entry.key, None)
-        unsealed = self.owners.get(owner)
+        unsealed = self.unsealed_of(owner)
         # If the owner is not unsealed, nothing in this crawl clears the entry, and the next one requests it in vain.
         rest = owner, "" if unsealed is None else unsealed.run
         self._dropped[rest].add(entry.key)
@@ -214,3 +221,9 @@ class Journal:
             self.recovered.pop(key, None)
             for rest in self._rests.pop(key, ()):
                 self._dropped[rest].discard(key)
+
+
+def decode_unsealed(value: bytes) -> Unsealed:
+    """Return what the pair of an unsealed owner says."""
+    worker, run, certain = journal_codec.decode_unsealed(value)
+    return Unsealed(run, page_codec.decode_certain(certain), worker)

@@ -12,7 +12,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index import codec, journal_codec, page_codec
 from dedup_middleware.index.corrections import Corrections
 from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.index.paragraphs import ParagraphIndex
@@ -104,12 +104,16 @@ class Lookup:
             return self._claims.pages.get(number)
         (value,) = self.store.get_many([codec.page_key(number)])
         if value is None:
-            return None
+            return self.claimed(number)
         with self._reading():
             page = page_codec.decode_page(number, value)
         if number in self._met_again:
             page = replace(page, delivery=replace(page.delivery, run=self._met_by))
         return self._as_rolled_back(page)
+
+    def claimed(self, number: int) -> StoredPage | None:  # noqa: ARG002
+        """Return the page *number* if its claim is open in the store; there is none where those are in memory."""
+        return None
 
     def pages(self) -> Iterator[StoredPage]:
         """Yield every stored page, owners and dropped duplicates, oldest first."""
@@ -139,7 +143,7 @@ class Lookup:
         """Return what is kept of the request of a dropped page, if anything. One get."""
         (value,) = self.store.get_many([codec.request_key(page.number)])
         with self._reading():
-            return None if value is None else JournalEntry(*codec.decode_entry(value))
+            return None if value is None else JournalEntry(*journal_codec.decode_entry(value))
 
     def names(self, owner: StoredPage, identities: Iterable[bytes]) -> bool:
         """Tell whether *owner* names the page with these *identities* as its story's own. One get an identity."""

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import codec
+from dedup_middleware.index import codec, journal_codec
 from dedup_middleware.index.packing import without_credentials
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ def _from_2(store: Store) -> None:
 def _bare_requests(store: Store) -> Iterator[tuple[bytes, bytes | None]]:
     for key, value in store.scan(*codec.REQUESTS):
         try:
-            identity, spider, request, _ = codec.decode_entry(value)
+            identity, spider, request, _ = journal_codec.decode_entry(value)
         except UnreadableError:
             yield key, None
             continue
         bare = without_credentials(request)
         if bare != request:
-            yield key, None if bare is None else codec.encode_entry(identity, spider, bare)
+            yield key, None if bare is None else journal_codec.encode_entry(identity, spider, bare)
 
 
 def _from_3(store: Store) -> None:

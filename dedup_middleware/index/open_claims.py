@@ -40,6 +40,7 @@ class OpenClaims:
         self.version = 0
         self._recent: deque[frozenset[bytes]] = deque(maxlen=_REMEMBERED_CHANGES)
         self._last = 0
+        self._changes_of_others = 0
 
     @cached_property
     def paragraphs(self) -> Store:
@@ -89,6 +90,12 @@ class OpenClaims:
         """Note that what is known of these clauses and identities has changed."""
         self.version += 1
         self._recent.append(touched)
+
+    def notice_others(self, changes: int) -> None:
+        """Note how much other processes have changed by now: if that has changed, so may anything have."""
+        if changes != self._changes_of_others:
+            self._changes_of_others = changes
+            self.touch_all()
 
     def touch_all(self) -> None:
         """Note that what is known of anything may have changed."""

@@ -12,6 +12,8 @@ from dedup_middleware.index.journal import Journal
 from dedup_middleware.index.lookup import ALL, Lookup
 from dedup_middleware.index.migrations import READABLE
 from dedup_middleware.index.open_claims import OpenClaims
+from dedup_middleware.index.shared import LookingSharedIndex, SharedIndex
+from dedup_middleware.index.shared_journal import SharedJournal
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.schema import check_scheme
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints.literature.method import Method
     from dedup_middleware.model import Reach, StoredPage
     from dedup_middleware.stores import OpenStore
-    from dedup_middleware.stores.opened import SharedStore
+    from dedup_middleware.stores.opened import Medium
 
-_shared: WeakKeyDictionary[SharedStore, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
+_shared: WeakKeyDictionary[Medium, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
 
 
 class _LookingIndex(Index):
@@ -48,8 +50,9 @@ def index_of(  # noqa: PLR0913 - what an index is made of, by name
 
     One that only *looks* settles nothing that it reads.
     """
-    claims, journal = _shared.setdefault(store.medium, (OpenClaims(), Journal()))
-    return (_LookingIndex if looks else Index)(
+    claims, journal = _shared.setdefault(store.medium, (OpenClaims(), _journal(store)))
+    alone, shared = (_LookingIndex, LookingSharedIndex) if looks else (Index, SharedIndex)
+    return (alone if store.shared is None else shared)(
         store,
         claims,
         journal,
@@ -59,6 +62,10 @@ def index_of(  # noqa: PLR0913 - what an index is made of, by name
         method=method,
         reach=reach,
     )
+
+
+def _journal(store: OpenStore) -> Journal:
+    return Journal() if store.shared is None else SharedJournal(store.medium, store.shared)
 
 
 @contextmanager

@@ -48,9 +48,11 @@ class PrintIndex:
         """Return what the method has learned for this store; empty as long as it has not. One get."""
         return self._store.get_many([_LEARNED_KEY])[0] or b""
 
-    def remember(self, learned: bytes) -> None:
-        """Keep for good what the method has *learned*."""
-        self._store.write([(_LEARNED_KEY, learned)])
+    def remember(self, learned: bytes) -> bytes:
+        """Keep for good what the method has *learned*, unless the store has something; return what it has then."""
+        kept = self.learned() or learned
+        self._store.write([(_LEARNED_KEY, kept)])
+        return kept
 
     def changes(
         self, before: Iterable[int], number: int, made: Made | None

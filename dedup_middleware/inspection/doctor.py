@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.errors import DedupError, StoreLockedError
 from dedup_middleware.fingerprints import fingerprinter
-from dedup_middleware.index import codec
+from dedup_middleware.index import codec, journal_codec, shared_codec
 from dedup_middleware.index.consistency import ConsistencyFilter
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.records import Record, log_exists, read_records
@@ -30,7 +30,7 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from dedup_middleware.settings.config import Config
     from dedup_middleware.stores import OpenStore
@@ -160,13 +160,21 @@ def _opened(uri: str, config: Config, *, deep: bool) -> Iterator[Finding]:
                 f"{config.fingerprint!r} makes {wanted!r}",
                 f"set that to what it was made with, or begin anew with `{scrapy_dedup('reset', store=uri)}`",
             )
-        yield from _left_over(store)
-        if deep:
+        at_work = [*_at_work(store)]
+        if at_work:
+            yield ok("store", f"{len(at_work)} crawls share it now")
+        yield from _left_over(store, at_work)
+        if deep and at_work:
+            yield note("store", "it is written to, and was not read through", "read it when no crawl has it open")
+        elif deep:
             yield from _read_through(store, line)
 
 
-def _left_over(store: OpenStore) -> Iterator[Finding]:
-    journalled, unsealed = (sum(1 for _ in store.scan(*keys)) for keys in (codec.JOURNAL, codec.UNSEALED))
+def _left_over(store: OpenStore, at_work: Collection[bytes]) -> Iterator[Finding]:
+    rests = (journal_codec.rest_of_entry(value) for _, value in store.scan(*codec.JOURNAL))
+    journalled = sum(rest is None or rest.worker not in at_work for rest in rests)
+    owners = (journal_codec.decode_unsealed(value)[0] for _, value in store.scan(*codec.UNSEALED))
+    unsealed = sum(worker not in at_work for worker in owners)
     if journalled or unsealed:
         yield note(
             "store",
@@ -176,6 +184,13 @@ def _left_over(store: OpenStore) -> Iterator[Finding]:
         )
     else:
         yield ok("store", "no crash has left anything to be done")
+
+
+def _at_work(store: OpenStore) -> Iterator[bytes]:
+    """Yield the workers who crawl with the *store*, where workers share it."""
+    for key, _ in store.scan(*shared_codec.WORKERS):
+        if store.shared is not None and store.shared.is_at_work(key[1:]):
+            yield key[1:]
 
 
 def _read_through(store: OpenStore, line: codec.Line) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ The only home of the log's format. A line is pure ASCII and holds one record, wh
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -91,21 +92,25 @@ class RecordLog:
             if path.is_file() and not _is_ours(path):
                 raise _foreign(path)
             torn = ends_torn(path)
-            self._file = path.open("a", encoding="ascii", newline="\n")
+            # Without a buffer: what several processes append stays a line each.
+            self._file = path.open("ab", buffering=0)
             if torn:
-                self._file.write("\n")
+                self._file.write(b"\n")
         except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
             raise _unwritable(path, error) from error
 
     def append(self, record: Record) -> None:
         """Write one line; :class:`RecordsError` if the medium fails."""
+        line = f"{record.to_line()}\n".encode("ascii")
         try:
-            self._file.write(record.to_line() + "\n")
-            self._file.flush()
+            written = self._file.write(line)
         except OSError as error:
-            raise RecordsError(
-                f"DEDUP_LOG {self.path} cannot be written ({error.strerror}); make room on its disk"
-            ) from error
+            raise self._refusal(error.strerror or str(error)) from error
+        if written != len(line):
+            raise self._refusal(os.strerror(errno.ENOSPC))
+
+    def _refusal(self, detail: str) -> RecordsError:
+        return RecordsError(f"DEDUP_LOG {self.path} cannot be written ({detail}); make room on its disk")
 
     def close(self) -> None:
         """Close the file."""

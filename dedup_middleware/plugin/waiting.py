@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from dedup_middleware.delivery.claims import Claim
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.plugin.extension import DedupExtension
+    from dedup_middleware.session.session import Session
 
+# Seconds after which the store is asked again whether another process has settled its claim.
+_ASK_AGAIN = 0.05
 #: Waiters at a time where CONCURRENT_REQUESTS sets no limit.
 _DEFAULT_WAITERS = 16
 
@@ -44,9 +47,22 @@ class OwnerWait:
             return
         deadline = time.monotonic() + self._extension.config.wait
         session.reconsider(state)
-        while (claim := session.owner_claim(state)) is not None:
+        while state.owner_is_pending:
+            claim = session.claiming.of_owner(state)
+            if claim is None and not session.claiming.another_holds_owner(state):
+                # Another process has settled it since; else it is another crawl's of this process, which tells nobody.
+                session.reconsider(state)
+                if state.owner_is_pending and not session.claiming.another_holds_owner(state):
+                    break
+                continue
             remaining = deadline - time.monotonic()
-            if remaining <= 0 or self._full() or not await self._outcome(claim, remaining):
+            if remaining <= 0 or self._full():
+                settled = False
+            elif claim is None:
+                settled = await self._outcome_elsewhere(session, state, deadline)
+            else:
+                settled = await self._outcome(claim, remaining)
+            if not settled:
                 self._extension.count("waits/given_up")
                 break
             session.reconsider(state)
@@ -55,6 +71,19 @@ class OwnerWait:
     def _full(self) -> bool:
         slot = self._extension.crawler.engine.scraper.slot
         return self._waiting >= self._limit or slot is None or slot.needs_backout()
+
+    async def _outcome_elsewhere(self, session: Session, state: PageState, deadline: float) -> bool:
+        """Wait for the claim that another process holds to be settled; tell whether it was before the *deadline*."""
+        self._extension.count("waits")
+        self._waiting += 1
+        try:
+            while session.claiming.another_holds_owner(state):
+                if time.monotonic() >= deadline:
+                    return False
+                await sleep(_ASK_AGAIN)
+            return True
+        finally:
+            self._waiting -= 1
 
     async def _outcome(self, claim: Claim, seconds: float) -> bool:
         """Wait for *claim* to be settled; tell whether it was within *seconds*."""

@@ -71,6 +71,14 @@ class Judging:
         ):
             self.judge(state)
 
+    def stands(self, state: PageState) -> bool:
+        """Tell whether a duplicate still is one, of the same owner, when it is judged by what the store has now."""
+        before = state.verdict.match
+        self.judge_if_stale(state)
+        match = state.verdict.match
+        is_same = before is not None and match is not None and match.owner.number == before.owner.number
+        return is_same and state.is_duplicate and not state.owner_is_pending
+
     def look_for_template(self, state: PageState) -> None:
         """Note whether the drop of a page may have to be taken back; and of which earlier ones that is known by now."""
         templates = self._detector.templates

@@ -31,9 +31,10 @@ from dedup_middleware.fingerprints.published import Learner
 from dedup_middleware.index.migrations import MIGRATIONS, READABLE
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.inspection.records import RecordLog, observer_log
-from dedup_middleware.model import Reach, StoreBusy
+from dedup_middleware.model import Reach
 from dedup_middleware.session.body_digests import BodyDigests
 from dedup_middleware.session.session import Session
+from dedup_middleware.settings.table import StoreBusy
 from dedup_middleware.stores import open_store, refusals, store_exists
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.verdict.detector import Detector
@@ -209,6 +210,8 @@ def open_at_once(config: Config, *, looks: bool = False) -> Resources:
         )
         learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
         recover(index)
+        if not looks:
+            index.take_over()
         if store.migrated_from is not None and config.log is not None:
             # As private as the store has become.
             permissions.tighten([config.log])

@@ -60,4 +60,8 @@ class Published:
 
     def _remember(self) -> None:
         with self._guard():
-            self._prints.remember(self._learner.method.learned())
+            learned = self._learner.method.learned()
+            kept = self._prints.remember(learned)
+            if kept != learned:
+                # Another process that shares the store was first.
+                self._learner.method.recall(kept)

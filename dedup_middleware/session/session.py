@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UNLIMITED, Budget
@@ -24,6 +25,7 @@ from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.inspection.recorder import Recorder
 from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
+from dedup_middleware.session.claiming import Claiming
 from dedup_middleware.session.judging import Judging, is_read
 from dedup_middleware.session.published import Published
 from dedup_middleware.session.tagging import Tagger
@@ -44,6 +46,10 @@ if TYPE_CHECKING:
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.model import Fetched, Witness
     from dedup_middleware.verdict.detector import Detector
+
+
+# How often a duplicate is looked at whose owner other processes change meanwhile, before it is delivered.
+_LOOKS = 3
 
 
 class Session:
@@ -92,6 +98,7 @@ class Session:
         self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
         self._withholding = Withholding(quarantine, self.safety, listener, self._guarded, spider=spider, run=run)
         self._judging = Judging(detector, self.safety, run, self._guarded)
+        self.claiming = Claiming(self._claims, self._judging, detector, self._guarded)
         self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
@@ -157,19 +164,12 @@ class Session:
     def enter(self, state: PageState) -> None:
         """Make the verdict binding, for the callback gets the page: unless it is a duplicate, it claims its text."""
         state.entered = True
-        self._judging.judge_if_stale(state)
-        self._claim(state)
+        self.claiming.judge_and_claim(state)
 
     def reconsider(self, state: PageState) -> None:
         """Judge a duplicate anew if anything has changed; if it is none any more, it claims its text."""
         if state.is_duplicate:
-            self._judging.judge_if_stale(state)
-            self._claim(state)
-
-    def owner_claim(self, state: PageState) -> Claim | None:
-        """Return the open claim that this duplicate depends on, if any."""
-        match = state.verdict.match
-        return self._claims.of(match.owner) if match and state.owner_is_pending else None
+            self.claiming.judge_and_claim(state)
 
     def deliver_if_feed_lacks_it(self, state: PageState, item: Any) -> frozenset[str]:
         """Let the page of *item* own its text too if a feed wants the item that has taken none of its owner's.
@@ -184,11 +184,19 @@ class Session:
 
     def may_drop(self, state: PageState, item: Any) -> bool:
         """Tell whether *item* of a duplicate may be dropped; before it is, keep it, and write down that it is."""
-        self.reconsider(state)
-        feeds = self.deliver_if_feed_lacks_it(state, item)
-        state.deliver_undecided()
-        self._judging.look_for_template(state)
-        return state.is_duplicate and self._withholding.may_drop(state, item, feeds)
+        for _ in range(_LOOKS):
+            self.reconsider(state)
+            feeds = self.deliver_if_feed_lacks_it(state, item)
+            state.deliver_undecided()
+            self._judging.look_for_template(state)
+            if not state.is_duplicate:
+                return False
+            dropped = self._withholding.may_drop(state, item, feeds, partial(self._judging.stands, state))
+            if dropped is not None:
+                return dropped
+            self.claiming.claim(state)
+        self.keep(state, Objection(Reason.OWNER_PENDING))
+        return False
 
     def judge_item(self, state: PageState, item: Any, shown: Callable[[], str]) -> ItemVerdict:
         """Return what an *item* of a duplicate is; see `ItemJudge`. A store that fails is no reason to withhold it."""
@@ -200,7 +208,7 @@ class Session:
         """Let a duplicate be delivered, for the *objection* of a *witness* or of our own, and own what it says."""
         if state.is_duplicate:
             state.overrule(objection, witness)
-            self._claim(state)
+            self.claiming.claim(state)
 
     def settle_items(self, state: PageState, *, several: bool) -> None:
         """Let a page own what its items said, and if it has *several*, nothing else."""
@@ -253,19 +261,6 @@ class Session:
         self.recorder.close(self._detector.index)
 
     # --- inside
-
-    def _claim(self, state: PageState) -> None:
-        if state.page is None or state.is_duplicate or not state.is_worth_owning:
-            return
-        if state.items_delivered:
-            return  # what becomes of these would be taken for what becomes of the claim's own
-        with self._guarded():
-            own = None
-            if state.verdict.kind is VerdictKind.SAME:
-                own = state.page.known or self._detector.index.find(state.page.identities)
-            if own is None and not is_read(state):
-                return
-            state.claim = self._claims.open(self._detector.as_kept(state.page, state.verdict, state.threshold), own)
 
     def _claim_settled(self, claim: Claim) -> None:
         self._count(f"claims/{claim.state.value}", 1)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dedup_middleware.budget import Budget
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import is_published
-from dedup_middleware.model import Action, Scope, StoreBusy
+from dedup_middleware.model import Action, Scope
 from dedup_middleware.settings import kinds
 from dedup_middleware.settings.kinds import as_choice, shown
 from dedup_middleware.settings.places import NOWHERE, Place
-from dedup_middleware.settings.table import PREFIX, SETTINGS, THRESHOLD
+from dedup_middleware.settings.table import PREFIX, SETTINGS, THRESHOLD, StoreBusy
 from dedup_middleware.stores import ON_DISK, can_open, default_backend, parse_uri
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 #: What the names of a store's own files have behind its path.
-_BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".watermark")
+_BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".lock.workers", ".watermark")
 _QUARANTINE = ".quarantine"
 META_KEYS = frozenset({"action", "keep", "threshold"})
 

@@ -7,12 +7,13 @@ The tables of the README and of docs/settings.md are held to this one by a test.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.index.hamming import MAX_DISTANCE
-from dedup_middleware.model import Action, Scope, StoreBusy
+from dedup_middleware.model import Action, Scope
 from dedup_middleware.settings import kinds, quantities
 
 if TYPE_CHECKING:
@@ -23,6 +24,13 @@ if TYPE_CHECKING:
 PREFIX = "DEDUP_"
 #: At one half or less, two pages that share nothing with each other could both be "the" owner.
 THRESHOLD = quantities.Share(above=0.5)
+
+
+class StoreBusy(str, Enum):
+    """What a crawl does whose store another process has open."""
+
+    OBSERVE = "observe"
+    REFUSE = "refuse"
 
 
 @dataclass(frozen=True, slots=True)

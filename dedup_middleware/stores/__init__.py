@@ -18,7 +18,7 @@ from dedup_middleware.registry import Registry
 from dedup_middleware.stores import disk, external
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.layout import Header
-from dedup_middleware.stores.opened import OpenStore, SharedStore
+from dedup_middleware.stores.opened import Medium, OpenStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +32,7 @@ __all__ = [
     "can_open",
     "default_backend",
     "destroy_store",
+    "is_shared",
     "open_store",
     "parse_uri",
     "resolved_uri",
@@ -40,7 +41,8 @@ __all__ = [
 ]
 
 _MEMORY = "memory"
-_ALLOWED = "leveldb:PATH, rocksdb:PATH, sqlite:PATH or memory:"
+_ALLOWED = "leveldb:PATH, rocksdb:PATH, sqlite:PATH, sqlite:PATH?shared=1 or memory:"
+_SHARED = "?shared=1"
 # Controls and line ends: no file system needs them, and a message with a path must stay one line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\ud800-\udbff\u2028\u2029]")
 
@@ -77,6 +79,8 @@ STORES = Registry("dedup_middleware.stores", {})
 def parse_uri(uri: str) -> tuple[str, str]:
     """Return scheme and path of *uri*; the path of ``memory:`` is empty. ``ConfigError`` if it cannot be a store's."""
     scheme, colon, path = uri.partition(":")
+    if is_shared(uri):
+        path = path.removesuffix(_SHARED)
     if not colon or not (scheme in (*_ON_DISK, _MEMORY) or scheme in STORES):
         # A URI such as redis://:password@host must not put its password into a log.
         shown = re.sub(r"//[^/]*@", "//…@", uri)
@@ -93,6 +97,21 @@ def parse_uri(uri: str) -> tuple[str, str]:
     elif _UNPRINTABLE.search(path):
         raise ConfigError(f"DEDUP_STORE={uri!r}: the path has control characters; write {scheme}:PATH without them")
     return scheme, path
+
+
+def is_shared(uri: str) -> bool:
+    """Tell whether the store at *uri* may be open in several processes at once."""
+    return uri.startswith("sqlite:") and uri.endswith(_SHARED)
+
+
+def _backend(uri: str) -> disk.Backend:
+    """Return the module behind the *uri* of a store on disk; ``ConfigError`` where it cannot be imported."""
+    backend = backend_of(parse_uri(uri)[0])
+    if not is_shared(uri):
+        return backend
+    from dedup_middleware.stores import sqlite_shared  # noqa: PLC0415 - as sqlite, which could be imported
+
+    return sqlite_shared
 
 
 def backend_of(scheme: str) -> disk.Backend:
@@ -130,21 +149,21 @@ def open_store(
     if scheme not in (*_ON_DISK, _MEMORY):
         return external.open_shared(_external(scheme), uri, path, fingerprint_scheme, migrations or {})
     if scheme != _MEMORY:
-        backend, holder = backend_of(scheme), holder or Holder.this_process("a program")
-        return disk.open_shared(backend, disk.resolved(path), fingerprint_scheme, holder, migrations or {})
+        holder = holder or Holder.this_process("a program")
+        return disk.open_shared(_backend(uri), disk.resolved(path), fingerprint_scheme, holder, migrations or {})
     from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - as the others
 
     undo = ExitStack()
     store = MemoryStore(room)
     undo.callback(store.close)
-    medium = SharedStore(store, Header.new(fingerprint_scheme or ""), undo, remembers=False)
+    medium = Medium(store, Header.new(fingerprint_scheme or ""), undo, remembers=False)
     return OpenStore(medium, created=True, leave=medium.close)
 
 
 def resolved_uri(uri: str) -> str:
     """Return *uri* with an absolute path: it names the same store in any folder."""
     scheme, path = parse_uri(uri)
-    return f"{scheme}:{disk.resolved(path)}" if scheme in _ON_DISK else uri
+    return f"{scheme}:{disk.resolved(path)}{_SHARED * is_shared(uri)}" if scheme in _ON_DISK else uri
 
 
 def can_open(scheme: str) -> bool:

@@ -9,17 +9,18 @@ import os
 from contextlib import ExitStack, contextmanager, suppress
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from filelock import FileLock, Timeout
 
 from dedup_middleware import permissions
 from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.holder import Holder
-from dedup_middleware.stores.opened import OpenStore, SharedStore
-from dedup_middleware.stores.protocol import Store
+from dedup_middleware.stores.opened import Medium, OpenStore
+from dedup_middleware.stores.protocol import SharedStore, Store
 from dedup_middleware.stores.schema import Age
 from dedup_middleware.stores.watermark import Watermark
+from dedup_middleware.stores.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from dedup_middleware.stores.schema import Migrations
 
 HOLDER_SUFFIX = ".holder"
+_WORKERS_SUFFIX = ".workers"
+# Seconds for which whoever shares a store waits for others who are opening it: they may read all of it.
+_PATIENCE = 10.0
 _NO_SCHEME = "none"
 
 
@@ -46,11 +50,22 @@ class DiskStore(Store, Protocol):
         """Read everything; ``StoreCorruptError`` if some of it is rotten."""
 
 
+@runtime_checkable
+class SharedDiskStore(DiskStore, SharedStore, Protocol):
+    """A store that several processes of this machine share."""
+
+    def join(self, workers: Workers, holder: Holder) -> None:
+        """Become one of *workers*, the *holder*, until it is closed."""
+
+
 class Backend(Protocol):
     """What the module of a store on disk offers. Paths are ``resolved``; every ``OSError`` may pass."""
 
     SCHEME: str
     """What its URIs begin with."""
+
+    OPTIONS: str
+    """What they end with, behind the path."""
 
     def probe(self, path: Path) -> Found:
         """Return what is at *path*; never writes."""
@@ -85,7 +100,7 @@ def resolved(path: str) -> Path:
 
 def uri_of(backend: Backend, path: Path) -> str:
     """Return the URI of the store at *path*."""
-    return f"{backend.SCHEME}:{path}"
+    return f"{backend.SCHEME}:{path}{backend.OPTIONS}"
 
 
 def open_shared(
@@ -94,14 +109,19 @@ def open_shared(
     """Open or create the store at *path*, or join those of this process that have it open."""
     name, uri = backend.lock_path(path), uri_of(backend, path)
     with sharing.guarded(), refusals.of_os(uri, "open"):
-        return sharing.join(
+        opened = sharing.join(
             name, fingerprint_scheme, lambda: _open_medium(backend, path, fingerprint_scheme, holder, migrations)
         )
+    if opened.uri != uri:
+        # The same file, as a store that is shared and as one that is not.
+        opened.close()
+        raise refusals.locked(uri)
+    return opened
 
 
 def _open_medium(
     backend: Backend, path: Path, fingerprint_scheme: str | None, holder: Holder, migrations: Migrations
-) -> tuple[SharedStore, Age]:
+) -> tuple[Medium, Age]:
     uri = uri_of(backend, path)
     # Before the lock: a stranger's folder must not even get a lock file.
     found = _look(backend, path)
@@ -116,8 +136,9 @@ def _open_medium(
     def check(store: Store) -> None:
         schema.check(store, fingerprint_scheme, migrations)
 
-    with ExitStack() as undo:
-        undo.enter_context(locked(backend, path, holder))
+    with ExitStack() as undo, ExitStack() as opening:
+        # One that is shared is locked while it is opened, and then as long as its workers are at work.
+        (opening if backend.OPTIONS else undo).enter_context(locked(backend, path, holder))
         seed = schema.new_header(fingerprint_scheme or _NO_SCHEME)
         store, created = backend.connect(path, seed, check)
         undo.callback(store.close)
@@ -128,31 +149,43 @@ def _open_medium(
             raise refusals.absent(uri)
         check(store)
         header, migrated_from = schema.migrate(store, migrations, lambda: permissions.tighten(backend.files(path)))
-        return SharedStore(store, header, undo.pop_all()), Age(created, migrated_from)
+        if isinstance(store, SharedDiskStore):
+            store.join(_workers(backend, path), holder)
+        return Medium(store, header, undo.pop_all()), Age(created, migrated_from)
 
 
 @contextmanager
 def locked(backend: Backend, path: Path, holder: Holder) -> Iterator[None]:
     """Hold the lock of the store at *path*, and say that it is *holder* who does.
 
-    ``StoreLockedError`` at once if somebody else holds it.
+    ``StoreLockedError`` if somebody else holds it, or shares the store; at once, but for those who share it themselves,
+    and wait until others have opened it.
     """
     said = backend.lock_path(path).with_name(backend.lock_path(path).name + HOLDER_SUFFIX)
     # thread_local=False: the last close may come from another thread than the opening.
     lock = FileLock(backend.lock_path(path), timeout=0, mode=permissions.FILE_MODE, thread_local=False)
+    is_shared = bool(backend.OPTIONS)
     try:
-        lock.acquire()
+        lock.acquire(timeout=_PATIENCE if is_shared else 0)
     except Timeout:
         raise refusals.locked(uri_of(backend, path), Holder.written(said)) from None
     except NotImplementedError as error:  # older versions of filelock, where the system has no flock
         raise refusals.failed(uri_of(backend, path), "lock", str(error)) from error
-    holder.write(said)
     try:
+        if not is_shared:
+            for other in _workers(backend, path).others():
+                raise refusals.locked(uri_of(backend, path), other)
+        holder.write(said)
         yield
     finally:
         with suppress(OSError):
             said.unlink()
         lock.release()
+
+
+def _workers(backend: Backend, path: Path) -> Workers:
+    lock = backend.lock_path(path)
+    return Workers(lock.with_name(lock.name + _WORKERS_SUFFIX))
 
 
 @contextmanager
@@ -210,4 +243,5 @@ def destroy(backend: Backend, path: Path) -> bool:
             return False
         with locked(backend, path, Holder.this_process("scrapy dedup reset", brief=True)):
             backend.remove(path)
+            _workers(backend, path).remove()
     return True

@@ -7,23 +7,26 @@ only maps bytes to bytes: whose store it is, which schema it has and who of a pr
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dedup_middleware.errors import DedupError
 from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.layout import HEADER_KEY
-from dedup_middleware.stores.opened import SharedStore
-from dedup_middleware.stores.protocol import CompactableStore
+from dedup_middleware.stores.opened import Medium
+from dedup_middleware.stores.protocol import CompactableStore, SharedStore
 from dedup_middleware.stores.schema import Age
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.stores.opened import OpenStore
     from dedup_middleware.stores.protocol import Store
     from dedup_middleware.stores.schema import Migrations
+
+    _T = TypeVar("_T")
 
 
 class StoreBackend(Protocol):
@@ -34,7 +37,10 @@ class StoreBackend(Protocol):
     """
 
     def open(self, path: str) -> Store:
-        """Open the store at *path*, or make an empty one; ``StoreLockedError`` if another process uses it alone."""
+        """Open the store at *path*, or make an empty one; ``StoreLockedError`` if another process uses it alone.
+
+        What it returns may be a :class:`SharedStore`.
+        """
 
     def exists(self, path: str) -> bool:
         """Tell whether there is one, without opening or locking it."""
@@ -55,20 +61,27 @@ def open_shared(
 
 def _open_medium(
     backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations
-) -> tuple[SharedStore, Age]:
+) -> tuple[Medium, Age]:
     if fingerprint_scheme is None and not backend.exists(path):
         raise refusals.absent(uri)
     with ExitStack() as undo:
-        store = _Guarded(_opened(backend, uri, path), uri)
+        opened = _opened(backend, uri, path)
+        store = _GuardedShared(opened, uri) if isinstance(opened, SharedStore) else _Guarded(opened, uri)
         undo.callback(store.close)
-        created = store.get_many([HEADER_KEY]) == [None]
-        if created and (fingerprint_scheme is None or next(iter(store.scan(b"", b"\xff" * 64)), None) is not None):
-            raise refusals.foreign(uri)
-        if created:
-            store.write([schema.new_header(str(fingerprint_scheme))], sync=True)
+        created = store.atomically(partial(_create_if_empty, store, fingerprint_scheme))
         schema.check(store, fingerprint_scheme, migrations)
         header, migrated_from = schema.migrate(store, migrations)
-        return SharedStore(store, header, undo.pop_all()), Age(created, migrated_from)
+        return Medium(store, header, undo.pop_all()), Age(created, migrated_from)
+
+
+def _create_if_empty(store: _Guarded, fingerprint_scheme: str | None) -> bool:
+    """Make *store* one of ours if nothing is in it; return whether that was so."""
+    if store.get_many([HEADER_KEY]) != [None]:
+        return False
+    if fingerprint_scheme is None or next(iter(store.scan(b"", b"\xff" * 64)), None) is not None:
+        raise refusals.foreign(store.uri)
+    store.write([schema.new_header(fingerprint_scheme)], sync=True)
+    return True
 
 
 def _opened(backend: StoreBackend, uri: str, path: str) -> Store:
@@ -101,6 +114,9 @@ class _Guarded:
         with _refusing(self.uri, "write"):
             self._store.write(puts, deletes, sync=sync)
 
+    def atomically(self, work: Callable[[], _T]) -> _T:
+        return work()
+
     def compact(self) -> None:
         if not isinstance(self._store, CompactableStore):
             raise refusals.not_compactable(without_secrets(self.uri, redact=False))
@@ -110,6 +126,27 @@ class _Guarded:
     def close(self) -> None:
         with _refusing(self.uri, "close"):
             self._store.close()
+
+
+class _GuardedShared(_Guarded):
+    """One that several processes have open at once."""
+
+    def __init__(self, store: SharedStore, uri: str) -> None:
+        super().__init__(store, uri)
+        self._shared = store
+        self.worker = store.worker
+
+    def atomically(self, work: Callable[[], _T]) -> _T:
+        with _refusing(self.uri, "write"):
+            return self._shared.atomically(work)
+
+    def changes_of_others(self) -> int:
+        with _refusing(self.uri, "read"):
+            return self._shared.changes_of_others()
+
+    def is_at_work(self, worker: bytes) -> bool:
+        with _refusing(self.uri, "read"):
+            return self._shared.is_at_work(worker)
 
 
 @contextmanager

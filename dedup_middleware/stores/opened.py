@@ -5,11 +5,11 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
-from itertools import islice
-from typing import TYPE_CHECKING
+from itertools import count, islice
+from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.stores import refusals
-from dedup_middleware.stores.protocol import CompactableStore
+from dedup_middleware.stores.protocol import CompactableStore, SharedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores.layout import Header
     from dedup_middleware.stores.protocol import Store
+
+    _T = TypeVar("_T")
 
 # Pairs that a scan takes under one hold of the guard: enough to make the guard's cost vanish, few enough that pairs
 # of some hundred kilobytes do not pile up.
@@ -26,7 +28,7 @@ _SCAN_STEP = 64
 _REMEMBERED, _SHORT = 2_048, 64
 
 
-class SharedStore:
+class Medium:
     """An open store and all that must be undone with it; its openers take turns by *guard*."""
 
     def __init__(self, store: Store, header: Header, undo: ExitStack, *, remembers: bool = True) -> None:
@@ -34,11 +36,15 @@ class SharedStore:
         self.store = store
         self._remembers = remembers
         self.header = header
-        self.guard = threading.Lock()
+        self.shared = store if isinstance(store, SharedStore) else None
+        """The store, if other processes may have it open too."""
+        # One thread may take it again, inside `OpenStore.atomically`.
+        self.guard = threading.RLock()
         self.openers = 0
         # What was asked for lately, in two generations; written through.
         self._young: dict[bytes, bytes | None] = {}
         self._old: dict[bytes, bytes | None] = {}
+        self._changes_of_others = 0
         self._undo = undo
         self._process = os.getpid()
 
@@ -54,6 +60,7 @@ class SharedStore:
         """See Store; what was asked for lately is at hand: 0.2 µs a key. Under the guard."""
         if not self._remembers:
             return self.store.get_many(keys)
+        self.changes_of_others()
         young, old = self._young, self._old
         missing = [key for key in keys if key not in young and key not in old]
         if not missing:
@@ -65,13 +72,42 @@ class SharedStore:
         self._young.update((key, value) for key, value in found.items() if value is None or len(value) <= _SHORT)
         return values
 
+    def changes_of_others(self) -> int:
+        """See SharedStore; what is at hand of before is forgotten. Always 0 where there are no others."""
+        if self.shared is not None and (changes := self.shared.changes_of_others()) != self._changes_of_others:
+            self._changes_of_others = changes
+            self._forget()
+        return self._changes_of_others
+
+    def _forget(self) -> None:
+        self._young, self._old = {}, {}
+
+    def atomically(self, work: Callable[[], _T]) -> _T:
+        """See SharedStore; where there are no others, it is enough to hold the guard. Under it."""
+        if self.shared is None:
+            return work()
+
+        runs = count()
+
+        def fresh() -> _T:
+            # What was read the first time may have been written there, which came to nothing.
+            if next(runs):
+                self._forget()
+            return work()
+
+        try:
+            return self.shared.atomically(fresh)
+        except BaseException:
+            self._forget()
+            raise
+
     def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool) -> None:
         """See Store. Under the guard."""
         try:
             self.store.write(puts, deletes, sync=sync)
         except BaseException:
             # Whether it is written, nobody knows: the store is asked, and refuses.
-            self._young, self._old = {}, {}
+            self._forget()
             raise
         changes = [*((key, None) for key in deletes), *puts]
         for key, value in changes:
@@ -106,7 +142,7 @@ class OpenStore:
     """
 
     def __init__(
-        self, medium: SharedStore, *, created: bool, leave: Callable[[], None], migrated_from: int | None = None
+        self, medium: Medium, *, created: bool, leave: Callable[[], None], migrated_from: int | None = None
     ) -> None:
         """Join *medium*; *leave* is called once, on close."""
         self.uri = medium.store.uri
@@ -150,6 +186,28 @@ class OpenStore:
         with self.medium.guard:
             self._live()
             self.medium.write(puts, deletes, sync=sync)
+
+    def atomically(self, work: Callable[[], _T]) -> _T:
+        """Call *work*, which nobody else's writes come in between; see SharedStore, which other stores are not.
+
+        There each batch is still applied for itself.
+        """
+        self.medium.check_process()
+        with self.medium.guard:
+            self._live()
+            return self.medium.atomically(work)
+
+    @property
+    def shared(self) -> SharedStore | None:
+        """What workers share, where they do; ``None`` where this process is alone with the store."""
+        return self.medium.shared
+
+    def changes_of_others(self) -> int:
+        """See SharedStore; always 0 where there are no others."""
+        self.medium.check_process()
+        with self.medium.guard:
+            self._live()
+            return self.medium.changes_of_others()
 
     def compact(self) -> None:
         """See CompactableStore; :class:`StoreError` where the store cannot."""

@@ -5,10 +5,12 @@ A store knows only bytes. Nothing here knows pages, clauses or Scrapy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+_T = TypeVar("_T")
 
 
 @runtime_checkable
@@ -45,3 +47,24 @@ class CompactableStore(Store, Protocol):
 
     def compact(self) -> None:
         """Give back what room can be given back. Reads and writes all of it; a scan under way may be in its way."""
+
+
+@runtime_checkable
+class SharedStore(Store, Protocol):
+    """A store that several processes have open at once, its *workers*; one of another package need not be."""
+
+    worker: bytes
+    """8 bytes that name this process among them, until it closes the store or ends."""
+
+    def atomically(self, work: Callable[[], _T]) -> _T:
+        """Return what *work* returns; no other worker writes between what it reads and what it writes.
+
+        It reads what it has written itself, and what it writes is applied as one batch when it returns, or not at all
+        when it raises. One inside another is a part of that. *work* may be called more than once.
+        """
+
+    def changes_of_others(self) -> int:
+        """Return a number that is another one whenever another worker has written in between."""
+
+    def is_at_work(self, worker: bytes) -> bool:
+        """Tell whether *worker* has the store open; one that has not any more never has again."""

@@ -83,7 +83,8 @@ def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
     who = "" if holder is None else f", {holder}"
     return StoreLockedError(
         _one_line(
-            f"the store {uri} is in use by another crawl or program{who}: wait until it ends, or {_ANOTHER_PATH}"
+            f"the store {uri} is in use by another crawl or program{who}: wait until it ends, {_ANOTHER_PATH}, "
+            "or let all of them share sqlite:PATH?shared=1"
         ),
         holder,
     )

@@ -16,9 +16,9 @@ from dedup_middleware.stores.schema import Age, check_scheme
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from dedup_middleware.stores.opened import SharedStore
+    from dedup_middleware.stores.opened import Medium
 
-_media: dict[Hashable, SharedStore] = {}
+_media: dict[Hashable, Medium] = {}
 # One guard for opening and the last close: neither may overtake the other.
 _guard = threading.Lock()
 
@@ -48,9 +48,7 @@ def is_open(name: Hashable) -> bool:
     return name in _media
 
 
-def join(
-    name: Hashable, fingerprint_scheme: str | None, open_medium: Callable[[], tuple[SharedStore, Age]]
-) -> OpenStore:
+def join(name: Hashable, fingerprint_scheme: str | None, open_medium: Callable[[], tuple[Medium, Age]]) -> OpenStore:
     """Return a share of the store *name*, which *open_medium* opens if nobody has it; for those who are guarded."""
     medium, age = _media.get(name), Age()
     if medium is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import stat
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware import permissions
 from dedup_middleware.stores import refusals
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores.protocol import Store
 
+    _S = TypeVar("_S", bound=SQLiteStore)
+
 # Where they lie in the file: sqlite.org/fileformat2.html, 1.3.
 _MAGIC = b"SQLite format 3\x00"
 _APPLICATION_ID_OFFSET = 68
@@ -31,6 +33,7 @@ _FILE_HEADER_BYTES = 100
 VERIFIED_BYTES = 256 * 2**20
 
 SCHEME = "sqlite"
+OPTIONS = ""
 _WATERMARK = ".watermark"
 
 
@@ -83,6 +86,13 @@ def known_ids(path: Path) -> set[bytes]:
 
 def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[SQLiteStore, bool]:
     """Open the store at *path*, or create it with the pair *seed* in it; return it and whether it was created."""
+    return connect_as(SQLiteStore, path, seed, check)
+
+
+def connect_as(
+    kind: type[_S], path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]
+) -> tuple[_S, bool]:
+    """Do as :func:`connect`, and open it as a store of this *kind*."""
     if probe(path) is Found.OURS:
         with refusals.of_value(f"{SCHEME}:{path}"):
             mark, _ = Watermark.load(watermark_path(path))
@@ -97,7 +107,7 @@ def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None
     # SQLite opens a file that it may only read without a word; this fails now and not at the first page.
     permissions.make_file(path)
     path.open("ab").close()
-    store = SQLiteStore(path, mark)
+    store = kind(path, mark)
     try:
         created = store.create([seed, *mark.pairs()])
         store.tune()

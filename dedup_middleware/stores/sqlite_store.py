@@ -41,6 +41,9 @@ class SQLiteStore:
     that were written before.
     """
 
+    #: Seconds for which others are waited for: nobody who keeps to our lock makes us wait, a stranger may.
+    patience = 1.0
+
     def __init__(self, path: Path, mark: Watermark, *, read_only: bool = False) -> None:
         """Open *path*; SQLite makes an empty file where there is none. Synced batches raise *mark*."""
         self.uri = f"sqlite:{path}"
@@ -59,7 +62,7 @@ class SQLiteStore:
             if db.execute("PRAGMA page_count").fetchone() != (0,):
                 return False
             # Marker, table and header in one transaction, before WAL: killed in between, the file is empty again.
-            with _transaction(db):
+            with transaction(db):
                 db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 db.execute(_TABLE)
                 db.executemany(_PUT, map(self._row, seed))
@@ -115,9 +118,8 @@ class SQLiteStore:
         """
         db = self._live()
         number = 0
-        with self._refusing("write"), _synchronous(db) if sync else nullcontext(), _transaction(db):
-            db.executemany(_DELETE, ((key,) for key in deletes))
-            db.executemany(_PUT, map(self._row, puts))
+        with self._refusing("write"), _synchronous(db) if sync else nullcontext(), transaction(db):
+            self._change(db, puts, deletes)
             if sync:
                 (value,) = self.get_many([WATERMARK_KEY])
                 number = decode_watermark(value or bytes(8)) + 1
@@ -126,6 +128,10 @@ class SQLiteStore:
         if sync:
             with refusals.of_os(self.uri, "write"):
                 self._mark.advance(number)
+
+    def _change(self, db: sqlite3.Connection, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes]) -> None:
+        db.executemany(_DELETE, ((key,) for key in deletes))
+        db.executemany(_PUT, map(self._row, puts))
 
     def close(self) -> None:
         """See Store; ends scans that are under way. Syncs first what was not, so that no cut of it goes unnoticed."""
@@ -179,12 +185,12 @@ class SQLiteStore:
 
     def _connection(self) -> sqlite3.Connection:
         # Two crawlers of one process may come from different threads, one at a time. isolation_level=None: the module
-        # begins no transactions of its own. Nobody who keeps to our lock makes us wait; a stranger may for a second.
+        # begins no transactions of its own.
         with self._refusing("open"):
             return sqlite3.connect(
                 f"{self._path.as_uri()}?mode={'ro' if self._read_only else 'rwc'}",
                 uri=True,
-                timeout=1.0,
+                timeout=self.patience,
                 isolation_level=None,
                 check_same_thread=False,
             )
@@ -232,7 +238,8 @@ def _refusal(uri: str, action: str, error: sqlite3.DatabaseError) -> StoreError 
 
 
 @contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+def transaction(db: sqlite3.Connection) -> Iterator[None]:
+    """Commit what the block writes; what it has read, nobody else changes meanwhile."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

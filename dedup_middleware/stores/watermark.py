@@ -31,6 +31,11 @@ class Watermark:
     def __init__(self, path: Path, store_id: bytes) -> None:
         self.path = path
         self.store_id = store_id
+        self._draft_suffix = DRAFT_SUFFIX
+
+    def be_one_of_many(self, worker: bytes) -> None:
+        """Let other processes advance it too."""
+        self._draft_suffix = f".{worker.hex()}{DRAFT_SUFFIX}"
 
     @classmethod
     def create(cls, path: Path) -> Watermark:
@@ -55,8 +60,11 @@ class Watermark:
         raise ValueError(f"its {path.name} cannot be read")
 
     def advance(self, number: int) -> None:
-        """Put *number* on the medium; the file has the old number or the new one at any time. Two syncs at most."""
-        draft = self.path.with_name(self.path.name + DRAFT_SUFFIX)
+        """Put *number* on the medium; the file has the old number or the new one at any time. Two syncs at most.
+
+        Where several processes do, it may have a lower number than the highest, and none that was never reached.
+        """
+        draft = self.path.with_name(self.path.name + self._draft_suffix)
         permissions.make_file(draft, like=self.path)
         with draft.open("wb") as file:
             file.write(self._line(number))
@@ -70,9 +78,10 @@ class Watermark:
 
     def check(self, store: Store) -> None:
         """Refuse *store* if it is not the one of this file, or has lost synced batches."""
-        found, number = store.get_many([ID_KEY, WATERMARK_KEY])
         try:
+            # Before the database, which another process may be writing to.
             mark, reached = Watermark.load(self.path)
+            found, number = store.get_many([ID_KEY, WATERMARK_KEY])
             held = decode_watermark(number or b"")
         except ValueError as error:
             raise refusals.corrupt(store.uri, str(error)) from None

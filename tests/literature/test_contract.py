@@ -142,7 +142,8 @@ from test_contract import TEXTS, fitted
 from dedup_middleware.fingerprints.literature.method import packed
 from dedup_middleware.fingerprints.literature.methods import METHODS
 for name in METHODS.ours:
-    print(name, [packed(fitted(name).fingerprint(text)).hex() for text in TEXTS])
+    made = fitted(name)
+    print(name, [packed(made.fingerprint(text)).hex() for text in TEXTS])
 """
 
 

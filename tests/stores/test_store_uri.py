@@ -49,7 +49,7 @@ def test_bad_uris(uri: str, use: Callable[[str], object]) -> None:
 
 @pytest.mark.parametrize("uri", ["redis://localhost/0", "shelve:x", "x"])
 def test_unknown_scheme_says_what_is_allowed(uri: str) -> None:
-    with pytest.raises(ConfigError, match="leveldb:PATH, rocksdb:PATH, sqlite:PATH or memory:"):
+    with pytest.raises(ConfigError, match=r"leveldb:PATH, rocksdb:PATH, sqlite:PATH, sqlite:PATH\?shared=1 or memory:"):
         open_store(uri, fingerprint_scheme="x")
 
 

@@ -1,0 +1,181 @@
+"""The pages of a store that several processes share, and the open claims of all of them: those are in the store too.
+
+A claim is a page with a number, postings and a text, as a stored one, but under a key of its own that names its worker;
+no identity leads to it, so that whatever reads pages does not meet it. Once its worker is not at work any more, it is
+nobody's, and whoever opens the store or is idle removes it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from dedup_middleware.index import codec, page_codec, shared_codec
+from dedup_middleware.index.index import Index
+from dedup_middleware.index.lookup import Lookup
+from dedup_middleware.model import StoredPage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from dedup_middleware.index.shared_journal import SharedJournal
+    from dedup_middleware.model import Delivery, Match, Page
+    from dedup_middleware.stores import OpenStore
+    from dedup_middleware.stores.protocol import SharedStore
+
+    _T = TypeVar("_T")
+
+
+class SharedIndex(Index):
+    """See `Index`. What it reads in order to write, nobody else changes meanwhile; one lock, taken a page at a time."""
+
+    store: OpenStore
+    journal: SharedJournal
+
+    @property
+    def version(self) -> int:
+        """See Index; whatever another worker has changed may change any answer."""
+        self._notice_others()
+        return super().version
+
+    def changed_since(self, version: int, page: Page) -> bool:
+        """See Index."""
+        self._notice_others()
+        return super().changed_since(version, page)
+
+    def _notice_others(self) -> None:
+        self._claims.notice_others(self.store.changes_of_others())
+
+    def atomically(self, work: Callable[[], _T]) -> _T:
+        """See Index. What *work* has settled is unsettled again where that comes to nothing."""
+        unsettled = dict(self.journal.unsettled)
+
+        def run() -> _T:
+            self._restore(unsettled)
+            return work()
+
+        try:
+            return self.store.atomically(run)
+        except BaseException:
+            self._restore(unsettled)
+            raise
+
+    def _restore(self, unsettled: dict[int, Delivery | None]) -> None:
+        if self.journal.unsettled != unsettled:
+            self.journal.unsettled.clear()
+            self.journal.unsettled.update(unsettled)
+
+    # --- claims
+
+    def claim(self, page: Page) -> StoredPage:
+        """Open a claim, in the store. One batch, of what :meth:`commit` then finds there already."""
+        return self.atomically(partial(self._claim, page))
+
+    def _claim(self, page: Page) -> StoredPage:
+        batch = self.batch(page.run)
+        claimed = replace(StoredPage.of(page, batch.number_for(page.url)), is_claimed=True)
+        with self._reading():
+            batch.replace([], claimed.number, claimed, page.borrowed, page.fingerprint.made)
+            batch.put_claim(claimed, self._workers.worker, self._packed(page.paragraphs))
+        batch.write()
+        self.touch([claimed])
+        return claimed
+
+    def release(self, number: int) -> None:
+        """See Index; does nothing where it is released already."""
+        self.atomically(partial(self._release, number))
+
+    def _release(self, number: int) -> None:
+        batch, ended = self.batch(), self._ended(number)
+        with self._reading():
+            batch.replace(ended, number, None)
+        batch.write_if_any()
+        self.touch(ended)
+
+    def _ended(self, claim: int) -> list[StoredPage]:
+        found = self._find_claim(claim)
+        return [] if found is None else [found[1]]
+
+    def claimed(self, number: int) -> StoredPage | None:
+        """Return the page *number* if a worker who is at work holds its claim. One get."""
+        found = self._find_claim(number)
+        if found is None:
+            return None
+        if self._workers.is_at_work(found[0]):
+            return found[1]
+        # It is nobody's by now, though nobody has written that.
+        self._claims.touch_all()
+        return None
+
+    def _find_claim(self, number: int) -> tuple[bytes, StoredPage] | None:
+        (value,) = self.store.get_many([shared_codec.claimed_key(number)])
+        if value is None:
+            return None
+        worker, page = shared_codec.decode_claimed(value)
+        with self._reading():
+            return worker, replace(page_codec.decode_page(number, page), is_claimed=True)
+
+    @property
+    def _workers(self) -> SharedStore:
+        assert self.store.shared is not None
+        return self.store.shared
+
+    def numbers_of(self, page: Page, own: list[StoredPage]) -> set[int]:
+        """See Lookup. One get an identity."""
+        values = self.store.get_many([shared_codec.claims_key(identity) for identity in page.identities])
+        with self._reading():
+            claims = {number for value in values if value for number in codec.decode_postings(value)}
+        return claims.union(stored.number for stored in own)
+
+    # --- what is read and written as one
+
+    def commit(
+        self, page: Page, *, claim: int | None = None, sealed: bool = False, feeds: frozenset[str] = frozenset()
+    ) -> StoredPage | None:
+        """See Index."""
+        return self.atomically(partial(super().commit, page, claim=claim, sealed=sealed, feeds=feeds))
+
+    def remember_duplicate(self, page: Page, match: Match, *args: object, **described: object) -> bool:
+        """See Index."""
+        return self.atomically(partial(super().remember_duplicate, page, match, *args, **described))  # type: ignore[arg-type]
+
+    def roll_back(self, number: int, before: Delivery | None) -> None:
+        """See Index."""
+        self.atomically(partial(super().roll_back, number, before))
+
+    def revoke(self, numbers: Iterable[int]) -> None:
+        """See Index."""
+        self.atomically(partial(super().revoke, numbers))
+
+    def _settle(self, number: int) -> None:
+        self.atomically(partial(self._settle_if_ours, number))
+
+    def _settle_if_ours(self, number: int) -> None:
+        if self.journal.may_settle(number):
+            super()._settle(number)
+        else:
+            # Another worker has done so, or delivers it anew.
+            del self.journal.unsettled[number]
+
+    def take_over(self) -> None:
+        """Remove the open claims of workers who are not at work any more, and take over what they have journalled.
+
+        What is at work is looked at, too.
+        """
+        unsettled = len(self.unsettled)
+        self.journal.recover_again(self.store)
+        self.atomically(self.journal.look_at_others)
+        if len(self.unsettled) > unsettled:
+            self._claims.touch_all()
+        for key, value in list(self.store.scan(*shared_codec.CLAIMED)):
+            if not self._workers.is_at_work(shared_codec.decode_claimed(value)[0]):
+                self.release(codec.decode_number(key[1:]))
+
+
+class LookingSharedIndex(SharedIndex):
+    """One that leaves what an unclean shutdown left as it is; see `opening`."""
+
+    def page(self, number: int) -> StoredPage | None:
+        """See Lookup."""
+        return Lookup.page(self, number)

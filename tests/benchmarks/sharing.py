@@ -1,0 +1,190 @@
+"""Processes that share one store: what they lose, what they deliver twice, and what it costs.
+
+Usage: python tests/benchmarks/sharing.py [--processes 4] [--pages 600] [--seed 1] [--store 'sqlite:{}?shared=1']
+           [--races 20] [--kills 50] [--chain 10] [--corpus FILE]...
+In ``--store``, ``{}`` stands for a path in a folder of the run's own.
+
+``--races N``: each story is told on as many pages as there are processes, and each process gets one of them, in the
+same order and at the same time. Printed: stories that nobody delivered, and pages delivered beyond the first of their
+story, in N runs.
+``--kills N``: each process crawls a part of one site whose stories are told three times, with a feed of its own. One
+of them, drawn at random, is killed (SIGKILL) at a random moment and begun again in its folder, *chain* times; then all
+run to their ends. Printed: stories of which a page was dropped and none is in a feed, pages delivered beyond the first
+of their story, and processes that did not end with status 0.
+``--corpus FILE``: labelled pages (see `corpus.py`), every nth for each process, against one process with LevelDB that
+gets all of them. Printed: F1, lost stories, seconds of CPU, how often a process waited for another.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from crashes import PATIENCE, StorySite, settings_of, whole_lines
+from crawling import Outcome, Running, store_uri, write_job
+from local_site import Site
+
+from dedup_middleware.comparison.corpus import read_pages
+from dedup_middleware.comparison.scoring import scores
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Together:
+    """Several processes with one store, each in a folder of its own under *scratch*."""
+
+    def __init__(self, scratch: Path, store: str, parts: list[list[str]], settings: dict[str, Any]) -> None:
+        self._running = ExitStack()
+        shared = {"DEDUP_STORE": store.replace("{}", str(scratch / "store")), **settings}
+        self._commands = {}
+        for number, urls in enumerate(parts):
+            folder = scratch / str(number)
+            self._commands[folder] = write_job(folder, "sample_spiders.Articles", urls=",".join(urls), settings=shared)
+        self._crawls = {folder: self._begin(folder) for folder in self._commands}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._running.close()
+
+    def _begin(self, folder: Path) -> Running:
+        return self._running.enter_context(Running(folder, self._commands[folder]))
+
+    def kill_one(self, chance: random.Random) -> None:
+        """Kill one of them, and begin it again."""
+        folder = chance.choice([*self._crawls])
+        self._crawls[folder].kill()
+        self._crawls[folder] = self._begin(folder)
+
+    def wait(self) -> list[Outcome]:
+        """Return what came of each, once all have ended."""
+        return [crawl.wait(PATIENCE) for crawl in self._crawls.values()]
+
+
+def told_by(outcomes: list[Outcome], stories: dict[str, int]) -> Counter[int]:
+    """Return on how many pages of each story a feed has an item."""
+    urls = {item["url"] for outcome in outcomes for item in whole_lines(outcome.folder / "feed.jsonl")}
+    return Counter(stories[url] for url in urls)
+
+
+def dropped_by(outcomes: list[Outcome], stories: dict[str, int]) -> set[int]:
+    """Return the stories of which a page was dropped."""
+    records = [record for outcome in outcomes for record in whole_lines(outcome.folder / "records.jsonl")]
+    return {stories[record["url"]] for record in records if record["outcome"] == "dropped"}
+
+
+def counted(outcomes: list[Outcome], name: str) -> float:
+    """Return the sum of the stat *name*."""
+    return sum(outcome.stats.get(name, 0) for outcome in outcomes)
+
+
+def race(options: argparse.Namespace) -> Counter[str]:
+    """Let all processes meet each story at once; return what is to be counted."""
+    told = StorySite.build(options.pages, together=False, copies=options.processes)
+    stories = options.pages // options.processes
+    parts = [told.urls[n * stories : (n + 1) * stories] for n in range(options.processes)]
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = settings_of(jobdir=False, interval=100)
+        with Together(Path(scratch), options.store, parts, settings) as crawls:
+            outcomes = crawls.wait()
+        told.site.close()
+        delivered = told_by(outcomes, told.stories)
+        return Counter(
+            runs=1,
+            stories=stories,
+            lost=stories - len(delivered),
+            twice=sum(delivered.values()) - len(delivered),
+            waits=counted(outcomes, "dedup/waits"),
+            waits_given_up=counted(outcomes, "dedup/waits/given_up"),
+            failed=sum(bool(o.exit_status or o.problems) for o in outcomes),
+        )
+
+
+def kill(options: argparse.Namespace, chance: random.Random) -> Counter[str]:
+    """Kill processes one after the other while they crawl; return what is to be counted."""
+    told = StorySite.build(options.pages, together=chance.random() < 0.5)
+    parts = [told.urls[n :: options.processes] for n in range(options.processes)]
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = settings_of(jobdir=False, interval=20)
+        with Together(Path(scratch), options.store, parts, settings) as crawls:
+            for _ in range(options.chain):
+                time.sleep(chance.uniform(0.3, options.pages * 0.006))
+                crawls.kill_one(chance)
+            outcomes = crawls.wait()
+        told.site.close()
+        delivered, dropped = told_by(outcomes, told.stories), dropped_by(outcomes, told.stories)
+        return Counter(
+            kills=options.chain,
+            stories=len(set(told.stories.values())),
+            lost=len(dropped - delivered.keys()),
+            missing=len(set(told.stories.values()) - delivered.keys()),
+            twice=sum(delivered.values()) - len(delivered),
+            requested_again=counted(outcomes, "dedup/journal/requested_again"),
+            failed=sum(bool(o.exit_status) for o in outcomes) + counted(outcomes, "dedup/failures"),
+        )
+
+
+def corpus(path: Path, processes: int, store: str) -> dict[str, Any]:
+    """Crawl the corpus at *path* in so many processes, and return how right it was, and what it cost."""
+    site, pages, urls = Site(hosts=9), [], []
+    hosts: dict[str, int] = {}
+    for page, html in read_pages(path):
+        host, _, rest = page.url.removeprefix("http://").partition("/")
+        number = hosts.setdefault(host, len(hosts)) % 9
+        pages.append(page)
+        urls.append(site.add(f"/{rest}", html, host=number))
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = {"LOG_LEVEL": "INFO", "FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
+        with Together(Path(scratch), store, [urls[n::processes] for n in range(processes)], settings) as crawls:
+            outcomes = crawls.wait()
+        site.close()
+        delivered = {item["url"] for outcome in outcomes for item in outcome.lines("feed.jsonl")}
+        owners = [number if url in delivered else -1 for number, url in enumerate(urls)]
+        return {
+            "corpus": path.name,
+            "processes": processes,
+            **scores(pages, owners)._asdict(),
+            "cpu_s": round(counted(outcomes, "process/cpu_s"), 1),
+            "waits": counted(outcomes, "dedup/waits"),
+            "problems": sum(len(o.problems) for o in outcomes),
+        }
+
+
+def main() -> None:
+    """Print one line of JSON for each thing that was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--processes", type=int, default=4)
+    parser.add_argument("--pages", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--store", default="sqlite:{}?shared=1")
+    parser.add_argument("--races", type=int, default=0)
+    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--chain", type=int, default=10)
+    parser.add_argument("--corpus", type=Path, action="append", default=[])
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
+    for name, rounds in (("races", options.races), ("kills", options.kills // options.chain)):
+        total: Counter[str] = Counter()
+        for _ in range(rounds):
+            total.update(race(options) if name == "races" else kill(options, chance))
+        if rounds:
+            print(json.dumps({"what": name, "store": options.store, "processes": options.processes, **total}))
+    for path in options.corpus:
+        for processes, store in ((1, store_uri(Path("{}"))), (options.processes, options.store)):
+            print(json.dumps(corpus(path, processes, store)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""A store that several processes have open at once: each sees what the others write, and nothing comes in between."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+import dedup_middleware
+from dedup_middleware.errors import StoreError, StoreLockedError
+from dedup_middleware.stores import OpenStore, destroy_store, disk, open_store, opened, resolved_uri, sqlite_shared
+from dedup_middleware.stores.holder import Holder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    Hold = Callable[[str], AbstractContextManager[subprocess.Popen[str]]]
+
+SCHEME = "test-scheme"
+KEYS = st.sampled_from([b"a", b"b", b"c"])
+PUTS = st.lists(st.tuples(KEYS, st.binary(max_size=3)), max_size=3)
+
+
+@pytest.fixture
+def shared_uri(tmp_path: Path) -> str:
+    return f"sqlite:{tmp_path / 'store'}?shared=1"
+
+
+def beside(path: Path) -> OpenStore:
+    """Open the store at *path* as another process would."""
+    medium, age = disk._open_medium(sqlite_shared, path, SCHEME, Holder.this_process("a test"), {})
+    return OpenStore(medium, created=age.created, leave=medium.close)
+
+
+class Machine(RuleBasedStateMachine):
+    """Three workers on one store, each in turn."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = Path(self.folder.name) / "store"
+        self.stores = [beside(self.path) for _ in range(3)]
+        self.model: dict[bytes, bytes] = {}
+
+    @rule(who=st.integers(0, 2), puts=PUTS, deletes=st.lists(KEYS, max_size=2), sync=st.booleans())
+    def write(self, who: int, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool) -> None:
+        self.stores[who].write(puts, deletes, sync=sync)
+        self._apply(puts, deletes)
+
+    @rule(who=st.integers(0, 2), keys=st.lists(KEYS, max_size=3))
+    def get(self, who: int, keys: list[bytes]) -> None:
+        assert self.stores[who].get_many(keys) == [self.model.get(key) for key in keys]
+
+    @rule(who=st.integers(0, 2), batches=st.lists(st.tuples(PUTS, st.lists(KEYS, max_size=2)), max_size=3))
+    def write_at_once(self, who: int, batches: list[tuple[list[tuple[bytes, bytes]], list[bytes]]]) -> None:
+        store = self.stores[who]
+
+        def work() -> int:
+            for puts, deletes in batches:
+                store.write(puts, deletes, sync=True)
+                self._apply(puts, deletes)
+                assert store.get_many([b"a", b"b", b"c"]) == [self.model.get(key) for key in (b"a", b"b", b"c")]
+            return 7
+
+        assert store.atomically(work) == 7
+
+    @rule(who=st.integers(0, 2), puts=PUTS, deletes=st.lists(KEYS, max_size=2), inner=st.booleans())
+    def fail_half_way(self, who: int, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, inner: bool) -> None:
+        store = self.stores[who]
+
+        def work() -> None:
+            store.write(puts, deletes)
+            if not inner:
+                raise KeyboardInterrupt
+            with suppress(TypeError):
+                # What failed is not to be passed over by whoever calls it.
+                store.write([(b"a", None)])  # type: ignore[list-item]
+
+        with pytest.raises((KeyboardInterrupt, TypeError)):
+            store.atomically(work)
+
+    @rule(who=st.integers(0, 2))
+    def reopen(self, who: int) -> None:
+        self.stores[who].close()
+        self.stores[who] = beside(self.path)
+
+    @invariant()
+    def each_sees_the_same(self) -> None:
+        for store in self.stores:
+            assert list(store.scan(b"a", b"d")) == sorted(self.model.items())
+
+    def _apply(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> None:
+        for key in deletes:
+            self.model.pop(key, None)
+        self.model.update(puts)
+
+    def teardown(self) -> None:
+        for store in self.stores:
+            store.close()
+        self.folder.cleanup()
+
+
+def test_workers_share_a_sorted_dict(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opened, "_REMEMBERED", 4)
+    run_state_machine_as_test(Machine, settings=settings(max_examples=15, stateful_step_count=20, deadline=None))
+
+
+_COUNTER = """
+import sys
+from dedup_middleware.stores import open_store
+store = open_store(sys.argv[1], fingerprint_scheme="test-scheme")
+def work():
+    (value,) = store.get_many([b"count"])
+    store.write([(b"count", b"%d" % (int(value or 0) + 1))])
+for _ in range(100):
+    store.atomically(work)
+store.close()
+"""
+
+
+def test_what_processes_count_together_is_counted_once_each(shared_uri: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
+    command = [sys.executable, "-c", _COUNTER, shared_uri]
+    for process in [subprocess.Popen(command, env=environment) for _ in range(3)]:
+        assert process.wait(60) == 0
+    store = open_store(shared_uri, fingerprint_scheme=SCHEME)
+    assert store.get_many([b"count"]) == [b"300"]
+    store.close()
+
+
+def test_a_worker_is_at_work_until_its_process_ends(shared_uri: str, hold: Hold, tmp_path: Path) -> None:
+    store = open_store(shared_uri, fingerprint_scheme=SCHEME)
+    assert store.shared is not None
+    assert store.shared.is_at_work(store.shared.worker)
+    with hold(shared_uri) as process:
+        (other,) = {*_workers(tmp_path)} - {store.shared.worker}
+        assert store.shared.is_at_work(other)
+        assert store.get_many([b"held"]) == [b"1"]
+        process.kill()
+        process.wait()
+        assert not store.shared.is_at_work(other)
+    store.close()
+
+
+def _workers(folder: Path) -> list[bytes]:
+    return [bytes.fromhex(file.stem) for file in (folder / "store.lock.workers").glob("*.lock")]
+
+
+def test_nobody_has_it_alone_while_others_share_it(shared_uri: str, hold: Hold) -> None:
+    alone = shared_uri.removesuffix("?shared=1")
+    with hold(shared_uri) as process:
+        with pytest.raises(StoreLockedError, match=rf"in use by another crawl or program, process {process.pid} \(a"):
+            open_store(alone, fingerprint_scheme=SCHEME)
+        with pytest.raises(StoreLockedError):
+            destroy_store(shared_uri)
+        process.kill()
+        process.wait()
+    store = open_store(alone, fingerprint_scheme=SCHEME)
+    assert store.get_many([b"held"]) == [b"1"]
+    assert store.shared is None
+    store.close()
+
+
+def test_nobody_shares_it_while_another_has_it_alone(
+    shared_uri: str, hold: Hold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(disk, "_PATIENCE", 0.1)
+    with hold(shared_uri.removesuffix("?shared=1")), pytest.raises(StoreLockedError, match="is in use"):
+        open_store(shared_uri, fingerprint_scheme=SCHEME)
+
+
+def test_one_process_has_it_either_alone_or_shared(shared_uri: str) -> None:
+    alone = shared_uri.removesuffix("?shared=1")
+    for first, second in ((alone, shared_uri), (shared_uri, alone)):
+        store = open_store(first, fingerprint_scheme=SCHEME)
+        with pytest.raises(StoreLockedError):
+            open_store(second, fingerprint_scheme=SCHEME)
+        assert store.get_many([b"k"]) == [None]
+        store.close()
+
+
+def test_it_is_removed_with_all_that_its_workers_left(shared_uri: str, tmp_path: Path) -> None:
+    open_store(shared_uri, fingerprint_scheme=SCHEME).close()
+    assert destroy_store(shared_uri)
+    assert [file.name for file in tmp_path.iterdir()] == ["store.lock"]
+
+
+def test_its_uri_names_it_in_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    store = open_store("sqlite:store?shared=1", fingerprint_scheme=SCHEME)
+    assert store.uri == resolved_uri("sqlite:store?shared=1") == f"sqlite:{tmp_path / 'store'}?shared=1"
+    store.close()
+
+
+def test_who_waits_in_vain_for_another_to_write_is_refused(
+    shared_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_shared.SharedSQLiteStore, "patience", 0.05)
+    one, other = open_store(shared_uri, fingerprint_scheme=SCHEME), beside(tmp_path / "store")
+
+    def work() -> None:
+        one.write([(b"k", b"1")])
+        with pytest.raises(StoreError, match="is in use by another crawl or program"):
+            other.write([(b"k", b"2")])
+
+    one.atomically(work)
+    assert other.get_many([b"k"]) == [b"1"]
+    one.close()
+    other.close()
