@@ -52,6 +52,8 @@ class Engine(Protocol):
 class FolderBackend:
     """A :class:`~dedup_middleware.stores.disk.Backend` for the folders of one engine."""
 
+    OPTIONS = ""
+
     def __init__(self, engine: Engine) -> None:
         self.SCHEME = engine.SCHEME
         self.OPTIONS = ""

@@ -36,10 +36,15 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores.watermark import Watermark
 
+# As of LevelDB, see there. Tables are larger: it keeps them all open, and merges them in the background.
 BLOOM_BITS = 10
 CACHE_BYTES = 32 * 2**20
 WRITE_BUFFER_BYTES = 32 * 2**20
 TABLE_BYTES = 32 * 2**20
+# Of the write buffer, for a filter of its keys: one that is absent takes 0.3 µs instead of 2.9, one that is written 3.6
+# instead of 2.5, and of the keys that a page asks for nine of ten are absent.
+BUFFERED_BLOOM = 0.1
+# 1 110 bytes a page; without any 1 480, and with zstd 980, which takes longer.
 COMPRESSION = DBCompressionType.lz4()
 # Its diary says what it did and when; 25 kB an opening.
 _DIARIES, _DIARY_BYTES = 1, 2**20
@@ -83,9 +88,13 @@ class RocksDBStore(FolderStore):
         db = self._live()
         with self.refusing("read"):
             place = iterator(db, b"")
-            while place.valid():
-                place.next()
-            place.status()
+            try:
+                while place.valid():
+                    place.next()
+                place.status()
+            finally:
+                # An error that somebody keeps would keep it, and the database open.
+                del place
 
     def compact(self) -> None:
         """See CompactableStore; RocksDB merges all tables beside them: at most their size in room."""
@@ -189,6 +198,8 @@ def options(*, create: bool) -> Options:
     chosen.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     chosen.set_block_based_table_factory(tables)
     chosen.set_write_buffer_size(WRITE_BUFFER_BYTES)
+    chosen.set_memtable_whole_key_filtering(whole_key_filter=True)
+    chosen.set_memtable_prefix_bloom_ratio(BUFFERED_BLOOM)
     chosen.set_target_file_size_base(TABLE_BYTES)
     chosen.set_compression_type(COMPRESSION)
     chosen.set_keep_log_file_num(_DIARIES)

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 # By the first words of its text, for rocksdict raises bare exceptions.
 _DAMAGED = ("Corruption:", "Invalid argument:", "IO error: No such file or directory:")
+# What it calls corruption too, where it meets it while it opens its tables.
+_OF_THE_SYSTEM = ("Too many open files", "Permission denied", "Cannot allocate memory", "No space left on device")
 
 
 def refusal_of(uri: str, action: str, error: Exception) -> StoreError | None:
@@ -18,10 +20,12 @@ def refusal_of(uri: str, action: str, error: Exception) -> StoreError | None:
 
     ``None`` if it is none of RocksDB's.
     """
+    if isinstance(error, UnicodeEncodeError):
+        return refusals.no_path(uri, "RocksDB takes paths in UTF-8 only")
     if type(error) is not Exception:
         return None
     detail = str(error)
-    if detail.startswith(_DAMAGED):
+    if detail.startswith(_DAMAGED) and not any(reason in detail for reason in _OF_THE_SYSTEM):
         return refusals.corrupt(uri, detail)
     # Our own lock was free, so this is a program that opened db/ by itself.
     if "/LOCK:" in detail and "lock" in detail:

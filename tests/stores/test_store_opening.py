@@ -351,6 +351,28 @@ def test_path_below_a_file(backend: str, tmp_path: Path) -> None:
     refusal(f"{backend}:{path}", StoreError, path)
 
 
+_FEW_DESCRIPTORS = """
+import os, resource, sys
+from dedup_middleware.errors import StoreError
+from dedup_middleware.stores import open_store
+resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/dev/fd")) + int(sys.argv[2]),) * 2)
+try:
+    open_store(sys.argv[1], fingerprint_scheme="test-scheme").close()
+    print("opened")
+except StoreError as error:
+    print(type(error).__name__)
+"""
+
+
+def test_a_store_is_not_called_damaged_where_the_system_refuses(foldered: str) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
+    for more in (12, 6, 4):
+        command = [sys.executable, "-c", _FEW_DESCRIPTORS, foldered, str(more)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        assert done.stdout in ("opened\n", "StoreError\n")
+    assert done.stdout == "StoreError\n"
+
+
 def test_loop_of_links(backend: str, path: Path) -> None:
     path.symlink_to(path)
     refusal(f"{backend}:{path}", StoreError, path)
