@@ -19,9 +19,9 @@ from test_taking_back import TOWNS, branch
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.batch.archive import Refused, entries, parts_of
-from dedup_middleware.batch.bench import Job
 from dedup_middleware.batch.command import batch
 from dedup_middleware.batch.engine import OneProcess
+from dedup_middleware.batch.judging import Job
 from dedup_middleware.batch.output import files_in, write_judged
 from dedup_middleware.batch.rounds import judge_all
 from dedup_middleware.errors import ConfigError

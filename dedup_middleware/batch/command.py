@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.batch import output
 from dedup_middleware.batch.archive import SPLIT, Refused, parts_of
-from dedup_middleware.batch.bench import Job
 from dedup_middleware.batch.inline import judge_in_order
+from dedup_middleware.batch.judging import Job
 from dedup_middleware.batch.outcome import CHOICES
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import fingerprinter

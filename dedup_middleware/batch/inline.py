@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from dedup_middleware.batch.archive import Refused, entries
-from dedup_middleware.batch.bench import Heard
+from dedup_middleware.batch.judging import Heard
 from dedup_middleware.batch.outcome import Ledger, taken_back
 from dedup_middleware.batch.output import XZ_PRESET, counted
 from dedup_middleware.batch.reading import row_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from dedup_middleware.batch.archive import Part
-    from dedup_middleware.batch.bench import Job
+    from dedup_middleware.batch.judging import Job
     from dedup_middleware.batch.output import Files
     from dedup_middleware.index.index import Index
     from dedup_middleware.session.session import Session

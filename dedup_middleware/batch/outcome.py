@@ -19,7 +19,7 @@ from dedup_middleware.verdict.preferences import Preferences
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from dedup_middleware.batch.bench import Job
+    from dedup_middleware.batch.judging import Job
     from dedup_middleware.batch.reading import Row
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage

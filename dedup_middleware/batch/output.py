@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from dedup_middleware.batch.bench import Job
     from dedup_middleware.batch.engine import Engine, Values
+    from dedup_middleware.batch.judging import Job
     from dedup_middleware.batch.rounds import Judged
     from dedup_middleware.batch.steps import WorldEnd
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import xxhash
 
 from dedup_middleware.batch.archive import Refused, entries
-from dedup_middleware.batch.bench import Bench
 from dedup_middleware.batch.engine import Element
+from dedup_middleware.batch.judging import BatchSession
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.canonical import storys_own
 from dedup_middleware.index.codec import host_mark
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.batch.archive import Entry, Part
-    from dedup_middleware.batch.bench import Job
+    from dedup_middleware.batch.judging import Job
     from dedup_middleware.model import Page
     from dedup_middleware.session.session import Session
     from dedup_middleware.settings.config import Config
@@ -70,7 +70,7 @@ class ReadPart:
 
     def __call__(self, number: int, part: Part) -> Iterator[Element]:
         """Read *part*, which has this *number*."""
-        session, refused, links = Bench(self.job).session, Refused(), _Links(self.job.buckets)
+        session, refused, links = BatchSession(self.job).session, Refused(), _Links(self.job.buckets)
         rows: list[bytes] = []
         count = 0
         for count, entry in enumerate(entries(part, refused), 1):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from dedup_middleware.batch.archive import Part
-    from dedup_middleware.batch.bench import Job
     from dedup_middleware.batch.engine import Engine
+    from dedup_middleware.batch.judging import Job
 
 
 class Judged(NamedTuple):

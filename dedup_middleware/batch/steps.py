@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from array import array
     from collections.abc import Iterator, Sequence
 
-    from dedup_middleware.batch.bench import Job
     from dedup_middleware.batch.components import Division
     from dedup_middleware.batch.engine import Values
+    from dedup_middleware.batch.judging import Job
     from dedup_middleware.batch.known import Known
     from dedup_middleware.batch.reading import Row
     from dedup_middleware.batch.world import Asked, Written

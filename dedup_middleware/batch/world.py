@@ -11,7 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.batch.bench import Bench
+from dedup_middleware.batch.judging import BatchSession
 from dedup_middleware.batch.known import KnownSites
 from dedup_middleware.batch.outcome import Ledger, taken_back
 from dedup_middleware.batch.postings import Holding, number_of, position_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from dedup_middleware.batch.bench import Job
+    from dedup_middleware.batch.judging import Job
     from dedup_middleware.batch.known import Known
     from dedup_middleware.batch.reading import Row
     from dedup_middleware.model import Match, Objection, Page
@@ -70,11 +70,11 @@ class World:
         self._most = job.config.common_clause + 2
         self._store = _Recording(told.keys())
         self._sites = KnownSites()
-        self.bench = Bench(
+        self.batch = BatchSession(
             job, store=self._store, index=_Index, detector=_Detector, sites=self._sites, asked=self.asked
         )
-        self.ledger = Ledger(self.bench.session, self.bench.index, job)
-        index = self.bench.index
+        self.ledger = Ledger(self.batch.session, self.batch.index, job)
+        index = self.batch.index
         assert isinstance(index, _Index)
         index.asked = self.asked
         elsewhere = {(each.number, each.since) for holdings in told.values() for each in holdings}
@@ -101,7 +101,7 @@ class World:
 
     def end(self) -> Iterable[tuple[bytes, Holding]]:
         """Seal what was kept, show the guests out, and return who held which clauses that pages elsewhere have too."""
-        self.bench.session.close()
+        self.batch.session.close()
         guests = [number_of(position, codec.host_mark(page.url)) for position, page in self._guests.items()]
         self._store.change_quietly([], [key(number) for number in guests for key in (codec.page_key, codec.text_key)])
         self.asked.revised.update(map(position_of, self._store.revised))
@@ -109,7 +109,7 @@ class World:
 
     def written(self, verdicts: Iterable[tuple[int, str]]) -> Written:
         """Return what is to be written down of an ended world whose pages have these *verdicts*, by position."""
-        heard, exporter = self.bench.heard, Exporter(self.bench.store, self.bench.index)
+        heard, exporter = self.batch.heard, Exporter(self.batch.store, self.batch.index)
         return Written(
             [(position, taken_back(line, heard.urls)) for position, line in verdicts],
             [*self.ledger.clusters(heard.numbers)],
@@ -120,7 +120,7 @@ class World:
     def _seat(self, page: Page, position: int) -> None:
         stored = StoredPage.of(page, number_of(position, codec.host_mark(page.url)))
         pairs = [(codec.page_key(stored.number), page_codec.encode_page(stored))]
-        if limit := self.bench.job.config.text_limit:
+        if limit := self.batch.job.config.text_limit:
             pairs.append((codec.text_key(stored.number), codec.encode_text(page.paragraphs, limit)))
         self._store.change_quietly(pairs, [])
 

@@ -40,7 +40,7 @@ class Job:
     """Into how many parts clauses, hosts and pages are sorted."""
 
 
-class Bench:
+class BatchSession:
     """A session in which pages are read, or judged, one after the other."""
 
     def __init__(
