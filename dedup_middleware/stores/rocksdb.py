@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores.watermark import Watermark
 
-# As of LevelDB, see there. Tables are larger: it keeps them all open, and merges them in the background.
+# As of LevelDB, see there, and not measured anew. Tables are larger, for it keeps them all open.
 BLOOM_BITS = 10
 CACHE_BYTES = 32 * 2**20
 WRITE_BUFFER_BYTES = 32 * 2**20
