@@ -675,7 +675,7 @@ class TestMistakes:
         [
             (
                 [],
-                "<log|stats|explain|tune|report|restore|corrections|doctor|repair|forget|export|import|compact|reset|compare>",
+                "<log|stats|explain|tune|report|restore|corrections|doctor|repair|forget|export|import|batch|compact|reset|compare>",
             ),
             (["remember"], "invalid choice"),
             (["log", "--min-score", "2"], "'2' is no number from 0 to 1"),
