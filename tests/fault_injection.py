@@ -22,7 +22,7 @@ EDGES = {
     "claim": "dedup_middleware.index.index:Index.claim",
     "confirm": "dedup_middleware.index.index:Index.commit",
     "flush": "dedup_middleware.plugin.feeds:_flushed",
-    "seal": "dedup_middleware.delivery.sealing:Sealing._seal",
+    "seal": "dedup_middleware.delivery.sealing:Sealing.seal",
     "journal": "dedup_middleware.index.index:Index.remember_duplicate",
 }
 STORE_CALLS = [f"dedup_middleware.stores.opened:OpenStore.{name}" for name in ("get_many", "scan", "write")]

@@ -71,6 +71,7 @@ class TestGoodValues:
             ("DEDUP_ENABLED", "false", "enabled", False),
             ("DEDUP_ENABLED", "True", "enabled", True),
             ("DEDUP_STORE", "sqlite:a b.db", "store", "sqlite:a b.db"),
+            ("DEDUP_STORE_MEMORY", "1GB", "store_memory", 1_000_000_000),
             ("DEDUP_STORE_BUSY", "refuse", "store_busy", StoreBusy.REFUSE),
             ("DEDUP_LOG", "x/log", "log", Path("x/log")),
             ("DEDUP_LOG", Path("x/log"), "log", Path("x/log")),
@@ -117,7 +118,7 @@ class TestGoodValues:
 BAD = {
     "DEDUP_ENABLED": ["maybe", "", [1], float("inf")],
     "DEDUP_STORE": [
-        "redis://:secret@db/0",
+        "tarantool://:secret@db/0",
         "leveldb",
         "leveldb:",
         "sqlite://x",
@@ -128,6 +129,7 @@ BAD = {
         "sqlite:a\0b",
         "leveldb:\ud800",
     ],
+    "DEDUP_STORE_MEMORY": [0, "1MB", "all", -1],
     "DEDUP_STORE_BUSY": ["wait", "", 1],
     "DEDUP_LOG": [5, True, ["a"], b"log", "a\0b", "\ud800"],
     "DEDUP_ACTION": ["delete", "", 1, ["drop"]],
@@ -182,7 +184,7 @@ class TestBadValues:
         ids=lambda value: repr(value)[:20],
     )
     def test_a_bad_value_is_one_line_with_setting_value_and_remedy(self, name: str, value: object) -> None:
-        said = "redis://…@db/0" if "secret" in str(value) else repr(value)
+        said = "tarantool://…@db/0" if "secret" in str(value) else repr(value)
         with pytest.raises(ConfigError) as raised:
             config(**{name: value})
         line = str(raised.value)

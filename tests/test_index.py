@@ -396,8 +396,10 @@ class TestSealing:
         sealing.confirmed(again.number)
         sealing.begin_round({"slower"})
         sealing.stored("slow")
+        sealing.seal()
         assert not seals.is_certain(again, set())
         sealing.stored("slower")
+        sealing.seal()
         assert seals.is_certain(again, {"f", "g"})
 
     def test_one_crawl_does_not_seal_what_another_has_delivered(self) -> None:

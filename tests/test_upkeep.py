@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import lzma
@@ -188,6 +189,23 @@ class TestMoving:
             "import", "pages.jsonl", "-s", f"DEDUP_STORE={store_uri(shop.root / 'b')}",
             "-s", "DEDUP_FINGERPRINT=clauses+simhash", folder=shop.root,
         ).refused("DEDUP_FINGERPRINT", "scheme")  # fmt: skip
+
+    def test_an_import_that_was_cut_off_is_no_store(self, shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+        shop.crawl("a", shop.stories[0])
+        shop.run("a", "export", "-o", "pages.jsonl")
+
+        class OnFullDisk:
+            def __init__(self, *_: str) -> None:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patched:
+            patched.setattr("dedup_middleware.index.posting_spool.Path", OnFullDisk)
+            shop.run("b", "import", "pages.jsonl").refused("No space left", "TMPDIR")
+        for command in (["stats"], ["import", "pages.jsonl"]):
+            shop.run("b", *command).refused("was cut off", "scrapy dedup reset")
+        assert "was cut off" in shop.crawl("b", shop.stories[0]).log
+        shop.run("b", "reset", "--yes")
+        assert shop.report("b", "import", "pages.jsonl")["owners"] == 1
 
     def test_a_file_is_its_owners_alone_and_there_when_it_is_whole(self, shop: Shop) -> None:
         shop.crawl("a", shop.stories[0])

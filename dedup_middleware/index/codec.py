@@ -252,6 +252,8 @@ def decode_postings(value: bytes) -> tuple[int, ...]:
     if len(value) % _NUMBER_BYTES:
         raise UnreadableError(f"a posting list is {len(value)} bytes long")
     from_bytes = int.from_bytes
+    if len(value) == _NUMBER_BYTES:
+        return (from_bytes(value, "big"),)
     return tuple([from_bytes(value[i : i + _NUMBER_BYTES], "big") for i in range(0, len(value), _NUMBER_BYTES)])
 
 

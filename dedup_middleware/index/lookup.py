@@ -163,16 +163,17 @@ class Lookup:
         hashes = list(page.fingerprint.weights)
         mine = self.numbers_of(page, own)
         host = codec.host_mark(page.url)
-        live = {}
-        pending = self._claims.postings
+        live: dict[bytes, tuple[int, ...]] = {}
+        pending, unsettled = self._claims.postings, self.unsettled
         values = self.store.get_many([codec.clause_key(h) for h in hashes])
-        with self._reading():
-            stored = [codec.decode_postings(value) if value else () for value in values]
-        if self.unsettled:
-            stored = [tuple(n for n in numbers if self.unsettled.get(n, n) is not None) for numbers in stored]
-        counts = self.counting(page.run)
-        for clause_hash, numbers in zip(hashes, stored, strict=True):
-            holders = numbers
+        counts = None if self.reach.is_all else self.counting(page.run)
+        for clause_hash, value in zip(hashes, values, strict=True):
+            holders: tuple[int, ...] = ()
+            if value:
+                with self._reading():
+                    holders = codec.decode_postings(value)
+                if unsettled:
+                    holders = tuple(n for n in holders if unsettled.get(n, n) is not None)
             if clause_hash in pending:
                 holders += tuple(pending[clause_hash])
             elif not holders:
@@ -180,7 +181,7 @@ class Lookup:
                 continue
             if mine:
                 holders = tuple(n for n in holders if n not in mine)
-            if len(holders) > COMMON_ON_HOST and not self.reach.is_all:
+            if len(holders) > COMMON_ON_HOST and counts is not None:
                 holders = tuple(n for n in holders if counts(n))
             on_host = [*map(codec.host_bits, holders)].count(host) if len(holders) > COMMON_ON_HOST else 0
             if len(holders) <= self._common and on_host <= COMMON_ON_HOST:

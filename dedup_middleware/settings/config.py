@@ -52,6 +52,7 @@ class Config:
     """The crawl's; ``None`` where a command is told of a store or a log and of no spider."""
     store: str
     store_is_default: bool
+    store_memory: int
     store_busy: StoreBusy
     log: Path | None
     log_is_default: bool

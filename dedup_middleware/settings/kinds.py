@@ -201,7 +201,7 @@ class Patterns:
 class StoreUri:
     """The URI of a store; ``None`` where none is named. Which ones there are, `stores` knows."""
 
-    values = "`leveldb:PATH`, `rocksdb:PATH`, `sqlite:PATH`, `sqlite:PATH?shared=1`, `memory:`"
+    values = "`leveldb:PATH`, `rocksdb:PATH`, `sqlite:PATH`, `sqlite:PATH?shared=1`, `redis://HOST`, `memory:`"
 
     def read(self, name: str, value: object) -> str | None:
         if value is None or isinstance(value, str):

@@ -83,13 +83,16 @@ class Size:
     """A number of bytes, or none."""
 
     lowest: int
+    may_be_none: bool = True
 
     @property
     def values(self) -> str:
-        return f'`0`, or a size from `"{self.lowest // 1000}KB"`, in KB, MB or GB'
+        none = "`0`, or " * self.may_be_none
+        return f'{none}a size from `"{self.lowest // 1000}KB"`, in KB, MB or GB'
 
     def read(self, name: str, value: object) -> int:
-        wanted = f"0 for none, or a size from '{self.lowest // 1000}KB' on, such as '200MB'"
+        none = "0 for none, or " * self.may_be_none
+        wanted = f"{none}a size from '{self.lowest // 1000}KB' on, such as '200MB'"
         number, unit = value, 1
         if isinstance(value, str) and (written := _SIZE.fullmatch(value.strip())):
             number, unit = written[1], _UNITS[written[2].upper()]
@@ -97,6 +100,6 @@ class Size:
             size = as_number(name, number, wanted) * unit
         except ConfigError:
             raise ConfigError(f"{name} = {shown(value)} is no size; use {wanted}") from None
-        if size and not self.lowest <= size < _MAX_SIZE:
+        if (size or not self.may_be_none) and not self.lowest <= size < _MAX_SIZE:
             raise ConfigError(f"{name} = {shown(value)} is out of range; use {wanted}")
         return int(size)

@@ -57,6 +57,12 @@ _SETTINGS = (
     Setting("DEDUP_ENABLED", "False: no store is opened, nothing is judged", kinds.Boolean(), default=True),
     Setting("DEDUP_STORE", "where fingerprints are kept", kinds.StoreUri(), default=None),
     Setting(
+        "DEDUP_STORE_MEMORY",
+        "what caches and buffers of a store on disk take in memory",
+        quantities.Size(4_000_000, may_be_none=False),
+        default="128MB",
+    ),
+    Setting(
         "DEDUP_STORE_BUSY",
         "what a crawl does while another process has the store open",
         kinds.Choice(StoreBusy),

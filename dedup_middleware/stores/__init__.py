@@ -1,7 +1,7 @@
-"""The store: sorted bytes → bytes, in LevelDB, RocksDB, SQLite, memory or what another package adds, chosen by a URI.
+"""The store: sorted bytes → bytes, chosen by a URI.
 
-``leveldb:PATH``, ``rocksdb:PATH`` and ``sqlite:PATH`` keep what they know from crawl to crawl, ``memory:`` until it is
-closed.
+``leveldb:PATH``, ``rocksdb:PATH`` and ``sqlite:PATH`` keep what they know from crawl to crawl, ``redis://HOST`` on a
+server, ``memory:`` until it is closed; other packages add more.
 Law of this floor: it knows bytes, and nothing of pages; what a name opens is imported when it is opened.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.registry import Registry
-from dedup_middleware.stores import disk, external
+from dedup_middleware.stores import disk, external, redis_address
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.layout import Header
 from dedup_middleware.stores.opened import Medium, OpenStore
@@ -32,7 +32,6 @@ __all__ = [
     "can_open",
     "default_backend",
     "destroy_store",
-    "is_shared",
     "open_store",
     "parse_uri",
     "resolved_uri",
@@ -41,7 +40,7 @@ __all__ = [
 ]
 
 _MEMORY = "memory"
-_ALLOWED = "leveldb:PATH, rocksdb:PATH, sqlite:PATH, sqlite:PATH?shared=1 or memory:"
+_ALLOWED = "leveldb:PATH, rocksdb:PATH, sqlite:PATH, sqlite:PATH?shared=1, redis://HOST, rediss://HOST or memory:"
 _SHARED = "?shared=1"
 # Controls and line ends: no file system needs them, and a message with a path must stay one line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\ud800-\udbff\u2028\u2029]")
@@ -72,23 +71,28 @@ _ON_DISK: dict[str, Callable[[], disk.Backend]] = {"leveldb": _leveldb, "rocksdb
 #: The schemes of the stores on disk, the best for a crawl first.
 ON_DISK = tuple(_ON_DISK)
 _REMEDIES = {"leveldb": "`pip install plyvel`", "rocksdb": "`pip install rocksdict`"}
-#: What other packages add.
-STORES = Registry("dedup_middleware.stores", {})
+_SERVERS = {"redis": "PLAIN", "rediss": "ENCRYPTED"}
+#: Those that are not on a disk of this machine: on a server, or of other packages.
+STORES = Registry(
+    "dedup_middleware.stores", {name: f"dedup_middleware.stores.redis:{which}" for name, which in _SERVERS.items()}
+)
 
 
 def parse_uri(uri: str) -> tuple[str, str]:
     """Return scheme and path of *uri*; the path of ``memory:`` is empty. ``ConfigError`` if it cannot be a store's."""
     scheme, colon, path = uri.partition(":")
-    if is_shared(uri):
+    if _is_shared_file(uri):
         path = path.removesuffix(_SHARED)
     if not colon or not (scheme in (*_ON_DISK, _MEMORY) or scheme in STORES):
         # A URI such as redis://:password@host must not put its password into a log.
         shown = re.sub(r"//[^/]*@", "//…@", uri)
-        more = "".join(f", {name}:…" for name in STORES.names())
+        more = "".join(f", {name}:…" for name in STORES.names() if name not in STORES.ours)
         raise ConfigError(f"DEDUP_STORE={shown!r} names no store of this version: allowed are {_ALLOWED}{more}")
     if scheme == _MEMORY:
         if path:
             raise ConfigError(f"DEDUP_STORE={uri!r}: a store in memory has no path; write memory:")
+    elif scheme in _SERVERS:
+        redis_address.address(scheme, path)
     elif not path.strip():
         raise ConfigError(f"DEDUP_STORE={uri!r} has no path: write {scheme}:PATH")
     elif path.startswith("//") and scheme in _ON_DISK:
@@ -99,15 +103,15 @@ def parse_uri(uri: str) -> tuple[str, str]:
     return scheme, path
 
 
-def is_shared(uri: str) -> bool:
-    """Tell whether the store at *uri* may be open in several processes at once."""
+def _is_shared_file(uri: str) -> bool:
+    """Tell whether the store at *uri* is one file that may be open in several processes at once."""
     return uri.startswith("sqlite:") and uri.endswith(_SHARED)
 
 
 def _backend(uri: str) -> disk.Backend:
     """Return the module behind the *uri* of a store on disk; ``ConfigError`` where it cannot be imported."""
     backend = backend_of(parse_uri(uri)[0])
-    if not is_shared(uri):
+    if not _is_shared_file(uri):
         return backend
     from dedup_middleware.stores import sqlite_shared  # noqa: PLC0415 - as sqlite, which could be imported
 
@@ -126,31 +130,36 @@ def backend_of(scheme: str) -> disk.Backend:
         raise ConfigError(message) from error
 
 
-def open_store(
+def open_store(  # noqa: PLR0913 - what there is to say of an opening, by name
     uri: str,
     *,
     fingerprint_scheme: str | None,
     holder: Holder | None = None,
     migrations: Migrations | None = None,
     room: int = sys.maxsize,
+    memory: int | None = None,
 ) -> OpenStore:
     """Open the store at *uri*, or create it where nothing is; what is damaged or not ours is never written to.
 
     *fingerprint_scheme* names how fingerprints are made; a store made with another is refused. ``None`` takes a store
     made with any, and creates none. *holder* is what others are told who find the store in use. *migrations* say what
     to do with a store of an older schema; without them it is refused. *room* is how many bytes a store in memory may
-    take. Openers in one process that name the same path share it, ``memory:`` is a new store each time. Raises
+    take, *memory* what the caches and buffers of one on disk take, 128 MB without it. Openers in one process that name
+    the same path share it, ``memory:`` is a new store each time. Raises
     ``ConfigError`` for the URI, ``StoreLockedError``, ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError``
     for what the system refuses.
-    A LevelDB takes up to a second to open (it replays its last 32 MB), up to 100 MB of memory, and 65 MB for each
-    million pages: the Bloom filters and indexes of its tables.
+    A LevelDB takes up to a second to open (it replays its last 32 MB); of its tables it maps the first thousand into
+    memory, and holds 58 MB of filters and indexes for each million pages beyond those, some eight million.
     """
     scheme, path = parse_uri(uri)
     if scheme not in (*_ON_DISK, _MEMORY):
-        return external.open_shared(_external(scheme), uri, path, fingerprint_scheme, migrations or {})
+        return external.open_shared(
+            _external(scheme), uri, path, fingerprint_scheme, migrations or {}, ours=scheme in STORES.ours
+        )
     if scheme != _MEMORY:
         holder = holder or Holder.this_process("a program")
-        return disk.open_shared(_backend(uri), disk.resolved(path), fingerprint_scheme, holder, migrations or {})
+        opening = disk.Opening(fingerprint_scheme, holder, migrations or {}, memory or disk.MEMORY)
+        return disk.open_shared(_backend(uri), disk.resolved(path), opening)
     from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - as the others
 
     undo = ExitStack()
@@ -163,7 +172,7 @@ def open_store(
 def resolved_uri(uri: str) -> str:
     """Return *uri* with an absolute path: it names the same store in any folder."""
     scheme, path = parse_uri(uri)
-    return f"{scheme}:{disk.resolved(path)}{_SHARED * is_shared(uri)}" if scheme in _ON_DISK else uri
+    return f"{scheme}:{disk.resolved(path)}{_SHARED * _is_shared_file(uri)}" if scheme in _ON_DISK else uri
 
 
 def can_open(scheme: str) -> bool:
@@ -206,5 +215,11 @@ def destroy_store(uri: str) -> bool:
 
 
 def _external(scheme: str) -> StoreBackend:
-    backend: StoreBackend = STORES.load(scheme)
+    try:
+        backend: StoreBackend = STORES.load(scheme)
+    except ImportError as error:
+        raise ConfigError(
+            f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): "
+            f'`pip install "dedup-middleware[redis]"`, or set DEDUP_STORE={default_backend()}:PATH'
+        ) from error
     return backend

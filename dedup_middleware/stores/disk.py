@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from contextlib import ExitStack, contextmanager, suppress
 from enum import Enum
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from filelock import FileLock, Timeout
 
@@ -32,6 +33,8 @@ _WORKERS_SUFFIX = ".workers"
 # Seconds for which whoever shares a store waits for others who are opening it: they may read all of it.
 _PATIENCE = 10.0
 _NO_SCHEME = "none"
+#: Bytes that an engine may hold in memory where nobody says how many.
+MEMORY = 128 * 2**20
 
 
 class Found(Enum):
@@ -79,8 +82,12 @@ class Backend(Protocol):
     def known_ids(self, path: Path) -> set[bytes]:
         """Return the ids that the files beside the database give the store, which may be damaged."""
 
-    def connect(self, path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[DiskStore, bool]:
+    def connect(
+        self, path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None], memory: int
+    ) -> tuple[DiskStore, bool]:
         """Open what is ours, or create it with the pair *seed* in it; return it and whether it was created.
+
+        Its caches and buffers take about *memory* bytes.
 
         What is there is read and given to *check* before anything is changed: when it raises, all is as it was.
         """
@@ -103,15 +110,20 @@ def uri_of(backend: Backend, path: Path) -> str:
     return f"{backend.SCHEME}:{path}{backend.OPTIONS}"
 
 
-def open_shared(
-    backend: Backend, path: Path, fingerprint_scheme: str | None, holder: Holder, migrations: Migrations
-) -> OpenStore:
-    """Open or create the store at *path*, or join those of this process that have it open."""
+class Opening(NamedTuple):
+    """How somebody opens a store; see `open_store`."""
+
+    fingerprint_scheme: str | None
+    holder: Holder
+    migrations: Migrations
+    memory: int
+
+
+def open_shared(backend: Backend, path: Path, opening: Opening) -> OpenStore:
+    """Open or create the store at *path*, or join those of this process that have it open, with the memory it has."""
     name, uri = backend.lock_path(path), uri_of(backend, path)
     with sharing.guarded(), refusals.of_os(uri, "open"):
-        opened = sharing.join(
-            name, fingerprint_scheme, lambda: _open_medium(backend, path, fingerprint_scheme, holder, migrations)
-        )
+        opened = sharing.join(name, opening.fingerprint_scheme, partial(_open_medium, backend, path, opening))
     if opened.uri != uri:
         # The same file, as a store that is shared and as one that is not.
         opened.close()
@@ -119,9 +131,8 @@ def open_shared(
     return opened
 
 
-def _open_medium(
-    backend: Backend, path: Path, fingerprint_scheme: str | None, holder: Holder, migrations: Migrations
-) -> tuple[Medium, Age]:
+def _open_medium(backend: Backend, path: Path, opening: Opening) -> tuple[Medium, Age]:
+    fingerprint_scheme, holder, migrations, memory = opening
     uri = uri_of(backend, path)
     # Before the lock: a stranger's folder must not even get a lock file.
     found = _look(backend, path)
@@ -136,11 +147,11 @@ def _open_medium(
     def check(store: Store) -> None:
         schema.check(store, fingerprint_scheme, migrations)
 
-    with ExitStack() as undo, ExitStack() as opening:
+    with ExitStack() as undo, ExitStack() as until_open:
         # One that is shared is locked while it is opened, and then as long as its workers are at work.
-        (opening if backend.OPTIONS else undo).enter_context(locked(backend, path, holder))
+        (until_open if backend.OPTIONS else undo).enter_context(locked(backend, path, holder))
         seed = schema.new_header(fingerprint_scheme or _NO_SCHEME)
-        store, created = backend.connect(path, seed, check)
+        store, created = backend.connect(path, seed, check, memory)
         undo.callback(store.close)
         if created and fingerprint_scheme is None:
             # What was there is a creation that was killed, with nothing in it.

@@ -6,15 +6,15 @@ only maps bytes to bytes: whose store it is, which schema it has and who of a pr
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from dedup_middleware.errors import DedupError
+from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.layout import HEADER_KEY
-from dedup_middleware.stores.opened import Medium
+from dedup_middleware.stores.opened import Medium, load
 from dedup_middleware.stores.protocol import CompactableStore, SharedStore
 from dedup_middleware.stores.schema import Age
 from dedup_middleware.urls import without_secrets
@@ -33,13 +33,14 @@ class StoreBackend(Protocol):
     """What an entry point leads to: a module, or an object, with three functions.
 
     *path* is what follows the scheme and its colon. They raise :class:`StoreError` for what a user can mend, with what,
-    where and the remedy, and no secret that *path* may hold.
+    where and the remedy, and no secret that *path* may hold; :class:`StoreAwayError` where a server cannot be reached.
     """
 
     def open(self, path: str) -> Store:
         """Open the store at *path*, or make an empty one; ``StoreLockedError`` if another process uses it alone.
 
-        What it returns may be a :class:`SharedStore`.
+        What it returns may be a :class:`SharedStore`. After a :class:`StoreAwayError` it is opened again, by another
+        thread than the one that uses it.
         """
 
     def exists(self, path: str) -> bool:
@@ -49,32 +50,38 @@ class StoreBackend(Protocol):
         """Remove it; return whether there was one."""
 
 
-def open_shared(
-    backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations
+def open_shared(  # noqa: PLR0913 - what there is to know of a store
+    backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations, *, ours: bool
 ) -> OpenStore:
-    """Open or create the store at *path*, or join those of this process that have it open."""
+    """Open or create the store at *path*, or join those of this process that have it open.
+
+    One of *ours* raises nothing but what it should, and remembers for itself what it was asked for.
+    """
     with sharing.guarded():
         return sharing.join(
-            uri, fingerprint_scheme, lambda: _open_medium(backend, uri, path, fingerprint_scheme, migrations)
+            uri, fingerprint_scheme, lambda: open_medium(backend, uri, path, fingerprint_scheme, migrations, ours=ours)
         )
 
 
-def _open_medium(
-    backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations
+def open_medium(  # noqa: PLR0913 - as above
+    backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations, *, ours: bool
 ) -> tuple[Medium, Age]:
+    """Open or create the store at *path*; return it, and what it was before."""
     if fingerprint_scheme is None and not backend.exists(path):
         raise refusals.absent(uri)
     with ExitStack() as undo:
-        opened = _opened(backend, uri, path)
-        store = _GuardedShared(opened, uri) if isinstance(opened, SharedStore) else _Guarded(opened, uri)
+        store = _opened(backend, uri, path)
+        if not ours:
+            store = _GuardedShared(store, uri) if isinstance(store, SharedStore) else _Guarded(store, uri)
         undo.callback(store.close)
-        created = store.atomically(partial(_create_if_empty, store, fingerprint_scheme))
+        create = partial(_create_if_empty, store, fingerprint_scheme)
+        created = store.atomically(create) if isinstance(store, SharedStore) else create()
         schema.check(store, fingerprint_scheme, migrations)
         header, migrated_from = schema.migrate(store, migrations)
-        return Medium(store, header, undo.pop_all()), Age(created, migrated_from)
+        return Medium(store, header, undo.pop_all(), remembers=not ours), Age(created, migrated_from)
 
 
-def _create_if_empty(store: _Guarded, fingerprint_scheme: str | None) -> bool:
+def _create_if_empty(store: Store, fingerprint_scheme: str | None) -> bool:
     """Make *store* one of ours if nothing is in it; return whether that was so."""
     if store.get_many([HEADER_KEY]) != [None]:
         return False
@@ -90,42 +97,63 @@ def _opened(backend: StoreBackend, uri: str, path: str) -> Store:
 
 
 class _Guarded:
-    """A store of another package: whatever it raises is a :class:`StoreError`, and what it returns is looked at."""
+    """A store of another package: whatever it raises is a :class:`StoreError`, and what it returns is looked at.
+
+    It is a :class:`RemoteStore`.
+    """
 
     def __init__(self, store: Store, uri: str) -> None:
         self.uri = uri
         self._store = store
+        self._away: StoreAwayError | None = None
+
+    @property
+    def is_away(self) -> bool:
+        return self._away is not None
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        with _refusing(self.uri, "read"):
+        with self._refusing("read"):
             values = self._store.get_many(keys)
             if len(values) != len(keys) or not all(isinstance(value, (bytes, NoneType)) for value in values):
                 raise TypeError("get_many must return bytes or None for each key")
             return values
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        with _refusing(self.uri, "read"):
+        with self._refusing("read"):
             for key, value in self._store.scan(start, stop):
                 if not start <= key < stop or not isinstance(value, bytes):
                     raise ValueError(f"scan must return pairs of bytes from {start!r} on and before {stop!r}")
                 yield key, value
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
-        with _refusing(self.uri, "write"):
+        with self._refusing("write"):
             self._store.write(puts, deletes, sync=sync)
 
-    def atomically(self, work: Callable[[], _T]) -> _T:
-        return work()
+    def load(self, pairs: Iterator[tuple[bytes, bytes]]) -> None:
+        with self._refusing("write"):
+            load(self._store, pairs)
 
     def compact(self) -> None:
         if not isinstance(self._store, CompactableStore):
             raise refusals.not_compactable(without_secrets(self.uri, redact=False))
-        with _refusing(self.uri, "compact"):
+        with self._refusing("compact"):
             self._store.compact()
 
     def close(self) -> None:
-        with _refusing(self.uri, "close"):
+        # A server that is away has let go of whatever it had open, or will.
+        with suppress(StoreAwayError), _refusing(self.uri, "close"):
             self._store.close()
+
+    @contextmanager
+    def _refusing(self, action: str) -> Iterator[None]:
+        if self._away is not None:
+            raise StoreAwayError(str(self._away)) from self._away
+        try:
+            with _refusing(self.uri, action):
+                yield
+        except StoreAwayError as error:
+            self._away = error
+            raise
 
 
 class _GuardedShared(_Guarded):
@@ -137,15 +165,15 @@ class _GuardedShared(_Guarded):
         self.worker = store.worker
 
     def atomically(self, work: Callable[[], _T]) -> _T:
-        with _refusing(self.uri, "write"):
+        with self._refusing("write"):
             return self._shared.atomically(work)
 
     def changes_of_others(self) -> int:
-        with _refusing(self.uri, "read"):
+        with self._refusing("read"):
             return self._shared.changes_of_others()
 
     def is_at_work(self, worker: bytes) -> bool:
-        with _refusing(self.uri, "read"):
+        with self._refusing("read"):
             return self._shared.is_at_work(worker)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from dedup_middleware import permissions
 from dedup_middleware.stores import marker, refusals
 from dedup_middleware.stores.disk import HOLDER_SUFFIX, Found
-from dedup_middleware.stores.folder_store import DB, TRIAL
+from dedup_middleware.stores.folder_store import DB, LOADING, TRIAL
 from dedup_middleware.stores.watermark import DRAFT_SUFFIX, Watermark
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Engine(Protocol):
     SCHEME: str
     """What the URIs of its stores begin with."""
 
-    def open_database(self, path: Path, mark: Watermark, *, create: bool = False) -> FolderStore:
-        """Open the database of the store at *path*; without *create* it must be there."""
+    def open_database(self, path: Path, mark: Watermark, memory: int, *, create: bool = False) -> FolderStore:
+        """Open the database of the store at *path*; without *create* it must be there. About *memory* bytes are its."""
 
     def on_trial(self, path: Path, mark: Watermark) -> AbstractContextManager[FolderStore]:
         """Return a context with the database to look at, of which nothing is changed; ``StoreCorruptError`` for gaps.
@@ -91,7 +91,7 @@ class FolderBackend:
         return ids
 
     def connect(
-        self, path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]
+        self, path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None], memory: int
     ) -> tuple[FolderStore, bool]:
         """Open the store at *path*, or create it with the pair *seed* in it; return it and whether it was created.
 
@@ -108,13 +108,13 @@ class FolderBackend:
             mark = Watermark(self.watermark_path(path), said.store_id)
             if said.finished:
                 self._try_out(path, mark, check)
-                return self._engine.open_database(path, mark), False
-        return self._create(path, mark, seed), True
+                return self._engine.open_database(path, mark, memory), False
+        return self._create(path, mark, seed, memory), True
 
-    def _create(self, path: Path, mark: Watermark, seed: tuple[bytes, bytes]) -> FolderStore:
+    def _create(self, path: Path, mark: Watermark, seed: tuple[bytes, bytes], memory: int) -> FolderStore:
         marker.write(path, self.SCHEME, store_id=mark.store_id, finished=False)
         permissions.make_folder(path / DB)
-        store = self._engine.open_database(path, mark, create=True)
+        store = self._engine.open_database(path, mark, memory, create=True)
         try:
             # A header that is there already may have hashed something: when the power fails, the marker's last change
             # can be lost although later batches were not.
@@ -144,7 +144,7 @@ class FolderBackend:
 
         The folder and its lock file stay: unlinking a lock splits those who wait for it from those who come later.
         """
-        for folder in (DB, TRIAL):
+        for folder in (DB, TRIAL, LOADING):
             with suppress(FileNotFoundError):
                 shutil.rmtree(path / folder)
         for name in (_WATERMARK, _WATERMARK + DRAFT_SUFFIX, marker.DRAFT, marker.NAME):

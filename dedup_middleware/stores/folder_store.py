@@ -6,7 +6,7 @@ It knows batches and the watermark. How an engine is spoken to, and what it rais
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -17,12 +17,18 @@ from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY, de
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from dedup_middleware.stores.watermark import Watermark
 
-#: The folders of a database, in that of its store: its own, and, where an engine needs a clone to try it out, that.
-DB, TRIAL = "db", "db.trial"
+#: The folders of a database, in that of its store: its own; where an engine needs a clone to try it out, that; and what
+#: is being loaded into it.
+DB, TRIAL, LOADING = "db", "db.trial", "db.loading"
+#: Of the memory of a store, what its cache takes, and each of two write buffers.
+CACHE_SHARE, BUFFER_SHARE = 0.5, 0.25
+#: Bytes of memory for a database that is only looked at.
+TRIAL_MEMORY = 16 * 2**20
 _OWN_KEYS = (HEADER_KEY, ID_KEY, WATERMARK_KEY)
 
 
@@ -119,14 +125,29 @@ class FolderStore(ABC):
         if self._write_failed:
             raise refusals.failed(self.uri, "use", "an earlier write failed; open it again")
 
-    @contextmanager
-    def refusing(self, action: str) -> Iterator[None]:
+    def refusing(self, action: str) -> AbstractContextManager[None]:
         """Turn what the engine raises in the block, which is to *action* (a verb) the store, into ``StoreError``."""
-        try:
-            yield
-        except Exception as error:
-            refusal = self._refusal(action, error)
-            if refusal is None:
-                raise
+        return _Refusing(self, action)
+
+    def _refuse(self, action: str, error: Exception) -> None:
+        refusal = self._refusal(action, error)
+        if refusal is not None:
             self._write_failed |= action == "write"
             raise refusal from error
+
+
+class _Refusing:
+    """See `FolderStore.refusing`. A class, for it stands around each get: a generator takes 1.2 µs, this 0.3."""
+
+    __slots__ = ("_action", "_store")
+
+    def __init__(self, store: FolderStore, action: str) -> None:
+        self._store = store
+        self._action = action
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, Exception):
+            self._store._refuse(self._action, error)  # noqa: SLF001 - a part of it

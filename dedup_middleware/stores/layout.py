@@ -77,6 +77,9 @@ class Header:
         created = datetime.now(timezone.utc).isoformat(timespec="seconds")
         return cls(SCHEMA_VERSION, scheme, secrets.token_bytes(_HASHING_KEY_BYTES), created, HASH_BYTES)
 
+    is_partial: bool = False
+    """Whether it is being filled by an import, or has been by one that was cut off."""
+
     def encode(self) -> bytes:
         """Return the header as a JSON object in ASCII, about 150 bytes; the hashing key in hexadecimal."""
         fields: dict[str, object] = {
@@ -87,6 +90,8 @@ class Header:
         }
         if self.hash_bytes != LONG_HASH_BYTES:
             fields["hash_bytes"] = self.hash_bytes
+        if self.is_partial:
+            fields["partial"] = True
         return json.dumps(fields).encode("ascii")
 
     @classmethod
@@ -108,7 +113,7 @@ class Header:
         if type(hash_bytes) is not int or not 1 <= hash_bytes <= LONG_HASH_BYTES:
             message = f"the header has no valid length of hashes: {hash_bytes!r}"
             raise ValueError(message)
-        header = cls(schema, scheme, bytes.fromhex(key), created, hash_bytes)
+        header = cls(schema, scheme, bytes.fromhex(key), created, hash_bytes, fields.get("partial") is True)
         if len(header.key) != _HASHING_KEY_BYTES or datetime.fromisoformat(created).utcoffset() is None:
             message = f"the header's key is not {_HASHING_KEY_BYTES} bytes or its time has no zone"
             raise ValueError(message)

@@ -16,7 +16,7 @@ import plyvel
 from dedup_middleware.stores import leveldb_files, refusals
 from dedup_middleware.stores.clones import clone
 from dedup_middleware.stores.folder import FolderBackend
-from dedup_middleware.stores.folder_store import DB, TRIAL, FolderStore
+from dedup_middleware.stores.folder_store import BUFFER_SHARE, CACHE_SHARE, DB, TRIAL, TRIAL_MEMORY, FolderStore
 from dedup_middleware.stores.leveldb_refusals import refusal_of
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 # Nine of ten gets find nothing, and the Bloom filters answer those from memory: 1.3 bytes a key. Blocks that are read
 # lie scattered: at a million pages 8, 32 and 128 MB of cache were equally fast, and the system caches files.
 BLOOM_BITS = 10
-CACHE_BYTES = 32 * 2**20
-WRITE_BUFFER_BYTES = 32 * 2**20
 # LevelDB's own 2 MB are 700 tables at a million pages. With larger ones single compactions, and so the worst stalls,
 # are longer: see docs/measurements.md.
 TABLE_BYTES = 8 * 2**20
@@ -49,7 +47,9 @@ class LevelDBStore(FolderStore):
     be lost when the power fails (not when the process dies).
     """
 
-    def __init__(self, path: Path, mark: Watermark, *, create: bool = False, is_trial: bool = False) -> None:
+    def __init__(
+        self, path: Path, mark: Watermark, memory: int = TRIAL_MEMORY, *, create: bool = False, is_trial: bool = False
+    ) -> None:
         """Open the LevelDB in ``path/db``, or the clone of it; without *create* it must be there."""
         super().__init__(f"{SCHEME}:{path}", path / (TRIAL if is_trial else DB), mark, is_trial=is_trial)
         with self.refusing("open"):
@@ -58,8 +58,8 @@ class LevelDBStore(FolderStore):
                 create_if_missing=create,
                 paranoid_checks=True,
                 bloom_filter_bits=BLOOM_BITS,
-                lru_cache_size=CACHE_BYTES,
-                write_buffer_size=WRITE_BUFFER_BYTES,
+                lru_cache_size=int(memory * CACHE_SHARE),
+                write_buffer_size=int(memory * BUFFER_SHARE),
                 max_file_size=TABLE_BYTES,
                 max_open_files=OPEN_TABLES,
             )

@@ -50,6 +50,26 @@ class CompactableStore(Store, Protocol):
 
 
 @runtime_checkable
+class BulkStore(Store, Protocol):
+    """A store that takes very many pairs at once faster than batch by batch; one of another package need not be."""
+
+    def load(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        """Write *pairs*, whose keys ascend and none of which is there: all of them, or none. Nobody else writes."""
+
+
+@runtime_checkable
+class RemoteStore(Store, Protocol):
+    """A store whose server may be out of reach: what finds it so raises ``StoreAwayError``, and so does all after it.
+
+    Others may have taken over meanwhile what its opener has open: it is to be opened again.
+    """
+
+    @property
+    def is_away(self) -> bool:
+        """Whether that has happened."""
+
+
+@runtime_checkable
 class SharedStore(Store, Protocol):
     """A store that several processes have open at once, its *workers*; one of another package need not be."""
 
@@ -68,3 +88,16 @@ class SharedStore(Store, Protocol):
 
     def is_at_work(self, worker: bytes) -> bool:
         """Tell whether *worker* has the store open; one that has not any more never has again."""
+
+
+@runtime_checkable
+class FetchingStore(SharedStore, Protocol):
+    """A store that is so far away that whoever knows what he will ask for says so first; few are."""
+
+    def fetch(self, named: Sequence[bytes], lists: Sequence[bytes], kinds: bytes, most: int) -> None:
+        """Have at hand, for some moments, what the keys *named* and *lists* lead to. One round trip, from any thread.
+
+        Their values are numbers of seven bytes, of those of *named* only the first. Of each of the *most* numbers that
+        they have oftenest, those of *named* before all others, at hand is what every byte of *kinds* leads to with the
+        number behind it.
+        """

@@ -10,13 +10,22 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dedup_middleware.commandlines import scrapy_dedup
-from dedup_middleware.errors import PATH_ERRORS, StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
+from dedup_middleware.errors import (
+    PATH_ERRORS,
+    StoreAwayError,
+    StoreCorruptError,
+    StoreError,
+    StoreLockedError,
+    StoreVersionError,
+)
+from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.stores.holder import Holder
 
+_ANOTHER_STORE = "set DEDUP_STORE to another one"
 _ANOTHER_PATH = "set DEDUP_STORE to another path"
 
 
@@ -68,25 +77,38 @@ def no_room(uri: str, needed: int, free: int) -> StoreError:
 
 def absent(uri: str) -> StoreError:
     """Refuse because there is nothing at *uri*."""
-    return StoreError(_one_line(f"there is no store at {uri}: crawl first, or name another one in DEDUP_STORE"))
+    shown = without_secrets(uri, redact=False)
+    return StoreError(_one_line(f"there is no store at {shown}: crawl first, or name another one in DEDUP_STORE"))
 
 
 def nothing_there(uri: str) -> str:
     """Return what a command says that needs a store, and has none at the absolute *uri*."""
     if uri == "memory:":
         return "no store is named; use -s DEDUP_STORE=URI, or --spider NAME"
-    return f"there is no store at {uri}; crawl first, or name another: -s DEDUP_STORE=URI"
+    return (
+        f"there is no store at {without_secrets(uri, redact=False)}; crawl first, or name another: -s DEDUP_STORE=URI"
+    )
 
 
 def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
     """Refuse *uri*: somebody else holds it, *holder* if that is known."""
-    who = "" if holder is None else f", {holder}"
+    shown, who = without_secrets(uri, redact=False), "" if holder is None else f", {holder}"
     return StoreLockedError(
         _one_line(
-            f"the store {uri} is in use by another crawl or program{who}: wait until it ends, {_ANOTHER_PATH}, "
+            f"the store {shown} is in use by another crawl or program{who}: wait until it ends, {_ANOTHER_PATH}, "
             "or let all of them share sqlite:PATH?shared=1"
         ),
         holder,
+    )
+
+
+def partial(uri: str) -> StoreError:
+    """Refuse *uri*: an import into it has not come to its end."""
+    return StoreError(
+        _one_line(
+            f"the store {uri} was being filled by `scrapy dedup import`, which was cut off, and has nothing else: "
+            f"empty it with `{scrapy_dedup('reset', store=uri)}`, and import again"
+        )
     )
 
 
@@ -128,6 +150,43 @@ def no_path(uri: str, detail: str) -> StoreError:
     return error
 
 
+def away(uri: str, detail: str) -> StoreAwayError:
+    """Refuse because the server of *uri* does not answer, or cannot serve it now."""
+    return StoreAwayError(_one_line(f"the store {uri} is away ({detail}): see to its server, or {_ANOTHER_STORE}"))
+
+
+def forgetful(uri: str) -> StoreAwayError:
+    """Refuse because the server of *uri* has lost what was written to it."""
+    return away(uri, "its server has lost the last that was written, for it does not keep all at once on its disk")
+
+
+def not_allowed(uri: str, detail: str) -> StoreError:
+    """Refuse because the server of *uri* does not let us in, or not do what we must."""
+    return StoreError(
+        _one_line(
+            f"the server of the store {uri} refuses us ({detail}): put user and password into DEDUP_STORE, or the "
+            "password into DEDUP_REDIS_PASSWORD, and let that user run scripts on the keys {dedup:*"
+        )
+    )
+
+
+def failed_on_server(uri: str, detail: str) -> StoreError:
+    """Refuse because the server of *uri* answers with an error."""
+    return StoreError(_one_line(f"the server of the store {uri} fails ({detail}): see to it, or {_ANOTHER_STORE}"))
+
+
+def unsafe_server(uri: str, trouble: str, remedy: str) -> StoreError:
+    """Refuse *uri*, whose server would lose what it is given, for a *trouble* with a *remedy*."""
+    return StoreError(_one_line(f"the server of the store {uri} {trouble}: {remedy}"))
+
+
+def lease_lost(uri: str) -> StoreAwayError:
+    """Refuse to write to *uri*: for too long nothing was heard of this process, and others have what it had open."""
+    return StoreAwayError(
+        _one_line(f"this process has lost its lease of the store {uri}, for it stood still: open it again")
+    )
+
+
 def full(uri: str, room: int) -> StoreError:
     """Refuse because the store *uri*, which is in memory, has had more than *room* bytes to hold."""
     return StoreError(f"the store {uri} has grown beyond {room / 2**20:.0f} MB: name one on a disk in DEDUP_STORE")
@@ -164,10 +223,21 @@ def of_os(uri: str, action: str) -> Iterator[None]:
         raise (no_path(uri, detail) if misnamed else failed(uri, action, detail)) from error
 
 
-@contextmanager
-def of_value(uri: str, kind: type[ValueError] = ValueError) -> Iterator[None]:
-    """Turn every ``ValueError`` of this *kind* in the block, whose text says what is damaged, into :func:`corrupt`."""
-    try:
-        yield
-    except kind as error:
-        raise corrupt(uri, str(error)) from error
+class of_value:  # noqa: N801 - used as the functions here are
+    """Turn every ``ValueError`` of this *kind* in the block, whose text says what is damaged, into :func:`corrupt`.
+
+    A class, for it stands around whatever is read of a page: a generator takes 1.2 µs, this 0.2.
+    """
+
+    __slots__ = ("_kind", "_uri")
+
+    def __init__(self, uri: str, kind: type[ValueError] = ValueError) -> None:
+        self._uri = uri
+        self._kind = kind
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if isinstance(error, self._kind):
+            raise corrupt(self._uri, str(error)) from error

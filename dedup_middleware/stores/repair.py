@@ -139,7 +139,7 @@ def _check_room(uri: str, path: Path, files: list[Path]) -> None:
 def _fill(backend: disk.Backend, target: Path, header: Header, pairs: Iterable[tuple[bytes, bytes]]) -> None:
     permissions.make_folder(backend.lock_path(target).parent)
     with disk.locked(backend, target, Holder.this_process(_HOLDER)):
-        store, _ = backend.connect(target, (HEADER_KEY, header.encode()), lambda _: None)
+        store, _ = backend.connect(target, (HEADER_KEY, header.encode()), lambda _: None, disk.MEMORY)
         with closing(store):
             rest = iter(pairs)
             while batch := list(islice(rest, _BATCH)):
@@ -150,7 +150,7 @@ def _fill(backend: disk.Backend, target: Path, header: Header, pairs: Iterable[t
 def _verify(backend: disk.Backend, target: Path) -> int:
     """Open the copy as a crawl does and read all of it, whatever its size; return the number of its pairs."""
     with disk.locked(backend, target, Holder.this_process(_HOLDER)):
-        store, _ = backend.connect(target, (HEADER_KEY, b""), _check)
+        store, _ = backend.connect(target, (HEADER_KEY, b""), _check, disk.MEMORY)
         with closing(store):
             store.verify()
             return sum(1 for _ in store.scan(OWN_KEYS_END, _END))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from contextlib import closing, contextmanager, suppress
+from itertools import chain
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from rocksdict import (
     AccessType,
-    BlockBasedOptions,
     BottommostLevelCompaction,
-    Cache,
     CompactOptions,
-    DBCompressionType,
-    DBRecoveryMode,
-    Options,
+    IngestExternalFileOptions,
     Rdict,
     RdictIter,
     ReadOptions,
@@ -23,11 +21,13 @@ from rocksdict import (
     WriteOptions,
 )
 
+from dedup_middleware import permissions
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.folder import FolderBackend
-from dedup_middleware.stores.folder_store import DB, FolderStore
+from dedup_middleware.stores.folder_store import DB, LOADING, TRIAL_MEMORY, FolderStore
 from dedup_middleware.stores.log_files import check_batches, first_operation, numbered_logs
+from dedup_middleware.stores.rocksdb_options import opened, options, write_table
 from dedup_middleware.stores.rocksdb_refusals import refusal_of
 
 if TYPE_CHECKING:
@@ -35,19 +35,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedup_middleware.stores.watermark import Watermark
-
-# As of LevelDB, see there, and not measured anew. Tables are larger, for it keeps them all open.
-BLOOM_BITS = 10
-CACHE_BYTES = 32 * 2**20
-WRITE_BUFFER_BYTES = 32 * 2**20
-TABLE_BYTES = 32 * 2**20
-# Of the write buffer, for a filter of its keys: one that is absent takes 0.3 µs instead of 2.9, one that is written 3.6
-# instead of 2.5, and of the keys that a page asks for nine of ten are absent.
-BUFFERED_BLOOM = 0.1
-# 1 110 bytes a page; without any 1 480, and with zstd 980, which takes longer.
-COMPRESSION = DBCompressionType.lz4()
-# Its diary says what it did and when; 25 kB an opening.
-_DIARIES, _DIARY_BYTES = 1, 2**20
 
 SCHEME = "rocksdb"
 # Without the first no database can be opened; the second rocksdict would write anew.
@@ -60,13 +47,15 @@ class RocksDBStore(FolderStore):
     *sync* covers its own batch and all before it.
     """
 
-    def __init__(self, path: Path, mark: Watermark, *, create: bool = False, is_trial: bool = False) -> None:
+    def __init__(
+        self, path: Path, mark: Watermark, memory: int = TRIAL_MEMORY, *, create: bool = False, is_trial: bool = False
+    ) -> None:
         """Open the RocksDB in ``path/db``; without *create* it must be there. On trial it is opened to be read only."""
         super().__init__(f"{SCHEME}:{path}", path / DB, mark, is_trial=is_trial)
         access = AccessType.read_only(error_if_log_file_exist=False) if is_trial else AccessType.read_write()
         self._scans = WeakSet[_Scan]()
         with self.refusing("open"):
-            self._db = Rdict(str(self._folder), options(create=create), access_type=access)
+            self._db = opened(self._folder, options(memory, create=create), access)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """See Store; checksums of blocks that are read are checked."""
@@ -105,6 +94,24 @@ class RocksDBStore(FolderStore):
         with self.refusing("compact"):
             db.flush()
             db.compact_range(None, None, whole)
+
+    def load(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
+        """See BulkStore; they are written as tables, beside the others, and then belong to them at one stroke."""
+        db, folder = self._live(), self._folder.with_name(LOADING)
+        rest = iter(pairs)
+        with self.refusing("write"), refusals.of_os(self.uri, "write"):
+            with suppress(FileNotFoundError):
+                shutil.rmtree(folder)
+            permissions.make_folder(folder)
+            tables: list[str] = []
+            while first := next(rest, None):
+                tables.append(str(folder / f"{len(tables)}.sst"))
+                write_table(tables[-1], chain([first], rest))
+            if tables:
+                how = IngestExternalFileOptions()
+                how.set_move_files(True)
+                db.ingest_external_file(tables, how)
+            shutil.rmtree(folder)
 
     def _apply(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes], *, sync: bool) -> None:
         batch, how = WriteBatch(raw_mode=True), WriteOptions()
@@ -185,31 +192,6 @@ def pair_at(place: RdictIter, stop: bytes) -> tuple[bytes, bytes] | None:
     return pair
 
 
-def options(*, create: bool) -> Options:
-    """Return how a database of ours is opened."""
-    tables = BlockBasedOptions()
-    tables.set_bloom_filter(BLOOM_BITS, block_based=False)
-    tables.set_block_cache(Cache(CACHE_BYTES))
-    chosen = Options(raw_mode=True)
-    chosen.create_if_missing(create)
-    chosen.set_paranoid_checks(enabled=True)
-    # A log that a crash has cut is opened; one that is rotten, at its end or before, is refused. The default would open
-    # it as it was before the rot, and forget what came after.
-    chosen.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
-    chosen.set_block_based_table_factory(tables)
-    chosen.set_write_buffer_size(WRITE_BUFFER_BYTES)
-    chosen.set_memtable_whole_key_filtering(whole_key_filter=True)
-    chosen.set_memtable_prefix_bloom_ratio(BUFFERED_BLOOM)
-    chosen.set_target_file_size_base(TABLE_BYTES)
-    chosen.set_compression_type(COMPRESSION)
-    chosen.set_keep_log_file_num(_DIARIES)
-    chosen.set_max_log_file_size(_DIARY_BYTES)
-    # No thread that wakes up to write statistics.
-    chosen.set_stats_dump_period_sec(0)
-    chosen.set_stats_persist_period_sec(0)
-    return chosen
-
-
 open_database = RocksDBStore
 
 
@@ -245,10 +227,10 @@ def _check_logs(folder: Path, sequence: int) -> None:
 
 def _operations_in_tables(path: Path, uri: str) -> int:
     """Return the number of the newest operation that the manifest knows of: RocksDB is shown a folder without logs."""
-    alone = options(create=False)
+    alone = options(TRIAL_MEMORY, create=False)
     alone.set_wal_dir(str(path))
     try:
-        db = Rdict(str(path / DB), alone, access_type=AccessType.read_only(error_if_log_file_exist=False))
+        db = opened(path / DB, alone, AccessType.read_only(error_if_log_file_exist=False))
     except Exception as error:
         raise refusal_of(uri, "open", error) or error from error
     try:

@@ -25,7 +25,9 @@ def refusal_of(uri: str, action: str, error: Exception) -> StoreError | None:
     if type(error) is not Exception:
         return None
     detail = str(error)
-    if detail.startswith(_DAMAGED) and not any(reason in detail for reason in _OF_THE_SYSTEM):
+    is_damaged = detail.startswith(_DAMAGED) and not any(reason in detail for reason in _OF_THE_SYSTEM)
+    # A table that was cut is mapped, or read, behind its end, and the system says so.
+    if is_damaged or detail.endswith(".sst: Invalid argument"):
         return refusals.corrupt(uri, detail)
     # Our own lock was free, so this is a program that opened db/ by itself.
     if "/LOCK:" in detail and "lock" in detail:

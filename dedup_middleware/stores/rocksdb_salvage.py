@@ -9,11 +9,12 @@ import shutil
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from rocksdict import Rdict
+from rocksdict import AccessType, Rdict
 
 from dedup_middleware import permissions
-from dedup_middleware.stores import refusals, rocksdb
+from dedup_middleware.stores import refusals, rocksdb, rocksdb_options
 from dedup_middleware.stores.folder import content_files as files
+from dedup_middleware.stores.folder_store import TRIAL_MEMORY
 from dedup_middleware.stores.rocksdb_refusals import refusal_of
 
 if TYPE_CHECKING:
@@ -37,8 +38,10 @@ def salvaged(path: Path, scratch: Path) -> Iterator[Callable[[bytes, bytes], Ite
     for file in files(path):
         shutil.copyfile(file, scratch / file.name)
     try:
-        Rdict.repair(str(scratch), rocksdb.options(create=False))
-        db = Rdict(str(scratch), rocksdb.options(create=False))
+        Rdict.repair(str(scratch), rocksdb_options.options(TRIAL_MEMORY, create=False))
+        db = rocksdb_options.opened(
+            scratch, rocksdb_options.options(TRIAL_MEMORY, create=False), AccessType.read_write()
+        )
     except Exception as error:
         if refusal_of(uri, "repair", error) is None:
             raise

@@ -49,13 +49,18 @@ def read_header(store: Store) -> Header:
 
 
 def adopt(store: Store, header: Header) -> None:
-    """Give *store*, which is empty, the *header* of another one: its scheme and its key; it counts once reopened."""
+    """Give *store*, which is empty, the *header* of another one: its scheme and its key; it counts once reopened.
+
+    As long as that says that it is partial, nobody can open it.
+    """
     store.write([(HEADER_KEY, header.encode())], sync=True)
 
 
 def check(store: Store, fingerprint_scheme: str | None, migrations: Migrations) -> None:
     """Raise ``StoreVersionError`` unless *store* is of this schema, or can be migrated, and of this scheme."""
     header = read_header(store)
+    if header.is_partial:
+        raise refusals.partial(store.uri)
     if header.schema > SCHEMA_VERSION or any(n not in migrations for n in _schemas_from(header)):
         raise refusals.other_schema(store.uri, header.schema, SCHEMA_VERSION)
     check_scheme(header, fingerprint_scheme, store.uri)

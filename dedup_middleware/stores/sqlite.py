@@ -84,13 +84,15 @@ def known_ids(path: Path) -> set[bytes]:
     return set()
 
 
-def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[SQLiteStore, bool]:
+def connect(
+    path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None], memory: int
+) -> tuple[SQLiteStore, bool]:
     """Open the store at *path*, or create it with the pair *seed* in it; return it and whether it was created."""
-    return connect_as(SQLiteStore, path, seed, check)
+    return connect_as(SQLiteStore, path, seed, check, memory)
 
 
 def connect_as(
-    kind: type[_S], path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]
+    kind: type[_S], path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None], memory: int
 ) -> tuple[_S, bool]:
     """Do as :func:`connect`, and open it as a store of this *kind*."""
     if probe(path) is Found.OURS:
@@ -110,7 +112,7 @@ def connect_as(
     store = kind(path, mark)
     try:
         created = store.create([seed, *mark.pairs()])
-        store.tune()
+        store.tune(memory)
     except BaseException:
         store.close()
         raise

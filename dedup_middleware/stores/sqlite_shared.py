@@ -114,6 +114,8 @@ class SharedSQLiteStore(SQLiteStore):
                     self._workers.leave()
 
 
-def connect(path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None]) -> tuple[SharedSQLiteStore, bool]:
+def connect(
+    path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None], memory: int
+) -> tuple[SharedSQLiteStore, bool]:
     """Open the store at *path*, or create it with the pair *seed* in it; return it and whether it was created."""
-    return sqlite.connect_as(SharedSQLiteStore, path, seed, check)
+    return sqlite.connect_as(SharedSQLiteStore, path, seed, check, memory)

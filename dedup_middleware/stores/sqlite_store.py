@@ -68,12 +68,17 @@ class SQLiteStore:
                 db.executemany(_PUT, map(self._row, seed))
         return True
 
-    def tune(self) -> None:
-        """Turn on WAL, where scans and writes do not hinder each other and a batch does not wait for the medium."""
+    def tune(self, memory: int) -> None:
+        """Turn on WAL, where scans and writes do not hinder each other and a batch does not wait for the medium.
+
+        Pages of the file are cached in *memory* bytes.
+        """
         db = self._live()
         with self._refusing("open"):
             (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
             db.execute("PRAGMA synchronous = NORMAL")
+            # Below zero it counts KiB, and not pages.
+            db.execute(f"PRAGMA cache_size = -{memory // 1024}")
         if mode != "wal":
             raise refusals.failed(self.uri, "open", f"its file system allows journal mode {mode!r} only, not WAL")
 

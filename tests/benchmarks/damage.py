@@ -31,7 +31,7 @@ from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import codec, consistency, page_codec
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Page
-from dedup_middleware.stores import disk, folder, leveldb, open_store, rocksdb, sqlite
+from dedup_middleware.stores import disk, folder, open_store, sqlite
 from dedup_middleware.stores.layout import OWN_KEYS_END
 
 if TYPE_CHECKING:
@@ -342,7 +342,7 @@ def repaired(store: Filled, other: Filled) -> tuple[str, str]:
 def campaign(backend: str, seeds: int, scratch: Path, *, repair: bool, pages: int = 90) -> dict[str, Counter[str]]:
     """Return how often each kind of damage had which outcome, and beside them what was WRONG, in words."""
     # The least that they take: several tables, and a manifest with a history.
-    leveldb.WRITE_BUFFER_BYTES = rocksdb.WRITE_BUFFER_BYTES = 1 << 16
+    disk.MEMORY = 1 << 18
     stores = [fill(backend, scratch / f"base{k}", pages=pages, killed=k) for k in (False, True)]
     other = fill(backend, scratch / "other", pages=pages, killed=True, first=1000)
     results: dict[str, Counter[str]] = {}

@@ -14,7 +14,7 @@ from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedEr
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import consistency
 from dedup_middleware.index.opening import index_of
-from dedup_middleware.stores import folder, leveldb, open_store, rocksdb, sqlite
+from dedup_middleware.stores import disk, folder, open_store, sqlite
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ SCHEME = "test-scheme"
 def _limits(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (folder, sqlite):
         monkeypatch.setattr(module, "VERIFIED_BYTES", module.VERIFIED_BYTES)
-    for module in (leveldb, rocksdb):
-        monkeypatch.setattr(module, "WRITE_BUFFER_BYTES", module.WRITE_BUFFER_BYTES)
+    monkeypatch.setattr(disk, "MEMORY", disk.MEMORY)
 
 
 def test_no_damage_goes_unnoticed_and_no_refusal_changes_anything(backend: str, tmp_path: Path) -> None:
