@@ -53,6 +53,10 @@ class StoreLockedError(StoreError):
         self.holder = holder
 
 
+class StoreAwayError(StoreError):
+    """The server of the store does not answer, or cannot serve it now; once it can, the store may be opened again."""
+
+
 class StoreCorruptError(StoreError):
     """The store's files are damaged, or are not a store of ours."""
 

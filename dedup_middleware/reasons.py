@@ -45,6 +45,7 @@ class Reason(str, Enum):
     # or something stands in the way.
     SWITCHED_OFF = "switched off"
     STORE_FAILED = "the store failed"
+    STORE_AWAY = "the store was away"
     ERROR = "error"
 
     # A duplicate: how its text was found, and where.

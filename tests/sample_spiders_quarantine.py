@@ -90,7 +90,7 @@ class FullDisk:
         return cls(crawler)
 
     def fill(self):
-        quarantine = self.crawler.get_extension(DedupExtension)._opened.quarantine
+        quarantine = self.crawler.get_extension(DedupExtension).opened.quarantine
         quarantine._database.execute("PRAGMA max_page_count = 1")
 
 

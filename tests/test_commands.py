@@ -724,7 +724,9 @@ class TestMistakes:
             folder.chmod(0o700)
 
     def test_a_bad_setting_is_one_line(self, tmp_path: Path) -> None:
-        run_here("stats", "-s", "DEDUP_STORE=redis://:pw@db", folder=tmp_path).refused("redis://…@db", "leveldb:PATH")
+        run_here("stats", "-s", "DEDUP_STORE=tarantool://:pw@db", folder=tmp_path).refused(
+            "tarantool://…@db", "leveldb:PATH"
+        )
 
     def test_a_damaged_store_is_one_line(self, own: Crawled) -> None:
         store = own.outcome.folder / "store"

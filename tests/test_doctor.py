@@ -142,7 +142,7 @@ def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> N
         assert problems(findings) == []
         return [finding["text"] for finding in findings if finding["about"] == "store"]
 
-    worker = Worker(tmp_path / "store", "run")
+    worker = Worker(f"sqlite:{tmp_path / 'store'}?shared=1", "run")
     worker.visit("a", range(9))
     worker.enter(worker.page("b", range(20, 29)))
     beside = told()

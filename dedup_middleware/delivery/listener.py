@@ -18,7 +18,10 @@ class Listener(Protocol):
         """Add to the stat ``dedup/NAME``."""
 
     def failed(self, error: DedupError) -> None:
-        """Note that the store, the log or a feed has failed: from now on nothing is dropped. Once a crawl."""
+        """Note that the store, the log or a feed has failed: from now on nothing is dropped. Once a session.
+
+        After a ``StoreAwayError`` another session may go on; what else fails meanwhile is told, too.
+        """
 
     def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
         """Note that *repeats* of the *pages* of *host*, most of them, repeat the page *owner*. Once a host."""

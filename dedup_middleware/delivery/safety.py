@@ -64,6 +64,12 @@ class Safety:
         self._visited_by_end: set[bytes] = set()
         self._failed: set[bytes] = set()
 
+    def go_on_from(self, before: Safety) -> None:
+        """Go on with what *before* has noted in the same crawl, and with what it still notes of pages on their way."""
+        self._met, self._asked_again = before._met, before._asked_again
+        self._visited_by_end, self._failed = before._visited_by_end, before._failed
+        self._sealing.go_on_from(before._sealing)
+
     @property
     def journal(self) -> Journal:
         """The pages that are dropped and not yet safe, and those that an unclean shutdown left."""
@@ -174,15 +180,17 @@ class Safety:
         """Note that the output of *state* has been seen to its end."""
         if state.is_duplicate and state.has_items and not state.written_down:
             self._write_down(state)
-        self._met |= state.recovered
+        # One that was written down anew, for it was dropped again, is not what was left any more.
+        left = state.recovered & self.journal.recovered.keys()
+        self._met |= left
         if state.asks_again:
-            self._asked_again |= state.recovered
-        if not state.entered or (not state.has_items and self._asked_again & state.recovered):
+            self._asked_again |= left
+        if not state.entered or (not state.has_items and self._asked_again & left):
             return  # its callback has raised, or has not got the page that it wants: to be requested once more
         # Its items may still be in the pipelines, and a round that began now would not have them. A claim tells when
         # they have left, and how; without one, and for items that the page does not have any more, only the crawl's end
         # does. What was dropped again is written down again, under the identity that the page has now.
-        for key in state.recovered:
+        for key in left:
             if state.claim is not None and state.page is not None and identity_of(key) in state.page.identities:
                 state.claim.when_settled(partial(self._visited, key, state.claim))
             else:
@@ -201,9 +209,10 @@ class Safety:
 
     def stored(self, medium: Hashable) -> None:
         """Note that *medium*, which `flush` returned, has got what was delivered."""
+        self._sealing.stored(medium)
         if not self.failed:
             with self._guard():
-                self._sealing.stored(medium)
+                self._sealing.seal()
 
     def gone(self, identities: Collection[bytes], recovered: Iterable[bytes]) -> None:
         """Note that there is nothing at a page's address any more: it owns nothing, and need not be requested again."""

@@ -78,26 +78,30 @@ class Sealing:
         self._current.awaited = set(awaited)
         self._groups.append(self._current)
         self._current = _Group()
-        self._seal()
+        self.seal()
 
     def stored(self, medium: Hashable) -> None:
         """Note that *medium* is stored."""
         for group in self._groups:
             group.awaited.discard(medium)
-        self._seal()
 
     def give_up(self) -> None:
         """Let what is not sealed be what it was before: its items are not safe, and will not be any more."""
         groups, self._groups, self._current = [*self._groups, self._current], [], _Group()
         self.index.give_up(self._journal.unsealed_by(self.run, [n for group in groups for n in group.numbers]))
 
-    def _seal(self) -> None:
+    def go_on_from(self, before: Sealing) -> None:
+        """Seal what *before* was to seal, of the same crawl, and nobody has taken over from its journal."""
+        self._current, self._groups = before._current, before._groups
+
+    def seal(self) -> None:
+        """Seal what waits for no medium any more. :class:`StoreError` if the store fails: then it waits as before."""
         ready = [group for group in self._groups if not group.awaited]
-        self._groups = [group for group in self._groups if group.awaited]
         numbers = {number for group in ready for number in group.numbers}
         visited = [key for group in ready for key in group.visited]
         if self.index.atomically(partial(self._write, numbers, visited)):
             self._journal.note_sealed(self.run, numbers, visited)
+        self._groups = [group for group in self._groups if group.awaited]
 
     def _write(self, numbers: set[int], visited: list[bytes]) -> bool:
         """Seal *numbers*, and clear what was dropped for them and *visited*; tell whether there was anything to do."""

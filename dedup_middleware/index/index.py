@@ -76,6 +76,18 @@ class Index(Revocable):
         """Return what *work* returns; in a store that others change too, they do not while it runs."""
         return work()
 
+    @property
+    def is_far(self) -> bool:
+        """Whether each lookup takes a while, and all of a page had better be made at once; see :meth:`fetching`."""
+        return False
+
+    def fetching(self, page: Page) -> Callable[[], None] | None:  # noqa: ARG002
+        """Return what brings nearer, from another thread, what :meth:`claim` and all lookups of *page* ask for.
+
+        ``None`` where all is near.
+        """
+        return None
+
     def take_over(self) -> None:
         """Take over what other processes have left that ended since; there is none where there are no others."""
 

@@ -116,6 +116,12 @@ class Journal:
         for key, value in store.scan(*codec.UNSEALED):
             self.unsettled[codec.decode_number(key[1:])] = decode_unsealed(value).before
 
+    def go_on_from(self, before: Journal) -> None:
+        """Take back what this process had unsealed in *before*, until its store was away, if nobody has it by now.
+
+        Where that cannot be told, it is all void, as after an unclean shutdown.
+        """
+
     # --- owners
 
     def certain(self, owner: StoredPage) -> Delivery | None:

@@ -15,6 +15,8 @@ from dedup_middleware.index.lookup import equals_key
 from dedup_middleware.model import StoredPage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dedup_middleware.features import Made
     from dedup_middleware.model import Page
     from dedup_middleware.stores.protocol import Store
@@ -55,8 +57,9 @@ class OpenClaims:
         pending = StoredPage.of(page, -codec.page_number(self._last, page.url))
         self.pages[pending.number] = pending
         self.texts[pending.number] = page.paragraphs
+        postings, number = self.postings, pending.number
         for clause_hash in pending.hashes - page.borrowed:
-            self.postings[clause_hash].append(pending.number)
+            postings[clause_hash].append(number)
         if (key := equals_key(pending.exact_digest, pending.features)) is not None:
             self.equals[key].append(pending.number)
         if (made := page.fingerprint.made) is not None:
@@ -72,13 +75,11 @@ class OpenClaims:
         """Forget the page *number* and return it. O(clauses)."""
         pending = self.pages.pop(number)
         del self.texts[number]
-        for clause_hash in pending.hashes:
-            _remove(self.postings, clause_hash, number)
+        _remove(self.postings, pending.hashes, number)
         if (key := equals_key(pending.exact_digest, pending.features)) is not None:
-            _remove(self.equals, key, number)
+            _remove(self.equals, [key], number)
         if (made := self.made.pop(number, None)) is not None:
-            for made_key in made.keys:
-                _remove(self.made_alike, made_key, number)
+            _remove(self.made_alike, made.keys, number)
         for identity in pending.identities:
             self.identities[identity].discard(number)
             if not self.identities[identity]:
@@ -112,8 +113,11 @@ class OpenClaims:
         return any(not t.isdisjoint(page.fingerprint.weights) or not t.isdisjoint(page.identities) for t in recent)
 
 
-def _remove(lists: dict[bytes, list[int]], key: bytes, number: int) -> None:
-    if number in lists.get(key, ()):
-        lists[key].remove(number)
-        if not lists[key]:
+def _remove(lists: dict[bytes, list[int]], keys: Iterable[bytes], number: int) -> None:
+    alone = [number]
+    for key in keys:
+        held = lists.get(key)
+        if held == alone:
             del lists[key]
+        elif held is not None and number in held:
+            held.remove(number)

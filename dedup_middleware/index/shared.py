@@ -7,14 +7,17 @@ nobody's, and whoever opens the store or is idle removes it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, TypeVar
 
+from dedup_middleware.errors import DedupError
 from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.lookup import Lookup
+from dedup_middleware.index.lookup import Lookup, equals_key
 from dedup_middleware.model import StoredPage
+from dedup_middleware.stores.protocol import FetchingStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,6 +28,10 @@ if TYPE_CHECKING:
     from dedup_middleware.stores.protocol import SharedStore
 
     _T = TypeVar("_T")
+
+# Of pages that have something in common with one that is to be judged: themselves, their claims, texts, what their
+# items said, and whether they are unsealed; of so many.
+_FOLLOWED, _MOST = b"pgtsu", 5
 
 
 class SharedIndex(Index):
@@ -65,6 +72,35 @@ class SharedIndex(Index):
         if self.journal.unsettled != unsettled:
             self.journal.unsettled.clear()
             self.journal.unsettled.update(unsettled)
+
+    def fetching(self, page: Page) -> Callable[[], None] | None:
+        """See Index."""
+        store = self._far
+        if store is None:
+            return None
+        named = [codec.identity_key(identity) for identity in page.identities]
+        claims = [shared_codec.claims_key(identity) for identity in page.identities]
+        equals = equals_key(page.fingerprint.exact_digest, page.features)
+        lists = [codec.clause_key(clause) for clause in page.fingerprint.weights]
+        if equals is not None:
+            lists.append(equals)
+        lists.append(codec.NEXT_PLACE_KEY)
+
+        def fetch() -> None:
+            # What fails here, whoever reads then is told.
+            with suppress(DedupError):
+                store.fetch(named, [*claims, *lists], _FOLLOWED, _MOST)
+
+        return fetch
+
+    @property
+    def is_far(self) -> bool:
+        """See Index."""
+        return self._far is not None
+
+    @cached_property
+    def _far(self) -> FetchingStore | None:
+        return self._workers if isinstance(self._workers, FetchingStore) else None
 
     # --- claims
 

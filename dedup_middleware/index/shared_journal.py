@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 _LOOKED_AT, _LOOKED_AT_IDLE = 100, 1_000
 
 
+# Owners that are taken back in one batch.
+_TAKEN_BACK_AT_ONCE = 500
+
+
 class _Fate(Enum):
     """What became of the delivery that a drop rests on."""
 
@@ -47,6 +51,26 @@ class SharedJournal(Journal):
         self._shared = shared
         # Entries whose drop rests on nothing any more that is not sealed.
         self._settled: set[bytes] = set()
+
+    @property
+    def worker(self) -> bytes:
+        """What this process is called among those that share the store."""
+        return self._shared.worker
+
+    def go_on_from(self, before: Journal) -> None:
+        """See Journal. It makes the owners this worker's; what was dropped for them is taken over as any other's."""
+        if isinstance(before, SharedJournal):
+            owners = iter(list(before.owners.items()))
+            while some := dict(islice(owners, _TAKEN_BACK_AT_ONCE)):
+                self.owners |= self._atomically(partial(self._take_back, some, before.worker))
+
+    def _take_back(self, owners: dict[int, Unsealed], worker: bytes) -> dict[int, Unsealed]:
+        """Make those of *owners* ours that are unsealed as *worker* has left them; return them."""
+        values = zip(owners, self._get([*map(codec.unsealed_key, owners)]), strict=True)
+        found = {number: decode_unsealed(value) for number, value in values if value is not None}
+        ours = {n: owners[n] for n, unsealed in found.items() if unsealed == owners[n]._replace(worker=worker)}
+        self._write([self.unsealed_pair(number, unsealed) for number, unsealed in ours.items()])
+        return ours
 
     # --- what others have left
 

@@ -62,6 +62,10 @@ class Recorder:
         # Drops by the number of their owner, where the owner is another crawl's so far.
         self._drops_for_earlier: Counter[int] = Counter()
 
+    def go_on_from(self, before: Recorder) -> None:
+        """Go on with what *before* has counted in the same crawl; what it still counts is in it."""
+        self._alarms, self._drops_for_earlier = before._alarms, before._drops_for_earlier
+
     def dropped(self, state: PageState) -> None:
         """Count an item of *state* that is dropped now."""
         self._count("items/dropped", 1)
@@ -100,12 +104,13 @@ class Recorder:
 
     def close(self, index: Lookup) -> None:
         """Count what was dropped for earlier crawls, of which *index* knows the owners; close the log."""
-        with self._guard():
-            for number, drops in self._drops_for_earlier.items():
+        for number, drops in self._drops_for_earlier.items():
+            owner = None
+            with self._guard():
                 owner = index.page(number)
-                # An owner that this crawl has delivered too, after the drop, bears this crawl's name by now.
-                if owner is None or owner.run != self._run:
-                    self._count("items/dropped_for_earlier_crawls", drops)
+            # An owner that this crawl has delivered too, after the drop, bears this crawl's name by now.
+            if owner is None or owner.run != self._run:
+                self._count("items/dropped_for_earlier_crawls", drops)
         if self._log is not None:
             with self._guard():
                 self._log.close()

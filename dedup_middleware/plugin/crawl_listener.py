@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from dedup_middleware.errors import StoreAwayError, StoreError
 from dedup_middleware.plugin import messages
 
 if TYPE_CHECKING:
@@ -29,6 +30,12 @@ class CrawlListener:
         self._extension.count(name, amount)
 
     def failed(self, error: DedupError) -> None:
+        if isinstance(error, StoreAwayError):
+            self._warn(messages.away(error))
+            self._extension.absence.begin()
+            return
+        if not isinstance(error, StoreError):
+            self._extension.absence.end()
         line = "dedup: %s; from now on every page is delivered and nothing is dropped"
         logger.error(line, error, extra={"spider": self._extension.crawler.spider})
 

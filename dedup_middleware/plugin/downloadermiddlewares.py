@@ -10,13 +10,14 @@ from weakref import ref
 
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import run_in_thread
 
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.charsets import NO_CHARSETS
 from dedup_middleware.model import Fetched, VerdictKind
-from dedup_middleware.plugin.extension import extension_of
+from dedup_middleware.plugin.extension import Visit, extension_of
 from dedup_middleware.plugin.recovery import take_recovered
 from dedup_middleware.plugin.requests import identities_of
 from dedup_middleware.reasons import Reason
@@ -76,7 +77,7 @@ class DedupDownloaderMiddleware:
         with self._harmless(response):
             original_url, recovered = self._extension.origins.take(request), take_recovered(request)
             if session is not None and request.callback is not NO_CALLBACK:
-                self._judge(session, request, response, original_url, recovered)
+                await self._judge(session, request, response, original_url, recovered)
         return response
 
     @contextmanager
@@ -87,7 +88,7 @@ class DedupDownloaderMiddleware:
         except Exception as error:  # noqa: BLE001 - whatever it is
             self._extension.defect(error, where)
 
-    def _judge(
+    async def _judge(
         self, session: Session, request: Request, response: Response, original_url: str, recovered: frozenset[bytes]
     ) -> None:
         identities = identities_of(self._crawler, request, original_url, response.url)
@@ -95,14 +96,14 @@ class DedupDownloaderMiddleware:
             session.safety.gone(identities, recovered)
         if not 200 <= response.status < 300:  # noqa: PLR2004
             return
-        state = self._examine(session, request, response, identities)
+        state = await self._examine(session, request, response, identities)
         state.recovered, state.bytes = recovered, len(response.body)
-        self._extension.page_states[response] = state
+        self._extension.visits[response] = Visit(session, state)
         match = state.verdict.match
         if match is not None and state.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
             response.flags.append(f"dedup: {state.verdict.kind.value} {match.score:.0%}")
 
-    def _examine(
+    async def _examine(
         self, session: Session, request: Request, response: Response, identities: tuple[bytes, ...]
     ) -> PageState:
         config = self._extension.config
@@ -127,6 +128,10 @@ class DedupDownloaderMiddleware:
             if state is not None:
                 return state
             page = self._page(session, page_response, fetched, budget)
+            if (fetch := session.judging.fetching(page)) is not None:
+                budget.pause()
+                await run_in_thread(fetch)
+                budget.resume()
             return session.examine(page, *asked, keep=options.keep)
         except UnjudgeableError as error:
             reason = error.reason

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
@@ -13,6 +13,7 @@ from scrapy.extensions.feedexport import FeedExporter
 
 from dedup_middleware.errors import DedupError, FeedError
 from dedup_middleware.plugin import messages
+from dedup_middleware.plugin.absence import Absence
 from dedup_middleware.plugin.collector import TunedCollector
 from dedup_middleware.plugin.crawl_listener import CrawlListener
 from dedup_middleware.plugin.feeds import Feeds
@@ -47,6 +48,13 @@ logger = logging.getLogger(__name__)
 CLOSE_REASON = "dedup_error"
 
 
+class Visit(NamedTuple):
+    """A page on its way, and the session in which it ends, though another one may have begun since."""
+
+    session: Session
+    state: PageState
+
+
 class DedupExtension:
     """Hold what the middlewares and the pipeline of one crawl share.
 
@@ -57,13 +65,14 @@ class DedupExtension:
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.session: Session | None = None
-        self.page_states: WeakKeyDictionary[Response, PageState] = WeakKeyDictionary()
+        self.opened: Resources | None = None
+        self.visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
         self.item_sources: dict[int, tuple[Any, PageState, bytes]] = {}
         """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its source."""
         self.feeds = Feeds(crawler)
         self.origins = Origins()
-        self._opened: Resources | None = None
         self._error: DedupError | None = None
+        self.absence = Absence(self)
         self._collector = TunedCollector()
         # Scrapy holds those who listen by weak references only.
         self._item_signals = ItemSignals(self)
@@ -83,8 +92,8 @@ class DedupExtension:
     @property
     def config(self) -> Config:
         """The checked settings; only once the spider is open."""
-        assert self._opened is not None
-        return self._opened.config
+        assert self.opened is not None
+        return self.opened.config
 
     @property
     def spider(self) -> Spider:
@@ -98,9 +107,9 @@ class DedupExtension:
 
     def body_digest(self, response: HtmlResponse) -> bytes:
         """Return what tells the bytes of *response*, as they would be read, from any others."""
-        assert self._opened is not None
+        assert self.opened is not None
         kind = type(response)
-        return self._opened.body_digest(response.body, response.encoding, kind.__module__, kind.__qualname__)
+        return self.opened.body_digest(response.body, response.encoding, kind.__module__, kind.__qualname__)
 
     def packed(self, request: Request) -> PackedRequest | None:
         """Return *request* as it can be kept, to be made once more; ``None`` if it cannot."""
@@ -133,17 +142,19 @@ class DedupExtension:
             self._warn(line)
         if not is_enabled(settings):
             return
-        opened = self._opened = await open_for_crawl(read_config(settings, str(spider.name)), sleep)
+        opened = self.opened = await open_for_crawl(read_config(settings, str(spider.name)), sleep)
         self.feeds.snapshot()
-        self.session = self._session(opened)
+        self.session = self._session(opened, run_id(opened.config.jobdir))
         self._announce(opened)
         if opened.config.tune_gc:
             self._collector.begin()
+        if opened.awaited is not None:
+            self.absence.begin()
 
-    def _session(self, opened: Resources) -> Session:
+    def _session(self, opened: Resources, run: str) -> Session:
         return session_of(
             opened,
-            run_id(opened.config.jobdir),
+            run,
             CrawlListener(self, self._recovery),
             feeds=self.feeds.kinds,
             flush=self.feeds.flush if self.feeds.exist else None,
@@ -157,7 +168,7 @@ class DedupExtension:
         for line in messages.warnings_at_start(opened):
             self._warn(line)
         if opened.trouble:
-            self.count("observer")
+            self.count("observer" if opened.awaited is None else "away")
 
     async def engine_started(self) -> None:
         """End a crawl that cannot start before its first request, with exit status 1 and no traceback.
@@ -176,6 +187,15 @@ class DedupExtension:
         await crawler.engine.close_spider_async(reason=CLOSE_REASON)
         await crawler.engine.stop_async()
         crawler.spider = None
+
+    # --- a store that is away
+
+    def go_on(self, opened: Resources) -> None:
+        """Go on with what is *opened*, as the same crawl; pages on their way end in the session that they are in."""
+        assert self.session is not None
+        before, self.opened = self.session, opened
+        self.session = self._session(opened, before.run)
+        self.session.go_on_from(before)
 
     # --- end
 
@@ -232,21 +252,22 @@ class DedupExtension:
     def _close(self) -> None:
         if self.session is None:
             return
+        self.absence.end()
         self._collector.end()
         self.session.close()
-        self.page_states.clear()
+        self.visits.clear()
         self.item_sources.clear()
         self._close_files()
-        self.session = None
+        is_away, self.session = self.session.awaits_store, None
         stats = self.crawler.stats
-        assert self._opened is not None
-        summary = messages.at_end(self._opened, lambda name: int(stats.get_value(f"dedup/{name}", 0)))
+        assert self.opened is not None
+        summary = messages.at_end(self.opened, lambda name: int(stats.get_value(f"dedup/{name}", 0)), is_away=is_away)
         logger.info(summary, extra={"spider": self.crawler.spider})
 
     def _close_files(self) -> None:
         """Close the log, the quarantine and the store. Closing one again does nothing."""
-        if self._opened is not None:
-            for file in (self._opened.log, self._opened.quarantine, self._opened.store):
+        if self.opened is not None:
+            for file in (self.opened.log, self.opened.quarantine, self.opened.store):
                 if file is not None:
                     self._close_file(file)
 

@@ -10,8 +10,7 @@ from scrapy.http import Response
 
 if TYPE_CHECKING:
     from dedup_middleware.delivery.claims import Claim
-    from dedup_middleware.delivery.page_state import PageState
-    from dedup_middleware.plugin.extension import DedupExtension
+    from dedup_middleware.plugin.extension import DedupExtension, Visit
 
 #: The claim of the item that is in the pipelines. Scrapy runs the pipelines on an item and sends the signal of their
 #: outcome in one context; the signal alone does not tell, for a pipeline may return another object.
@@ -46,9 +45,8 @@ class ItemSignals:
             claim.item_dropped()
 
     def failed(self, response: Response | None) -> None:
-        session, state = self._extension.session, self._state(response)
-        if session is not None and state is not None:
-            session.safety.item_failed(state)
+        if (visit := self._visit(response)) is not None:
+            visit.session.safety.item_failed(visit.state)
         if (claim := self._claim(response)) is not None:
             claim.item_failed()
 
@@ -58,9 +56,9 @@ class ItemSignals:
         if claim is not None:
             item_claim.set(None)
             return claim
-        state = self._state(response)
-        return None if state is None else state.claim
+        visit = self._visit(response)
+        return None if visit is None else visit.state.claim
 
-    def _state(self, response: object) -> PageState | None:
-        # The response of an item from an errback is a Failure, and of one from start() None: neither has a state.
-        return self._extension.page_states.get(response) if isinstance(response, Response) else None
+    def _visit(self, response: object) -> Visit | None:
+        # The response of an item from an errback is a Failure, and of one from start() None: neither is a visit.
+        return self._extension.visits.get(response) if isinstance(response, Response) else None

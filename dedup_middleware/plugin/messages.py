@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.model import Action, Scope
+from dedup_middleware.reasons import Reason
 from dedup_middleware.stores import default_backend, resolved_uri
 from dedup_middleware.urls import without_secrets
 from dedup_middleware.verdict.items import TAG_FIELD
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.delivery.taking_back import TakenBack
+    from dedup_middleware.errors import DedupError, StoreError
     from dedup_middleware.session.opening import Resources
     from dedup_middleware.settings.config import Config
 
@@ -48,9 +50,10 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
     config = opened.config
     if opened.trouble:
         records = f"its records are in {config.log}" if config.log else "no records are kept"
+        until = "to its own end" if opened.awaited is None else "until the store is back"
         yield (
-            f"{opened.trouble}. This crawl observes, to its own end: it delivers every page, drops nothing and judges "
-            f"in a memory of its own, which is gone when it ends; {records}"
+            f"{opened.trouble}. This crawl observes, {until}: it delivers every page, drops nothing and judges "
+            f"in a memory of its own, which is gone then; {records}"
         )
         return
     missing = []
@@ -62,6 +65,28 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         consequences, settings = zip(*missing, strict=True)
         tried = " or ".join(map(str, config.place.roots)) or "any folder of this user"
         yield f"cannot write to {tried}: {'; '.join(consequences)}; set {' and '.join(settings)}"
+
+
+def away(error: StoreError) -> str:
+    """Return what is said when the store cannot be reached, for *error*."""
+    return f"{error}; until it is back every page is delivered, and nothing is dropped"
+
+
+def back(opened: Resources, seconds: float) -> str:
+    """Return what is said when the store, just *opened*, was away for so many *seconds*."""
+    uri = without_secrets(opened.config.store, redact=False)
+    what = ", and has lost all it knew" if opened.store.created else ""
+    return f"the store {uri} is back after {seconds:.0f} s{what}; pages are judged again from now on"
+
+
+def not_yet_back(trouble: str) -> str:
+    """Return what is said when the store can be reached again, and not be opened for some *trouble*."""
+    return f"{trouble}; that is tried again, and nothing is dropped until it succeeds"
+
+
+def cannot_come_back(error: DedupError) -> str:
+    """Return what is said when the store can be reached again, and never be opened for an *error*."""
+    return f"{error}; to the end of this crawl every page is delivered and nothing is dropped"
 
 
 def tag_refused(kind: type) -> str:
@@ -127,8 +152,8 @@ def _owner(pages: Sequence[TakenBack]) -> str:
     return pages[0].owner_url or "a page that is not stored any more"
 
 
-def at_end(opened: Resources, stat: Callable[[str], int]) -> str:
-    """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat."""
+def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> str:
+    """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat, and its store *is away* or not."""
     config = opened.config
     lines = [
         ("pages looked at", stat("pages")),
@@ -144,9 +169,16 @@ def at_end(opened: Resources, stat: Callable[[str], int]) -> str:
         ("journal/requested_again", "dropped pages requested again"),
         ("taken_back", "drops taken back"),
         ("upgrades", "stories' own pages after views"),
+        ("away", "times the store was away"),
+        ("away_seconds", "  seconds in all"),
+        (f"unjudged/{Reason.STORE_AWAY.replace(' ', '_')}", "  pages delivered unjudged"),
     )
     lines += [(label, stat(name)) for name, label in sometimes if stat(name)]
     text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)
+    if is_away:
+        text += (
+            "\n  the store is still away: what was dropped for a page that is not sealed, the next crawl requests again"
+        )
     if opened.trouble:
         text += f"\n  it only observed, and dropped nothing: {opened.trouble}"
     if config.log is not None:

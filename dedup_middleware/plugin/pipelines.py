@@ -64,7 +64,7 @@ class DedupItemPipeline:
     async def _judge(self, session: Session, item: Any, state: PageState) -> None:
         """Deliver the item, or raise DropItem."""
         session.enter(state)
-        await self._wait.settle(state)
+        await self._wait.settle(session, state)
         session.deliver_if_feed_lacks_it(state, item)
         if state.is_duplicate and state.action is Action.DROP and session.may_drop(state, item):
             self._drop(session, state)

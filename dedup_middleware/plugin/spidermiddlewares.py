@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response, TextResponse
     from typing_extensions import Self
 
-    from dedup_middleware.delivery.page_state import PageState
-    from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.session.session import Session
+    from dedup_middleware.plugin.extension import DedupExtension, Visit
 
 #: Dropped items are logged where Scrapy itself logs them.
 scraper_logger = logging.getLogger("scrapy.core.scraper")
@@ -48,12 +46,12 @@ class DedupSpiderMiddleware:
         return cls(extension_of(crawler))
 
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        session, state = self._extension.session, self._extension.page_states.get(response)
-        if session is None or state is None or not state.entered:
+        visit = self._extension.visits.get(response)
+        if visit is None or not visit.state.entered:
             async for output in result:
                 yield output
             return
-        page_output = _PageOutput(self._extension, self._wait, session, state, response)
+        page_output = _PageOutput(self._extension, self._wait, visit, response)
         try:
             async for output in result:
                 for passed in await page_output.take(output):
@@ -83,9 +81,10 @@ class DedupCallbackMiddleware:
         return cls(extension_of(crawler))
 
     def process_spider_input(self, response: Response) -> None:
-        session, state = self._extension.session, self._extension.page_states.get(response)
-        if session is None or state is None:
+        visit = self._extension.visits.get(response)
+        if visit is None:
             return
+        session, state = visit
         try:
             session.enter(state)
             its_items = self._extension.config.item_fields and state.is_undecided
@@ -97,13 +96,14 @@ class DedupCallbackMiddleware:
                 state.recovered |= session.safety.recovered(state.page.identities, purpose)
         except Exception as error:  # noqa: BLE001 - else the errback would get the page, and not the callback
             self._extension.defect(error, response, state)
-            del self._extension.page_states[response]
+            del self._extension.visits[response]
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
         """Void the page's claim, whether or not another middleware recovers."""
-        session, state = self._extension.session, self._extension.page_states.get(response)
-        if session is None or state is None or not state.entered:
+        visit = self._extension.visits.get(response)
+        if visit is None or not visit.state.entered:
             return
+        session, state = visit
         try:
             state.entered = False
             if state.claim is not None:
@@ -122,13 +122,10 @@ class _PageOutput:
     does an item that objects, if it is the first: alone, it makes another page of the page.
     """
 
-    def __init__(
-        self, extension: DedupExtension, wait: OwnerWait, session: Session, state: PageState, response: Response
-    ) -> None:
+    def __init__(self, extension: DedupExtension, wait: OwnerWait, visit: Visit, response: Response) -> None:
         self._extension = extension
         self._wait = wait
-        self._session = session
-        self._state = state
+        self._session, self._state = visit
         self._response = response
         self._items = 0
         self._would_drop = 0
@@ -137,7 +134,7 @@ class _PageOutput:
         self._any_delivered = False
         self._ended = False
         self._is_sound = True
-        state.has_output = True
+        self._state.has_output = True
 
     async def take(self, output: Any) -> list[Any]:
         """Return what goes on now that the callback has given *output*."""
@@ -166,7 +163,7 @@ class _PageOutput:
         state, session = self._state, self._session
         self._items += 1
         if self._items == 1:
-            await self._wait.settle(state)
+            await self._wait.settle(session, state)
         session.deliver_if_feed_lacks_it(state, item)
         if not state.is_duplicate:
             return ItemVerdict.OBJECTS

@@ -40,11 +40,8 @@ class OwnerWait:
         self._limit = extension.crawler.settings.getint("CONCURRENT_REQUESTS") or _DEFAULT_WAITERS
         self._waiting = 0
 
-    async def settle(self, state: PageState) -> None:
-        """Return when the verdict of *state* does not depend on an open claim any more."""
-        session = self._extension.session
-        if session is None:
-            return
+    async def settle(self, session: Session, state: PageState) -> None:
+        """Return when the verdict of *state*, a page of *session*, does not depend on an open claim any more."""
         deadline = time.monotonic() + self._extension.config.wait
         session.reconsider(state)
         while state.owner_is_pending:

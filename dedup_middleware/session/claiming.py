@@ -45,6 +45,9 @@ class Claiming:
             return self._claimed(state)
 
         self._open(state, work)
+        if self._judging.failure is not None:
+            # Where the store would not begin, nothing of that was done.
+            self._judging.judge_if_stale(state)
 
     def claim(self, state: PageState) -> None:
         """Open a claim for the page of *state*, unless it is a duplicate, or has nothing to own."""

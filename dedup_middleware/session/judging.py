@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.errors import StoreAwayError, StoreError
 from dedup_middleware.model import Fetched, Objection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.delivery.safety import Safety
+    from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Page
     from dedup_middleware.verdict.detector import Detector
 
@@ -28,27 +30,40 @@ class Judging:
         self, detector: Detector, safety: Safety, run: str, guard: Callable[[], AbstractContextManager[None]]
     ) -> None:
         """Judge with *detector*; what is to be written down of templates, *safety* does; *guard* notes what fails."""
-        self.store_failed = False
-        """Whether the store has failed: from then on no page is judged."""
+        self.failure: Reason | None = None
+        """Why no page is judged any more, once the store has failed."""
         self._detector = detector
         self._safety = safety
         self._run = run
         self._guard = guard
+
+    def failed(self, error: DedupError) -> None:
+        """Judge no page any more if it is the store that has failed."""
+        if self.failure is None and isinstance(error, StoreError):
+            self.failure = Reason.STORE_AWAY if isinstance(error, StoreAwayError) else Reason.STORE_FAILED
 
     def find_unread(self, fetched: Fetched, threshold: float) -> tuple[Page, Verdict] | None:
         """Return the page that was *fetched* as the store has it, with its verdict; ``None`` if it is to be read.
 
         So is whatever an unclean shutdown, a person or a template has left to be delivered.
         """
-        if self.store_failed or self._safety.failed or self._safety.awaits(fetched.identities):
+        index = self._detector.index
+        if index.is_far:
+            # Two questions would take longer than to read the page and to ask one.
             return None
-        page = self._detector.index.unchanged(fetched, self._run)
+        if self.failure or self._safety.failed or self._safety.awaits(fetched.identities):
+            return None
+        page = index.unchanged(fetched, self._run)
         verdict = None if page is None else self._detector.judge_unread(page, threshold=threshold)
         return None if page is None or verdict is None else (page, verdict)
 
+    def fetching(self, page: Page) -> Callable[[], None] | None:
+        """See Index; ``None`` after the store has failed."""
+        return None if self.failure else self._detector.index.fetching(page)
+
     def judge(self, state: PageState) -> None:
         """Judge the page of *state*; one that stands unread is read if it has to be."""
-        if not self.store_failed:
+        if self.failure is None:
             with self._guard():
                 state.version = self._detector.index.version
                 state.repeated = None
@@ -62,13 +77,11 @@ class Judging:
                 state.suspected_template = self._detector.suspected_template(state.page, state.verdict)
                 return
         if state.page is not None:
-            state.verdict = Verdict(VerdictKind.UNJUDGED, reason=Reason.STORE_FAILED)
+            state.verdict = Verdict(VerdictKind.UNJUDGED, reason=self.failure or Reason.STORE_FAILED)
 
     def judge_if_stale(self, state: PageState) -> None:
         """Judge the page of *state* anew if anything that concerns it has changed."""
-        if state.page is not None and (
-            self.store_failed or self._detector.index.changed_since(state.version, state.page)
-        ):
+        if state.page is not None and (self.failure or self._detector.index.changed_since(state.version, state.page)):
             self.judge(state)
 
     def stands(self, state: PageState) -> bool:

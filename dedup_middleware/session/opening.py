@@ -20,6 +20,7 @@ from dedup_middleware.errors import (
     DedupError,
     QuarantineError,
     RecordsError,
+    StoreAwayError,
     StoreCorruptError,
     StoreError,
     StoreLockedError,
@@ -79,6 +80,8 @@ class Resources:
     """The published method that decides, where one does."""
     trouble: str = ""
     """Why the crawl observes, in one line; empty if it does not."""
+    awaited: Config | None = None
+    """What an observer is to open once that can be done: its store is only away."""
 
 
 def session_of(  # noqa: PLR0913 - what only a crawl has, by name
@@ -134,6 +137,8 @@ async def open_for_crawl(config: Config, sleep: Sleep) -> Resources:
             raise
         log = None if config.log is None else observer_log(config.log)
         return _observing(replace(config, log=log, log_is_default=False), str(error))
+    except StoreAwayError as error:
+        return _awaiting(config, str(error))
     except (StoreCorruptError, StoreVersionError):
         raise
     except (StoreError, RecordsError, QuarantineError) as error:
@@ -165,6 +170,14 @@ def _is_there(config: Config) -> bool:
     return True
 
 
+def _awaiting(config: Config, trouble: str) -> Resources:
+    try:
+        opened = open_at_once(replace(config, store="memory:", store_is_default=True))
+    except (RecordsError, QuarantineError) as error:
+        return _observing(config, f"{trouble}; and {error}")
+    return replace(opened, trouble=trouble, awaited=config)
+
+
 def _observing(config: Config, trouble: str) -> Resources:
     alone = replace(config, store="memory:", store_is_default=True, quarantine=0)
     try:
@@ -186,6 +199,29 @@ def open_to_look(config: Config) -> Resources:
 
 def open_at_once(config: Config, *, looks: bool = False) -> Resources:
     """Open what *config* names; :class:`DedupError` if that cannot be done now. See :func:`open_to_look`."""
+    opened = _open_store(config, looks=looks)
+    try:
+        if opened.store.migrated_from is not None and config.log is not None:
+            # As private as the store has become.
+            permissions.tighten([config.log])
+        log, quarantine = _open_files(config)
+    except BaseException:
+        opened.store.close()
+        raise
+    return replace(opened, log=log, quarantine=quarantine)
+
+
+def open_again(lost: Resources) -> Resources:
+    """Open the store of *lost*, which was away, and leave the log and the quarantine as they are.
+
+    What this process has delivered and not sealed is as it was, as far as nobody has taken it over meanwhile. It may
+    block for as long as a server takes to answer. Errors as of :func:`open_at_once`.
+    """
+    opened = _open_store(lost.awaited or lost.config, lost=lost)
+    return replace(opened, log=lost.log, quarantine=lost.quarantine)
+
+
+def _open_store(config: Config, *, looks: bool = False, lost: Resources | None = None) -> Resources:
     method, extract = fingerprinter(config.fingerprint), extractor(config.extractor)
     published = published_method(config.fingerprint)
     who = "scrapy dedup doctor" if looks else "a program" if config.spider is None else f"spider {config.spider}"
@@ -195,6 +231,7 @@ def open_at_once(config: Config, *, looks: bool = False) -> Resources:
         holder=Holder.this_process(who, brief=looks),
         migrations=READABLE if looks else MIGRATIONS,
         room=MAX_MEMORY if config.store_is_default else sys.maxsize,
+        memory=config.store_memory,
     )
     try:
         fingerprint = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
@@ -209,17 +246,16 @@ def open_at_once(config: Config, *, looks: bool = False) -> Resources:
             looks=looks,
         )
         learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
+        if lost is not None:
+            index.journal.go_on_from(lost.index.journal)
         recover(index)
-        if not looks:
+        # Another crawler of this process may be at work with the journal already: then whoever is idle does.
+        if not looks and lost is None:
             index.take_over()
-        if store.migrated_from is not None and config.log is not None:
-            # As private as the store has become.
-            permissions.tighten([config.log])
-        files = _open_files(config)
     except BaseException:
         store.close()
         raise
-    return Resources(config, store, index, fingerprint, extract, body_digest, *files, learner=learner)
+    return Resources(config, store, index, fingerprint, extract, body_digest, log=None, learner=learner)
 
 
 def _open_files(config: Config) -> tuple[RecordLog | None, Quarantine | None]:

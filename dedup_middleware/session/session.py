@@ -1,6 +1,6 @@
 """The pages of a crawl or a program, from verdict to record.
 
-Whatever fails here, pages are delivered: after a failure of the store or the log nothing is dropped any more.
+Whatever fails here, pages are delivered, and nothing is dropped any more: of a store that is away, until it is back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dedup_middleware.delivery.safety import Safety
 from dedup_middleware.delivery.sealing import Sealing
 from dedup_middleware.delivery.taking_back import TakingBack
 from dedup_middleware.delivery.withholding import Withholding
-from dedup_middleware.errors import DedupError, StoreError
+from dedup_middleware.errors import DedupError, StoreAwayError, StoreError
 from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.inspection.recorder import Recorder
 from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
@@ -54,6 +54,9 @@ _LOOKS = 3
 
 class Session:
     """What all pages of one crawl, or of one program, share."""
+
+    awaits_store = False
+    """Whether nothing is dropped for no other reason than that the store is away."""
 
     def __init__(  # noqa: PLR0913 - what a crawl is made of, by name
         self,
@@ -97,8 +100,8 @@ class Session:
         for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
         self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
         self._withholding = Withholding(quarantine, self.safety, listener, self._guarded, spider=spider, run=run)
-        self._judging = Judging(detector, self.safety, run, self._guarded)
-        self.claiming = Claiming(self._claims, self._judging, detector, self._guarded)
+        self.judging = Judging(detector, self.safety, run, self._guarded)
+        self.claiming = Claiming(self._claims, self.judging, detector, self._guarded)
         self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
@@ -137,7 +140,7 @@ class Session:
         """Return the state of *page* with its provisional verdict; its items have what is left of its *budget*."""
         new = Verdict(VerdictKind.NEW)
         state = PageState(page.url, page, new, self._allowed(action), threshold, budget, keep=keep)
-        self._judging.judge(state)
+        self.judging.judge(state)
         state.budget.pause()
         return state
 
@@ -150,7 +153,7 @@ class Session:
         """
         with self._guarded():
             version = self._detector.index.version
-            if (found := self._judging.find_unread(fetched, threshold)) is not None:
+            if (found := self.judging.find_unread(fetched, threshold)) is not None:
                 state = PageState(fetched.url, *found, self._allowed(action), threshold, budget, read, version)
                 state.suspected_template = self._detector.suspected_template(*found)
                 state.budget.pause()
@@ -188,10 +191,10 @@ class Session:
             self.reconsider(state)
             feeds = self.deliver_if_feed_lacks_it(state, item)
             state.deliver_undecided()
-            self._judging.look_for_template(state)
+            self.judging.look_for_template(state)
             if not state.is_duplicate:
                 return False
-            dropped = self._withholding.may_drop(state, item, feeds, partial(self._judging.stands, state))
+            dropped = self._withholding.may_drop(state, item, feeds, partial(self.judging.stands, state))
             if dropped is not None:
                 return dropped
             self.claiming.claim(state)
@@ -244,7 +247,7 @@ class Session:
         if state.finished:
             return
         state.finished = True
-        self._judging.look_for_template(state)
+        self.judging.look_for_template(state)
         self.safety.finished(state)
         self._withholding.finished(state)
         self.recorder.finished(state)
@@ -253,11 +256,16 @@ class Session:
                 self.recorder.taken_back(taken)
                 self._listener.taken_back(taken)
 
+    def go_on_from(self, before: Session) -> None:
+        """Go on with what *before* has delivered and counted, in the same crawl, until its store was away."""
+        self.safety.go_on_from(before.safety)
+        self.recorder.go_on_from(before.recorder)
+
     def close(self) -> None:
         """Seal what has been delivered, or void it after a failure; count drops for earlier crawls; close the log."""
         with self._guarded():
             self._claims.revoke_all()
-            self.safety.end(store_failed=self._judging.store_failed)
+            self.safety.end(store_failed=self.judging.failure is not None)
         self.recorder.close(self._detector.index)
 
     # --- inside
@@ -279,11 +287,13 @@ class Session:
 
     def fail(self, error: DedupError) -> None:
         """Stop dropping: from now on every page is delivered."""
-        self._judging.store_failed |= isinstance(error, StoreError)
-        if self.safety.failed:
+        self.judging.failed(error)
+        # What else fails while the store is away, its return does not mend.
+        if self.safety.failed and (isinstance(error, StoreError) or not self.awaits_store):
             return
+        self.awaits_store = isinstance(error, StoreAwayError)
         self.safety.failed = True
-        self._count("failures", 1)
+        self._count("away" if self.awaits_store else "failures", 1)
         self._listener.failed(error)
         with self._guarded():
             self._claims.revoke_all()

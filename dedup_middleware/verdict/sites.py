@@ -35,8 +35,7 @@ class Sites:
         """Note a page of *host*. O(texts around it), 15 µs for thirty."""
         self.note_title(host, features)
         title = hash(folded(f"{features.title}\n{features.heading}"))
-        for text in features.texts:
-            self._note((host, text), title)
+        self._note([(host, text) for text in features.texts], title)
         while len(self._met) > _MAX_KEPT:
             self._met.popitem(last=False)
 
@@ -44,16 +43,19 @@ class Sites:
         """Note what a page of *host* is called. O(parts)."""
         parts = titles.parts(features.title)
         for part in parts if len(parts) > 1 else ():
-            self._note((host, " ".join(words_of(part))), hash(tuple(other for other in parts if other != part)))
+            others = hash(tuple(other for other in parts if other != part))
+            self._note([(host, " ".join(words_of(part)))], others)
 
-    def _note(self, key: tuple[str, Hashable], title: int) -> None:
-        met = self._met.get(key)
-        if met is None:
-            self._met[key] = frozenset([title])
-            return
-        if len(met) <= OTHER_TITLES and title not in met:
-            self._met[key] = met | {title}
-        self._met.move_to_end(key)
+    def _note(self, keys: list[tuple[str, Hashable]], title: int) -> None:
+        alone, all_met = frozenset([title]), self._met
+        for key in keys:
+            met = all_met.get(key)
+            if met is None:
+                all_met[key] = alone
+                continue
+            if len(met) <= OTHER_TITLES and title not in met:
+                all_met[key] = met | alone
+            all_met.move_to_end(key)
 
     def own_parts(self, host: str, features: PageFeatures) -> list[str]:
         """Return the parts of what a page of *host* is called that are not the site's; all, if all are."""

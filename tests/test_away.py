@@ -1,0 +1,553 @@
+"""A store whose server goes away and comes back: meanwhile everything is delivered, then pages are judged again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from collections import Counter
+from contextlib import contextmanager, suppress
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+from unittest.mock import MagicMock
+
+import away_store
+import pytest
+from crawling import Outcome, Running, write_job
+from library import clause
+from local_site import Answer, wait_until
+from prose import article, blog, story
+from redis_server import RedisServer
+from scrapy.settings import Settings
+
+from dedup_middleware import Deduplicator
+from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.delivery.claims import ClaimState
+from dedup_middleware.errors import DedupError, StoreAwayError
+from dedup_middleware.identity import url_identity
+from dedup_middleware.index import codec
+from dedup_middleware.index.journal import PackedRequest
+from dedup_middleware.model import Action
+from dedup_middleware.plugin.waiting import OwnerWait
+from dedup_middleware.reasons import Reason
+from dedup_middleware.session.opening import open_again, open_at_once, session_of
+from dedup_middleware.settings.config import Config
+from dedup_middleware.stores import STORES
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+    from pathlib import Path
+
+    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.session.session import Session
+
+FEED = {"FEEDS": {"feed-%(time)s.jsonl": {"format": "jsonlines"}}, "DEDUP_SEAL_INTERVAL": 1000}
+LATE_FEED = {
+    "FEEDS": {"late://feeds/feed-%(time)s.jsonl": {"format": "jsonlines"}},
+    "FEED_STORAGES": {"late": "sample_spiders.LateStorage"},
+}
+GONE, BACK = "cannot be reached", "is back after"
+
+
+class Server:
+    """The server of a store ``away:PATH``, and the crawls that use it."""
+
+    def __init__(self, folder: Path, site) -> None:
+        self.folder = folder
+        self.site = site
+        self.flag = folder / "pages.away"
+        packages = folder / "packages" / "their_stores-1.0.dist-info"
+        packages.mkdir(parents=True)
+        (packages / "METADATA").write_text("Metadata-Version: 2.1\nName: their_stores\nVersion: 1.0\n")
+        (packages / "entry_points.txt").write_text("[dedup_middleware.stores]\naway = away_store\n")
+        self.settings = {"DEDUP_STORE": f"away:{folder}/pages"}
+        self.env = {"PYTHONPATH": str(packages.parent)}
+        self.running: Running | None = None
+
+    @contextmanager
+    def crawl(self, name: str, steps: list[dict], *, reactor: str | None = None, settings=None, **options):
+        """Run a crawl of *steps* in the folder *name*."""
+        folder = self.folder / name
+        settings = self.settings | (settings or {})
+        env = self.env | options.pop("env", {})
+        command = write_job(
+            folder, "sample_spiders.Steps", steps=steps, settings=settings, env=env, reactor=reactor, **options
+        )
+        with Running(folder, command) as self.running:
+            yield self.running
+
+    def log(self) -> str:
+        assert self.running is not None
+        path = self.running.folder / "log.txt"
+        return path.read_text(encoding="utf8") if path.exists() else ""
+
+    def says(self, line: str, times: int = 1) -> None:
+        """Return once the log of the crawl has *line* so many times."""
+        wait_until(lambda: self.log().count(line) >= times)
+
+    def page(self, path: str, told: int, host: int = 0) -> str:
+        return self.site.add(path, (blog if host else article)(path, story(told)), host=host)
+
+    def door(self, path: str, told: int) -> Door:
+        return Door(self, path, told)
+
+    def fed(self) -> list[str]:
+        """Return the addresses of all items that any feed has."""
+        lines = [line for feed in self.folder.rglob("feed-*") for line in feed.read_text().splitlines()]
+        return [json.loads(line)["url"] for line in lines]
+
+
+class Door:
+    """A page that is answered when it is let through."""
+
+    def __init__(self, server: Server, path: str, told: int) -> None:
+        self.path = path
+        self._server = server
+        self._let = threading.Event()
+        self.url = server.site.add(path, Answer(article(path, story(told)), hold=self._let))
+
+    @contextmanager
+    def reached(self):
+        """Do what the block does when the crawl asks for it, and before it gets it."""
+        wait_until(lambda: self.path in self._server.site.paths())
+        yield
+        self._let.set()
+
+
+@pytest.fixture
+def server(site, tmp_path: Path) -> Server:
+    return Server(tmp_path, site)
+
+
+def steps_of(*urls: str) -> list[dict]:
+    return [{"url": url} for url in urls]
+
+
+def dropped(outcome: Outcome) -> list[str]:
+    return [item["url"] for item in outcome.dropped]
+
+
+@pytest.mark.parametrize(
+    ("reactor", "path", "settings"),
+    [
+        ("asyncio", "pages", {}),
+        ("default", "pages", {}),
+        ("reactorless", "pages", {}),
+        ("asyncio", "alone/pages", {}),
+        ("asyncio", "pages", {"JOBDIR": "job", "DEDUP_SCOPE": "crawl"}),
+    ],
+)
+def test_it_is_judged_again_when_the_store_is_back(server, reactor, path, settings):
+    server.settings = {"DEDUP_STORE": f"away:{path.replace('pages', f'{server.folder}/pages')}"}
+    a, unjudged, c = server.page("/a", 1), server.page("/b", 1, host=1), server.page("/c", 1, host=2)
+    d, e = server.page("/d", 2), server.page("/e", 2, host=1)
+    gone, back = server.door("/gone", 3), server.door("/back", 4)
+    steps = steps_of(a, gone.url, unjudged, back.url, c, d, e)
+    with server.crawl("one", steps, reactor=reactor, settings=settings) as running:
+        with gone.reached():
+            server.flag.touch()
+        with back.reached():
+            server.flag.unlink()
+            server.says(BACK)
+        outcome = running.wait()
+    assert outcome.delivered == [a, gone.url, unjudged, back.url, d]
+    assert dropped(outcome) == [c, e]
+    assert (outcome.log.count(GONE), outcome.log.count(BACK)) == (1, 1)
+    assert "Traceback" not in outcome.log
+    assert [line for line in outcome.problems if GONE not in line and BACK not in line] == []
+    assert {r["url"] for r in outcome.records if r["reason"] == "the store was away"} >= {gone.url, unjudged}
+    assert outcome.stats["dedup/away"] == 1
+    assert outcome.stats["dedup/away_seconds"] >= 1
+    assert "dedup/failures" not in outcome.stats
+    assert "times the store was away" in outcome.log
+    assert outcome.stats["dedup/items/dropped"] == 2
+    assert len({r["run"] for r in outcome.records}) == 1
+
+
+def test_so_it_is_with_a_redis_server_that_is_killed_and_begun_again(server, tmp_path):
+    a, b = server.page("/a", 1), server.page("/b", 1, host=1)
+    unjudged, c = server.page("/c", 1, host=2), server.page("/d", 1, host=1)
+    gone, back = server.door("/gone", 3), server.door("/back", 4)
+    with RedisServer(tmp_path / "redis") as redis:
+        server.settings, server.env = {"DEDUP_STORE": f"{redis.url}?store=news&timeout=1"}, {}
+        with server.crawl("one", steps_of(a, b, gone.url, unjudged, back.url, c), settings=FEED) as running:
+            with gone.reached():
+                redis.kill()
+            with back.reached():
+                redis.begin()
+                server.says(BACK)
+            outcome = running.wait()
+        assert dropped(outcome) == [b, c]
+        assert server.fed() == outcome.delivered == [a, gone.url, unjudged, back.url]
+        assert (outcome.log.count("is away"), outcome.log.count(BACK)) == (1, 1)
+        assert "Traceback" not in outcome.log
+        # What was delivered before is sealed all the same: there is nothing for the next crawl to request.
+        with server.crawl("two", [], settings=FEED) as running:
+            running.wait()
+        assert len(server.fed()) == 4
+
+
+def test_it_may_go_away_as_often_as_it_likes(server):
+    doors = [server.door(f"/door{n}", 10 + n) for n in range(6)]
+    pairs = [(server.page(f"/{n}", n), server.page(f"/{n}", n, host=1)) for n in range(3)]
+    steps = []
+    for number, twins in enumerate(pairs):
+        steps += steps_of(doors[2 * number].url, doors[2 * number + 1].url, *twins)
+    with server.crawl("one", steps) as running:
+        for number, _ in enumerate(pairs):
+            with doors[2 * number].reached():
+                server.flag.touch()
+            with doors[2 * number + 1].reached():
+                server.flag.unlink()
+                server.says(BACK, number + 1)
+        outcome = running.wait()
+    assert dropped(outcome) == [copy for _, copy in pairs]
+    assert len(outcome.delivered) == len(doors) + len(pairs)
+    assert (outcome.log.count(GONE), outcome.log.count(BACK)) == (3, 3)
+
+
+def test_away_at_the_end_what_was_dropped_is_requested_by_the_next_crawl(server):
+    a, b = server.page("/a", 1), server.page("/b", 1, host=1)
+    gone = server.door("/gone", 2)
+    with server.crawl("one", steps_of(a, b, gone.url), settings=FEED) as running:
+        with gone.reached():
+            server.flag.touch()
+        outcome = running.wait()
+    assert outcome.exit_status == 0
+    assert dropped(outcome) == [b]
+    assert "the store is still away" in outcome.log
+    server.flag.unlink()
+    with server.crawl("two", [], settings=FEED) as running:
+        outcome = running.wait()
+    # Nobody has sealed its owner, so that it is delivered once more.
+    assert server.fed() == [a, gone.url, b]
+
+
+@pytest.mark.parametrize("path", ["pages", "alone/pages"], ids=["shared", "alone"])
+def test_crawlers_of_one_process_that_share_it_each_go_on(server, path):
+    server.settings = {"DEDUP_STORE": f"away:{path.replace('pages', f'{server.folder}/pages')}"}
+    gone, back = ([server.door(f"/{name}{n}", 10 + len(name) + n) for n in range(2)] for name in ("gone", "at-last"))
+    pairs = [(server.page(f"/{n}", n), server.page(f"/{n}", n, host=1)) for n in range(2)]
+    crawls = [[first, gone[n].url, back[n].url, second] for n, (first, second) in enumerate(pairs)]
+    runs = [{"spider": "sample_spiders.Steps", "args": {"steps": steps_of(*urls)}} for urls in crawls]
+    with server.crawl("one", [], runs=runs) as running:
+        with gone[0].reached(), gone[1].reached():
+            server.flag.touch()
+        with back[0].reached(), back[1].reached():
+            server.flag.unlink()
+            server.says(BACK, 2)
+        outcome = running.wait()
+    assert sorted(dropped(outcome)) == [second for _, second in pairs]
+    assert (outcome.log.count(GONE), outcome.log.count(BACK)) == (2, 2)
+    assert "Traceback" not in outcome.log
+
+
+@pytest.mark.parametrize("feed", [FEED, LATE_FEED], ids=["local", "late"])
+@pytest.mark.parametrize("path", ["pages", "alone/pages"], ids=["shared", "alone"])
+def test_what_was_delivered_and_not_sealed(server, path, feed):
+    """It is sealed by the same process after all; of a store that says nothing of processes, it is delivered again."""
+    server.settings = {"DEDUP_STORE": f"away:{path.replace('pages', f'{server.folder}/pages')}"}
+    a, b = server.page("/a", 1), server.page("/b", 1, host=1)
+    gone, back, c = server.door("/gone", 2), server.door("/back", 3), server.page("/c", 1, host=2)
+    with server.crawl("one", steps_of(a, b, gone.url, back.url, c), settings=feed) as running:
+        with gone.reached():
+            server.flag.touch()
+        with back.reached():
+            server.flag.unlink()
+            server.says(BACK)
+        outcome = running.wait()
+    fed, twice = server.fed(), 0 if path == "pages" else 1
+    assert fed[:3] == [a, gone.url, back.url]
+    # Of the page that is requested again and the one that comes next, whichever is there first.
+    assert fed[3:] in ([[b], [c]] if twice else [[]])
+    assert len(dropped(outcome)) == 2
+    assert outcome.stats.get("dedup/journal/requested_again", 0) == twice
+    with server.crawl("two", steps_of(server.page("/d", 1)), settings=feed) as running:
+        outcome = running.wait()
+    assert outcome.delivered == []
+    assert "dedup/journal/requested_again" not in outcome.stats
+
+
+def test_a_crawl_that_begins_meanwhile_observes_until_it_is_back(server):
+    server.flag.touch()
+    a, b, c = server.page("/a", 1), server.page("/b", 1, host=1), server.page("/c", 1, host=2)
+    d, e = server.page("/d", 2), server.page("/e", 2, host=1)
+    back = server.door("/back", 3)
+    with server.crawl("one", steps_of(a, b, back.url, c, d, e)) as running:
+        with back.reached():
+            server.flag.unlink()
+            server.says(BACK)
+        outcome = running.wait()
+    assert outcome.delivered == [a, b, back.url, c, d]
+    assert dropped(outcome) == [e]
+    assert (outcome.log.count("This crawl observes, until the store is back"), outcome.log.count(BACK)) == (1, 1)
+    assert (outcome.folder / "records.quarantine").exists()
+    assert "it only observed" not in outcome.log
+    with server.crawl("two", steps_of(server.page("/f", 2, host=2))) as running:
+        assert running.wait().delivered == []
+
+
+def test_what_else_fails_meanwhile_is_not_mended_by_its_return(server):
+    a, b = server.page("/a", 1), server.page("/b", 1, host=1)
+    gone, back = server.door("/gone", 2), server.door("/back", 3)
+    # What is unjudged is the first that is recorded.
+    full = {"DEDUP_LOG": "/dev/full", "DEDUP_QUARANTINE": 0}
+    with server.crawl("one", steps_of(a, gone.url, back.url, b), settings=full) as running:
+        with gone.reached():
+            server.flag.touch()
+        with back.reached():
+            server.says("/dev/full cannot be written")
+            server.flag.unlink()
+        outcome = running.wait()
+    assert outcome.delivered == [a, gone.url, back.url, b]
+    assert (outcome.stats["dedup/away"], outcome.stats["dedup/failures"]) == (1, 1)
+    assert BACK not in outcome.log
+
+
+def test_a_store_that_comes_back_as_another_ones_is_left_alone(server):
+    a, b = server.page("/a", 1), server.page("/b", 1, host=1)
+    gone, back = server.door("/gone", 2), server.door("/back", 3)
+    with server.crawl("one", steps_of(a, gone.url, back.url, b)) as running:
+        with gone.reached():
+            server.flag.touch()
+            (server.folder / "pages.foreign").touch()
+        with back.reached():
+            server.flag.unlink()
+            server.says("is not a store of dedup-middleware")
+        outcome = running.wait()
+    assert outcome.delivered == [a, gone.url, back.url, b]
+    assert "to the end of this crawl every page is delivered" in outcome.log
+    assert outcome.stats["dedup/failures"] == 1
+
+
+def test_one_that_comes_back_otherwise_is_awaited_further_and_begun_anew_if_it_is_empty(server):
+    a, b = server.page("/a", 1), server.page("/b", 1, host=1)
+    c, d = server.page("/c", 2), server.page("/d", 2, host=1)
+    gone, back = server.door("/gone", 3), server.door("/back", 4)
+    with server.crawl("one", steps_of(a, gone.url, back.url, b, c, d)) as running:
+        with gone.reached():
+            server.flag.touch()
+        with back.reached():
+            server.flag.with_suffix(".refuses").touch()
+            server.flag.unlink()
+            server.says("evicts keys: set noeviction; that is tried again")
+            server.flag.with_suffix(".refuses").unlink()
+            server.says("s, and has lost all it knew; pages are judged again from now on")
+        outcome = running.wait()
+    assert outcome.delivered == [a, gone.url, back.url, b, c]
+    assert dropped(outcome) == [d]
+    assert outcome.log.count("evicts keys") == 1
+
+
+def test_a_server_that_does_not_answer_holds_nobody_up(server):
+    a, gone, asked = server.page("/a", 1), server.door("/gone", 2), server.door("/asked", 3)
+    with server.crawl("one", steps_of(a, gone.url, asked.url)) as running:
+        with gone.reached():
+            server.flag.touch()
+            server.flag.with_suffix(".slow").touch()
+        with asked.reached():
+            wait_until(server.flag.with_suffix(".asked").exists)
+        outcome = running.wait(10)
+    assert (outcome.exit_status, outcome.delivered) == (0, [a, gone.url, asked.url])
+    assert "dedup summary" in outcome.log
+
+
+def test_a_program_opens_it_again(tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(STORES.ours, "away", "away_store")
+    away_store.begin()
+    uri, (first, other) = f"away:{tmp_path}/pages", (story(1), story(2))
+    with Deduplicator(uri) as dedup:
+        assert dedup.add("http://site/a", paragraphs=first).verdict == "new"
+        away_store.away_calls = range(sys.maxsize)
+        while_away = dedup.add("http://site/b", paragraphs=first)
+        assert (while_away.verdict, while_away.reason) == ("unjudged", "the store was away")
+        with pytest.raises(StoreAwayError):
+            Deduplicator(uri)
+        away_store.away_calls = ()
+        assert dedup.add("http://site/c", paragraphs=other).verdict == "unjudged"
+        with Deduplicator(uri) as again:
+            assert again.add("http://elsewhere/d", paragraphs=first).is_duplicate
+            assert again.add("http://site/e", paragraphs=other).verdict == "new"
+
+
+# --- wherever it happens
+
+
+class Crawl:
+    """A crawl of one of several workers, with a feed that is stored every few pages; it goes on as the plugin does."""
+
+    def __init__(self, uri: str, run: str, interval: int = 2) -> None:
+        self.buffer: list[str] = []
+        self.safe: list[str] = []
+        self.dropped: list[str] = []
+        self.journalled = 0
+        settings = {"DEDUP_STORE": uri, "DEDUP_LOG": "", "DEDUP_QUARANTINE": 0, "DEDUP_SEAL_INTERVAL": interval}
+        self.opened = open_at_once(Config.from_settings(Settings(settings), "spider"))
+        self.session = session_of(self.opened, run, Quiet(), flush=self.store_feed)
+
+    def store_feed(self) -> set[Hashable]:
+        self.safe += self.buffer
+        self.buffer.clear()
+        return set()
+
+    def enter(self, name: str) -> tuple[Session, PageState]:
+        """Begin with the page *name*, which tells the story before its dot."""
+        self.go_on()
+        url = f"http://site/{name}"
+        told = int(name.partition(".")[0])
+        page = self.session.page(url, (url_identity(url),), [clause(20 * told + n) for n in range(9)])
+        state = self.session.examine(page, Action.DROP, 0.8, UNLIMITED)
+        self.session.enter(state)
+        return self.session, state
+
+    def go_on(self) -> None:
+        """Try to open the store again, if it is away."""
+        if self.session.awaits_store:
+            with suppress(StoreAwayError):
+                if not self.opened.store.closed:
+                    self.opened.store.close()
+                self.opened = open_again(self.opened)
+                before = self.session
+                self.session = session_of(self.opened, before.run, Quiet(), flush=self.store_feed)
+                self.session.go_on_from(before)
+
+    def leave(self, session: Session, state: PageState) -> None:
+        name = state.url.removeprefix("http://site/")
+        packed = name.encode()
+        state.request = PackedRequest(packed, packed, b"parse")
+        session.reconsider(state)
+        if state.is_duplicate and session.may_drop(state, {}):
+            session.count_drop(state)
+            self.dropped.append(name)
+        else:
+            session.deliver(state, {})
+            self.buffer.append(name)
+            if state.claim is not None:
+                state.claim.item_scraped()
+                session.settle_items(state, several=False)
+        if state.claim is not None:
+            state.claim.callback_finished()
+        session.finish(state)
+
+    def visit(self, names: Iterable[str]) -> None:
+        """Visit pages, with two of them on their way at a time."""
+        before = None
+        for name in names:
+            now = self.enter(name)
+            if before is not None:
+                self.leave(*before)
+            before = now
+        if before is not None:
+            self.leave(*before)
+
+    def idle(self) -> None:
+        self.go_on()
+        while names := [entry.request.decode() for _, entry in self.session.safety.to_request_again()]:
+            self.visit(names)
+
+    def end(self) -> None:
+        self.idle()
+        self.store_feed()
+        self.session.close()
+        self.opened.store.close()
+
+
+class Quiet:
+    """A Listener that hears nothing."""
+
+    def count(self, name: str, amount: int = 1) -> None:
+        pass
+
+    def failed(self, error: DedupError) -> None:
+        assert isinstance(error, StoreAwayError)
+
+
+#: How far apart the calls are at which it goes away; AWAY_STRIDE=1 tries each one, in four minutes.
+STRIDE = int(os.environ.get("AWAY_STRIDE", "101"))
+# By turns of the one and the other, who each repeat their own stories and the other's; few have a third copy.
+PAGES = ["0.a", "2.a", "0.b", "3.a", "1.a", "2.b", "3.b", "1.b", "4.a", "5.a", "4.b", "5.b", "4.c", "1.c"]
+
+
+@pytest.mark.parametrize("though_away", [False, True], ids=["", "though-written"])
+@pytest.mark.parametrize("with_lease", [False, True], ids=["", "lease"])
+@pytest.mark.parametrize("is_killed", [False, True], ids=["", "killed"])
+def test_wherever_it_goes_away_each_story_is_delivered(tmp_path: Path, monkeypatch, is_killed, with_lease, though_away):
+    monkeypatch.setitem(STORES.ours, "away", "away_store")
+    number, is_over, dropped_at_all = 1 + 4 * is_killed + 2 * with_lease + though_away, False, 0
+    while not is_over:
+        away_store.begin(with_lease=with_lease, though_away=though_away)
+        # To the plugin these are two stores, as they are to two processes.
+        one, other = (
+            Crawl(f"away:{tmp_path}/{number}", "one", 1000 if is_killed else 2),
+            Crawl(f"away:{tmp_path}/./{number}", "other"),
+        )
+        away_store.calls, away_store.away_calls = 0, range(number, number + 4)
+        for mine, theirs in zip(PAGES[::2], PAGES[1::2], strict=True):
+            one.visit([mine])
+            other.visit([theirs])
+        other.end()
+        if is_killed:
+            one.opened.store.close()
+        else:
+            one.end()
+        is_over = away_store.calls < number
+        away_store.away_calls = ()
+        away_store.end_leases()
+        last = Crawl(f"away:{tmp_path}/././{number}", "last")
+        last.end()
+        safe = {name.partition(".")[0] for crawl in (one, other, last) for name in crawl.safe}
+        dropped = {name.partition(".")[0] for crawl in (one, other) for name in crawl.dropped}
+        delivered = {name.partition(".")[0] for crawl in (one, other) for name in crawl.buffer}
+        assert dropped <= safe, (number, dropped - safe)
+        assert safe | delivered == {"0", "1", "2", "3", "4", "5"}, number
+        dropped_at_all += len(dropped)
+        number += STRIDE
+    assert dropped_at_all
+
+
+def test_duplicates_that_wait_for_an_owner_are_delivered(tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(STORES.ours, "away", "away_store")
+    away_store.begin()
+    crawl = Crawl(f"away:{tmp_path}/pages", "one")
+    (_, owner), (session, duplicate) = crawl.enter("0.a"), crawl.enter("0.b")
+    counted: Counter[str] = Counter()
+    extension = SimpleNamespace(
+        config=SimpleNamespace(wait=60),
+        crawler=MagicMock(settings=Settings(), **{"engine.scraper.slot.needs_backout.return_value": False}),
+        count=lambda name: counted.update([name]),
+    )
+
+    async def wait() -> None:
+        waiting = asyncio.ensure_future(OwnerWait(extension).settle(session, duplicate))  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        assert counted == {"waits": 1}
+        away_store.away_calls = range(sys.maxsize)
+        crawl.enter("1.a")
+        await asyncio.wait_for(waiting, 10)
+
+    assert duplicate.owner_is_pending
+    asyncio.run(wait())
+    assert (duplicate.is_duplicate, duplicate.verdict.reason) == (False, Reason.STORE_AWAY)
+    assert owner.claim is not None
+    assert owner.claim.state is ClaimState.VOID
+    crawl.opened.store.close()
+
+
+def test_a_feed_that_is_stored_meanwhile_is_on_its_medium(tmp_path: Path, monkeypatch):
+    monkeypatch.setitem(STORES.ours, "away", "away_store")
+    away_store.begin()
+    crawl = Crawl(f"away:{tmp_path}/pages", "one")
+    crawl.session.safety._flush = lambda: {"batch"}
+    crawl.visit(["0.a", "1.a", "0.b"])
+    assert crawl.dropped == ["0.b"]
+    away_store.away_calls = range(sys.maxsize)
+    crawl.visit(["2.a"])
+    crawl.session.safety.stored("batch")
+    away_store.away_calls = ()
+    crawl.go_on()
+    crawl.session.safety.stored("another")
+    kept = {key[:1] for key, _ in crawl.opened.store.scan(b"\x01", b"\xff")}
+    assert not kept & {codec.JOURNAL[0], codec.UNSEALED[0]}
+    crawl.opened.store.close()
