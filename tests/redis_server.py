@@ -25,6 +25,7 @@ class RedisServer:
             pytest.skip("neither redis-server nor valkey-server is installed")
         self._folder = folder
         self._options = {"appendonly": "yes", "save": "", **options}
+        self._port_option = "tls-port" if "tls-cert-file" in options else "port"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -44,8 +45,9 @@ class RedisServer:
     def begin(self) -> None:
         """Start the server, and return once it answers."""
         self._folder.mkdir(exist_ok=True)
-        given = {"bind": "127.0.0.1", "port": str(self.port), "dir": str(self._folder), **self._options}
-        arguments = [part for name, value in given.items() for part in (f"--{name}", value)]
+        given = {"bind": "127.0.0.1", self._port_option: str(self.port), "dir": str(self._folder), **self._options}
+        # A value may be several words.
+        arguments = [part for name, value in given.items() for part in (f"--{name}", *value.split(" "))]
         self._process = subprocess.Popen([self._command, *arguments], stdout=subprocess.DEVNULL)
         wait_until(self._answers, 30)
 
@@ -59,7 +61,9 @@ class RedisServer:
     def _answers(self) -> bool:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                if self._port_option == "tls-port":
+                    return True
                 connection.sendall(b"PING\r\n")
-                return connection.recv(100).startswith(b"+PONG")
+                return connection.recv(100).startswith((b"+PONG", b"-NOAUTH"))
         except OSError:
             return False

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 import threading
 from contextlib import ExitStack, suppress
-from pathlib import Path
+from functools import partialmethod
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
+from beside import CLASSES, KINDS, beside, die, shared_uri
 from crawling import Outcome, Running, write_job
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from library import Library, fingerprint
 from local_site import Answer, wait_until
 from prose import article, blog, story
@@ -27,29 +27,22 @@ from dedup_middleware.errors import StoreError
 from dedup_middleware.index.journal import PackedRequest
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin.waiting import OwnerWait
-from dedup_middleware.stores import OpenStore, disk, sqlite_shared
-from dedup_middleware.stores.holder import Holder
-from dedup_middleware.stores.sqlite_shared import SharedSQLiteStore
+from dedup_middleware.stores import destroy_store, redis_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from dedup_middleware.delivery.page_state import PageState
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 
 
-def open_as_another_process(path: Path) -> OpenStore:
-    """Open the store at *path* beside whoever of this process has it open already."""
-    medium, age = disk._open_medium(sqlite_shared, path, fingerprint.scheme, Holder.this_process("a test"), {})
-    return OpenStore(medium, created=age.created, leave=medium.close)
-
-
 class Worker(Library):
     """A process that crawls with a shared store, and has one feed, which is stored when it says so."""
 
-    def __init__(self, path: Path, run: str) -> None:
-        super().__init__(store=open_as_another_process(path), flush=lambda: {"feed"})
+    def __init__(self, uri: str, run: str) -> None:
+        super().__init__(store=beside(uri, fingerprint.scheme), flush=lambda: {"feed"})
         self.index.journal.recover(self.store)
         self.index.take_over()
         self.begin(run)
@@ -74,19 +67,18 @@ class Worker(Library):
 
     def die(self) -> None:
         """End as a process does that is killed: the system lets go of its lock, and nothing else happens."""
-        shared = self.store.shared
-        assert shared is not None
-        shared._workers.leave()  # type: ignore[attr-defined]
+        die(self.store)
+
+
+@pytest.fixture(params=KINDS)
+def uri(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setattr(redis_store, "FRESH", 0)
+    return shared_uri(request.param, tmp_path, request)
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store.sqlite"
-
-
-@pytest.fixture
-def two(path: Path) -> Iterator[tuple[Worker, Worker]]:
-    workers = Worker(path, "one"), Worker(path, "two")
+def two(uri: str) -> Iterator[tuple[Worker, Worker]]:
+    workers = Worker(uri, "one"), Worker(uri, "two")
     yield workers
     for worker in workers:
         worker.store.close()
@@ -95,17 +87,16 @@ def two(path: Path) -> Iterator[tuple[Worker, Worker]]:
 @pytest.fixture(params=[False, True], ids=["once", "twice"])
 def repeats(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what is done atomically be done twice, as where others have come in between the first time."""
-    atomically = SharedSQLiteStore.atomically
+    for shared, is_within in CLASSES.items() if request.param else ():
+        monkeypatch.setattr(shared, "atomically", partialmethod(_done_twice, shared.atomically, is_within))
 
-    def twice(store: SharedSQLiteStore, work: Callable[[], object]) -> object:
-        if store._depth:
-            return work()
-        with suppress(InterruptedError):
-            atomically(store, lambda: _undone(work))
-        return atomically(store, work)
 
-    if request.param:
-        monkeypatch.setattr(SharedSQLiteStore, "atomically", twice)
+def _done_twice(store: object, atomically: Any, is_within: str, work: Callable[[], object]) -> object:
+    if getattr(store, is_within):
+        return work()
+    with suppress(InterruptedError):
+        atomically(store, lambda: _undone(work))
+    return atomically(store, work)
 
 
 def _undone(work: Callable[[], object]) -> NoReturn:
@@ -205,28 +196,52 @@ class TestJournal:
         state = here.visit("b", range(9))
         assert not state.is_duplicate
 
-    def test_what_a_third_has_rolled_back_is_requested_again(self, path: Path, two: tuple[Worker, Worker]) -> None:
+    def test_what_a_third_has_rolled_back_is_requested_again(self, uri: str, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.visit("a", range(9))
         assert here.drop(here.enter(here.page("b", range(9))))
         there.die()
-        third = Worker(path, "three")
+        third = Worker(uri, "three")
         third.index.settle(10)
         third.store.close()
         assert here.index.find(here.page("a", []).identities) is None
         assert here.to_request() == [b"{}http://site/b"]
 
-    def test_what_a_dead_worker_leaves_is_requested_by_one(self, path: Path, two: tuple[Worker, Worker]) -> None:
+    def test_what_a_dead_worker_leaves_is_requested_by_one(self, uri: str, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.visit("a", range(9))
         assert there.drop(there.enter(there.page("b", range(9))))
         there.die()
-        third = Worker(path, "three")
+        third = Worker(uri, "three")
         assert third.to_request() + here.to_request() == [b"{}http://site/b"]
         third.store.close()
 
+    def test_what_was_left_and_is_dropped_again_for_what_is_lost_stays(
+        self, uri: str, two: tuple[Worker, Worker]
+    ) -> None:
+        here, there = two
+        dead = Worker(uri, "dead")
+        dead.visit("a", range(9))
+        assert dead.drop(dead.enter(dead.page("b", range(9))))
+        dead.die()
+        assert here.to_request() == [b"{}http://site/b"]
+        here.index.settle(10)
+        there.visit("c", range(9))
+        state = here.enter(here.page("b", range(9)))
+        assert state.page is not None
+        state.recovered = here.session.safety.recovered(state.page.identities, b"parse")
+        assert state.recovered
+        assert here.drop(state)
+        there.die()
+        here.session.close()
+        here.store.close()
+        third = Worker(uri, "three")
+        assert third.to_request() == [b"{}http://site/b"]
+        for worker in (dead, third):
+            worker.store.close()
+
     def test_what_cannot_be_made_ones_own_is_left_to_another(
-        self, path: Path, two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+        self, uri: str, two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         here, there = two
         there.visit("a", range(9))
@@ -240,7 +255,7 @@ class TestJournal:
         monkeypatch.setattr(here.store.shared, "write", full)
         assert here.to_request() == []
         assert [str(failure) for failure in here.failures] == ["the disk is full"]
-        third = Worker(path, "three")
+        third = Worker(uri, "three")
         assert third.to_request() == [b"{}http://site/b"]
         third.store.close()
 
@@ -298,7 +313,7 @@ def test_a_claim_that_ends_while_it_is_looked_for_is_looked_at_anew(
         crawler=SimpleNamespace(settings=Settings(), engine=None),
         count=here.count,
     )
-    asyncio.run(OwnerWait(extension).settle(state))  # type: ignore[arg-type]
+    asyncio.run(OwnerWait(extension).settle(here.session, state))  # type: ignore[arg-type]
     assert state.is_duplicate
     assert not state.owner_is_pending
 
@@ -310,10 +325,11 @@ def _journalled(worker: Worker) -> int:
 class SharingMachine(RuleBasedStateMachine):
     """Workers come, crawl, die and close; each story is delivered by one of them, or will be."""
 
+    new_uri: Callable[[], str]
+
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "store"
+        self.uri = type(self).new_uri()
         self.workers: list[Worker] = []
         self.fed: list[list[int]] = []
         self.safe: set[int] = set()
@@ -325,7 +341,7 @@ class SharingMachine(RuleBasedStateMachine):
     def join(self) -> None:
         if len(self.workers) < 3:
             self.runs += 1
-            self.workers.append(Worker(self.path, f"run{self.runs}"))
+            self.workers.append(Worker(self.uri, f"run{self.runs}"))
             self.fed.append([])
 
     @rule(who=st.integers(0, 2), told=st.integers(0, 4), page=st.integers(0, 5))
@@ -374,7 +390,7 @@ class SharingMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         # Whoever is left requests what is to be requested, until there is nothing any more.
-        last = Worker(self.path, "last")
+        last = Worker(self.uri, "last")
         for number in range(len(self.workers)):
             self.safe.update(self.fed[number])
             self.workers[number].store_feed()
@@ -385,19 +401,24 @@ class SharingMachine(RuleBasedStateMachine):
         self.store_feed(0)
         assert self.dropped <= self.safe
         last.store.close()
-        self.folder.cleanup()
+        destroy_store(self.uri)
 
 
-TestSharingMachine = SharingMachine.TestCase
-TestSharingMachine.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_story_is_delivered(
+    kind: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(redis_store, "FRESH", 0)
+    machine = type("Sharing", (SharingMachine,), {"new_uri": staticmethod(lambda: shared_uri(kind, tmp_path, request))})
+    run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None))
 
 
 # --- crawls
 
 
-def crawls(tmp_path: Path, parts: list[list[str]], **more: object) -> list[Outcome]:
+def crawls(uri: str, tmp_path: Path, parts: list[list[str]], **more: object) -> list[Outcome]:
     """Crawl each of *parts* in a process of its own, all at once, with one store."""
-    shared = {**FEED, "DEDUP_STORE": f"sqlite:{tmp_path / 'store'}?shared=1", **more}
+    shared = {**FEED, "DEDUP_STORE": uri, **more}
     with ExitStack() as running:
         begun = []
         for number, urls in enumerate(parts):
@@ -411,7 +432,7 @@ def fed(*outcomes: Outcome) -> list[str]:
     return [item["url"] for outcome in outcomes for item in outcome.lines("feed.jsonl")]
 
 
-def test_of_processes_that_meet_a_story_at_once_one_delivers_it(site, tmp_path):
+def test_of_processes_that_meet_a_story_at_once_one_delivers_it(uri, site, tmp_path):
     stories = range(12)
     parts = [
         [
@@ -420,7 +441,7 @@ def test_of_processes_that_meet_a_story_at_once_one_delivers_it(site, tmp_path):
         ]
         for copy in range(3)
     ]
-    outcomes = crawls(tmp_path, parts)
+    outcomes = crawls(uri, tmp_path, parts)
     assert [outcome.problems for outcome in outcomes] == [[], [], []]
     assert [outcome.exit_status for outcome in outcomes] == [0, 0, 0]
     told = [url.split("/")[3] for url in fed(*outcomes)]
@@ -442,7 +463,8 @@ def test_what_waits_for_a_process_that_is_killed_is_delivered(site, tmp_path):
         first = running.enter_context(Running(tmp_path / "first", held))
         wait_until((tmp_path / "first" / "held").exists)
         folder = tmp_path / "second"
-        command = write_job(folder, "sample_spiders.Articles", urls=f"{b},{c}", settings=shared)
+        one_by_one = shared | {"CONCURRENT_REQUESTS": 1}
+        command = write_job(folder, "sample_spiders.Articles", urls=f"{b},{c}", settings=one_by_one)
         second = running.enter_context(Running(folder, command))
         # It has come in after the other one, which waits.
         wait_until((folder / "items.jsonl").exists)
@@ -456,7 +478,7 @@ def test_what_waits_for_a_process_that_is_killed_is_delivered(site, tmp_path):
 
 def test_a_store_that_is_shared_is_not_for_a_process_that_wants_it_alone(site, tmp_path, crawl):
     urls = [site.add(f"/{n}", article(n, story(1)), host=h) for h, n in enumerate("ab")]
-    store = open_as_another_process(tmp_path / "store")
+    store = beside(f"sqlite:{tmp_path / 'store'}?shared=1", fingerprint.scheme)
     outcome = crawl(
         "sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_STORE": f"sqlite:{tmp_path / 'store'}"}
     )

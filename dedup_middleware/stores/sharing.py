@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from dedup_middleware.stores.opened import OpenStore
+from dedup_middleware.stores.protocol import RemoteStore
 from dedup_middleware.stores.schema import Age, check_scheme
 
 if TYPE_CHECKING:
@@ -49,21 +50,24 @@ def is_open(name: Hashable) -> bool:
 
 
 def join(name: Hashable, fingerprint_scheme: str | None, open_medium: Callable[[], tuple[Medium, Age]]) -> OpenStore:
-    """Return a share of the store *name*, which *open_medium* opens if nobody has it; for those who are guarded."""
+    """Return a share of the store *name*, which *open_medium* opens if nobody has it; for those who are guarded.
+
+    One that is away is nobody's to share: those who have it open close it, each when they find out.
+    """
     medium, age = _media.get(name), Age()
-    if medium is None:
+    if medium is None or (isinstance(medium.store, RemoteStore) and medium.store.is_away):
         medium, age = open_medium()
         _media[name] = medium
     else:
         check_scheme(medium.header, fingerprint_scheme, medium.store.uri)
     medium.openers += 1
-    return OpenStore(medium, created=age.created, migrated_from=age.schema, leave=lambda: _leave(name))
+    return OpenStore(medium, created=age.created, migrated_from=age.schema, leave=lambda: _leave(name, medium))
 
 
-def _leave(name: Hashable) -> None:
+def _leave(name: Hashable, medium: Medium) -> None:
     with _guard:
-        medium = _media[name]
         medium.openers -= 1
         if medium.openers == 0:
-            del _media[name]
+            if _media.get(name) is medium:
+                del _media[name]
             medium.close()

@@ -2,7 +2,8 @@
 
 Usage: python tests/benchmarks/sharing.py [--processes 4] [--pages 600] [--seed 1] [--store 'sqlite:{}?shared=1']
            [--races 20] [--kills 50] [--chain 10] [--corpus FILE]...
-In ``--store``, ``{}`` stands for a path in a folder of the run's own.
+In ``--store``, ``{}`` stands for a path in a folder of the run's own, and ``{name}`` for a name of its own. ``redis``
+is a store on a Redis server that is begun for it, with ``appendfsync everysec``.
 
 ``--races N``: each story is told on as many pages as there are processes, and each process gets one of them, in the
 same order and at the same time. Printed: stories that nobody delivered, and pages delivered beyond the first of their
@@ -11,6 +12,7 @@ story, in N runs.
 of them, drawn at random, is killed (SIGKILL) at a random moment and begun again in its folder, *chain* times; then all
 run to their ends. Printed: stories of which a page was dropped and none is in a feed, pages delivered beyond the first
 of their story, and processes that did not end with status 0.
+``--victims``: who is killed each time: ``worker``, ``server`` (of ``--store redis``, and begun again), or ``both``.
 ``--corpus FILE``: labelled pages (see `corpus.py`), every nth for each process, against one process with LevelDB that
 gets all of them. Printed: F1, lost stories, seconds of CPU, how often a process waited for another.
 """
@@ -33,6 +35,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from crashes import PATIENCE, StorySite, settings_of, whole_lines
 from crawling import Outcome, Running, store_uri, write_job
 from local_site import Site
+from redis_server import RedisServer
 
 from dedup_middleware.comparison.corpus import read_pages
 from dedup_middleware.comparison.scoring import scores
@@ -46,7 +49,10 @@ class Together:
 
     def __init__(self, scratch: Path, store: str, parts: list[list[str]], settings: dict[str, Any]) -> None:
         self._running = ExitStack()
-        shared = {"DEDUP_STORE": store.replace("{}", str(scratch / "store")), **settings}
+        shared = {
+            "DEDUP_STORE": store.replace("{}", str(scratch / "store")).replace("{name}", scratch.name),
+            **settings,
+        }
         self._commands = {}
         for number, urls in enumerate(parts):
             folder = scratch / str(number)
@@ -121,7 +127,12 @@ def kill(options: argparse.Namespace, chance: random.Random) -> Counter[str]:
         with Together(Path(scratch), options.store, parts, settings) as crawls:
             for _ in range(options.chain):
                 time.sleep(chance.uniform(0.3, options.pages * 0.006))
-                crawls.kill_one(chance)
+                if options.victims != "server":
+                    crawls.kill_one(chance)
+                if options.victims != "worker":
+                    options.server.kill()
+                    time.sleep(chance.uniform(0, 2))
+                    options.server.begin()
             outcomes = crawls.wait()
         told.site.close()
         delivered, dropped = told_by(outcomes, told.stories), dropped_by(outcomes, told.stories)
@@ -171,9 +182,21 @@ def main() -> None:
     parser.add_argument("--store", default="sqlite:{}?shared=1")
     parser.add_argument("--races", type=int, default=0)
     parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--victims", choices=["worker", "server", "both"], default="worker")
     parser.add_argument("--chain", type=int, default=10)
     parser.add_argument("--corpus", type=Path, action="append", default=[])
     options = parser.parse_args()
+    with ExitStack() as running:
+        if options.store == "redis":
+            folder = running.enter_context(tempfile.TemporaryDirectory())
+            server = running.enter_context(RedisServer(Path(folder) / "redis"))
+            options.server = server
+            options.store = f"{server.url}?store={{name}}"
+        run(options)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Do what was asked for."""
     chance = random.Random(options.seed)
     for name, rounds in (("races", options.races), ("kills", options.kills // options.chain)):
         total: Counter[str] = Counter()

@@ -5,20 +5,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from beside import KINDS, beside
+from beside import shared_uri as uri_of
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 import dedup_middleware
 from dedup_middleware.errors import StoreError, StoreLockedError
-from dedup_middleware.stores import OpenStore, destroy_store, disk, open_store, opened, resolved_uri, sqlite_shared
-from dedup_middleware.stores.holder import Holder
+from dedup_middleware.stores import destroy_store, disk, open_store, opened, redis_store, resolved_uri, sqlite_shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,20 +36,20 @@ def shared_uri(tmp_path: Path) -> str:
     return f"sqlite:{tmp_path / 'store'}?shared=1"
 
 
-def beside(path: Path) -> OpenStore:
-    """Open the store at *path* as another process would."""
-    medium, age = disk._open_medium(sqlite_shared, path, SCHEME, Holder.this_process("a test"), {})
-    return OpenStore(medium, created=age.created, leave=medium.close)
+@pytest.fixture(params=KINDS)
+def any_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return uri_of(request.param, tmp_path, request)
 
 
 class Machine(RuleBasedStateMachine):
     """Three workers on one store, each in turn."""
 
+    new_uri: Callable[[], str]
+
     def __init__(self) -> None:
         super().__init__()
-        self.folder = tempfile.TemporaryDirectory()
-        self.path = Path(self.folder.name) / "store"
-        self.stores = [beside(self.path) for _ in range(3)]
+        self.uri = type(self).new_uri()
+        self.stores = [beside(self.uri, SCHEME) for _ in range(3)]
         self.model: dict[bytes, bytes] = {}
 
     @rule(who=st.integers(0, 2), puts=PUTS, deletes=st.lists(KEYS, max_size=2), sync=st.booleans())
@@ -92,7 +92,7 @@ class Machine(RuleBasedStateMachine):
     @rule(who=st.integers(0, 2))
     def reopen(self, who: int) -> None:
         self.stores[who].close()
-        self.stores[who] = beside(self.path)
+        self.stores[who] = beside(self.uri, SCHEME)
 
     @invariant()
     def each_sees_the_same(self) -> None:
@@ -107,12 +107,17 @@ class Machine(RuleBasedStateMachine):
     def teardown(self) -> None:
         for store in self.stores:
             store.close()
-        self.folder.cleanup()
+        destroy_store(self.uri)
 
 
-def test_workers_share_a_sorted_dict(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_workers_share_a_sorted_dict(
+    kind: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
     monkeypatch.setattr(opened, "_REMEMBERED", 4)
-    run_state_machine_as_test(Machine, settings=settings(max_examples=15, stateful_step_count=20, deadline=None))
+    monkeypatch.setattr(redis_store, "FRESH", 0)
+    machine = type("Shared", (Machine,), {"new_uri": staticmethod(lambda: uri_of(kind, tmp_path, request))})
+    run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=20, deadline=None))
 
 
 _COUNTER = """
@@ -128,12 +133,12 @@ store.close()
 """
 
 
-def test_what_processes_count_together_is_counted_once_each(shared_uri: str) -> None:
+def test_what_processes_count_together_is_counted_once_each(any_uri: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
-    command = [sys.executable, "-c", _COUNTER, shared_uri]
+    command = [sys.executable, "-c", _COUNTER, any_uri]
     for process in [subprocess.Popen(command, env=environment) for _ in range(3)]:
         assert process.wait(60) == 0
-    store = open_store(shared_uri, fingerprint_scheme=SCHEME)
+    store = open_store(any_uri, fingerprint_scheme=SCHEME)
     assert store.get_many([b"count"]) == [b"300"]
     store.close()
 
@@ -202,11 +207,9 @@ def test_its_uri_names_it_in_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_pat
     store.close()
 
 
-def test_who_waits_in_vain_for_another_to_write_is_refused(
-    shared_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_waits_in_vain_for_another_to_write_is_refused(shared_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_shared.SharedSQLiteStore, "patience", 0.05)
-    one, other = open_store(shared_uri, fingerprint_scheme=SCHEME), beside(tmp_path / "store")
+    one, other = open_store(shared_uri, fingerprint_scheme=SCHEME), beside(shared_uri, SCHEME)
 
     def work() -> None:
         one.write([(b"k", b"1")])

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from beside import shared_uri
 from engines import ENGINES, need
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from dedup_middleware.errors import StoreError
-from dedup_middleware.stores import open_store, opened
+from dedup_middleware.stores import open_store, opened, redis_memory
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.protocol import Store
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     Hold = Callable[[str], AbstractContextManager[subprocess.Popen[str]]]
 
 SCHEME = "test-scheme"
+KINDS = [*ENGINES, "sqlite", "memory", "redis"]
 LOWEST, HIGHEST = b"\x01", b"\xff" * 9
 
 # Few different keys, so that batches meet; the awkward ones are those that text-minded or signed order would misplace.
@@ -38,13 +40,21 @@ VALUES = st.binary(max_size=20) | st.binary(min_size=60, max_size=70)
 PUTS = st.lists(st.tuples(KEYS, VALUES), max_size=8)
 
 
+def uri_of(kind: str, folder: Path, request: pytest.FixtureRequest) -> str:
+    """Return the URI of a new store of this *kind*."""
+    if kind == "redis":
+        return shared_uri(kind, folder, request)
+    return "memory:" if kind == "memory" else f"{kind}:{folder / 'store'}"
+
+
 class _Machine(RuleBasedStateMachine):
     backend: str
+    uri_in: Callable[[Path], str]
 
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.uri = "memory:" if self.backend == "memory" else f"{self.backend}:{Path(self.folder.name) / 'store'}"
+        self.uri = type(self).uri_in(Path(self.folder.name))
         self.store = open_store(self.uri, fingerprint_scheme=SCHEME)
         self.model: dict[bytes, bytes] = {}
         self.scans: list[tuple[Iterator[tuple[bytes, bytes]], list[tuple[bytes, bytes]]]] = []
@@ -58,6 +68,12 @@ class _Machine(RuleBasedStateMachine):
         for key in deletes:
             self.model.pop(key, None)
         self.model.update(puts)
+
+    @rule(puts=PUTS)
+    def load(self, puts: list[tuple[bytes, bytes]]) -> None:
+        added = {key: value for key, value in puts if key not in self.model}
+        self.store.load(sorted(added.items()))
+        self.model.update(added)
 
     @rule(puts=PUTS, deletes=st.lists(KEYS, max_size=4))
     def write_that_fails_half_way(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> None:
@@ -112,18 +128,23 @@ class _Machine(RuleBasedStateMachine):
         self.folder.cleanup()
 
 
-@pytest.mark.parametrize("name", [*ENGINES, "sqlite", "memory"])
-def test_behaves_as_a_sorted_dict(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", KINDS)
+def test_behaves_as_a_sorted_dict(name: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     monkeypatch.setattr(opened, "_REMEMBERED", 4)
+    monkeypatch.setattr(redis_memory, "_REMEMBERED", 4)
     need(name)
-    machine = type("Machine", (_Machine,), {"backend": name})
+
+    def uri_in(folder: Path) -> str:
+        return uri_of(name, folder, request)
+
+    machine = type("Machine", (_Machine,), {"backend": name, "uri_in": staticmethod(uri_in)})
     run_state_machine_as_test(machine, settings=settings(max_examples=20, stateful_step_count=25, deadline=None))
 
 
-@pytest.fixture(params=[*ENGINES, "sqlite", "memory"])
-def any_uri(request: pytest.FixtureRequest, path: Path) -> str:
+@pytest.fixture(params=KINDS)
+def any_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     need(request.param)
-    return "memory:" if request.param == "memory" else f"{request.param}:{path}"
+    return uri_of(request.param, tmp_path, request)
 
 
 def test_open_store_is_a_store(any_uri: str) -> None:

@@ -1,0 +1,76 @@
+"""Stores on Redis servers, and on those that speak its protocol: which there are, opened and removed.
+
+A store is one namespace of a server, with all its keys in one slot of a cluster; see `redis_layout`.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dedup_middleware.stores import redis_checks, redis_lease, refusals
+from dedup_middleware.stores.layout import HEADER_KEY
+from dedup_middleware.stores.redis_address import Address, address
+from dedup_middleware.stores.redis_layout import located
+from dedup_middleware.stores.redis_lease import Lease
+from dedup_middleware.stores.redis_link import Link
+from dedup_middleware.stores.redis_store import RedisStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_REMOVED_AT_ONCE = 1_000
+
+
+class RedisBackend:
+    """A :class:`~dedup_middleware.stores.external.StoreBackend` for URIs of one *scheme*."""
+
+    def __init__(self, scheme: str) -> None:
+        self._address = partial(address, scheme)
+
+    def open(self, path: str) -> RedisStore:
+        """Become a worker of the store at *path*, whether anything is there or not."""
+        where = self._address(path)
+        with ExitStack() as undo:
+            link = Link(where)
+            undo.callback(link.close)
+            waits_for_disk = redis_checks.check(where, link)
+            store = RedisStore(where, link, Lease(where, link), waits_for_disk=waits_for_disk)
+            undo.pop_all()
+        return store
+
+    def exists(self, path: str) -> bool:
+        """Tell whether there is one. A connection, and one round trip."""
+        where = self._address(path)
+        bucket, field = located(HEADER_KEY)
+        with _linked(where) as link:
+            return bool(link.call("HEXISTS", where.base + bucket, field))
+
+    def remove(self, path: str) -> bool:
+        """Remove it, and whatever has its name; ``StoreLockedError`` if a worker has it open."""
+        where = self._address(path)
+        is_there = self.exists(path)
+        with _linked(where) as link:
+            workers = link.call("SMEMBERS", where.base + b"workers")
+            if any(redis_lease.is_at_work(where, link, bytes.fromhex(name.decode("ascii"))) for name in workers):
+                raise refusals.locked(where.uri)
+            cursor: int | None = 0
+            while cursor is not None:
+                cursor, keys = link.call("SCAN", cursor or 0, "MATCH", where.base + b"*", "COUNT", _REMOVED_AT_ONCE)
+                if keys:
+                    link.call("UNLINK", *keys)
+                cursor = cursor or None
+        return is_there
+
+
+@contextmanager
+def _linked(where: Address) -> Iterator[Link]:
+    link = Link(where)
+    try:
+        yield link
+    finally:
+        link.close()
+
+
+PLAIN, ENCRYPTED = RedisBackend("redis"), RedisBackend("rediss")

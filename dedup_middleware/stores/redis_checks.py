@@ -1,0 +1,64 @@
+"""Whether a Redis server keeps what it is given: looked at once, when a store is opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dedup_middleware.errors import StoreAwayError, StoreError
+from dedup_middleware.stores import refusals
+
+if TYPE_CHECKING:
+    from dedup_middleware.stores.redis_address import Address
+    from dedup_middleware.stores.redis_link import Link
+
+# What can tell whether the disk has what it was given.
+_TELLS = (7, 2)
+
+
+def check(address: Address, link: Link) -> bool:
+    """Raise ``StoreError`` if the server would lose what it is given; return whether it can tell that a disk has it.
+
+    INFO tells most of it, which managed servers allow too; CONFIG, where that is allowed, how often the disk is asked.
+    """
+    info = _info(link)
+    uri = address.uri
+    if info.get("loading") == "1":
+        raise refusals.away(uri, "its server is still loading what it holds")
+    policy = info.get("maxmemory_policy", "noeviction")
+    if info.get("maxmemory", "0") != "0" and policy != "noeviction":
+        remedy = "set maxmemory-policy noeviction, or use a server of its own"
+        raise refusals.unsafe_server(
+            uri, f"throws away keys when its memory is full (maxmemory-policy {policy})", remedy
+        )
+    if not address.needs_log or "kvrocks_version" in info:
+        return False
+    if info.get("aof_enabled") != "1":
+        remedy = "set appendonly yes, or accept that with aof=no in DEDUP_STORE"
+        raise refusals.unsafe_server(uri, "forgets what it holds when it ends (appendonly no)", remedy)
+    if _setting(link, "appendfsync") == "no":
+        remedy = "set appendfsync everysec, or always"
+        raise refusals.unsafe_server(uri, "leaves it to the system when its disk is written (appendfsync no)", remedy)
+    return _version(info.get("redis_version", "")) >= _TELLS
+
+
+def _info(link: Link) -> dict[str, str]:
+    found = link.call("INFO")
+    if isinstance(found, dict):  # as redis-py reads it
+        return {str(name): str(value) for name, value in found.items()}
+    return {}
+
+
+def _setting(link: Link, name: str) -> str | None:
+    """Return the setting *name* of the server; ``None`` where it is not told to us."""
+    try:
+        found = link.call("CONFIG GET", name)
+    except StoreAwayError:
+        raise
+    except StoreError:
+        return None
+    return str(found.get(name)) if isinstance(found, dict) else None
+
+
+def _version(written: str) -> tuple[int, ...]:
+    parts = written.split(".")[:2]
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()

@@ -1,0 +1,149 @@
+"""What a Redis server does for a store in one go: scripts, each all or nothing.
+
+KEYS[1] is the version of the store, ARGV[1] the beginning of the names of its keys: all are in one slot of a cluster.
+Whatever is read comes with the version that the store has at that moment. A bucket's name begins with ``b``, or
+with ``c`` if it has clauses; see `redis_layout`.
+"""
+
+from __future__ import annotations
+
+#: ARGV: base, bucket and field of each key. Returns the version, and the values.
+READ = """
+local base, answer = ARGV[1], {redis.call('GET', KEYS[1]) or '0'}
+for i = 2, #ARGV, 2 do answer[i / 2 + 1] = redis.call('HGET', base .. ARGV[i], ARGV[i + 1]) end
+return answer
+"""
+
+#: ARGV: base, worker, number of the write, the version that the store must have or nothing, whether the lock is to be
+#: let go of, how many keys must be as they were seen, how many go; then each of those as bucket, field, and '+' and its
+#: value, or '-'; bucket and field of each that goes; bucket, field and value of each that is put.
+#: Returns the version, what became of it, and where a key is not as it was seen, its place among those and how it is.
+WRITE = """
+local base, worker = ARGV[1], ARGV[2]
+local lease = base .. 'lease:' .. worker
+local last = redis.call('HMGET', lease, 'number', 'version')
+local version = redis.call('GET', KEYS[1]) or '0'
+if not last[1] then return {version, 'gone'} end
+if last[1] == ARGV[3] then return {last[2], 'written'} end
+local lock = redis.call('GET', base .. 'lock')
+if lock and lock ~= worker then return {version, 'locked'} end
+local seen = 7 + 3 * tonumber(ARGV[6])
+local deletes = seen + 2 * tonumber(ARGV[7])
+local stale = {version, 'stale'}
+for i = 8, seen, 3 do
+    local now = redis.call('HGET', base .. ARGV[i], ARGV[i + 1])
+    now = now and '+' .. now or '-'
+    if now ~= ARGV[i + 2] then
+        stale[#stale + 1] = tostring((i - 8) / 3)
+        stale[#stale + 1] = now
+    end
+end
+if #stale > 2 or (ARGV[4] ~= '' and ARGV[4] ~= version) then return stale end
+for i = seen + 1, deletes, 2 do
+    local bucket = base .. ARGV[i]
+    if redis.call('HDEL', bucket, ARGV[i + 1]) == 1 and ARGV[i]:sub(1, 1) == 'b'
+            and redis.call('EXISTS', bucket) == 0 then
+        redis.call('ZREM', base .. 'buckets', ARGV[i]:sub(2))
+    end
+end
+for i = deletes + 1, #ARGV, 3 do
+    local bucket = base .. ARGV[i]
+    if redis.call('HSET', bucket, ARGV[i + 1], ARGV[i + 2]) == 1 and redis.call('HLEN', bucket) == 1 then
+        if ARGV[i]:sub(1, 1) == 'b' then
+            redis.call('ZADD', base .. 'buckets', 0, ARGV[i]:sub(2))
+        else
+            redis.call('ZADD', base .. 'groups', 0, ARGV[i]:sub(2, 3))
+        end
+    end
+end
+if #ARGV > seen then version = tostring(redis.call('INCR', KEYS[1])) end
+redis.call('HSET', lease, 'number', ARGV[3], 'version', version)
+if ARGV[5] == '1' then redis.call('DEL', base .. 'lock') end
+return {version, 'written'}
+"""
+
+#: ARGV: base, the listed buckets to begin and to end with as in ZRANGEBYLEX, how many. Returns the version, and each
+#: bucket's name and contents.
+SCAN = """
+local base, answer = ARGV[1], {redis.call('GET', KEYS[1]) or '0'}
+for _, bucket in ipairs(redis.call('ZRANGEBYLEX', base .. 'buckets', ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])) do
+    answer[#answer + 1] = bucket
+    answer[#answer + 1] = redis.call('HGETALL', base .. 'b' .. bucket)
+end
+return answer
+"""
+
+#: The same of the buckets of clauses, all in a group together.
+SCAN_CLAUSES = """
+local base, answer = ARGV[1], {redis.call('GET', KEYS[1]) or '0'}
+for _, group in ipairs(redis.call('ZRANGEBYLEX', base .. 'groups', ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])) do
+    local contents = {}
+    for last = 0, 240, 16 do
+        local found = redis.call('HGETALL', base .. 'c' .. group .. string.char(last))
+        for i = 1, #found do contents[#contents + 1] = found[i] end
+    end
+    answer[#answer + 1] = group
+    answer[#answer + 1] = contents
+end
+return answer
+"""
+
+#: ARGV: base, worker, milliseconds, which process it is. Makes it one of the workers, forgets those of the others that
+#: have no lease any more, and returns the version.
+JOIN = """
+local base, answer = ARGV[1], {redis.call('GET', KEYS[1]) or '0'}
+redis.call('HSET', base .. 'lease:' .. ARGV[2], 'number', '0', 'version', answer[1], 'process', ARGV[4])
+redis.call('PEXPIRE', base .. 'lease:' .. ARGV[2], ARGV[3])
+for _, other in ipairs(redis.call('SMEMBERS', base .. 'workers')) do
+    if redis.call('EXISTS', base .. 'lease:' .. other) == 0 then redis.call('SREM', base .. 'workers', other) end
+end
+redis.call('SADD', base .. 'workers', ARGV[2])
+return answer
+"""
+
+#: ARGV: base, worker. Makes it none of the workers any more.
+LEAVE = """
+redis.call('DEL', ARGV[1] .. 'lease:' .. ARGV[2])
+redis.call('SREM', ARGV[1] .. 'workers', ARGV[2])
+if redis.call('GET', ARGV[1] .. 'lock') == ARGV[2] then redis.call('DEL', ARGV[1] .. 'lock') end
+return 1
+"""
+
+#: ARGV: base, worker. Lets go of its lock.
+UNLOCK = """
+if redis.call('GET', ARGV[1] .. 'lock') == ARGV[2] then redis.call('DEL', ARGV[1] .. 'lock') end
+return {redis.call('GET', KEYS[1]) or '0'}
+"""
+
+#: ARGV: base, how many keys name one number, kinds, how many numbers are followed, the length of the beginning of a
+#: bucket of these; bucket and field of each key. Returns the version, the values, and each key that was followed to,
+#: with its value.
+FETCH = """
+local base, answer = ARGV[1], {redis.call('GET', KEYS[1]) or '0'}
+local named, kinds, beginning, size = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[5]), 7
+local times, numbers = {}, {}
+for i = 6, #ARGV, 2 do
+    local place = i / 2 - 2
+    local value = redis.call('HGET', base .. ARGV[i], ARGV[i + 1])
+    answer[place + 1] = value
+    for at = 1, value and (place <= named and 1 or #value - size + 1) or 0, size do
+        local number = value:sub(at, at + size - 1)
+        if not times[number] then
+            numbers[#numbers + 1] = number
+            times[number] = 0
+        end
+        times[number] = times[number] + (place <= named and 1000 or 1)
+    end
+end
+table.sort(numbers, function(a, b) return times[a] > times[b] or times[a] == times[b] and a < b end)
+local last = 1 + (#ARGV - 5) / 2
+for place = 1, math.min(tonumber(ARGV[4]), #numbers) do
+    for kind = 1, #kinds do
+        local key = kinds:sub(kind, kind) .. numbers[place]
+        answer[last + 1] = key
+        answer[last + 2] = redis.call('HGET', base .. 'b' .. key:sub(1, beginning), key:sub(beginning + 1))
+        last = last + 2
+    end
+end
+return answer
+"""

@@ -1,0 +1,299 @@
+"""A store on a Redis server that any number of processes have open at once, on any number of machines.
+
+What is done atomically is done optimistically: it reads what is at hand, and one script writes if all of that is still
+so; if not, it is done again with what is so now. Each write has a number, so that one whose answer was lost is not
+carried out twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from contextlib import suppress
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
+
+from dedup_middleware.errors import StoreAwayError, StoreError
+from dedup_middleware.stores import redis_lease, redis_scan, redis_scripts, refusals
+from dedup_middleware.stores.redis_layout import PAGE_BEGINNING, places
+from dedup_middleware.stores.redis_link import Link
+from dedup_middleware.stores.redis_memory import Memory
+from dedup_middleware.stores.redis_run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from dedup_middleware.stores.redis_address import Address
+    from dedup_middleware.stores.redis_lease import Lease
+
+    _T = TypeVar("_T")
+
+# Seconds for which what was heard of the server counts as what is so: what others write is noticed so much later by
+# who only reads. Whoever writes by what he has read notices it in any case.
+FRESH = 0.1
+# How often something is tried before others must wait for it, for how many seconds then, and how often they ask.
+_TRIES, _LOCK, _ASK_AGAIN = 3, 5.0, 0.002
+# Milliseconds until a disk that does not keep what it is given counts as failed.
+_DISK = 10_000
+
+
+class RedisStore:
+    """A :class:`~dedup_middleware.stores.protocol.SharedStore` at *address*, of one that has a *lease*."""
+
+    def __init__(self, address: Address, link: Link, lease: Lease, *, waits_for_disk: bool) -> None:
+        """Take over *link* and *lease*; *waits_for_disk* is whether the server can tell when what it has is on it."""
+        self.uri = address.uri
+        self.worker = lease.worker
+        self.trips = 0
+        """How often the server was asked."""
+        self._address = address
+        self._link = link
+        self._ahead = Link(address)
+        self._fetched: deque[tuple[int, dict[bytes, bytes | None], float]] = deque()
+        self._lease = lease
+        self._waits_for_disk = waits_for_disk
+        self._memory = Memory(lease.version)
+        self._numbers = count(1)
+        self._run: Run | None = None
+        self._scans: WeakSet[redis_scan.Scan] = WeakSet()
+        self._gone: set[bytes] = set()
+        self._heard = 0.0
+        # What was last said of others, and when the run began that is under way.
+        self._told = self._told_before = -1
+        # Runs that have seen what was not so any more, and whatever was made of it.
+        self._refused = 0
+        self._failure: StoreError | None = None
+        self._is_closed = False
+
+    @property
+    def is_away(self) -> bool:
+        """See RemoteStore."""
+        return isinstance(self._failure, StoreAwayError)
+
+    # --- reading
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        """See Store; no round trip for what was read or written lately."""
+        self._live()
+        run = self._run
+        if run is not None:
+            if missing := run.unknown(keys, self._memory, is_fresh=self._is_fresh()):
+                run.note(self._read(missing))
+            return run.values(keys)
+        known = self._memory.known()
+        if self._is_fresh():
+            missing = [key for key in keys if key not in known]
+            if not missing:
+                return [known[key] for key in keys]
+        found = self._read(keys)
+        return [found[key] for key in keys]
+
+    def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """See Store; of what other workers write meanwhile, some may be seen."""
+        self._live()
+        pairs = redis_scan.pairs_of(self._ask, self.uri, start, stop)
+        if self._run is not None:
+            pairs = self._run.scanned(pairs, start, stop, self._version_now())
+        scan = redis_scan.Scan(pairs)
+        self._scans.add(scan)
+        return scan
+
+    def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes | None]:
+        version, *values = self._ask(redis_scripts.READ, *places(keys))
+        found = dict(zip(keys, values, strict=True))
+        if not all(value is None or isinstance(value, bytes) for value in values):
+            raise refusals.foreign(self.uri)
+        self._memory.learn(version, found)
+        return found
+
+    def fetch(self, named: Sequence[bytes], lists: Sequence[bytes], kinds: bytes, most: int) -> None:
+        """See FetchingStore; on a connection of its own. What it brings is taken in by whoever reads next."""
+        self._usable()
+        keys = [*named, *lists]
+        arguments = (len(named), kinds, most, PAGE_BEGINNING, *places(keys))
+        version, *answer = self._calling(self._ahead.script, redis_scripts.FETCH, *arguments)
+        followed = answer[len(keys) :]
+        found = {**dict(zip(keys, answer, strict=False)), **dict(zip(followed[::2], followed[1::2], strict=True))}
+        self._fetched.append((int(version), found, time.monotonic()))
+
+    def _take_in(self) -> None:
+        while self._fetched:
+            version, found, heard = self._fetched.popleft()
+            self._memory.learn(version, found)
+            self._heard = max(self._heard, heard)
+
+    def changes_of_others(self) -> int:
+        """See SharedStore; as the server had it a moment ago."""
+        self._live()
+        if not self._is_fresh():
+            self._version_now()
+        others = self._memory.others + self._refused
+        if self._run is not None and others == self._told_before:
+            # Whoever hears that nothing has changed need not look again; that must be so then.
+            self._run.expected = self._memory.version
+        self._told = others
+        return others
+
+    def is_at_work(self, worker: bytes) -> bool:
+        """See SharedStore. One round trip; none for this one, and those who are gone."""
+        self._live()
+        if worker == self.worker:
+            return True
+        if worker not in self._gone and self._calling(redis_lease.is_at_work, self._address, self._link, worker):
+            return True
+        self._gone.add(worker)
+        if self._run is not None:
+            # What was read before may not be the last that it has written.
+            self._run.guesses = True
+        return False
+
+    # --- writing
+
+    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
+        """See Store. One round trip, and one more with *sync*; inside :meth:`atomically`, none."""
+        self._live()
+        if self._run is not None:
+            self._run.write(puts, deletes, sync=sync)
+            return
+        run = Run()
+        run.write(puts, deletes, sync=sync)
+        self._apply(run)
+
+    def atomically(self, work: Callable[[], _T]) -> _T:
+        """See SharedStore; *work* is called again where others have written what it has read, or might have read."""
+        self._live()
+        if self._run is not None:
+            return work()
+        is_locked = False
+        try:
+            for tries in count(1):
+                if tries > _TRIES and not is_locked:
+                    self._lock()
+                    is_locked = True
+                run = Run()
+                try:
+                    result = self._done(run, work)
+                except Exception:
+                    # What it has seen may never have been so all at once.
+                    if run.failure is None and not self._apply(run.as_seen()):
+                        continue
+                    raise
+                is_certain = not run.writes and not run.guesses
+                if is_certain or self._apply(run, unlocks=is_locked):
+                    is_locked &= is_certain
+                    return result
+        finally:
+            if is_locked:
+                with suppress(StoreError):
+                    self._ask(redis_scripts.UNLOCK, self.worker.hex())
+        raise AssertionError
+
+    def _done(self, run: Run, work: Callable[[], _T]) -> _T:
+        self._run, self._told_before = run, self._told
+        try:
+            result = work()
+        finally:
+            self._run = None
+        if run.failure is not None:
+            # What came before it is not to be there without it.
+            raise run.failure
+        return result
+
+    def _apply(self, run: Run, *, unlocks: bool = False) -> bool:
+        """Write what *run* has collected, if all is as it has seen it; tell whether it was."""
+        for scan in [*self._scans]:
+            scan.drain()
+        deadline = time.monotonic() + 4 * _LOCK
+        number, (expected, *arguments) = next(self._numbers), run.arguments()
+        while True:
+            version, state, *stale = self._ask(
+                redis_scripts.WRITE, self.worker.hex(), number, expected, int(unlocks), *arguments
+            )
+            if state != b"locked":
+                break
+            if time.monotonic() > deadline:
+                raise self._failed(refusals.away(self.uri, "another worker does not let go of it"))
+            time.sleep(_ASK_AGAIN)
+        if state == b"gone":
+            raise self._failed(refusals.lease_lost(self.uri))
+        if state == b"stale":
+            values = (value[1:] if value[:1] == b"+" else None for value in stale[1::2])
+            seen = [*run.seen]
+            keys = (seen[int(place)] for place in stale[::2])
+            self._memory.learn(version, dict(zip(keys, values, strict=True)))
+            self._refused += 1
+            return False
+        if run.written:
+            self._memory.note(version, run.written)
+        if run.is_synced:
+            self._sync()
+        return True
+
+    def _sync(self) -> None:
+        if self._waits_for_disk and self._call("WAITAOF", 1, 0, _DISK, again=False)[0] < 1:
+            raise self._failed(refusals.failed_on_server(self.uri, "its disk does not keep what it is given"))
+
+    def _lock(self) -> None:
+        """Let nobody else write, for some seconds at most; what is at hand is asked for anew."""
+        key, deadline = self._address.base + b"lock", time.monotonic() + 4 * _LOCK
+        while not self._call("SET", key, self.worker.hex(), "NX", "PX", int(_LOCK * 1000)):
+            if time.monotonic() > deadline:
+                raise self._failed(refusals.away(self.uri, "another worker does not let go of it"))
+            time.sleep(_ASK_AGAIN)
+        self._memory.forget()
+        self._version_now()
+
+    # --- the server
+
+    def _is_fresh(self) -> bool:
+        return time.monotonic() - self._heard < FRESH
+
+    def _version_now(self) -> int:
+        (version,) = self._ask(redis_scripts.READ)
+        self._memory.hear(version)
+        return self._memory.version
+
+    def _ask(self, script: str, *arguments: bytes | str | float) -> list[Any]:
+        """Return what *script* answers: the version, as a number, and more."""
+        version, *answer = self._calling(self._link.script, script, *arguments)
+        if not isinstance(version, bytes) or not version.isdigit():
+            raise refusals.foreign(self.uri)
+        if int(version) < self._memory.version:
+            raise self._failed(refusals.forgetful(self.uri))
+        self._heard = time.monotonic()
+        return [int(version), *answer]
+
+    def _call(self, *command: bytes | str | float, again: bool = True) -> Any:
+        return self._calling(self._link.call, *command, again=again)
+
+    def _calling(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        self.trips += 1
+        try:
+            return call(*arguments, **options)
+        except StoreAwayError as error:
+            raise self._failed(error) from error.__cause__
+
+    def _failed(self, error: StoreError) -> StoreError:
+        """Refuse everything from now on, as *error* says."""
+        self._failure = error
+        return error
+
+    def _live(self) -> None:
+        self._usable()
+        self._take_in()
+
+    def _usable(self) -> None:
+        if self._is_closed:
+            raise refusals.closed(self.uri)
+        if self._failure is not None:
+            raise type(self._failure)(str(self._failure))
+
+    def close(self) -> None:
+        """See Store; this process is no worker any more."""
+        if not self._is_closed:
+            self._is_closed = True
+            if not isinstance(self._failure, StoreAwayError):
+                self._lease.leave()
+            self._link.close()
+            self._ahead.close()

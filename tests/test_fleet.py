@@ -1,0 +1,95 @@
+"""Crawls and commands with a store on a Redis server, as a user of one has them."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from beside import shared_uri
+from crawling import run_scrapy
+from prose import article, blog, story
+from redis_server import RedisServer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+redis = pytest.importorskip("redis")
+
+
+def ask(folder: Path, uri: str, *arguments: str) -> tuple[int, str]:
+    """Return the status of ``scrapy dedup``, and all that it says."""
+    done = run_scrapy(folder, "dedup", *arguments, "-s", f"DEDUP_STORE={uri}", "-s", "DEDUP_LOG=records.jsonl")
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_password_is_in_nothing_that_a_crawl_or_a_command_writes(site, crawl, tmp_path):
+    urls = [site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)), host=1)]
+    with RedisServer(tmp_path / "redis", requirepass="geheim") as server:
+        uri = server.url.replace("//", "//:geheim@") + "?store=news"
+        outcome = crawl(
+            "sample_spiders.OneByOne",
+            urls=",".join(urls),
+            settings={"DEDUP_STORE": uri, "LOG_LEVEL": "DEBUG"},
+            folder="crawl",
+        )
+        said = [ask(outcome.folder, uri, *what) for what in (["stats"], ["doctor"], ["explain", urls[1]])]
+        wrong = ask(outcome.folder, uri.replace("geheim", "verraten"), "stats")
+        absent = ask(outcome.folder, uri.replace("news", "none"), "export", "-o", "none.jsonl")
+        dumped = ask(outcome.folder, uri, "export", "-o", "pages.jsonl")
+    assert outcome.problems == []
+    assert outcome.delivered == urls[:1]
+    assert [status for status, _ in said] == [0, 0, 0]
+    assert (wrong[0], absent[0], dumped[0]) == (1, 1, 0)
+    assert "refuses us" in wrong[1]
+    assert "there is no store at redis://127.0.0.1" in absent[1]
+    assert len((outcome.folder / "pages.jsonl").read_text().splitlines()) >= 2
+    for text in (*(text for _, text in (*said, wrong, absent, dumped)), outcome.log, json.dumps(outcome.records)):
+        assert "geheim" not in text
+        assert "verraten" not in text
+
+
+def test_what_is_exported_is_imported_elsewhere(site, crawl, request, tmp_path):
+    urls = [site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)), host=1)]
+    one, other = (shared_uri("redis", tmp_path, request) for _ in range(2))
+    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_STORE": one})
+    assert ask(outcome.folder, one, "export", "-o", "pages.jsonl")[0] == 0
+    assert ask(outcome.folder, other, "import", "pages.jsonl")[0] == 0
+    assert "owners" in ask(outcome.folder, other, "stats")[1]
+    status, said = ask(outcome.folder, other, "repair")
+    assert status == 1
+    assert "has no files to mend" in said
+    assert ask(outcome.folder, other, "reset", "--yes")[0] == 0
+    assert "there is no store at" in ask(outcome.folder, other, "export", "-o", "none.jsonl")[1]
+
+
+def test_a_page_is_judged_by_one_question_and_claimed_by_one(site, crawl, redis_server):
+    urls = [site.add(f"/{number}", article(f"Story {number}", story(number))) for number in range(20)]
+    client = redis.Redis(port=redis_server.port)
+
+    def asked() -> int:
+        found = client.info("commandstats")
+        return sum(found[name]["calls"] for name in ("cmdstat_evalsha", "cmdstat_eval") if name in found)
+
+    counts = []
+    for some in (urls[:10], urls):
+        before = asked()
+        settings = {"DEDUP_STORE": f"{redis_server.url}?store=trips{len(some)}-{time.time_ns()}"}
+        outcome = crawl("sample_spiders.OneByOne", urls=",".join(some), settings=settings)
+        assert len(outcome.delivered) == len(some)
+        counts.append(asked() - before)
+    # And a third, by which it is kept; what a crawl asks at its start and its end is the same in both.
+    assert counts[1] - counts[0] <= 10 * 3 + 4
+
+
+def test_a_server_that_goes_away_leaves_a_crawl_that_delivers_everything(site, crawl, tmp_path):
+    urls = [site.add(f"/{copy}", form("A", story(1)), host=copy) for copy, form in enumerate((article, blog, article))]
+    with RedisServer(tmp_path / "redis") as server:
+        uri = server.url
+        outcome = crawl("sample_spiders.OneByOne", urls=urls[0], settings={"DEDUP_STORE": uri})
+    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_STORE": uri})
+    assert outcome.delivered == urls
+    (warning,) = outcome.problems
+    assert f"the store {uri} is away" in warning
