@@ -13,8 +13,9 @@ of them, drawn at random, is killed (SIGKILL) at a random moment and begun again
 run to their ends. Printed: stories of which a page was dropped and none is in a feed, pages delivered beyond the first
 of their story, and processes that did not end with status 0.
 ``--victims``: who is killed each time: ``worker``, ``server`` (of ``--store redis``, and begun again), or ``both``.
-``--corpus FILE``: labelled pages (see `corpus.py`), every nth for each process, against one process with LevelDB that
-gets all of them. Printed: F1, lost stories, seconds of CPU, how often a process waited for another.
+``--corpus FILE``: labelled pages (see `corpus.py`), every nth for each process; and one process with LevelDB that gets
+all of them, in the order in which the several had them, and in the corpus's own. Which copy comes first decides a good
+deal by itself. Printed: F1, lost stories, seconds of CPU, how often a process waited for another.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +44,16 @@ from dedup_middleware.comparison.scoring import scores
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from dedup_middleware.comparison.corpus import CorpusPage
+
+# Pages in the order in which they are asked for: Scrapy's default takes turns between hosts.
+_IN_ORDER = {
+    "LOG_LEVEL": "INFO",
+    "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+    "CONCURRENT_REQUESTS": 8,
+}
 
 
 class Together:
@@ -147,30 +159,58 @@ def kill(options: argparse.Namespace, chance: random.Random) -> Counter[str]:
         )
 
 
-def corpus(path: Path, processes: int, store: str) -> dict[str, Any]:
-    """Crawl the corpus at *path* in so many processes, and return how right it was, and what it cost."""
-    site, pages, urls = Site(hosts=9), [], []
-    hosts: dict[str, int] = {}
-    for page, html in read_pages(path):
-        host, _, rest = page.url.removeprefix("http://").partition("/")
-        number = hosts.setdefault(host, len(hosts)) % 9
-        pages.append(page)
-        urls.append(site.add(f"/{rest}", html, host=number))
-    with tempfile.TemporaryDirectory() as scratch:
-        settings = {"LOG_LEVEL": "INFO", "FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
-        with Together(Path(scratch), store, [urls[n::processes] for n in range(processes)], settings) as crawls:
-            outcomes = crawls.wait()
-        site.close()
-        delivered = {item["url"] for outcome in outcomes for item in outcome.lines("feed.jsonl")}
-        owners = [number if url in delivered else -1 for number, url in enumerate(urls)]
-        return {
-            "corpus": path.name,
-            "processes": processes,
-            **scores(pages, owners)._asdict(),
-            "cpu_s": round(counted(outcomes, "process/cpu_s"), 1),
-            "waits": counted(outcomes, "dedup/waits"),
-            "problems": sum(len(o.problems) for o in outcomes),
-        }
+def corpora(path: Path, options: argparse.Namespace) -> None:
+    """Crawl the corpus at *path* in all processes, then in one in the order in which they got it; print what came."""
+    labelled = LabelledSite(path)
+    try:
+        shared = labelled.crawl(options.processes, options.store)
+        again = labelled.crawl(1, store_uri(Path("{}")), shared.pop("order"))
+        own = labelled.crawl(1, store_uri(Path("{}")))
+        for name, result in ((options.store, shared), ("one process, in that order", again), ("one process", own)):
+            result.pop("order", None)
+            print(json.dumps({"corpus": path.name, "store": name, **result}), flush=True)
+    finally:
+        labelled.site.close()
+
+
+class LabelledSite:
+    """A site with the pages of a corpus."""
+
+    def __init__(self, path: Path) -> None:
+        self.site = Site(hosts=9)
+        self._pages: dict[str, CorpusPage] = {}
+        hosts: dict[str, int] = {}
+        for page, html in read_pages(path):
+            host, _, rest = page.url.removeprefix("http://").partition("/")
+            number = hosts.setdefault(host, len(hosts)) % 9
+            self._pages[self.site.add(f"/{rest}", html, host=number)] = page
+
+    def crawl(self, processes: int, store: str, order: list[str] | None = None) -> dict[str, Any]:
+        """Crawl it, every nth page in each process; return how right that was, what it cost, and the *order* it had."""
+        urls = order or [*self._pages]
+        with tempfile.TemporaryDirectory() as scratch:
+            parts = [urls[n::processes] for n in range(processes)]
+            with Together(Path(scratch), store, parts, _IN_ORDER) as crawls:
+                outcomes = crawls.wait()
+            delivered = {item["url"] for outcome in outcomes for item in outcome.lines("feed.jsonl")}
+            judged = [record for outcome in outcomes for record in outcome.lines("records.jsonl")]
+            cost = {
+                "cpu_s": round(counted(outcomes, "process/cpu_s"), 1),
+                "waits": counted(outcomes, "dedup/waits"),
+                "problems": sum(len(o.problems) for o in outcomes),
+            }
+        order = [record["url"] for record in sorted(judged, key=lambda record: record["time"])]
+        order = list(dict.fromkeys(url for url in [*order, *urls] if url in self._pages))
+        owned_by = {record["url"]: self._pages.get(record.get("owner_url")) for record in judged}
+        pages = [_with_leave(self._pages[url], owned_by.get(url)) for url in order]
+        owners = [number if url in delivered else -1 for number, url in enumerate(order)]
+        return {"processes": processes, **scores(pages, owners)._asdict(), **cost, "order": order}
+
+
+def _with_leave(page: CorpusPage, owner: CorpusPage | None) -> CorpusPage:
+    """Let a short version be dropped for *owner*, the story that covers it and came before it, as `score.py` does."""
+    may_go = owner is not None and page.cluster == f"{owner.cluster}-brief"
+    return replace(page, is_optional=page.is_optional or may_go)
 
 
 def main() -> None:
@@ -205,8 +245,7 @@ def run(options: argparse.Namespace) -> None:
         if rounds:
             print(json.dumps({"what": name, "store": options.store, "processes": options.processes, **total}))
     for path in options.corpus:
-        for processes, store in ((1, store_uri(Path("{}"))), (options.processes, options.store)):
-            print(json.dumps(corpus(path, processes, store)), flush=True)
+        corpora(path, options)
 
 
 if __name__ == "__main__":
