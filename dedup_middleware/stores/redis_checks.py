@@ -20,6 +20,8 @@ def check(address: Address, link: Link) -> bool:
 
     INFO tells most of it, which managed servers allow too; CONFIG, where that is allowed, how often the disk is asked.
     """
+    # Of a cluster, the node that has the store is the one to look at; a command that names a key leads there.
+    link.call("EXISTS", address.base + b"version")
     info = _info(link)
     uri = address.uri
     if info.get("loading") == "1":

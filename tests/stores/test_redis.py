@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -167,23 +167,63 @@ def test_without_redis_py(monkeypatch: pytest.MonkeyPatch) -> None:
         opened("redis://127.0.0.1:1")
 
 
-def test_a_cluster_of_one_node(tmp_path: Path) -> None:
+def _cluster_node(folder: Path, **options: str) -> RedisServer:
     with socket.create_server(("127.0.0.1", 0)) as free:
         bus = str(free.getsockname()[1])
-    options = {"cluster-enabled": "yes", "cluster-config-file": "nodes.conf", "cluster-port": bus}
-    with RedisServer(tmp_path / "redis", **options) as server:
-        client = redis.Redis(port=server.port)
-        client.execute_command("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
-        wait_until(lambda: client.execute_command("CLUSTER INFO")["cluster_state"] == "ok")
-        store = opened(f"{server.url}?store=news")
+    return RedisServer(folder, **{"cluster-enabled": "yes", "cluster-port": bus, **options})
+
+
+def _make_cluster(nodes: list[RedisServer]) -> list[redis.Redis]:
+    """Give each of *nodes* an equal part of the slots; return clients that speak to one node each."""
+    clients = [redis.Redis(port=node.port) for node in nodes]
+    share = 16_384 // len(nodes)
+    for number, (node, client) in enumerate(zip(nodes, clients, strict=True)):
+        last = 16_383 if node is nodes[-1] else (number + 1) * share - 1
+        client.execute_command("CLUSTER", "ADDSLOTSRANGE", number * share, last)
+        bus = client.config_get("cluster-port")["cluster-port"]
+        for other in clients:
+            other.execute_command("CLUSTER", "MEET", "127.0.0.1", node.port, bus)
+    for client in clients:
+        wait_until(lambda client=client: _is_whole(client, len(nodes)))
+    return clients
+
+
+def _is_whole(client: redis.Redis, nodes: int) -> bool:
+    info = client.execute_command("CLUSTER INFO")
+    return info["cluster_state"] == "ok" and info["cluster_size"] == str(nodes)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_cluster(tmp_path: Path, count: int) -> None:
+    with ExitStack() as running:
+        nodes = [running.enter_context(_cluster_node(tmp_path / str(n))) for n in range(count)]
+        clients = _make_cluster(nodes)
         pairs = [(b"%d" % number, b"v") for number in range(20)] + [(b"c" + bytes((n,)) * 6, b"v") for n in range(9)]
-        store.write(pairs)
-        assert [*store.scan(b"\x01", b"\xff")] == sorted(pairs)
-        store.atomically(lambda: store.write([], [key for key, _ in pairs if store.get_many([key]) == [b"v"]]))
-        assert [*store.scan(b"\x01", b"\xff")] == []
-        store.close()
-        assert destroy_store(f"{server.url}?store=news")
-        assert client.dbsize() == 0
+        for name in ("a", "b", "c"):
+            # Any of the nodes may be named, whichever has the store.
+            store, other = (opened(f"{nodes[at].url}?store={name}") for at in (0, -1))
+            store.write(pairs)
+            assert [*other.scan(b"\x01", b"\xff")] == sorted(pairs)
+            other.atomically(lambda s=other: s.write([], [key for key, _ in pairs if s.get_many([key]) == [b"v"]]))
+            assert [*store.scan(b"\x01", b"\xff")] == []
+            store.close()
+            other.close()
+        assert sum(bool(client.dbsize()) for client in clients) >= min(count, 2)
+        for name in ("a", "b", "c"):
+            assert destroy_store(f"{nodes[0].url}?store={name}")
+        assert not any(client.dbsize() for client in clients)
+
+
+def test_of_a_cluster_the_node_is_looked_at_that_has_the_store(tmp_path: Path) -> None:
+    with ExitStack() as running:
+        nodes = [running.enter_context(_cluster_node(tmp_path / str(n), appendonly="yes")) for n in range(2)]
+        clients = _make_cluster(nodes)
+        name = next(
+            n for n in map(str, range(99)) if clients[0].execute_command("CLUSTER KEYSLOT", f"{{dedup:{n}}}:") > 8191
+        )
+        clients[1].config_set("appendonly", "no")
+        with pytest.raises(StoreError, match="appendonly no"):
+            opened(f"{nodes[0].url}?store={name}")
 
 
 # --- what is in it
