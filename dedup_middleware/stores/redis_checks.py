@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import StoreAwayError, StoreError
 from dedup_middleware.stores import refusals
@@ -40,7 +40,7 @@ def check(address: Address, link: Link) -> bool:
     if _setting(link, "appendfsync") == "no":
         remedy = "set appendfsync everysec, or always"
         raise refusals.unsafe_server(uri, "leaves it to the system when its disk is written (appendfsync no)", remedy)
-    return _version(info.get("redis_version", "")) >= _TELLS
+    return _version(info.get("redis_version", "")) >= _TELLS and _allows(link, "WAITAOF", 0, 0, 0)
 
 
 def _info(link: Link) -> dict[str, str]:
@@ -52,13 +52,23 @@ def _info(link: Link) -> dict[str, str]:
 
 def _setting(link: Link, name: str) -> str | None:
     """Return the setting *name* of the server; ``None`` where it is not told to us."""
+    found = _asked(link, "CONFIG GET", name)
+    return str(found.get(name)) if isinstance(found, dict) else None
+
+
+def _allows(link: Link, *command: str | float) -> bool:
+    """Tell whether we may give *command*; a user of one store's keys may be allowed no more than those need."""
+    return _asked(link, *command) is not None
+
+
+def _asked(link: Link, *command: str | float) -> Any:
+    """Return the answer to *command*; ``None`` where it is refused."""
     try:
-        found = link.call("CONFIG GET", name)
+        return link.call(*command)
     except StoreAwayError:
         raise
     except StoreError:
         return None
-    return str(found.get(name)) if isinstance(found, dict) else None
 
 
 def _version(written: str) -> tuple[int, ...]:
