@@ -231,6 +231,11 @@ class Running:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended."""
+        return self._process.poll() is not None
+
     def interrupt(self) -> None:
         """Do what Ctrl-C does, once."""
         self._process.send_signal(signal.SIGINT)

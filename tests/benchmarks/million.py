@@ -8,7 +8,8 @@ pages. Then so many new pages go through a `Session` as `detection.py` drives it
 the commands run. With ``--text`` pages have their text, 2 500 letters. ``--at`` keeps the store in FOLDER, or takes the
 one that is there.
 
-Prints one JSON object: ``ms`` and ``cpu_ms`` a new page, and the latter with the engine's own threads;
+Prints one JSON object: ``ms`` and ``cpu_ms`` a new page, with how many took more than 5 and than 50 of them, and the
+latter with the engine's own threads;
 ``bytes_a_page`` of the files, ``text_bytes_a_page`` of them texts; ``tables``; ``memory_mb``, anonymous, by which the
 process has grown; the seconds of opening, of ``stats`` and ``explain`` in a process that is up already, and as a
 command, whose bare start is ``scrapy version``; and of recovering the owners that a crash left unsealed in a store of
@@ -71,6 +72,8 @@ _ON_HOST = 500
 #: Different quotations, for each page.
 _QUOTATIONS = 0.4
 _RUN = "0123456789ab"
+#: Milliseconds; how many pages took longer is printed.
+_STALLS = (5, 50)
 
 
 def words(chance: random.Random, count: int) -> str:
@@ -218,6 +221,7 @@ def _summary(numbers: list[float]) -> dict[str, float]:
         "mean": statistics.fmean(ordered),
         "p99": ordered[len(ordered) * 99 // 100],
         "max": ordered[-1],
+        **{f"over_{limit}": sum(value > limit for value in ordered) for limit in _STALLS},
     }
     return {name: round(value, 3) for name, value in found.items()}
 

@@ -1,17 +1,21 @@
 """Processes that share one store: what they lose, what they deliver twice, and what it costs.
 
 Usage: python tests/benchmarks/sharing.py [--processes 4] [--pages 600] [--seed 1] [--store 'sqlite:{}?shared=1']
-           [--races 20] [--kills 50] [--chain 10] [--corpus FILE]...
+           [--races 20] [--kills 50] [--interval 20] [--chain 10] [--for-good]
+           [--corpus FILE]...
 In ``--store``, ``{}`` stands for a path in a folder of the run's own, and ``{name}`` for a name of its own. ``redis``
 is a store on a Redis server that is begun for it, with ``appendfsync everysec``.
 
 ``--races N``: each story is told on as many pages as there are processes, and each process gets one of them, in the
 same order and at the same time. Printed: stories that nobody delivered, and pages delivered beyond the first of their
 story, in N runs.
-``--kills N``: each process crawls a part of one site whose stories are told three times, with a feed of its own. One
-of them, drawn at random, is killed (SIGKILL) at a random moment and begun again in its folder, *chain* times; then all
-run to their ends. Printed: stories of which a page was dropped and none is in a feed, pages delivered beyond the first
-of their story, and processes that did not end with status 0.
+``--kills N``: each process crawls a part of one site whose stories are told three times, with a feed of its own, and
+seals after so many pages (``--interval``). One of them, drawn at random, is killed (SIGKILL) after a random number of
+its pages and begun again in its folder, *chain* times; then all run to their ends. Printed: how many were still at work
+when they were killed; stories of which a page was dropped and none is in a feed; pages delivered beyond the first of
+their story, and dropped ones that were requested again; processes that did not end with status 0. ``--for-good``: they
+are not begun again, until one is left, and whatever was dropped for what they had not sealed is for that one, and for
+the next crawl of their spider, which follows.
 ``--victims``: who is killed each time: ``worker``, ``server`` (of ``--store redis``, and begun again), or ``both``.
 ``--corpus FILE``: labelled pages (see `corpus.py`), every nth for each process; and one process with LevelDB that gets
 all of them, in the order in which the several had them, and in the corpus's own. Which copy comes first decides a good
@@ -36,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from crashes import PATIENCE, StorySite, settings_of, whole_lines
 from crawling import Outcome, Running, store_uri, write_job
-from local_site import Site
+from local_site import Site, wait_until
 from redis_server import RedisServer
 
 from dedup_middleware.comparison.corpus import read_pages
@@ -69,6 +73,8 @@ class Together:
         for number, urls in enumerate(parts):
             folder = scratch / str(number)
             self._commands[folder] = write_job(folder, "sample_spiders.Articles", urls=",".join(urls), settings=shared)
+        self._gone: set[Path] = set()
+        self._last = scratch / "last", shared
         self._crawls = {folder: self._begin(folder) for folder in self._commands}
 
     def __enter__(self) -> Self:
@@ -80,26 +86,46 @@ class Together:
     def _begin(self, folder: Path) -> Running:
         return self._running.enter_context(Running(folder, self._commands[folder]))
 
-    def kill_one(self, chance: random.Random) -> None:
-        """Kill one of them, and begin it again."""
-        folder = chance.choice([*self._crawls])
-        self._crawls[folder].kill()
-        self._crawls[folder] = self._begin(folder)
+    def kill_one(self, chance: random.Random, pages: int, *, for_good: bool) -> bool:
+        """Kill one of them within so many *pages*, and begin it again; tell whether it was still at work."""
+        folder = chance.choice([folder for folder in self._crawls if folder not in self._gone])
+        crawl, log = self._crawls[folder], folder / "records.jsonl"
+        enough = len(whole_lines(log)) + chance.randint(1, pages)
+        wait_until(lambda: crawl.is_over or len(whole_lines(log)) >= enough, PATIENCE)
+        was_at_work = not crawl.is_over
+        crawl.kill()
+        if for_good:
+            self._gone.add(folder)
+        else:
+            self._crawls[folder] = self._begin(folder)
+        return was_at_work
 
     def wait(self) -> list[Outcome]:
-        """Return what came of each, once all have ended."""
-        return [crawl.wait(PATIENCE) for crawl in self._crawls.values()]
+        """Return what came of each that was not killed for good, once all have ended."""
+        return [crawl.wait(PATIENCE) for folder, crawl in self._crawls.items() if folder not in self._gone]
+
+    def crawl_what_is_left(self, url: str) -> Outcome:
+        """Let one more crawl of the same spider, of nothing but *url*, deliver what the dead have left."""
+        folder, settings = self._last
+        self._commands[folder] = write_job(folder, "sample_spiders.Articles", urls=url, settings=settings)
+        self._crawls[folder] = self._begin(folder)
+        return self._crawls[folder].wait(PATIENCE)
+
+    @property
+    def folders(self) -> list[Path]:
+        """The folder of each, of those that were killed for good too."""
+        return [*self._crawls]
 
 
-def told_by(outcomes: list[Outcome], stories: dict[str, int]) -> Counter[int]:
+def told_in(folders: list[Path], stories: dict[str, int]) -> Counter[int]:
     """Return on how many pages of each story a feed has an item."""
-    urls = {item["url"] for outcome in outcomes for item in whole_lines(outcome.folder / "feed.jsonl")}
+    urls = {item["url"] for folder in folders for item in whole_lines(folder / "feed.jsonl")}
     return Counter(stories[url] for url in urls)
 
 
-def dropped_by(outcomes: list[Outcome], stories: dict[str, int]) -> set[int]:
+def dropped_in(folders: list[Path], stories: dict[str, int]) -> set[int]:
     """Return the stories of which a page was dropped."""
-    records = [record for outcome in outcomes for record in whole_lines(outcome.folder / "records.jsonl")]
+    records = [record for folder in folders for record in whole_lines(folder / "records.jsonl")]
     return {stories[record["url"]] for record in records if record["outcome"] == "dropped"}
 
 
@@ -118,7 +144,7 @@ def race(options: argparse.Namespace) -> Counter[str]:
         with Together(Path(scratch), options.store, parts, settings) as crawls:
             outcomes = crawls.wait()
         told.site.close()
-        delivered = told_by(outcomes, told.stories)
+        delivered = told_in(crawls.folders, told.stories)
         return Counter(
             runs=1,
             stories=stories,
@@ -135,21 +161,28 @@ def kill(options: argparse.Namespace, chance: random.Random) -> Counter[str]:
     told = StorySite.build(options.pages, together=chance.random() < 0.5)
     parts = [told.urls[n :: options.processes] for n in range(options.processes)]
     with tempfile.TemporaryDirectory() as scratch:
-        settings = settings_of(jobdir=False, interval=20)
+        settings = settings_of(jobdir=False, interval=options.interval)
+        at_work = options.chain
         with Together(Path(scratch), options.store, parts, settings) as crawls:
             for _ in range(options.chain):
-                time.sleep(chance.uniform(0.3, options.pages * 0.006))
-                if options.victims != "server":
-                    crawls.kill_one(chance)
+                if options.victims == "server":
+                    time.sleep(chance.uniform(0.3, options.pages * 0.006))
+                else:
+                    at_work -= not crawls.kill_one(
+                        chance, len(parts[0]) // options.processes, for_good=options.for_good
+                    )
                 if options.victims != "worker":
                     options.server.kill()
                     time.sleep(chance.uniform(0, 2))
                     options.server.begin()
             outcomes = crawls.wait()
+            if options.for_good:
+                outcomes.append(crawls.crawl_what_is_left(told.urls[0]))
         told.site.close()
-        delivered, dropped = told_by(outcomes, told.stories), dropped_by(outcomes, told.stories)
+        delivered, dropped = told_in(crawls.folders, told.stories), dropped_in(crawls.folders, told.stories)
         return Counter(
             kills=options.chain,
+            at_work=at_work,
             stories=len(set(told.stories.values())),
             lost=len(dropped - delivered.keys()),
             missing=len(set(told.stories.values()) - delivered.keys()),
@@ -223,9 +256,13 @@ def main() -> None:
     parser.add_argument("--races", type=int, default=0)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--victims", choices=["worker", "server", "both"], default="worker")
+    parser.add_argument("--for-good", action="store_true")
+    parser.add_argument("--interval", type=int, default=20)
     parser.add_argument("--chain", type=int, default=10)
     parser.add_argument("--corpus", type=Path, action="append", default=[])
     options = parser.parse_args()
+    if options.for_good:
+        options.chain = options.processes - 1
     with ExitStack() as running:
         if options.store == "redis":
             folder = running.enter_context(tempfile.TemporaryDirectory())
