@@ -22,9 +22,13 @@ EDGES = {
     "claim": "dedup_middleware.index.index:Index.claim",
     "confirm": "dedup_middleware.index.index:Index.commit",
     "flush": "dedup_middleware.plugin.feeds:_flushed",
+    "sync": "dedup_middleware.plugin.feeds:_wait_for",
     "seal": "dedup_middleware.delivery.sealing:Sealing.seal",
+    "store": "dedup_middleware.stores.folder_store:FolderStore._wait",
     "journal": "dedup_middleware.index.index:Index.remember_duplicate",
 }
+#: Those of a round of sealing.
+ROUND = ("flush", "sync", "seal", "store")
 STORE_CALLS = [f"dedup_middleware.stores.opened:OpenStore.{name}" for name in ("get_many", "scan", "write")]
 
 

@@ -38,9 +38,10 @@ from dedup_middleware.verdict.detector import Detector
 from dedup_middleware.verdict.preferences import Preferences
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
+    from dedup_middleware.delivery.disk_waits import Flush
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.errors import DedupError
     from dedup_middleware.inspection.records import RecordLog
@@ -81,7 +82,7 @@ class Library:
         preferred_hosts: Collection[str] = (),
         room: int = sys.maxsize,
         store: OpenStore | None = None,
-        flush: Callable[[], set[Hashable]] | None = None,
+        flush: Flush | None = None,
     ) -> None:
         self.fingerprint = fingerprint
         self.flush = flush

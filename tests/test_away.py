@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
     from pathlib import Path
 
+    from dedup_middleware.delivery.disk_waits import Wait
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.session.session import Session
 
@@ -387,10 +388,10 @@ class Crawl:
         self.opened = open_at_once(Config.from_settings(Settings(settings), "spider"))
         self.session = session_of(self.opened, run, Quiet(), flush=self.store_feed)
 
-    def store_feed(self) -> set[Hashable]:
+    def store_feed(self) -> tuple[set[Hashable], Wait]:
         self.safe += self.buffer
         self.buffer.clear()
-        return set()
+        return set(), nothing
 
     def enter(self, name: str) -> tuple[Session, PageState]:
         """Begin with the page *name*, which tells the story before its dot."""
@@ -452,6 +453,10 @@ class Crawl:
         self.store_feed()
         self.session.close()
         self.opened.store.close()
+
+
+def nothing() -> None:
+    """What waits for no disk."""
 
 
 class Quiet:
@@ -539,15 +544,15 @@ def test_a_feed_that_is_stored_meanwhile_is_on_its_medium(tmp_path: Path, monkey
     monkeypatch.setitem(STORES.ours, "away", "away_store")
     away_store.begin()
     crawl = Crawl(f"away:{tmp_path}/pages", "one")
-    crawl.session.safety._flush = lambda: {"batch"}
+    crawl.session.safety._flush = lambda: ({"batch"}, nothing)
     crawl.visit(["0.a", "1.a", "0.b"])
     assert crawl.dropped == ["0.b"]
     away_store.away_calls = range(sys.maxsize)
     crawl.visit(["2.a"])
-    crawl.session.safety.stored("batch")
+    crawl.session.safety.stored("batch", nothing)
     away_store.away_calls = ()
     crawl.go_on()
-    crawl.session.safety.stored("another")
+    crawl.session.safety.stored("another", nothing)
     kept = {key[:1] for key, _ in crawl.opened.store.scan(b"\x01", b"\xff")}
     assert not kept & {codec.JOURNAL[0], codec.UNSEALED[0]}
     crawl.opened.store.close()

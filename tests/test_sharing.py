@@ -38,11 +38,15 @@ if TYPE_CHECKING:
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 
 
+def nothing() -> None:
+    """What waits for no disk."""
+
+
 class Worker(Library):
     """A process that crawls with a shared store, and has one feed, which is stored when it says so."""
 
     def __init__(self, uri: str, run: str) -> None:
-        super().__init__(store=beside(uri, fingerprint.scheme), flush=lambda: {"feed"})
+        super().__init__(store=beside(uri, fingerprint.scheme), flush=lambda: ({"feed"}, nothing))
         self.index.journal.recover(self.store)
         self.index.take_over()
         self.begin(run)
@@ -60,7 +64,7 @@ class Worker(Library):
         return dropped
 
     def store_feed(self) -> None:
-        self.session.safety.stored("feed")
+        self.session.safety.stored("feed", nothing)
 
     def to_request(self) -> list[bytes]:
         return [entry.request for _, entry in self.session.safety.to_request_again()]

@@ -6,6 +6,7 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
+from dedup_middleware.delivery.disk_waits import AtOnce, Waits
 from dedup_middleware.index import codec
 from dedup_middleware.index.codec import entry_key, identity_of
 from dedup_middleware.index.journal import JournalEntry
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from dedup_middleware.delivery.claims import Claim
+    from dedup_middleware.delivery.disk_waits import DiskWaits, Flush, Wait
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.delivery.sealing import Sealing
     from dedup_middleware.index.journal import Journal, PackedRequest
@@ -34,20 +36,22 @@ _MAX_AWAITED = 100
 class Safety:
     """The drops and deliveries of one crawl, until they are safe."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a crawl has, by name
         self,
         sealing: Sealing,
         spider: str,
         *,
         crawl: str,
-        flush: Callable[[], set[Hashable]] | None,
+        flush: Flush | None,
+        disks: DiskWaits | None = None,
         guard: Callable[[], AbstractContextManager[None]],
     ) -> None:
         """Seal by *sealing*.
 
-        *crawl* is the only one that may deliver, after a crash, what was dropped; "" if any may. *flush* brings what
-        was delivered onto its media, and returns those that will have it later; without it, what has left the
-        pipelines is safe. *guard* notes what fails inside it.
+        *crawl* is the only one that may deliver, after a crash, what was dropped; "" if any may. *flush* hands what was
+        delivered to its media, and returns those that will have it later, and what waits until the others have it;
+        without it, what has left the pipelines is safe. *disks* are waited for at once, unless it says how. *guard*
+        notes what fails inside it.
         """
         self.failed = False
         """Whether something has failed: from then on nothing is dropped, and nothing sealed."""
@@ -55,6 +59,7 @@ class Safety:
         self._spider = spider
         self._crawl = crawl
         self._flush = flush
+        self._waits = Waits(disks or AtOnce(), guard)
         self._guard = guard
         self._sealing = sealing
         # Entries that an unclean shutdown left, which the crawl has met: all; those whose callback has asked for their
@@ -207,12 +212,14 @@ class Safety:
             self._index.settle(_SETTLED_AT_ONCE)
         self._seal_if_due()
 
-    def stored(self, medium: Hashable) -> None:
-        """Note that *medium*, which `flush` returned, has got what was delivered."""
+    def stored(self, medium: Hashable, wait: Wait) -> None:
+        """Note that *medium*, which `flush` returned, has got what was delivered, once *wait* is over."""
+        self._waits.begin(wait, partial(self._has_stored, medium))
+
+    def _has_stored(self, medium: Hashable) -> None:
         self._sealing.stored(medium)
         if not self.failed:
-            with self._guard():
-                self._sealing.seal()
+            self._waits.begin(self._sealing.seal())
 
     def gone(self, identities: Collection[bytes], recovered: Iterable[bytes]) -> None:
         """Note that there is nothing at a page's address any more: it owns nothing, and need not be requested again."""
@@ -223,12 +230,14 @@ class Safety:
                 self._sealing.visited(key)
 
     def end(self, *, store_failed: bool) -> None:
-        """Seal what has been delivered; void it after a failure."""
+        """Seal what has been delivered; void it after a failure. No disk is waited for any more then."""
+        self._waits.finish()
         if not self.failed:
             for key in self._visited_by_end - self._failed:
                 self._sealing.visited(key)
             self._index.atomically(self.journal.look_at_others)
-            self._sealing.begin_round(set())
+            self._waits.begin(self._sealing.begin_round(set()))
+            self._waits.finish()
         elif not store_failed:
             self._sealing.give_up()
 
@@ -240,9 +249,19 @@ class Safety:
             self._seal_if_due()
 
     def _seal_if_due(self) -> None:
-        if self._sealing.is_due and not self.failed:
+        # A slow disk has one round at a time: what is confirmed meanwhile is for the next.
+        if self._sealing.is_due and not self.failed and not self._waits.under_way:
             with self._guard():
-                self._sealing.begin_round(set() if self._flush is None else self._flush())
+                self._begin_round()
+
+    def _begin_round(self) -> None:
+        if self._flush is None:
+            self._waits.begin(self._sealing.begin_round(set()))
+            return
+        closing, wait = self._flush()
+        disks = object()
+        self._waits.begin(self._sealing.begin_round({*closing, disks}))
+        self._waits.begin(wait, partial(self._has_stored, disks))
 
     def _write_down(
         self, state: PageState, entry: JournalEntry | None = None, *, kept: bytes | None = None, journal: bool = False

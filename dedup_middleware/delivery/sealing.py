@@ -4,7 +4,7 @@ It knows neither Scrapy nor files. A medium is whatever the caller waits for, su
 only stored when it closes.
 
     confirmed   its items have left the pipelines and are in the feeds' buffers
-    sealed      the feeds have them on their media: no crash can take them back
+    sealed      the feeds have them on their media, and then the store says so: no crash can take them back
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
     from collections.abc import Set as AbstractSet
 
+    from dedup_middleware.delivery.disk_waits import Wait
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
 
@@ -70,15 +71,15 @@ class Sealing:
         """Note a journal entry that an unclean shutdown left, now that its page has been delivered."""
         self._current.visited.append(key)
 
-    def begin_round(self, awaited: set[Hashable]) -> None:
+    def begin_round(self, awaited: set[Hashable]) -> Wait | None:
         """Seal what has been confirmed so far once all of *awaited* are stored; the other media have it already.
 
-        :class:`StoreError` if the store fails. One synced batch.
+        As :meth:`seal`, which follows.
         """
         self._current.awaited = set(awaited)
         self._groups.append(self._current)
         self._current = _Group()
-        self.seal()
+        return self.seal()
 
     def stored(self, medium: Hashable) -> None:
         """Note that *medium* is stored."""
@@ -94,21 +95,25 @@ class Sealing:
         """Seal what *before* was to seal, of the same crawl, and nobody has taken over from its journal."""
         self._current, self._groups = before._current, before._groups
 
-    def seal(self) -> None:
-        """Seal what waits for no medium any more. :class:`StoreError` if the store fails: then it waits as before."""
+    def seal(self) -> Wait | None:
+        """Seal what waits for no medium any more: one batch. :class:`StoreError` if the store fails: then all waits on.
+
+        Return what waits until the store's own medium has that, if there was anything to do. Nothing else need: should
+        a power failure take the seal, its owners, which are on their media, are delivered twice.
+        """
         ready = [group for group in self._groups if not group.awaited]
         numbers = {number for group in ready for number in group.numbers}
         visited = [key for group in ready for key in group.visited]
-        if self.index.atomically(partial(self._write, numbers, visited)):
+        wait = self.index.atomically(partial(self._write, numbers, visited))
+        if wait is not None:
             self._journal.note_sealed(self.run, numbers, visited)
         self._groups = [group for group in self._groups if group.awaited]
+        return wait
 
-    def _write(self, numbers: set[int], visited: list[bytes]) -> bool:
-        """Seal *numbers*, and clear what was dropped for them and *visited*; tell whether there was anything to do."""
+    def _write(self, numbers: set[int], visited: list[bytes]) -> Wait | None:
+        """Seal *numbers*, and clear what was dropped for them and *visited*."""
         deletes = self._journal.sealing_deletes(self.run, numbers, visited)
-        if deletes:
-            self.index.store.write([], deletes, sync=True)
-        return bool(deletes)
+        return self.index.store.write_through(deletes) if deletes else None
 
 
 def recover(index: Index) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from dedup_middleware.index.journal import Journal, JournalEntry
     from dedup_middleware.index.open_claims import OpenClaims
     from dedup_middleware.model import Match, Page, Reach
-    from dedup_middleware.stores.protocol import Store
+    from dedup_middleware.stores import OpenStore
 
     _T = TypeVar("_T")
 
@@ -43,9 +43,11 @@ class Index(Revocable):
     Every method that reads the store raises :class:`StoreCorruptError` for what it cannot read there.
     """
 
+    store: OpenStore
+
     def __init__(  # noqa: PLR0913 - what an index is made of, by name
         self,
-        store: Store,
+        store: OpenStore,
         claims: OpenClaims,
         journal: Journal,
         *,

@@ -16,6 +16,7 @@ from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.absence import Absence
 from dedup_middleware.plugin.collector import TunedCollector
 from dedup_middleware.plugin.crawl_listener import CrawlListener
+from dedup_middleware.plugin.disk_threads import DiskThreads
 from dedup_middleware.plugin.feeds import Feeds
 from dedup_middleware.plugin.item_signals import ItemSignals
 from dedup_middleware.plugin.origins import Origins
@@ -74,6 +75,7 @@ class DedupExtension:
         self._error: DedupError | None = None
         self.absence = Absence(self)
         self._collector = TunedCollector()
+        self._disks = DiskThreads(self.defect)
         # Scrapy holds those who listen by weak references only.
         self._item_signals = ItemSignals(self)
         self._recovery = Recovery(self)
@@ -158,6 +160,7 @@ class DedupExtension:
             CrawlListener(self, self._recovery),
             feeds=self.feeds.kinds,
             flush=self.feeds.flush if self.feeds.exist else None,
+            disks=self._disks,
             feeds_wanting=self.feeds.wanting,
             continues=opened.config.jobdir is not None,
         )
@@ -221,8 +224,7 @@ class DedupExtension:
         if self.session is None:
             return
         try:
-            self.feeds.closed(slot)
-            self.session.safety.stored(slot)
+            self.session.safety.stored(slot, self.feeds.closed(slot))
         except FeedError as error:
             self.session.fail(error)
         except Exception as error:  # noqa: BLE001 - a defect of ours

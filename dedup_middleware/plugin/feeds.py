@@ -13,7 +13,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, ItemFilter, StdoutFeedStorage
 from scrapy.extensions.postprocessing import PostProcessingManager
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
+    from dedup_middleware.delivery.disk_waits import Wait
+
 # Options of a feed that say how it is written, and not what it takes.
 _OPTIONS = re.compile(
     r"(batch_item_count|encoding|fields|format|indent|item_export_kwargs|item_filter|overwrite|postprocessing"
@@ -35,6 +39,20 @@ _OPTIONS = re.compile(
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # Windows has no named pipes among its files, and syncs only what is open for writing.
 _TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY | os.O_NONBLOCK
+
+
+class _File(NamedTuple):
+    """An open file, of the feed that is called so."""
+
+    feed: str
+    descriptor: int
+
+    def await_disk(self) -> None:
+        """Return once it is on its disk."""
+        try:
+            onto_disk(self.descriptor)
+        except OSError as error:
+            raise _unwritable(self.feed, error) from error
 
 
 class Feeds:
@@ -110,25 +128,28 @@ class Feeds:
             return None
         return frozenset(_kind(slot) for slot, count in zip(before, counts, strict=True) if slot.itemcount > count)
 
-    def flush(self) -> set[Hashable]:
-        """Bring what the feeds took onto their media; return those for which only their end can do that.
+    def flush(self) -> tuple[set[Hashable], Wait]:
+        """Hand what the feeds took to the system.
 
-        :class:`FeedError` if a medium fails.
+        Return those that bring it onto their media only when they end, and what waits for the disks of the others.
+        :class:`FeedError`, of either, if a medium fails.
         """
         closing: set[Hashable] = {slot for slot in self._slots if slot not in self._open and slot.itemcount}
-        return closing | {slot for slot in self._open if slot.itemcount and not _flushed(slot)}
+        written = [(slot, _flushed(slot)) for slot in self._open if slot.itemcount]
+        closing |= {slot for slot, files in written if files is None}
+        return closing, partial(_wait_for, [file for _, files in written for file in files or ()])
 
-    def closed(self, slot: FeedSlot) -> None:
-        """Note the end of *slot*; :class:`FeedError` if its items were not stored."""
+    def closed(self, slot: FeedSlot) -> Wait:
+        """Note the end of *slot*; return what waits for its disk. :class:`FeedError` if its items were not stored."""
         self._ended += 1
         if self._counted("failed"):
             raise FeedError(f"the feed {_shown(slot)} could not be stored")
         # With Scrapy's DummyStatsCollector, or one that keeps its stats elsewhere.
         if self._counted("success") < self._ended:
             raise FeedError(f"whether the feed {_shown(slot)} was stored is not known without Scrapy's stats")
-        if type(slot.storage) is FileFeedStorage and slot in self._slots:
-            _sync(slot)
+        is_file = type(slot.storage) is FileFeedStorage and slot in self._slots
         self._slots.discard(slot)
+        return partial(_sync, slot) if is_file else partial(_wait_for, [])
 
     def _counted(self, how: str) -> int:
         stats = self._crawler.stats.get_stats()
@@ -162,18 +183,26 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _flushed(slot: FeedSlot) -> bool:
-    """Bring what *slot* took onto its medium; tell whether that can be done."""
+def _flushed(slot: FeedSlot) -> list[_File] | None:
+    """Hand what *slot* took to the system, and return the file that has it, if any; ``None`` if that cannot be done."""
     ours = type(slot.exporter).__module__ == "scrapy.exporters" and not isinstance(slot.file, PostProcessingManager)
     if not ours or slot.file is None or type(slot.storage) not in (FileFeedStorage, StdoutFeedStorage):
-        return False
+        return None
     try:
         slot.file.flush()
-        if type(slot.storage) is FileFeedStorage:
-            onto_disk(slot.file.fileno())
+        # Of our own, for the feed may be closed before the disk has it.
+        return [_File(_shown(slot), os.dup(slot.file.fileno()))] if type(slot.storage) is FileFeedStorage else []
     except (OSError, ValueError) as error:
-        raise FeedError(f"the feed {_shown(slot)} cannot be written ({error})") from error
-    return True
+        raise _unwritable(_shown(slot), error) from error
+
+
+def _wait_for(files: list[_File]) -> None:
+    """Return once all of these *files*, which are closed, are on their disks."""
+    with ExitStack() as opened:
+        for file in files:
+            opened.callback(os.close, file.descriptor)
+        for file in files:
+            file.await_disk()
 
 
 def _sync(slot: FeedSlot) -> None:
@@ -189,7 +218,11 @@ def _sync(slot: FeedSlot) -> None:
     except FileNotFoundError:
         return  # who has moved or removed it has it
     except OSError as error:
-        raise FeedError(f"the feed {_shown(slot)} cannot be written ({error})") from error
+        raise _unwritable(_shown(slot), error) from error
+
+
+def _unwritable(feed: str, error: Exception) -> FeedError:
+    return FeedError(f"the feed {feed} cannot be written ({error})")
 
 
 def onto_disk(descriptor: int) -> None:

@@ -42,8 +42,9 @@ from dedup_middleware.verdict.detector import Detector
 from dedup_middleware.verdict.preferences import Preferences
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable
+    from collections.abc import Awaitable, Callable
 
+    from dedup_middleware.delivery.disk_waits import DiskWaits, Flush
     from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.extraction.extractor import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
@@ -90,7 +91,8 @@ def session_of(  # noqa: PLR0913 - what only a crawl has, by name
     listener: Listener,
     *,
     feeds: frozenset[str] = frozenset(),
-    flush: Callable[[], set[Hashable]] | None = None,
+    flush: Flush | None = None,
+    disks: DiskWaits | None = None,
     feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
     continues: bool = False,
 ) -> Session:
@@ -115,6 +117,7 @@ def session_of(  # noqa: PLR0913 - what only a crawl has, by name
         quarantine=opened.quarantine,
         listener=listener,
         flush=None if observes else flush,
+        disks=disks,
         seal_interval=config.seal_interval,
         feeds_wanting=feeds_wanting,
         max_characters=config.max_bytes,

@@ -32,11 +32,12 @@ from dedup_middleware.session.tagging import Tagger
 from dedup_middleware.verdict.item_witness import ItemWitness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from lxml.etree import _Element
 
     from dedup_middleware.delivery.claims import Claim
+    from dedup_middleware.delivery.disk_waits import DiskWaits, Flush
     from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.delivery.quarantine import Quarantine
     from dedup_middleware.extraction.extractor import Extractor
@@ -70,7 +71,8 @@ class Session:
         log: RecordLog | None,
         quarantine: Quarantine | None = None,
         listener: Listener,
-        flush: Callable[[], set[Hashable]] | None = None,
+        flush: Flush | None = None,
+        disks: DiskWaits | None = None,
         seal_interval: int = 1,
         feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
         max_characters: int = sys.maxsize,
@@ -81,10 +83,9 @@ class Session:
     ) -> None:
         """Judge with *detector* and tell *listener*.
 
-        *flush* and *seal_interval* are for :class:`Safety`; *feeds_wanting* returns the kinds of the feeds that would
-        take an item; *max_characters* and *item_fields* are for :class:`ItemWitness`. A crawl that *observes* drops
-        nothing; one that *continues* is taken up by later processes, under the same name; one that *takes_back* lets
-        the listener request pages again that were dropped for a template.
+        *flush*, *disks* and *seal_interval* are for `Safety`, *max_characters* and *item_fields* for `ItemWitness`;
+        *feeds_wanting* returns the kinds of the feeds that would take an item. A crawl that *observes* drops nothing;
+        later processes take up one that *continues*; one that *takes_back* requests what was dropped for a template.
         """
         self.run = run
         self.fingerprint = fingerprint
@@ -94,11 +95,10 @@ class Session:
         self._item_judge = ItemJudge(ItemWitness(fingerprint, max_characters, item_fields), detector)
         self._detector = detector
         self._listener = listener
-        self._count = listener.count
         self._claims = Claims(detector.index, self._claim_settled, self.fail, sealed=flush is None)
         sealing = Sealing(detector.index, run, detector.index.reach.scope, seal_interval)
         for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
-        self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, guard=self._guarded)
+        self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, disks=disks, guard=self._guarded)
         self._withholding = Withholding(quarantine, self.safety, listener, self._guarded, spider=spider, run=run)
         self.judging = Judging(detector, self.safety, run, self._guarded)
         self.claiming = Claiming(self._claims, self.judging, detector, self._guarded)
@@ -138,8 +138,7 @@ class Session:
 
     def examine(self, page: Page, action: Action, threshold: float, budget: Budget, *, keep: bool = False) -> PageState:
         """Return the state of *page* with its provisional verdict; its items have what is left of its *budget*."""
-        new = Verdict(VerdictKind.NEW)
-        state = PageState(page.url, page, new, self._allowed(action), threshold, budget, keep=keep)
+        state = PageState(page.url, page, Verdict(VerdictKind.NEW), self._allowed(action), threshold, budget, keep=keep)
         self.judging.judge(state)
         state.budget.pause()
         return state
@@ -157,7 +156,7 @@ class Session:
                 state = PageState(fetched.url, *found, self._allowed(action), threshold, budget, read, version)
                 state.suspected_template = self._detector.suspected_template(*found)
                 state.budget.pause()
-                self._count("unread", 1)
+                self._listener.count("unread", 1)
                 return state
         return None
 
@@ -265,17 +264,18 @@ class Session:
         """Seal what has been delivered, or void it after a failure; count drops for earlier crawls; close the log."""
         with self._guarded():
             self._claims.revoke_all()
+        with self._guarded():
             self.safety.end(store_failed=self.judging.failure is not None)
         self.recorder.close(self._detector.index)
 
     # --- inside
 
     def _claim_settled(self, claim: Claim) -> None:
-        self._count(f"claims/{claim.state.value}", 1)
+        self._listener.count(f"claims/{claim.state.value}", 1)
         if claim.state is ClaimState.CONFIRMED and claim.kept is not None:
             self.safety.confirmed(claim.kept.number)
             if claim.page.instead_of is not None:
-                self._count("upgrades", 1)
+                self._listener.count("upgrades", 1)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -293,7 +293,7 @@ class Session:
             return
         self.awaits_store = isinstance(error, StoreAwayError)
         self.safety.failed = True
-        self._count("away" if self.awaits_store else "failures", 1)
+        self._listener.count("away" if self.awaits_store else "failures", 1)
         self._listener.failed(error)
         with self._guarded():
             self._claims.revoke_all()

@@ -5,8 +5,10 @@ It knows batches and the watermark. How an engine is spoken to, and what it rais
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from contextlib import suppress
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -16,7 +18,7 @@ from dedup_middleware.stores import refusals
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY, decode_watermark, encode_watermark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -83,18 +85,46 @@ class FolderStore(ABC):
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
         """See Store; one batch of the engine. With *sync* the watermark is raised: two syncs more."""
         self.check_live()
-        following = 0
         with self.refusing("write"):
-            if sync:
-                header, store_id, number = (value or b"" for value in self.get_many(_OWN_KEYS))
-                following = decode_watermark(number) + 1
-                # In every log: one of another store is noticed, and the loss of an old table does not take the header.
-                own = [(HEADER_KEY, header), (ID_KEY, store_id)]
-                puts = chain(own, puts, [(WATERMARK_KEY, encode_watermark(following))])
-            self._apply(puts, deletes, sync=sync)
+            number, own = self._marked() if sync else (0, [])
+            self._apply(chain(puts, own), deletes, sync=sync)
         self._unsynced = not sync
         if sync:
-            self._raise_mark(following)
+            self._raise_mark(number)
+
+    def begin_sync(self) -> Callable[[], None]:
+        """See DeferringStore; the logs are synced as files, for not every engine lets others run while it waits."""
+        if os.name == "nt":
+            # There, nobody else may open what an engine writes.
+            self.write([], sync=True)
+            return _nothing
+        self.check_live()
+        with self.refusing("write"):
+            number, own = self._marked()
+            self._apply(own, (), sync=False)
+        self._unsynced = False
+        return partial(self._wait, number)
+
+    def _marked(self) -> tuple[int, list[tuple[bytes, bytes]]]:
+        """Return the next number of the watermark, and the pairs that a batch has which raises it."""
+        header, store_id, number = (value or b"" for value in self.get_many(_OWN_KEYS))
+        following = decode_watermark(number) + 1
+        # In every log: one of another store is noticed, and the loss of an old table does not take the header.
+        own = [(HEADER_KEY, header), (ID_KEY, store_id), (WATERMARK_KEY, encode_watermark(following))]
+        return following, own
+
+    def _wait(self, number: int) -> None:
+        try:
+            with refusals.of_os(self.uri, "write"):
+                # A log that is gone has become a table, which the engine has synced before it removed the log.
+                for log in self._folder.glob("*.log"):
+                    with suppress(FileNotFoundError):
+                        _sync(log)
+                _sync(self._folder)
+        except StoreError:
+            self._write_failed = True
+            raise
+        self._raise_mark(number)
 
     def _raise_mark(self, number: int) -> None:
         try:
@@ -134,6 +164,18 @@ class FolderStore(ABC):
         if refusal is not None:
             self._write_failed |= action == "write"
             raise refusal from error
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _nothing() -> None:
+    pass
 
 
 class _Refusing:

@@ -9,7 +9,7 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.stores import refusals
-from dedup_middleware.stores.protocol import BulkStore, CompactableStore, SharedStore
+from dedup_middleware.stores.protocol import BulkStore, CompactableStore, DeferringStore, SharedStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -141,6 +141,10 @@ class Medium:
             self._undo.close()
 
 
+def _nothing() -> None:
+    pass
+
+
 def load(store: Store, pairs: Iterator[tuple[bytes, bytes]]) -> None:
     """Let *store* have *pairs*, whose keys ascend and none of which is there; in batches, unless it is a BulkStore."""
     if isinstance(store, BulkStore):
@@ -202,6 +206,18 @@ class OpenStore:
         with self.medium.guard:
             self._live()
             self.medium.write(puts, deletes, sync=sync)
+
+    def write_through(self, deletes: Iterable[bytes]) -> Callable[[], None]:
+        """Write as with *sync*; return what waits until that is on the medium, to be called once, in any thread.
+
+        It has nothing left to do where the store cannot be waited for elsewhere, see DeferringStore.
+        """
+        store = self.medium.store
+        self.write([], deletes, sync=not isinstance(store, DeferringStore))
+        if not isinstance(store, DeferringStore):
+            return _nothing
+        with self.medium.guard:
+            return store.begin_sync()
 
     def load(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
         """Write very many *pairs*, whose keys ascend and none of which is there; others wait meanwhile.

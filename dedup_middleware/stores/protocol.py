@@ -58,6 +58,17 @@ class BulkStore(Store, Protocol):
 
 
 @runtime_checkable
+class DeferringStore(Store, Protocol):
+    """A store whose medium can be waited for elsewhere; one of another package need not be."""
+
+    def begin_sync(self) -> Callable[[], None]:
+        """Return what waits until all batches that are written by now are on the medium: to be called once, anywhere.
+
+        It raises ``StoreError`` if the medium fails, and the store refuses everything from then on.
+        """
+
+
+@runtime_checkable
 class RemoteStore(Store, Protocol):
     """A store whose server may be out of reach: what finds it so raises ``StoreAwayError``, and so does all after it.
 

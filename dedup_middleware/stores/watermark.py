@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import threading
 import zlib
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,9 @@ class Watermark:
         self.path = path
         self.store_id = store_id
         self._draft_suffix = DRAFT_SUFFIX
+        # Two may be waited for at once, and the later one be the first to be on its disk.
+        self._turn = threading.Lock()
+        self._reached = -1
 
     def be_one_of_many(self, worker: bytes) -> None:
         """Let other processes advance it too."""
@@ -62,8 +66,15 @@ class Watermark:
     def advance(self, number: int) -> None:
         """Put *number* on the medium; the file has the old number or the new one at any time. Two syncs at most.
 
-        Where several processes do, it may have a lower number than the highest, and none that was never reached.
+        Where several processes do, it may have a lower number than the highest, and none that was never reached. One
+        that is lower than this process has put there changes nothing. From any thread.
         """
+        with self._turn:
+            if number > self._reached:
+                self._write(number)
+                self._reached = number
+
+    def _write(self, number: int) -> None:
         draft = self.path.with_name(self.path.name + self._draft_suffix)
         permissions.make_file(draft, like=self.path)
         with draft.open("wb") as file:

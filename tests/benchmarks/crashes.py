@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from crawling import Outcome, Running, run_job, store_uri, write_job
-from fault_injection import EDGES, EXIT_STATUS, STORE_CALLS
+from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS
 from local_site import Site
 from prose import article, blog, story, zh_story
 
@@ -180,7 +180,7 @@ def edges(times: int, chance: random.Random) -> None:
             total: Counter[str] = Counter()
             for turn in range(times):
                 # Every third claim becomes an owner, and a round of sealing comes with every tenth of them.
-                nth = chance.randint(1, 4 if edge in ("flush", "seal") else 40)
+                nth = chance.randint(1, 4 if edge in ROUND else 40)
                 settings = settings_of(jobdir=bool(turn % 2), interval=10)
                 fault = {"at": [place], "nth": nth, "moment": moment, "kind": "exit"}
                 status, seen = run_with_fault(sites[turn // 2 % 2], settings, fault)
