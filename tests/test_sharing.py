@@ -322,6 +322,39 @@ def test_a_claim_that_ends_while_it_is_looked_for_is_looked_at_anew(
     assert not state.owner_is_pending
 
 
+@pytest.mark.parametrize("uri", ["redis"], indirect=True)
+@pytest.mark.parametrize("look", ["look_at_others", "take_over"])
+def test_what_is_sealed_by_one_who_leaves_while_others_look_is_not_lost(
+    two: tuple[Worker, Worker], look: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = two
+    there.visit("a", range(9))
+    assert here.drop(here.enter(here.page("b", range(9))))
+    shared, journal = here.store.shared, here.session.safety.journal
+    assert shared is not None
+    is_at_work = shared.is_at_work
+    delivering = there.store.shared.worker if there.store.shared else b""
+
+    def left_meanwhile(worker: bytes) -> bool:
+        if worker == delivering and not there.store.closed:
+            there.store_feed()
+            there.session.close()
+            there.store.close()
+        return is_at_work(worker)
+
+    monkeypatch.setattr(shared, "is_at_work", left_meanwhile)
+    if look == "take_over":
+        here.index.take_over()
+    else:
+        journal.look_at_others(is_idle=True)
+    assert there.store.closed
+    assert journal.recovered == {}
+    assert journal.unsettled == {}
+    assert here.to_request() == []
+    state = here.enter(here.page("c", range(9)))
+    assert state.is_duplicate
+
+
 def _journalled(worker: Worker) -> int:
     return sum(key[:1] == b"j" for key in worker.contents())
 

@@ -235,7 +235,7 @@ class Safety:
         if not self.failed:
             for key in self._visited_by_end - self._failed:
                 self._sealing.visited(key)
-            self._index.atomically(self.journal.look_at_others)
+            self.journal.look_at_others(is_idle=True)
             self._waits.begin(self._sealing.begin_round(set()))
             self._waits.finish()
         elif not store_failed:

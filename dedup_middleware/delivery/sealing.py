@@ -104,6 +104,7 @@ class Sealing:
         ready = [group for group in self._groups if not group.awaited]
         numbers = {number for group in ready for number in group.numbers}
         visited = [key for group in ready for key in group.visited]
+        self._journal.look_at_others(is_idle=False)
         wait = self.index.atomically(partial(self._write, numbers, visited))
         if wait is not None:
             self._journal.note_sealed(self.run, numbers, visited)

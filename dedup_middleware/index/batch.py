@@ -78,6 +78,11 @@ class Batch:
         self._line = line._replace(place=line.place + 1)
         return codec.page_number(line.place, url)
 
+    @property
+    def is_of_new_page(self) -> bool:
+        """Whether a number was taken: nothing is stored under it."""
+        return self._line is not None
+
     def _read_line(self) -> codec.Line:
         (value,) = self._store.get_many([codec.NEXT_PLACE_KEY])
         return codec.decode_line(value)

@@ -245,7 +245,7 @@ class Index(Revocable):
             return lambda: None
         key = codec.request_key(number)
         request = None if kept is None else entry._replace(request=kept, crawl="").encode()
-        if self.store.get_many([key]) != [request]:
+        if batch.is_of_new_page or self.store.get_many([key]) != [request]:
             batch.put_or_delete(key, request)
         if rests_on is not None:
             batch.puts.append(self.journal.entry_pair(entry, rests_on))

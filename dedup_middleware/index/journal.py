@@ -188,8 +188,8 @@ class Journal:
 
     # --- dropped pages
 
-    def look_at_others(self) -> None:
-        """Look at what other processes were to deliver; there are none where nobody shares the store."""
+    def look_at_others(self, *, is_idle: bool) -> None:
+        """Look at what other processes were to deliver, at more of it when *is_idle*; there are none without others."""
 
     def note_taken_back(self, entry: JournalEntry, dropped: JournalEntry, *, requested: bool) -> None:
         """Note that *entry* is written in the place of *dropped*; whether its page is *requested* at once, too."""

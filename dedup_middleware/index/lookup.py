@@ -21,6 +21,7 @@ from dedup_middleware.index.unchanged import Numbers, is_short, page_of
 from dedup_middleware.model import Match, Reach
 from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
+from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -264,6 +265,12 @@ class Lookup:
             other = None if number in mine else self.page(number)
             if other is not None and other.exact_digest == page.fingerprint.exact_digest:
                 yield other
+
+
+def own_template_id(page: Page) -> bytes:
+    """Return the `template_id` that other pages of the host of *page* have for the text of *page*."""
+    title = "" if page.features is None else titles.main_part(page.features)
+    return codec.template_hash(host_of(page.url), page.fingerprint.digest, title)
 
 
 def equals_key(exact_digest: bytes, features: PageFeatures | None) -> bytes | None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.errors import DedupError
 from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.lookup import Lookup, equals_key
+from dedup_middleware.index.lookup import Lookup, equals_key, own_template_id
 from dedup_middleware.model import StoredPage
 from dedup_middleware.stores.protocol import FetchingStore
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 # Of pages that have something in common with one that is to be judged: themselves, their claims, texts, what their
 # items said, and whether they are unsealed; of so many.
 _FOLLOWED, _MOST = b"pgtsu", 5
+# Pages whose packed texts are at hand: as many as a crawl has claimed at a time, mostly.
+_IN_FLIGHT = 32
 
 
 class SharedIndex(Index):
@@ -84,6 +86,8 @@ class SharedIndex(Index):
         lists = [codec.clause_key(clause) for clause in page.fingerprint.weights]
         if equals is not None:
             lists.append(equals)
+        # What a copy of another page is asked for.
+        lists.append(codec.template_key(own_template_id(page)))
         lists.append(codec.NEXT_PLACE_KEY)
 
         def fetch() -> None:
@@ -117,6 +121,14 @@ class SharedIndex(Index):
         batch.write()
         self.touch([claimed])
         return claimed
+
+    def _packed(self, texts: tuple[str, ...]) -> bytes | None:
+        # Of a page that is kept, it was packed when that was claimed.
+        return self._packed_lately(texts)
+
+    @cached_property
+    def _packed_lately(self) -> Callable[[tuple[str, ...]], bytes | None]:
+        return lru_cache(_IN_FLIGHT)(super()._packed)
 
     def release(self, number: int) -> None:
         """See Index; does nothing where it is released already."""
@@ -201,7 +213,7 @@ class SharedIndex(Index):
         """
         unsettled = len(self.unsettled)
         self.journal.recover_again(self.store)
-        self.atomically(self.journal.look_at_others)
+        self.journal.look_at_others(is_idle=True)
         if len(self.unsettled) > unsettled:
             self._claims.touch_all()
         for key, value in list(self.store.scan(*shared_codec.CLAIMED)):

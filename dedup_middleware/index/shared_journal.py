@@ -10,7 +10,8 @@ from __future__ import annotations
 from enum import Enum
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from weakref import proxy
 
 from dedup_middleware.index import codec, journal_codec, page_codec, shared_codec
@@ -18,7 +19,7 @@ from dedup_middleware.index.journal import Journal, JournalEntry, Unsealed, deco
 from dedup_middleware.index.journal_codec import Rest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.stores.opened import Medium
     from dedup_middleware.stores.protocol import SharedStore, Store
@@ -39,6 +40,16 @@ class _Fate(Enum):
     OPEN = "open"
     SEALED = "sealed"
     LOST = "lost"
+
+
+class _Became(NamedTuple):
+    """What became of a delivery."""
+
+    fate: _Fate
+    unsealed: Unsealed | None = None
+    """How a worker has left its owner who is gone."""
+    left: Mapping[bytes, JournalEntry] = MappingProxyType({})
+    """By key, what was dropped for it, where that is lost, and nobody else sees to it."""
 
 
 class SharedJournal(Journal):
@@ -87,36 +98,54 @@ class SharedJournal(Journal):
             self._take_over(store)
 
     def _take_over(self, store: Store) -> None:
-        ended = [key for key, _ in store.scan(*shared_codec.WORKERS) if not self._shared.is_at_work(key[1:])]
+        gone = self._gone(store)
         for key, value in store.scan(*codec.UNSEALED):
             unsealed = decode_unsealed(value)
-            if not self._shared.is_at_work(unsealed.worker):
+            if unsealed.worker in gone:
                 self.unsettled[codec.decode_number(key[1:])] = unsealed.before
-        left = [key[1:] for key, value in store.scan(*codec.JOURNAL) if not self._is_theirs(value)]
+        left_by = {*gone, None}
+        left = [key[1:] for key, value in store.scan(*codec.JOURNAL) if _worker_of_entry(value) in left_by]
         for key in left:
             if key not in self.recovered and key not in self._rests:
-                self._atomically(partial(self._take_over_entry, key))
-        store.write([], ended)
+                self._take_over_entry(key)
+        store.write([], map(shared_codec.worker_key, gone))
 
-    def _is_theirs(self, value: bytes) -> bool:
-        """Tell whether the entry with this *value* is seen to by a worker, this one or another."""
-        rest = journal_codec.rest_of_entry(value)
-        return rest is not None and self._shared.is_at_work(rest.worker)
+    def _gone(self, store: Store) -> set[bytes]:
+        """Return the workers who have left something, and are gone: what is read from now on, they have left so."""
+        named = {key[1:] for key, _ in store.scan(*shared_codec.WORKERS)}
+        named |= {decode_unsealed(value).worker for _, value in store.scan(*codec.UNSEALED)}
+        named |= {_worker_of_entry(value) or b"" for _, value in store.scan(*codec.JOURNAL)} - {b""}
+        return {worker for worker in named if not self._shared.is_at_work(worker)}
 
     def _take_over_entry(self, key: bytes) -> None:
-        (value,) = self._get([codec.journal_key(key)])
-        if value is None or self._is_theirs(value):
+        taken = self._atomically(partial(self._taken, key))
+        if taken is None:
             return
-        rest, entry = journal_codec.rest_of_entry(value), JournalEntry(*journal_codec.decode_entry(value))
-        fate = _Fate.LOST if rest is None or not rest.run else self._fate(rest.owner, rest.run)
-        if fate is _Fate.SEALED:
-            self._write([], [codec.journal_key(key)])
-        elif rest is None or fate is _Fate.LOST:
+        entry, rest, became = taken
+        if became.fate is _Fate.LOST:
             # Whoever requests it makes it his own: it may be of a spider that this process does not have.
             self.recovered[key] = entry
+            self._note_unsettled(rest, became)
         else:
+            self._rest_on(key, *rest)
+
+    def _taken(self, key: bytes) -> tuple[JournalEntry, tuple[int, str], _Became] | None:
+        """Return the entry with this *key*, what it rests on and what became of that; ``None`` if it is not left."""
+        (value,) = self._get([codec.journal_key(key)])
+        if value is None:
+            return None
+        rest, entry = journal_codec.rest_of_entry(value), JournalEntry(*journal_codec.decode_entry(value))
+        if rest is not None and self._shared.is_at_work(rest.worker):
+            return None
+        if rest is None or not rest.run:
+            return entry, (0, ""), _Became(_Fate.LOST)
+        became = self._became(rest.owner, rest.run)
+        if became.fate is _Fate.SEALED:
+            self._write([], [codec.journal_key(key)])
+            return None
+        if became.fate is _Fate.OPEN:
             self._write([self._pair(key, entry, rest.owner, rest.run)])
-            self._rest_on(key, rest.owner, rest.run)
+        return entry, (rest.owner, rest.run), became
 
     def hand_out(self, spider: str, run: str, met: Collection[bytes]) -> Iterator[tuple[bytes, JournalEntry]]:
         """See Journal; each entry to one worker."""
@@ -158,7 +187,6 @@ class SharedJournal(Journal):
 
     def sealing_deletes(self, run: str, numbers: Collection[int], visited: Iterable[bytes]) -> list[bytes]:
         """See Journal; and those of entries whose owners other workers have sealed. What is another's now stays."""
-        self._look_at_others(_LOOKED_AT)
         deletes = super().sealing_deletes(run, numbers, visited)
         return self._not_anothers([*deletes, *map(codec.journal_key, self._settled)])
 
@@ -189,46 +217,59 @@ class SharedJournal(Journal):
         value = journal_codec.encode_entry(entry.identity, entry.spider, entry.request, entry.crawl, rest)
         return codec.journal_key(key), value
 
-    def look_at_others(self) -> None:
-        """Look at what other workers were to deliver: what they have is forgotten, what is lost is requested again."""
-        self._look_at_others(_LOOKED_AT_IDLE)
-
-    def _look_at_others(self, most: int) -> None:
+    def look_at_others(self, *, is_idle: bool) -> None:
+        """See Journal: what they have delivered is forgotten, what is lost is requested again."""
         theirs = (rest for rest in self._dropped if rest[1] and rest[0] not in self.owners)
-        for number, run in [*islice(theirs, most)]:
-            keys = self._dropped.pop((number, run))
-            fate = self._fate(number, run)
-            if fate is _Fate.OPEN:
-                # Behind the others, which are looked at next time.
-                self._dropped[number, run] = keys
-            elif fate is _Fate.LOST:
-                self._lose(keys)
-            else:
-                for key in keys:
-                    self._rests[key].discard((number, run))
-                self._settled |= {key for key in keys if not self._rests[key]}
+        rests = [*islice(theirs, _LOOKED_AT_IDLE if is_idle else _LOOKED_AT)]
+        if not rests:
+            return
+        # Noted when it is certain: what is read in one go may be read anew.
+        for rest, became in zip(rests, self._atomically(partial(self._became_of, rests)), strict=True):
+            self._note(rest, became)
         for key in self._settled & self._rests.keys():
             del self._rests[key]
 
-    def _lose(self, keys: Iterable[bytes]) -> None:
-        keys = list(keys)
-        for key, value in zip(keys, self._get([*map(codec.journal_key, keys)]), strict=True):
-            for rest in self._rests.pop(key, ()):
-                self._dropped[rest].discard(key)
-            if value is not None and not self._is_anothers(value):
-                self.recovered[key] = JournalEntry(*journal_codec.decode_entry(value))
+    def _note(self, rest: tuple[int, str], became: _Became) -> None:
+        keys = self._dropped.pop(rest, set())
+        if became.fate is _Fate.OPEN:
+            # Behind the others, which are looked at next time.
+            self._dropped[rest] = keys
+        elif became.fate is _Fate.LOST:
+            for key in keys:
+                for other in self._rests.pop(key, ()):
+                    self._dropped[other].discard(key)
+            self.recovered.update(became.left)
+            self._note_unsettled(rest, became)
+        else:
+            for key in keys:
+                self._rests[key].discard(rest)
+            self._settled |= {key for key in keys if not self._rests[key]}
 
-    def _fate(self, number: int, run: str) -> _Fate:
+    def _note_unsettled(self, rest: tuple[int, str], became: _Became) -> None:
+        if became.unsealed is not None:
+            self.unsettled[rest[0]] = became.unsealed.before
+
+    def _became_of(self, rests: Iterable[tuple[int, str]]) -> list[_Became]:
+        """Return what became of each of these deliveries, and note nothing."""
+        found = []
+        for rest in rests:
+            became = self._became(*rest)
+            keys = [*self._dropped[rest]] if became.fate is _Fate.LOST else []
+            values = zip(keys, self._get([*map(codec.journal_key, keys)]), strict=True)
+            left = {key: value for key, value in values if value is not None and not self._is_anothers(value)}
+            entries = {key: JournalEntry(*journal_codec.decode_entry(value)) for key, value in left.items()}
+            found.append(became._replace(left=entries))
+        return found
+
+    def _became(self, number: int, run: str) -> _Became:
         """Return what became of what the crawl *run* delivered of the owner *number*. Two gets."""
         unsealed, (value,) = self.unsealed_of(number), self._get([codec.page_key(number)])
         if unsealed is not None:
-            if self._shared.is_at_work(unsealed.worker):
-                return _Fate.OPEN
-            self.unsettled[number] = unsealed.before
-            return _Fate.LOST
+            is_open = self._shared.is_at_work(unsealed.worker)
+            return _Became(_Fate.OPEN) if is_open else _Became(_Fate.LOST, unsealed)
         page = None if value is None else page_codec.decode_page(number, value)
         is_delivered = page is not None and page.owner is None and page.run == run
-        return _Fate.SEALED if is_delivered else _Fate.LOST
+        return _Became(_Fate.SEALED if is_delivered else _Fate.LOST)
 
     def _rest_on(self, key: bytes, number: int, run: str) -> None:
         self._dropped[number, run].add(key)
@@ -247,3 +288,9 @@ class SharedJournal(Journal):
     def _atomically(self, work: Callable[[], _T]) -> _T:
         with self._medium.guard:
             return self._medium.atomically(work)
+
+
+def _worker_of_entry(value: bytes) -> bytes | None:
+    """Return who sees to the entry with this *value*; ``None`` where it was left before the store was shared."""
+    rest = journal_codec.rest_of_entry(value)
+    return None if rest is None else rest.worker

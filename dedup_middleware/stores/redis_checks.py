@@ -56,15 +56,15 @@ def _setting(link: Link, name: str) -> str | None:
     return str(found.get(name)) if isinstance(found, dict) else None
 
 
-def _allows(link: Link, *command: str | float) -> bool:
-    """Tell whether we may give *command*; a user of one store's keys may be allowed no more than those need."""
-    return _asked(link, *command) is not None
+def _allows(link: Link, name: str, *arguments: float) -> bool:
+    """Tell whether we may give a command; a user of one store's keys may be allowed no more than those need."""
+    return _asked(link, name, *arguments) is not None
 
 
-def _asked(link: Link, *command: str | float) -> Any:
-    """Return the answer to *command*; ``None`` where it is refused."""
+def _asked(link: Link, name: str, *arguments: str | float) -> Any:
+    """Return the answer to a command; ``None`` where it is refused."""
     try:
-        return link.call(*command)
+        return link.call(name, *arguments)
     except StoreAwayError:
         raise
     except StoreError:

@@ -16,6 +16,7 @@ Pure functions of bytes; whoever changes what they return raises ``layout.SCHEMA
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -30,10 +31,13 @@ _BY_PAGE = frozenset(b"ptsgruo")
 #: How much of a key that begins with a page's number names its bucket, and of any other.
 PAGE_BEGINNING, _BEGINNING = 5, 3
 _LISTED, _OF_CLAUSES = b"b", b"c"
+# A page asks for its keys when it is judged, claimed and kept: what fifty pages ask for.
+_LOCATED = 2_048
 
 
+@lru_cache(_LOCATED)
 def located(key: bytes) -> tuple[bytes, bytes]:
-    """Return the name of the bucket of *key*, without the store's, and its field there. 0.3 µs."""
+    """Return the name of the bucket of *key*, without the store's, and its field there. 0.3 µs, and 0.1 once more."""
     if key[:1] == CLAUSES and len(key) > _BEGINNING:
         return _OF_CLAUSES + key[1:3] + bytes((key[3] & _CLAUSE_MASK,)), key[3:]
     listed = listed_beginning(key)

@@ -17,8 +17,6 @@ from redis.retry import Retry
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from dedup_middleware.errors import StoreError
     from dedup_middleware.stores.redis_address import Address
 
@@ -45,22 +43,25 @@ class Link:
     def __init__(self, address: Address) -> None:
         self._address = address
         self._guard = threading.Lock()
-        self._client = self._connected(address.host, address.port)
+        self._connect(address.host, address.port)
 
     def script(self, text: str, *arguments: bytes | str | float) -> Any:
         """Return what the script *text* does; see `redis_scripts`. It is sent anew once if the connection is lost."""
-        key = self._address.base + b"version"
-        command = ("EVALSHA", _sha(text), 1, key, self._address.base, *arguments)
+        rest = (1, self._address.base + b"version", self._address.base, *arguments)
         try:
-            return self.call(*command)
+            return self._answer(_packed("EVALSHA", _sha(text), *rest))
         except failures.NoScriptError:
-            return self.call("EVAL", text, *command[2:])
+            return self._answer(_packed("EVAL", text, *rest))
 
-    def call(self, *command: bytes | str | float, again: bool = True) -> Any:
-        """Return the answer to *command*; not sent *again*, it may have been carried out where this raises."""
+    def call(self, name: str, *arguments: bytes | str | float, again: bool = True) -> Any:
+        """Return the answer to a command; not sent *again*, it may have been carried out where this raises."""
+        return self._answer(_packed(*name.split(" "), *arguments), name, again=again)
+
+    def _answer(self, packed: bytes, name: str = "", *, again: bool = True) -> Any:
+        """Return the answer to what is *packed*, as redis-py reads those to *name*."""
         with self._guard:
             try:
-                return self._followed(command, again=again)
+                return self._followed(packed, name, again=again)
             except failures.NoScriptError:
                 raise
             except (failures.RedisError, OSError) as error:
@@ -68,28 +69,39 @@ class Link:
 
     def close(self) -> None:
         """Close the connection; a later call opens another one."""
-        self._client.close()
+        self._connection.disconnect()
 
-    def _followed(self, command: tuple[bytes | str | float, ...], *, again: bool) -> Any:
+    def _followed(self, packed: bytes, name: str, *, again: bool) -> Any:
         """Return the answer of the node of a cluster that has the store, wherever that is by now."""
         for _ in range(_MOVES):
             try:
-                return self._sent(command, again=again)
+                return self._sent(packed, name, again=again)
             except failures.MovedError as error:  # noqa: PERF203 - once in a long time
-                self._client.close()
-                self._client = self._connected(error.host or self._address.host, error.port)
+                self._connection.disconnect()
+                self._connect(error.host or self._address.host, error.port)
         raise failures.ClusterDownError("its cluster sends us from node to node")
 
-    def _sent(self, command: tuple[bytes | str | float, ...], *, again: bool) -> Any:
-        send: Callable[..., Any] = self._client.execute_command
+    def _sent(self, packed: bytes, name: str, *, again: bool) -> Any:
         try:
-            return send(*command)
+            return self._asked(packed, name)
         except (failures.AuthenticationError, failures.BusyLoadingError, failures.TimeoutError):
             raise
         except (failures.ConnectionError, OSError):
             if not again:
                 raise
-        return send(*command)
+        return self._asked(packed, name)
+
+    def _asked(self, packed: bytes, name: str) -> Any:
+        # `Redis.execute_command` does this too, and as much again around it, for clients that many threads share.
+        try:
+            self._connection.send_packed_command([packed])
+            return self._client.parse_response(self._connection, name)  # type: ignore[no-untyped-call]
+        except failures.ResponseError:
+            raise
+        except BaseException:
+            # An answer that is still to come must not be taken for that of the next command.
+            self._connection.disconnect()
+            raise
 
     def _refusal(self, error: Exception) -> StoreError:
         uri, detail = self._address.uri, str(error).rstrip(". ")
@@ -101,9 +113,10 @@ class Link:
             return refusals.foreign(uri)
         return refusals.failed_on_server(uri, detail)
 
-    def _connected(self, host: str, port: int) -> Redis:
+    def _connect(self, host: str, port: int) -> None:
+        """Speak to another server from now on; the connection is opened when it is needed."""
         address = self._address
-        return Redis(
+        self._client = Redis(
             host=host,
             port=port,
             db=address.database,
@@ -114,10 +127,15 @@ class Link:
             retry=Retry(NoBackoff(), 0),
             ssl=address.tls is not None,
             protocol=2,
-            single_connection_client=False,
-            max_connections=1,
             **(address.tls or {}),
         )
+        self._connection: Any = self._client.connection_pool.make_connection()
+
+
+def _packed(*command: bytes | str | float) -> bytes:
+    """Return *command* as it is sent: half the time that redis-py takes for those of a hundred arguments."""
+    parts = [part if type(part) is bytes else str(part).encode() for part in command]
+    return b"".join([b"*%d\r\n" % len(parts), *(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)])
 
 
 def _sha(text: str) -> str:

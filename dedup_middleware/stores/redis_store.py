@@ -264,8 +264,8 @@ class RedisStore:
         self._heard = time.monotonic()
         return [int(version), *answer]
 
-    def _call(self, *command: bytes | str | float, again: bool = True) -> Any:
-        return self._calling(self._link.call, *command, again=again)
+    def _call(self, name: str, *arguments: bytes | str | float, again: bool = True) -> Any:
+        return self._calling(self._link.call, name, *arguments, again=again)
 
     def _calling(self, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         self.trips += 1

@@ -10,13 +10,14 @@ from functools import cache, partial
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
+from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.model import Match, Objection, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
 from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare
 from dedup_middleware.verdict.preferences import Preferences
 from dedup_middleware.verdict.sites import Sites
-from dedup_middleware.verdict.templates import Templates, own_template_id
+from dedup_middleware.verdict.templates import Templates
 from dedup_middleware.verdict.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
 from dedup_middleware.verdict.witness import LITTLE_TEXT_WEIGHT, objection
 
@@ -77,8 +78,7 @@ class Detector:
     def judge_unread(self, page: Page, *, threshold: float) -> Verdict | None:
         """Return what *page* is, which stands unread for what the store has of it; ``None`` if it must be read to tell.
 
-        It is what :meth:`judge` would return. Of the texts around it nothing is learned: the store has too little of
-        them.
+        As :meth:`judge` does, but of the texts around it nothing is learned: the store has too little of them.
         """
         known = page.known
         if known is None or known.features is None:

@@ -20,6 +20,7 @@ from dedup_middleware.extraction.features import text_hash
 from dedup_middleware.features import STORED_TEXT_BYTES, PageFeatures
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.index import codec
+from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import sentences
 from dedup_middleware.urls import host_of
@@ -166,12 +167,6 @@ def template_id(page: Page, owner: StoredPage) -> bytes:
     """Return 8 bytes that tell the text of *owner*, under its title, from all others that the host of *page* has."""
     title = "" if owner.features is None else titles.main_part(owner.features)
     return codec.template_hash(host_of(page.url), owner.digest, title)
-
-
-def own_template_id(page: Page) -> bytes:
-    """Return the :func:`template_id` that other pages of the host of *page* have for the text of *page*."""
-    title = "" if page.features is None else titles.main_part(page.features)
-    return codec.template_hash(host_of(page.url), page.fingerprint.digest, title)
 
 
 def _is_the_same(page: Page, owner: StoredPage, *, is_on_host: bool) -> bool:
