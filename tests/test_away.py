@@ -556,3 +556,31 @@ def test_a_feed_that_is_stored_meanwhile_is_on_its_medium(tmp_path: Path, monkey
     kept = {key[:1] for key, _ in crawl.opened.store.scan(b"\x01", b"\xff")}
     assert not kept & {codec.JOURNAL[0], codec.UNSEALED[0]}
     crawl.opened.store.close()
+
+
+def test_a_round_that_begins_as_the_store_goes_away_still_waits_for_its_feeds(tmp_path: Path, monkeypatch):
+    """Who waits has their files open; and what the round seals is sealed once the store is back."""
+    monkeypatch.setitem(STORES.ours, "away", "away_store")
+    away_store.begin()
+    crawl = Crawl(f"away:{tmp_path}/pages", "one", interval=1)
+    waited: list[int] = []
+    crawl.session.safety._flush = lambda: ({"batch"}, lambda: waited.append(away_store.calls))
+    crawl.visit(["0.a"])
+    sealing = crawl.session.safety._sealing
+    # The batch is stored, but its seal is left to the next round, where the store is away.
+    sealing.stored("batch")
+    begin_round = sealing.begin_round
+
+    def away_from_now(awaited: set[Hashable]) -> Wait | None:
+        away_store.away_calls = range(sys.maxsize)
+        return begin_round(awaited)
+
+    monkeypatch.setattr(sealing, "begin_round", away_from_now)
+    crawl.visit(["1.a"])
+    assert crawl.session.awaits_store
+    assert len(waited) == 2
+    away_store.away_calls = ()
+    crawl.go_on()
+    crawl.session.safety.stored("batch", nothing)
+    assert not [key for key, _ in crawl.opened.store.scan(b"\x01", b"\xff") if key[:1] == codec.UNSEALED]
+    crawl.opened.store.close()

@@ -260,8 +260,11 @@ class Safety:
             return
         closing, wait = self._flush()
         disks = object()
-        self._waits.begin(self._sealing.begin_round({*closing, disks}))
-        self._waits.begin(wait, partial(self._has_stored, disks))
+        try:
+            self._waits.begin(self._sealing.begin_round({*closing, disks}))
+        finally:
+            # Also where the store fails on what was ready before: the wait has files open, and the round waits for it.
+            self._waits.begin(wait, partial(self._has_stored, disks))
 
     def _write_down(
         self, state: PageState, entry: JournalEntry | None = None, *, kept: bytes | None = None, journal: bool = False

@@ -23,23 +23,29 @@ class DiskThreads:
         """Tell *defect* of what should never be raised, and where."""
         self._defect = defect
         self._under_way: list[_Waiting] = []
+        self._is_to_look = False
 
     def begin(self, wait: Wait, then: Then) -> None:
         """See DiskWaits."""
-        if not self._under_way:
-            call_later(_LOOK_AGAIN, self._look)
         self._under_way.append(_Waiting(wait, then))
+        self._look_later()
 
     def finish(self) -> None:
         """See DiskWaits; blocks."""
         while self._under_way:
             self._end(self._under_way[0])
 
+    def _look_later(self) -> None:
+        # One at a time: what follows a wait may begin another, and each would look for all.
+        if self._under_way and not self._is_to_look:
+            self._is_to_look = True
+            call_later(_LOOK_AGAIN, self._look)
+
     def _look(self) -> None:
+        self._is_to_look = False
         for waiting in [each for each in self._under_way if each.is_over]:
             self._end(waiting)
-        if self._under_way:
-            call_later(_LOOK_AGAIN, self._look)
+        self._look_later()
 
     def _end(self, waiting: _Waiting) -> None:
         self._under_way.remove(waiting)
