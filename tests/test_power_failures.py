@@ -1,0 +1,159 @@
+"""A power failure at each step of a round of sealing, in any order of the steps, costs nobody a story.
+
+What the machine had is modelled: of a feed, what it had when its disk was last waited for; of the store's log, any
+beginning that has what it had then; of the watermark, what was renamed into place.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import sys
+from collections import deque
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from engines import ENGINES, need
+from test_away import Crawl, Quiet
+
+from dedup_middleware.session.opening import session_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from dedup_middleware.delivery.disk_waits import Then, Wait
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there a descriptor tells its file")
+
+NAMES = [f"{story}.{copy}" for story in range(3) for copy in "ab"]
+
+
+def stories(names: list[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
+
+
+class Machine(Crawl):
+    """One whose disks have things when it says so, and who looks at each step at what a power failure would leave."""
+
+    def __init__(self, uri: str, path: Path, chance: random.Random) -> None:
+        super().__init__(uri, "one", interval=1)
+        self.session = session_of(self.opened, "one", Quiet(), flush=self.hand_over, disks=self)
+        self.path = path
+        self.chance = chance
+        self.handed: list[str] = []
+        self.closing: list[int] = []
+        self.waits: deque[tuple[Wait, Then]] = deque()
+        self.over: list[Then] = []
+        self.to_visit = deque(NAMES)
+        self.log = max((path / "db").glob("*.log"))
+        self.durable = self.log.stat().st_size
+        self.looked_at: set[tuple[int, ...]] = set()
+
+    # --- its disks
+
+    def hand_over(self) -> tuple[set[Hashable], Wait]:
+        self.handed += self.buffer
+        self.buffer.clear()
+        closing: set[Hashable] = set()
+        if self.chance.random() < 0.3:
+            # What a batch that is closing has taken is on its medium later.
+            batch = len(self.handed)
+            self.closing.append(batch)
+            closing.add(batch)
+            return closing, lambda: None
+        return closing, self.to_disk(len(self.handed))
+
+    def to_disk(self, count: int) -> Wait:
+        def wait() -> None:
+            self.look()
+            self.safe = max(self.safe, self.handed[:count], key=len)
+            self.look()
+
+        return wait
+
+    def begin(self, wait: Wait, then: Then) -> None:
+        self.waits.append((wait, then))
+
+    def finish(self) -> None:
+        while self.waits or self.over:
+            self.wait_for_one()
+            self.tell_one()
+
+    def synced(self, descriptor: int) -> None:
+        """Stand for ``os.fsync``; nothing is really waited for."""
+        file = Path(f"/proc/self/fd/{descriptor}").readlink()
+        size = os.fstat(descriptor).st_size
+        if file.is_relative_to(self.path):
+            # Pages come meanwhile.
+            self.visit_one()
+            self.look()
+        if file == self.log:
+            self.durable = max(self.durable, size)
+
+    # --- what happens in any order
+
+    def visit_one(self) -> None:
+        if self.to_visit:
+            self.visit([self.to_visit.popleft()])
+
+    def wait_for_one(self) -> None:
+        if self.waits:
+            self.waits.rotate(self.chance.randrange(len(self.waits)))
+            wait, then = self.waits.popleft()
+            wait()
+            self.over.append(then)
+
+    def tell_one(self) -> None:
+        if self.over:
+            self.over.pop(self.chance.randrange(len(self.over)))(lambda: None)
+
+    def close_one(self) -> None:
+        if self.closing:
+            batch = self.closing.pop(0)
+            self.session.safety.stored(batch, self.to_disk(batch))
+
+    def run(self) -> None:
+        while self.to_visit or self.waits or self.over or self.closing:
+            self.chance.choice([self.visit_one, self.wait_for_one, self.tell_one, self.close_one])()
+            self.look()
+
+    # --- a power failure
+
+    def look(self) -> None:
+        """Let the power fail here; then another crawl visits more copies of what has been told so far."""
+        size = self.log.stat().st_size
+        told = [f"{story}.c" for story in sorted(stories([name for name in NAMES if name not in self.to_visit]))]
+        for cut in {self.durable, self.chance.randint(self.durable, size), size}:
+            seen = (cut, len(self.safe), len(self.to_visit), (self.path / "watermark").stat().st_ino)
+            if seen in self.looked_at:
+                continue
+            self.looked_at.add(seen)
+            left = self.path.with_name("left")
+            shutil.copytree(self.path, left)
+            os.truncate(left / "db" / self.log.name, cut)
+            after = Crawl(f"{self.opened.store.uri.partition(':')[0]}:{left}", "two")
+            after.visit(told)
+            after.end()
+            lost = stories(after.dropped) - stories(after.safe + self.safe)
+            if cut == size:
+                # The journal is whole.
+                lost |= stories(self.dropped) - stories(after.safe + self.safe)
+            assert not lost
+            shutil.rmtree(left)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("seed", range(int(os.environ.get("POWER_FAILURES", "1"))))
+def test_a_power_failure_at_any_step_of_a_round_loses_no_story(
+    engine: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need(engine)
+    path = tmp_path / "store"
+    machine = Machine(f"{engine}:{path}", path, random.Random(seed))
+    monkeypatch.setattr(os, "fsync", machine.synced)
+    machine.run()
+    machine.end()
+    assert stories(machine.safe) == stories(NAMES)
+    assert len(machine.looked_at) > 2 * len(NAMES)
