@@ -57,7 +57,7 @@ class Machine(Crawl):
         self.handed += self.buffer
         self.buffer.clear()
         closing: set[Hashable] = set()
-        if self.chance.random() < 0.3:
+        if self.chance.random() < 0.5:
             # What a batch that is closing has taken is on its medium later.
             batch = len(self.handed)
             self.closing.append(batch)
@@ -145,7 +145,7 @@ class Machine(Crawl):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("seed", range(int(os.environ.get("POWER_FAILURES", "1"))))
+@pytest.mark.parametrize("seed", range(1, 1 + int(os.environ.get("POWER_FAILURES", "2"))))
 def test_a_power_failure_at_any_step_of_a_round_loses_no_story(
     engine: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
