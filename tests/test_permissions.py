@@ -93,8 +93,21 @@ def test_what_is_kept_of_a_request_has_no_credentials(site, tmp_path, sealed):
     b = site.add("/b", blog("B", story(1)))
     proxy = {"meta": {"proxy": f"http://me:{SECRET}@127.0.0.1:{site.port}"}}
     steps = [{"url": a}, {"url": b, **CREDENTIALS, **proxy}]
-    interval = {"DEDUP_SEAL_INTERVAL": 1 if sealed else 100}
-    crashed = killed(tmp_path, site, steps, **QUIET, **interval)
+    if sealed:
+        # The second round, of two waits as each, begins when one of the others has been delivered, after b.
+        steps += [{"url": site.add(f"/{n}", article(str(n), story(n)))} for n in range(10, 22)]
+        fault = {
+            "at": ["dedup_middleware.delivery.disk_waits:Waits._over"],
+            "nth": 4,
+            "moment": "after",
+            "kind": "exit",
+        }
+        extra = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault, "DEDUP_SEAL_INTERVAL": 1}
+        crashed = run_job(
+            tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, settings=FEED | QUIET | extra)
+        )
+    else:
+        crashed = killed(tmp_path, site, steps, **QUIET)
     assert [i["url"] for i in crashed.dropped] == [b]
     (kept,) = packed(store_uri(tmp_path), codec.REQUESTS)
     owed = packed(store_uri(tmp_path), codec.JOURNAL)
@@ -103,7 +116,8 @@ def test_what_is_kept_of_a_request_has_no_credentials(site, tmp_path, sealed):
     assert kept["meta"]["proxy"] == f"http://127.0.0.1:{site.port}"
     assert [request["headers"][b"Authorization"] for request in owed] == [[f"Basic {SECRET}".encode()]] * (not sealed)
     outcome = again(tmp_path, [], **QUIET)
-    assert fed(outcome) == ([a] if sealed else [b])
+    assert fed(outcome)[:1] == ([a] if sealed else [b])
+    assert (b in fed(outcome)) == (not sealed)
     assert SECRET not in repr(packed(store_uri(tmp_path), codec.REQUESTS))
 
 

@@ -87,7 +87,8 @@ class FolderStore(ABC):
         self.check_live()
         with self.refusing("write"):
             number, own = self._marked() if sync else (0, [])
-            self._apply(chain(puts, own), deletes, sync=sync)
+            # What is written may be another header.
+            self._apply(chain(own, puts), deletes, sync=sync)
         self._unsynced = not sync
         if sync:
             self._raise_mark(number)
