@@ -106,7 +106,11 @@ class Batch:
         self._before = {page.number: page for page in pages if not page.is_claimed}
         before = [page for page in pages if page.owner is None]
         mine = frozenset(owner.number for owner in before) | {number}
-        self._postings(number, mine, listed(before), listed([] if new is None else [new]), borrowed)
+        now = listed([] if new is None else [new])
+        others = listed(page for page in before if page.number != number or not page.is_claimed)
+        # Where its claim holds the text under the number that the page has now, nothing is to be changed, nor read.
+        standing = (now & listed(before)) - others
+        self._postings(number, mine, listed(before) - standing, now - standing, borrowed)
         if self._paragraphs is not None:
             bits_before = {(bits, owner.number) for owner in before for bits in owner.simhashes}
             bits_now = set() if new is None else {(bits, number) for bits in new.simhashes}

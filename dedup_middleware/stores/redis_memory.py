@@ -66,8 +66,7 @@ class Memory:
         self.version = version
         self.own += 1
         self._written.append((version, changes))
-        for key, value in changes.items():
-            self._known[key] = value
+        self._known.update(changes)
 
     def forget(self) -> None:
         """Know nothing any more, and guess nothing."""

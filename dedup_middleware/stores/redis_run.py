@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.stores.redis_layout import located, places
+from dedup_middleware.stores.redis_scripts import packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -74,21 +75,11 @@ class Run:
         self.is_synced |= sync
         self.writes = True
 
-    def arguments(self) -> list[bytes | int]:
-        """Return what `redis_scripts.WRITE` is told of it: which version, how many keys of each sort, and those."""
+    def told(self) -> bytes:
+        """Return what `redis_scripts.WRITE` is told of it, packed."""
         deletes = [key for key, value in self.written.items() if value is None]
-        puts = [(key, value) for key, value in self.written.items() if value is not None]
-        told: list[bytes | int] = [
-            b"" if self.expected is None else b"%d" % self.expected,
-            len(self.seen),
-            len(deletes),
-        ]
-        for key, value in self.seen.items():
-            told += (*located(key), b"-" if value is None else b"+" + value)
-        told += places(deletes)
-        for key, value in puts:
-            told += (*located(key), value)
-        return told
+        puts = [part for key, value in self.written.items() if value is not None for part in (*located(key), value)]
+        return packed(([*places(self.seen)], [*self.seen.values()], [*places(deletes)], puts))
 
     def scanned(
         self, pairs: Iterator[tuple[bytes, bytes]], start: bytes, stop: bytes, version: int

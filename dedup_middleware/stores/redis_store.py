@@ -100,7 +100,7 @@ class RedisStore:
         return scan
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes | None]:
-        version, *values = self._ask(redis_scripts.READ, *places(keys))
+        version, *values = self._ask(redis_scripts.READ, redis_scripts.packed([*places(keys)]))
         found = dict(zip(keys, values, strict=True))
         if not all(value is None or isinstance(value, bytes) for value in values):
             raise refusals.foreign(self.uri)
@@ -111,7 +111,7 @@ class RedisStore:
         """See FetchingStore; on a connection of its own. What it brings is taken in by whoever reads next."""
         self._usable()
         keys = [*named, *lists]
-        arguments = (len(named), kinds, most, PAGE_BEGINNING, *places(keys))
+        arguments = (len(named), kinds, most, PAGE_BEGINNING, redis_scripts.packed([*places(keys)]))
         version, *answer = self._calling(self._ahead.script, redis_scripts.FETCH, *arguments)
         followed = answer[len(keys) :]
         found = {**dict(zip(keys, answer, strict=False)), **dict(zip(followed[::2], followed[1::2], strict=True))}
@@ -205,10 +205,10 @@ class RedisStore:
         for scan in [*self._scans]:
             scan.drain()
         deadline = time.monotonic() + 4 * _LOCK
-        number, (expected, *arguments) = next(self._numbers), run.arguments()
+        number, told, expected = next(self._numbers), run.told(), "" if run.expected is None else run.expected
         while True:
             version, state, *stale = self._ask(
-                redis_scripts.WRITE, self.worker.hex(), number, expected, int(unlocks), *arguments
+                redis_scripts.WRITE, self.worker.hex(), number, expected, int(unlocks), told
             )
             if state != b"locked":
                 break
@@ -250,7 +250,7 @@ class RedisStore:
         return time.monotonic() - self._heard < FRESH
 
     def _version_now(self) -> int:
-        (version,) = self._ask(redis_scripts.READ)
+        (version,) = self._ask(redis_scripts.READ, redis_scripts.packed([]))
         self._memory.hear(version)
         return self._memory.version
 
