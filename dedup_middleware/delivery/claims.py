@@ -6,13 +6,14 @@ It knows neither Scrapy nor time. Whoever waits for a claim brings the clock.
     pending   -> void        the callback raised, it gave no item, or an item was dropped or failed on the way
     confirmed -> sealed      see `sealing`
 
-Pending claims live in memory only, so that a crash voids them; confirming one is one atomic batch in the store.
+A crash voids pending claims; confirming one is one atomic batch in the store. Where that is far away, claims that are
+complete stay pending for a moment, and are confirmed with whatever is written next.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.errors import DedupError
 
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.verdict.item_witness import Statement
+
+    _T = TypeVar("_T")
+
+    #: Calls, a moment later, what it is given.
+    Soon = Callable[[Callable[[], None]], None]
 
 
 class ClaimState(Enum):
@@ -84,8 +90,20 @@ class Claim:
         """Call *callback* once the claim is confirmed or void; at once if it is already."""
         if self.state is ClaimState.PENDING:
             self._waiters.append(callback)
+            self._settle_if_complete()
         else:
             callback()
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody waits for it to be settled."""
+        return bool(self._waiters)
+
+    def tell(self) -> None:
+        """Tell those who wait that it is settled."""
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            waiter()
 
     def _settle_if_complete(self) -> None:
         if self._finished and self._scraped == self._items:
@@ -96,15 +114,8 @@ class Claim:
         self._end(ClaimState.VOID)
 
     def _end(self, state: ClaimState) -> None:
-        if self.state is not ClaimState.PENDING:
-            return
-        self.state = state
-        try:
+        if self.state is ClaimState.PENDING:
             self._settle(self, state)
-        finally:
-            waiters, self._waiters = self._waiters, []
-            for waiter in waiters:
-                waiter()
 
 
 class Claims:
@@ -117,17 +128,22 @@ class Claims:
         on_failure: Callable[[DedupError], None],
         *,
         sealed: bool = False,
+        soon: Soon | None = None,
     ) -> None:
         """Keep the claims of *index*; *on_settled* hears of each one that ends, *on_failure* of a store that failed.
 
-        With *sealed*, confirming a claim seals its owner: no feed has its items in a buffer.
+        With *sealed*, confirming a claim seals its owner: no feed has its items in a buffer. Where *soon* is given, one
+        that is complete may stay pending for so long; nobody waits for it.
         """
         self._index = index
         self._sealed = sealed
         self._on_settled = on_settled
         # An exception would reach whoever ended the claim: in Scrapy a signal handler, which only logs it.
         self._on_failure = on_failure
+        self._soon = soon
         self._open: dict[int, Claim] = {}
+        self._complete: list[Claim] = []
+        self._is_to_look = False
 
     def open(self, page: Page, stored: StoredPage) -> Claim:
         """Open the claim of *page*: *stored* so by `Index.claim`, or as it was, where its text is owned already."""
@@ -142,20 +158,88 @@ class Claims:
 
     def revoke_all(self) -> None:
         """End every open claim: the crawl is over, or the store is not to be trusted."""
-        for claim in list(self._open.values()):
+        for claim in [*self._open.values(), *self._complete]:
             claim.callback_failed()
 
-    def _settle(self, claim: Claim, state: ClaimState) -> None:
-        number = claim.stored.number
-        self._open.pop(number, None)
+    def atomically(self, work: Callable[[], _T]) -> _T:
+        """See `Index.atomically`; where *work* returns anything, and so writes, those that are complete are confirmed.
+
+        They are with it, or not at all.
+        """
+        complete: list[Claim] = []
+
+        def all_of_it() -> _T:
+            result = work()
+            complete[:] = self._complete if result else ()
+            for claim in complete:
+                self._commit(claim)
+            return result
+
+        result = self._index.atomically(all_of_it)
+        self._complete = [claim for claim in self._complete if claim not in complete]
+        for claim in complete:
+            self._end(claim, ClaimState.CONFIRMED)
+        return result
+
+    def confirm_complete(self) -> None:
+        """Confirm those that are complete, now."""
         try:
-            pending = number if claim.stored.pending else None
-            if state is ClaimState.CONFIRMED:
-                claim.kept = self._index.commit(claim.page, claim=pending, sealed=self._sealed, feeds=claim.feeds)
-            elif pending is not None:
-                self._index.release(pending)
+            if self._complete:
+                self.atomically(lambda: True)
         except DedupError as error:
-            claim.state = ClaimState.VOID
+            complete, self._complete = self._complete, []
+            for claim in complete:
+                self._open.pop(claim.stored.number, None)
+            self._on_failure(error)
+            for claim in complete:
+                self._end(claim, ClaimState.VOID)
+
+    def _settle(self, claim: Claim, state: ClaimState) -> None:
+        if state is ClaimState.VOID:
+            self._void(claim)
+            return
+        if claim not in self._complete:
+            self._complete.append(claim)
+        if self._soon is None or claim.is_awaited:
+            self.confirm_complete()
+        elif not self._is_to_look:
+            self._look_soon(self._soon)
+
+    def _look_soon(self, soon: Soon) -> None:
+        """Confirm, a moment later, what is complete now, if nothing else has been written by then."""
+        first, self._is_to_look = self._complete[0], True
+
+        def look() -> None:
+            self._is_to_look = False
+            if first in self._complete:
+                self.confirm_complete()
+            if self._complete:
+                self._look_soon(soon)
+
+        soon(look)
+
+    def _commit(self, claim: Claim) -> None:
+        pending = claim.stored.number if claim.stored.pending else None
+        claim.kept = self._index.commit(claim.page, claim=pending, sealed=self._sealed, feeds=claim.feeds)
+
+    def _void(self, claim: Claim) -> None:
+        if claim in self._complete:
+            self._complete.remove(claim)
+        self._open.pop(claim.stored.number, None)
+        try:
+            if claim.stored.pending:
+                self._index.release(claim.stored.number)
+        except DedupError as error:
             self._on_failure(error)
         finally:
+            self._end(claim, ClaimState.VOID)
+
+    def _end(self, claim: Claim, state: ClaimState) -> None:
+        if claim.state is not ClaimState.PENDING:
+            return  # the store has failed meanwhile
+        claim.state = state
+        self._open.pop(claim.stored.number, None)
+        try:
             self._on_settled(claim)
+        finally:
+            claim.tell()

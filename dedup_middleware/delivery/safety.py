@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from contextlib import AbstractContextManager
 
-    from dedup_middleware.delivery.claims import Claim
+    from dedup_middleware.delivery.claims import Claim, Claims
     from dedup_middleware.delivery.disk_waits import DiskWaits, Flush, Wait
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.delivery.sealing import Sealing
@@ -40,13 +40,14 @@ class Safety:
         self,
         sealing: Sealing,
         spider: str,
+        claims: Claims,
         *,
         crawl: str,
         flush: Flush | None,
         disks: DiskWaits | None = None,
         guard: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """Seal by *sealing*.
+        """Seal by *sealing* what *claims* confirm.
 
         *crawl* is the only one that may deliver, after a crash, what was dropped; "" if any may. *flush* hands what was
         delivered to its media, and returns those that will have it later, and what waits until the others have it;
@@ -61,6 +62,7 @@ class Safety:
         self._flush = flush
         self._waits = Waits(disks or AtOnce(), guard)
         self._guard = guard
+        self._claims = claims
         self._sealing = sealing
         # Entries that an unclean shutdown left, which the crawl has met: all; those whose callback has asked for their
         # page once more; those whose page has been seen to its end without an owner; those whose items failed.
@@ -125,7 +127,7 @@ class Safety:
             return self._may_drop(state, feeds) if stands() else None
 
         with self._guard():
-            return self._index.atomically(work)
+            return self._claims.atomically(work)
         return False
 
     def _may_drop(self, state: PageState, feeds: AbstractSet[str]) -> bool:

@@ -12,7 +12,7 @@ from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.lookup import equals_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from dedup_middleware.features import Made
     from dedup_middleware.index.paragraphs import ParagraphIndex
@@ -106,11 +106,10 @@ class Batch:
         self._before = {page.number: page for page in pages if not page.is_claimed}
         before = [page for page in pages if page.owner is None]
         mine = frozenset(owner.number for owner in before) | {number}
-        now = listed([] if new is None else [new])
-        others = listed(page for page in before if page.number != number or not page.is_claimed)
-        # Where its claim holds the text under the number that the page has now, nothing is to be changed, nor read.
-        standing = (now & listed(before)) - others
-        self._postings(number, mine, listed(before) - standing, now - standing, borrowed)
+        held, now = listed(before), listed([] if new is None else [new])
+        # What its own claim holds, under the number that the page has now, stays as it is, and need not be read.
+        standing = (held & now) - listed([page for page in before if page.number != number or not page.is_claimed])
+        self._postings(number, mine, held - standing, now - standing, borrowed)
         if self._paragraphs is not None:
             bits_before = {(bits, owner.number) for owner in before for bits in owner.simhashes}
             bits_now = set() if new is None else {(bits, number) for bits in new.simhashes}
@@ -217,7 +216,7 @@ class Batch:
                 self.deletes.append(key)
 
 
-def listed(pages: Iterable[StoredPage]) -> frozenset[bytes]:
+def listed(pages: Collection[StoredPage]) -> frozenset[bytes]:
     """Return the keys of the posting lists that lead to *pages*."""
     keys = {codec.clause_key(h) for page in pages for h in page.hashes}
     equals = {equals_key(page.exact_digest, page.features) for page in pages}

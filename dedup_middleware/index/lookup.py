@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from functools import cache, partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
@@ -241,7 +242,16 @@ class Lookup:
 
     def suspect_drops(self, template: bytes) -> Iterator[StoredPage]:
         """Yield the dropped pages that may fill in the text with the id *template*, oldest first. One get a page."""
-        for key, _ in self.store.scan(*codec.suspect_range(template)):
+        return self._suspects(key for key, _ in self.store.scan(*codec.suspect_range(template)))
+
+    def suspects_unless_known(self, template: bytes) -> Iterator[StoredPage] | None:
+        """Return `suspect_drops`; ``None`` where :meth:`is_template`. Both by one scan."""
+        keys = (key for key, _ in self.store.scan(codec.template_key(template), codec.suspect_range(template)[1]))
+        first = [*islice(keys, 1)]
+        return None if first == [codec.template_key(template)] else self._suspects(chain(first, keys))
+
+    def _suspects(self, keys: Iterable[bytes]) -> Iterator[StoredPage]:
+        for key in keys:
             with self._reading():
                 number = codec.suspect_number(key)
             page = self.page(number)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Of pages that have something in common with one that is to be judged: themselves, their claims, texts, what their
 # items said, and whether they are unsealed; of so many.
-_FOLLOWED, _MOST = b"pgtsu", 5
+_FOLLOWED, _MOST = b"pgtsu", 8
 # Pages whose packed texts are at hand: as many as a crawl has claimed at a time, mostly.
 _IN_FLIGHT = 32
 
@@ -88,6 +88,7 @@ class SharedIndex(Index):
             lists.append(equals)
         # What a copy of another page is asked for.
         lists.append(codec.template_key(own_template_id(page)))
+        lists += map(codec.canonical_key, page.identities)
         lists.append(codec.NEXT_PLACE_KEY)
 
         def fetch() -> None:

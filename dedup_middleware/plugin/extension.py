@@ -23,7 +23,7 @@ from dedup_middleware.plugin.origins import Origins
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.plugin.recovery import Recovery
 from dedup_middleware.plugin.requests import pack
-from dedup_middleware.plugin.waiting import sleep
+from dedup_middleware.plugin.waiting import sleep, soon
 from dedup_middleware.session.opening import open_for_crawl, session_of
 from dedup_middleware.session.runs import run_id
 from dedup_middleware.settings.config import Config, is_enabled, unknown_settings
@@ -161,6 +161,7 @@ class DedupExtension:
             feeds=self.feeds.kinds,
             flush=self.feeds.flush if self.feeds.exist else None,
             disks=self._disks,
+            soon=soon(self.defect),
             feeds_wanting=self.feeds.wanting,
             continues=opened.config.jobdir is not None,
         )

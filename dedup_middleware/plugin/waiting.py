@@ -1,4 +1,4 @@
-"""Wait for the outcome of an owner's claim."""
+"""Wait while the event loop turns: a moment, or until it is known what came of an owner's claim."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
-    from dedup_middleware.delivery.claims import Claim
+    from collections.abc import Callable
+
+    from dedup_middleware.delivery.claims import Claim, Soon
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.plugin.extension import DedupExtension
     from dedup_middleware.session.session import Session
 
+# Seconds that what is complete waits to be written with something else. Another worker that meets a copy waits for it.
+_SOON = 0.1
 # Seconds after which the store is asked again whether another process has settled its claim.
 _ASK_AGAIN = 0.05
 #: Waiters at a time where CONCURRENT_REQUESTS sets no limit.
@@ -26,6 +30,21 @@ async def sleep(seconds: float) -> None:
     over: Deferred[None] = Deferred()
     call_later(seconds, lambda: over.callback(None))
     await maybe_deferred_to_future(over)
+
+
+def soon(defect: Callable[[Exception, object], None]) -> Soon:
+    """Return what calls a moment later what it is given; *defect* is told of what should never be raised, and where."""
+
+    def call(callback: Callable[[], None]) -> None:
+        try:
+            callback()
+        except Exception as error:  # noqa: BLE001 - else it would end in the event loop
+            defect(error, "a page that is complete")
+
+    def later(callback: Callable[[], None]) -> None:
+        call_later(_SOON, call, callback)
+
+    return later
 
 
 class OwnerWait:

@@ -55,7 +55,7 @@ class Claiming:
 
     def _open(self, state: PageState, work: Callable[[], tuple[Page, StoredPage] | None]) -> None:
         with self._guard():
-            claimed = self._detector.index.atomically(work)
+            claimed = self._claims.atomically(work)
             if claimed is not None:
                 state.claim = self._claims.open(*claimed)
 

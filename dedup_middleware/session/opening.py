@@ -44,6 +44,7 @@ from dedup_middleware.verdict.preferences import Preferences
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from dedup_middleware.delivery.claims import Soon
     from dedup_middleware.delivery.disk_waits import DiskWaits, Flush
     from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.extraction.extractor import Extractor
@@ -93,6 +94,7 @@ def session_of(  # noqa: PLR0913 - what only a crawl has, by name
     feeds: frozenset[str] = frozenset(),
     flush: Flush | None = None,
     disks: DiskWaits | None = None,
+    soon: Soon | None = None,
     feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
     continues: bool = False,
 ) -> Session:
@@ -118,6 +120,7 @@ def session_of(  # noqa: PLR0913 - what only a crawl has, by name
         listener=listener,
         flush=None if observes else flush,
         disks=disks,
+        soon=soon if opened.index.is_far else None,
         seal_interval=config.seal_interval,
         feeds_wanting=feeds_wanting,
         max_characters=config.max_bytes,

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-    from dedup_middleware.delivery.claims import Claim
+    from dedup_middleware.delivery.claims import Claim, Soon
     from dedup_middleware.delivery.disk_waits import DiskWaits, Flush
     from dedup_middleware.delivery.listener import Listener
     from dedup_middleware.delivery.quarantine import Quarantine
@@ -73,6 +73,7 @@ class Session:
         listener: Listener,
         flush: Flush | None = None,
         disks: DiskWaits | None = None,
+        soon: Soon | None = None,
         seal_interval: int = 1,
         feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
         max_characters: int = sys.maxsize,
@@ -83,25 +84,25 @@ class Session:
     ) -> None:
         """Judge with *detector* and tell *listener*.
 
-        *flush*, *disks* and *seal_interval* are for `Safety`, *max_characters* and *item_fields* for `ItemWitness`;
-        *feeds_wanting* returns the kinds of the feeds that would take an item. A crawl that *observes* drops nothing;
-        later processes take up one that *continues*; one that *takes_back* requests what was dropped for a template.
+        *soon* is for `Claims`, *flush*, *disks* and *seal_interval* for `Safety`, *max_characters* and *item_fields*
+        for `ItemWitness`; *feeds_wanting* returns the kinds of the feeds that want an item. One that *observes* drops
+        nothing; later processes take up one that *continues*; one that *takes_back* requests what a template has cost.
         """
         self.run = run
         self.fingerprint = fingerprint
         self.extract = extract
-        prints = detector.index.prints
-        self.published = Published(learner, prints, self._guarded) if learner and prints else None
+        index, prints, guard = detector.index, detector.index.prints, self._guarded
+        self.published = Published(learner, prints, guard) if learner and prints else None
         self._item_judge = ItemJudge(ItemWitness(fingerprint, max_characters, item_fields), detector)
         self._detector = detector
         self._listener = listener
-        self._claims = Claims(detector.index, self._claim_settled, self.fail, sealed=flush is None)
-        sealing = Sealing(detector.index, run, detector.index.reach.scope, seal_interval)
-        for_crawl = run if continues and detector.index.reach.scope is Scope.CRAWL else ""
-        self.safety = Safety(sealing, spider, crawl=for_crawl, flush=flush, disks=disks, guard=self._guarded)
-        self._withholding = Withholding(quarantine, self.safety, listener, self._guarded, spider=spider, run=run)
-        self.judging = Judging(detector, self.safety, run, self._guarded)
-        self.claiming = Claiming(self._claims, self.judging, detector, self._guarded)
+        claims = self._claims = Claims(index, self._claim_settled, self.fail, sealed=flush is None, soon=soon)
+        sealing = Sealing(index, run, index.reach.scope, seal_interval)
+        for_crawl = run if continues and index.reach.scope is Scope.CRAWL else ""
+        self.safety = Safety(sealing, spider, claims, crawl=for_crawl, flush=flush, disks=disks, guard=guard)
+        self._withholding = Withholding(quarantine, self.safety, listener, guard, spider=spider, run=run)
+        self.judging = Judging(detector, self.safety, run, guard)
+        self.claiming = Claiming(claims, self.judging, detector, guard)
         self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
@@ -231,10 +232,8 @@ class Session:
         if state.claim is not None:
             state.claim.item_yielded()
             self._item_judge.note(state.claim, state, item)
-        if state.action is Action.TAG:
-            state.items_tagged += (
-                self._tagger.tag(item, state.verdict, repeats=repeats) and state.is_duplicate and repeats
-            )
+        if state.action is Action.TAG and self._tagger.tag(item, state.verdict, repeats=repeats):
+            state.items_tagged += state.is_duplicate and repeats
 
     def count_drop(self, state: PageState) -> None:
         """Count an item of *state* that is dropped now."""
@@ -263,6 +262,7 @@ class Session:
     def close(self) -> None:
         """Seal what has been delivered, or void it after a failure; count drops for earlier crawls; close the log."""
         with self._guarded():
+            self._claims.confirm_complete()
             self._claims.revoke_all()
         with self._guarded():
             self.safety.end(store_failed=self.judging.failure is not None)

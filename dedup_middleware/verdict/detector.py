@@ -232,11 +232,11 @@ class Detector:
 
         ``None`` if that is known to be a template.
         """
-        if self.index.is_template(template):
+        if (suspects := self.index.suspects_unless_known(template)) is None:
             return None
         host = host_of(page.url)
         equals = islice(self.index.equals(page, []), _MAX_MATCHES) if host == host_of(owner.url) else ()
-        found = (*equals, *islice(self.index.suspect_drops(template), _MAX_SUSPECTS))
+        found = (*equals, *islice(suspects, _MAX_SUSPECTS))
         on_host = (other for other in found if host_of(other.url) == host and self._may_drop(other, page))
         return [(other, self.index.text(other.number)) for other in on_host]
 
