@@ -27,7 +27,7 @@ from dedup_middleware.errors import StoreError
 from dedup_middleware.index.journal import PackedRequest
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin.waiting import OwnerWait
-from dedup_middleware.stores import destroy_store, redis_store
+from dedup_middleware.stores import destroy_store, redis_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,7 +76,7 @@ class Worker(Library):
 
 @pytest.fixture(params=KINDS)
 def uri(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(redis_store, "FRESH", 0)
+    monkeypatch.setattr(redis_memory, "FRESH", 0)
     return shared_uri(request.param, tmp_path, request)
 
 
@@ -445,7 +445,7 @@ class SharingMachine(RuleBasedStateMachine):
 def test_each_story_is_delivered(
     kind: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(redis_store, "FRESH", 0)
+    monkeypatch.setattr(redis_memory, "FRESH", 0)
     machine = type("Sharing", (SharingMachine,), {"new_uri": staticmethod(lambda: shared_uri(kind, tmp_path, request))})
     run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None))
 

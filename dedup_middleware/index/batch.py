@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dedup_middleware.features import Made
     from dedup_middleware.index.paragraphs import ParagraphIndex
     from dedup_middleware.index.prints import PrintIndex
+    from dedup_middleware.index.shared_line import SharedLine
     from dedup_middleware.model import StoredPage
     from dedup_middleware.stores.protocol import Store
 
@@ -33,8 +34,9 @@ class Batch:
         unsettled: Mapping[int, object] = MappingProxyType({}),
         *,
         prints: PrintIndex | None = None,
+        shared_line: SharedLine | None = None,
     ) -> None:
-        """Collect for *store*; no posting list grows beyond *max_holders*.
+        """Collect for *store*, whose line may be a *shared_line*; no posting list grows beyond *max_holders*.
 
         In a full one, those of which *counts* says that they may drop nothing any more make room. So do, in each, the
         *unsettled* ones that are void.
@@ -48,14 +50,20 @@ class Batch:
         self._counts = counts
         self._unsettled = unsettled
         self._before: dict[int, StoredPage] = {}
+        self._shared_line = shared_line
         self._line: codec.Line | None = None
+        self.is_of_new_page = False
+        """Whether a number was taken: nothing is stored under it."""
         # By how much the numbers of owners and of duplicates grow.
         self._growth = [0, 0]
 
     def write(self, *, sync: bool = False) -> None:
         """Apply what was collected; :class:`StoreError` if the medium fails."""
-        if self._line is not None or any(self._growth):
-            line, (owners, duplicates) = self._line or self._read_line(), self._growth
+        owners, duplicates = self._growth
+        if self._shared_line is not None:
+            self._shared_line.count(owners, duplicates)
+        elif self._line is not None or any(self._growth):
+            line = self._line or self._read_line()
             line = line._replace(owners=line.owners + owners, duplicates=line.duplicates + duplicates)
             self.puts.append((codec.NEXT_PLACE_KEY, codec.encode_line(line)))
         self._store.write(self.puts, self.deletes, sync=sync)
@@ -74,14 +82,12 @@ class Batch:
 
     def number_for(self, url: str) -> int:
         """Take the next number for a page first seen at *url*."""
+        self.is_of_new_page = True
+        if self._shared_line is not None:
+            return codec.page_number(self._shared_line.next_place(), url)
         line = self._read_line()
         self._line = line._replace(place=line.place + 1)
         return codec.page_number(line.place, url)
-
-    @property
-    def is_of_new_page(self) -> bool:
-        """Whether a number was taken: nothing is stored under it."""
-        return self._line is not None
 
     def _read_line(self) -> codec.Line:
         (value,) = self._store.get_many([codec.NEXT_PLACE_KEY])

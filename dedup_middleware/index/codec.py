@@ -111,6 +111,12 @@ def decode_line(value: bytes | None) -> Line:
     return Line(place, decode_number(counts[:_COUNT_BYTES]), decode_number(counts[_COUNT_BYTES:]))
 
 
+def grown(owners: int, duplicates: int) -> list[tuple[int, int, int]]:
+    """Return what `FarStore.add` adds to a line for so many pages more; one that is not counted has no counts."""
+    counts = zip((_NUMBER_BYTES, _NUMBER_BYTES + _COUNT_BYTES), (owners, duplicates), strict=True)
+    return [(at, _COUNT_BYTES, amount) for at, amount in counts if amount]
+
+
 def repeat_key(owner: int, number: int) -> bytes:
     """Return the key that says of the page *number* that it is a duplicate of *owner*."""
     return b"o" + encode_number(owner) + encode_number(number)

@@ -6,6 +6,7 @@ Nothing changes but in one atomic batch a page.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedup_middleware.index.journal import Journal
+    from dedup_middleware.index.shared_line import SharedLine
     from dedup_middleware.model import Delivery, StoredPage
 
 
@@ -26,6 +28,11 @@ class Revocable(Lookup):
     journal: Journal
     #: No posting list grows beyond this.
     _max_holders: int
+
+    @cached_property
+    def _shared_line(self) -> SharedLine | None:
+        """The part that this process has in the line of a store far away."""
+        return None
 
     def page(self, number: int) -> StoredPage | None:
         """Return a page by its number, stored or pending; one that is unsettled is rolled back first, in a batch."""
@@ -86,4 +93,12 @@ class Revocable(Lookup):
     def batch(self, run: str = "") -> Batch:
         """Return what collects the changes of one page, of the crawl *run*."""
         gives_way = None if self.reach.is_all or not run else self.counting(run)
-        return Batch(self.store, self._paragraphs, self._max_holders, gives_way, self.unsettled, prints=self.prints)
+        return Batch(
+            self.store,
+            self._paragraphs,
+            self._max_holders,
+            gives_way,
+            self.unsettled,
+            prints=self.prints,
+            shared_line=self._shared_line,
+        )

@@ -16,8 +16,9 @@ from dedup_middleware.errors import DedupError
 from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.index import Index
 from dedup_middleware.index.lookup import Lookup, equals_key, own_template_id
+from dedup_middleware.index.shared_line import SharedLine
 from dedup_middleware.model import StoredPage
-from dedup_middleware.stores.protocol import FetchingStore
+from dedup_middleware.stores.protocol import FarStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,23 +58,26 @@ class SharedIndex(Index):
         self._claims.notice_others(self.store.changes_of_others())
 
     def atomically(self, work: Callable[[], _T]) -> _T:
-        """See Index. What *work* has settled is unsettled again where that comes to nothing."""
-        unsettled = dict(self.journal.unsettled)
+        """See Index. What *work* has settled is unsettled again where that comes to nothing; so are places in line."""
+        unsettled, line = dict(self.journal.unsettled), self._shared_line
+        taken = range(0) if line is None else line.taken
+
+        def as_before() -> None:
+            if self.journal.unsettled != unsettled:
+                self.journal.unsettled.clear()
+                self.journal.unsettled.update(unsettled)
+            if line is not None:
+                line.taken = taken
 
         def run() -> _T:
-            self._restore(unsettled)
+            as_before()
             return work()
 
         try:
             return self.store.atomically(run)
         except BaseException:
-            self._restore(unsettled)
+            as_before()
             raise
-
-    def _restore(self, unsettled: dict[int, Delivery | None]) -> None:
-        if self.journal.unsettled != unsettled:
-            self.journal.unsettled.clear()
-            self.journal.unsettled.update(unsettled)
 
     def fetching(self, page: Page) -> Callable[[], None] | None:
         """See Index."""
@@ -89,7 +93,6 @@ class SharedIndex(Index):
         # What a copy of another page is asked for.
         lists.append(codec.template_key(own_template_id(page)))
         lists += map(codec.canonical_key, page.identities)
-        lists.append(codec.NEXT_PLACE_KEY)
 
         def fetch() -> None:
             # What fails here, whoever reads then is told.
@@ -104,8 +107,12 @@ class SharedIndex(Index):
         return self._far is not None
 
     @cached_property
-    def _far(self) -> FetchingStore | None:
-        return self._workers if isinstance(self._workers, FetchingStore) else None
+    def _far(self) -> FarStore | None:
+        return self._workers if isinstance(self._workers, FarStore) else None
+
+    @cached_property
+    def _shared_line(self) -> SharedLine | None:
+        return None if self._far is None else SharedLine(self._far)
 
     # --- claims
 

@@ -249,9 +249,11 @@ class SharedJournal(Journal):
         if became.unsealed is not None:
             self.unsettled[rest[0]] = became.unsealed.before
 
-    def _became_of(self, rests: Iterable[tuple[int, str]]) -> list[_Became]:
+    def _became_of(self, rests: Sequence[tuple[int, str]]) -> list[_Became]:
         """Return what became of each of these deliveries, and note nothing."""
         found = []
+        # All at once: a store may be far away.
+        self._get([key(number) for number, _ in rests for key in (codec.unsealed_key, codec.page_key)])
         for rest in rests:
             became = self._became(*rest)
             keys = [*self._dropped[rest]] if became.fate is _Fate.LOST else []

@@ -39,6 +39,11 @@ class Claiming:
 
         Of two processes that share a store and meet a story at once, one does both before the other.
         """
+        if self._detector.index.is_far and state.is_duplicate:
+            # It claims nothing, and whoever drops it looks again: that it is one need not be certain.
+            self._judging.judge_if_stale(state)
+            if state.is_duplicate:
+                return
 
         def work() -> tuple[Page, StoredPage] | None:
             self._judging.judge_if_stale(state)

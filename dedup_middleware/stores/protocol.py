@@ -102,8 +102,18 @@ class SharedStore(Store, Protocol):
 
 
 @runtime_checkable
-class FetchingStore(SharedStore, Protocol):
-    """A store that is so far away that whoever knows what he will ask for says so first; few are."""
+class FarStore(SharedStore, Protocol):
+    """A store that is so far away that whoever knows what he will ask for says so first; few are.
+
+    Between what a worker reads there and what it writes by that, others write.
+    """
+
+    def add(self, key: bytes, amounts: Sequence[tuple[int, int, int]]) -> None:
+        """Add to the numbers in the value of *key*; of workers who do, none is in another's way. In :meth:`atomically`.
+
+        *amounts* are where in the value a number is, of how many bytes, big-endian, and what it grows by. None falls
+        below 0. What the value does not have is left out.
+        """
 
     def fetch(self, named: Sequence[bytes], lists: Sequence[bytes], kinds: bytes, most: int) -> None:
         """Have at hand, for some moments, what the keys *named* and *lists* lead to. One round trip, from any thread.

@@ -19,6 +19,8 @@ class Run:
     def __init__(self) -> None:
         self.seen: dict[bytes, bytes | None] = {}
         self.written: dict[bytes, bytes | None] = {}
+        self.added: dict[bytes, list[tuple[int, int, int]]] = {}
+        """By key, what is added to numbers in its value, whatever they are."""
         self.expected: int | None = None
         """The version that the store must still have."""
         self.is_synced = False
@@ -33,21 +35,22 @@ class Run:
         run.seen, run.expected = self.seen, self.expected
         return run
 
-    def unknown(self, keys: Sequence[bytes], memory: Memory, *, is_fresh: bool) -> list[bytes]:
-        """Return those of *keys* that have to be asked for; of the others, what *memory* has is what is seen.
-
-        What it knows is so where that *is_fresh*, and all else a guess.
-        """
-        missing, known, guessed = [], memory.known(), memory.guessed()
+    def unknown(self, keys: Sequence[bytes], memory: Memory) -> list[bytes]:
+        """Return those of *keys* that have to be asked for; of the others, what *memory* has is what is seen."""
+        missing, known, guesses = [], memory.known(), memory.guesses()
+        is_sure = memory.is_fresh
         for key in keys:
             if key in self.written or key in self.seen:
                 continue
             if key in known:
                 self.seen[key] = known[key]
-                self.guesses |= not is_fresh
-            elif key in guessed:
-                self.seen[key] = guessed[key]
-                self.guesses = True
+                self.guesses |= not is_sure
+                continue
+            for some in guesses:
+                if key in some:
+                    self.seen[key] = some[key]
+                    self.guesses = True
+                    break
             else:
                 missing.append(key)
         return missing
@@ -58,8 +61,13 @@ class Run:
 
     def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return what *keys* have, as this run has written it, or seen it."""
-        written, seen = self.written, self.seen
-        return [written[key] if key in written else seen[key] for key in keys]
+        written, seen, added = self.written, self.seen, self.added
+        values = [written[key] if key in written else seen[key] for key in keys]
+        if added:
+            return [
+                grown(value, added[key]) if key in added else value for key, value in zip(keys, values, strict=True)
+            ]
+        return values
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes], *, sync: bool) -> None:
         """Collect a batch."""
@@ -72,14 +80,26 @@ class Run:
             self.failure = error
             raise
         self.written.update(changes)
+        if self.added:
+            # What is written was made of what was read, and so of what had been added.
+            self.added = {key: amounts for key, amounts in self.added.items() if key not in changes}
         self.is_synced |= sync
         self.writes = True
+
+    def add(self, key: bytes, amounts: Sequence[tuple[int, int, int]]) -> None:
+        """Collect what is to be added."""
+        self.writes = True
+        if key in self.written:
+            self.written[key] = grown(self.written[key], amounts)
+        else:
+            self.added.setdefault(key, []).extend(amounts)
 
     def told(self) -> bytes:
         """Return what `redis_scripts.WRITE` is told of it, packed."""
         deletes = [key for key, value in self.written.items() if value is None]
         puts = [part for key, value in self.written.items() if value is not None for part in (*located(key), value)]
-        return packed(([*places(self.seen)], [*self.seen.values()], [*places(deletes)], puts))
+        sums = [part for key, amounts in self.added.items() for part in (*located(key), amounts)]
+        return packed(([*places(self.seen)], [*self.seen.values()], [*places(deletes)], puts, sums))
 
     def scanned(
         self, pairs: Iterator[tuple[bytes, bytes]], start: bytes, stop: bytes, version: int
@@ -101,3 +121,12 @@ class Run:
             if key not in own:
                 yield key, value
         yield from ((key, mine) for key in left if (mine := own[key]) is not None)
+
+
+def grown(value: bytes | None, amounts: Iterable[tuple[int, int, int]]) -> bytes | None:
+    """Return *value* with these amounts added; see `FarStore.add`."""
+    for at, size, amount in amounts:
+        if value is not None and len(value) >= at + size:
+            number = max(0, int.from_bytes(value[at : at + size], "big") + amount)
+            value = value[:at] + number.to_bytes(size, "big") + value[at + size :]
+    return value

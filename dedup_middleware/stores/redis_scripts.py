@@ -23,7 +23,8 @@ return answer
 
 #: ARGV: base, worker, number of the write, the version that the store must have or nothing, whether the lock is to be
 #: let go of; then `packed`: bucket and field of each key that must be as it was seen, and those values; bucket and
-#: field of each that goes; bucket, field and value of each that is put.
+#: field of each that goes; bucket, field and value of each that is put; bucket and field of each that has numbers to
+#: which something is added, and where, of how many bytes, and what.
 #: Returns the version, what became of it, and where a key is not as it was seen, its place among those and how it is.
 WRITE = """
 local base, worker = ARGV[1], ARGV[2]
@@ -35,7 +36,7 @@ if last[1] == ARGV[3] then return {last[2], 'written'} end
 local lock = redis.call('GET', base .. 'lock')
 if lock and lock ~= worker then return {version, 'locked'} end
 local told = cmsgpack.unpack(ARGV[6])
-local places, seen, deletes, puts = told[1], told[2], told[3], told[4]
+local places, seen, deletes, puts, sums = told[1], told[2], told[3], told[4], told[5]
 local stale = {version, 'stale'}
 for i = 1, #places, 2 do
     local now = redis.call('HGET', base .. places[i], places[i + 1])
@@ -62,7 +63,24 @@ for i = 1, #puts, 3 do
         end
     end
 end
-if #deletes + #puts > 0 then version = tostring(redis.call('INCR', KEYS[1])) end
+for i = 1, #sums, 3 do
+    local value = redis.call('HGET', base .. sums[i], sums[i + 1])
+    for _, amount in ipairs(value and sums[i + 2] or {}) do
+        local at, size, bytes = amount[1], amount[2], {}
+        if #value >= at + size then
+            local number = 0
+            for k = at + 1, at + size do number = number * 256 + value:byte(k) end
+            number = math.max(0, number + amount[3])
+            for k = size, 1, -1 do
+                bytes[k] = string.char(number % 256)
+                number = math.floor(number / 256)
+            end
+            value = value:sub(1, at) .. table.concat(bytes) .. value:sub(at + size + 1)
+        end
+    end
+    if value then redis.call('HSET', base .. sums[i], sums[i + 1], value) end
+end
+if #deletes + #puts + #sums > 0 then version = tostring(redis.call('INCR', KEYS[1])) end
 redis.call('HSET', lease, 'number', ARGV[3], 'version', version)
 if ARGV[5] == '1' then redis.call('DEL', base .. 'lock') end
 return {version, 'written'}

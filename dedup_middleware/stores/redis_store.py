@@ -8,7 +8,6 @@ carried out twice.
 from __future__ import annotations
 
 import time
-from collections import deque
 from contextlib import suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 
     _T = TypeVar("_T")
 
-# Seconds for which what was heard of the server counts as what is so: what others write is noticed so much later by
-# who only reads. Whoever writes by what he has read notices it in any case.
-FRESH = 0.1
 # How often something is tried before others must wait for it, for how many seconds then, and how often they ask.
 _TRIES, _LOCK, _ASK_AGAIN = 3, 5.0, 0.002
 # Milliseconds until a disk that does not keep what it is given counts as failed.
@@ -50,7 +46,6 @@ class RedisStore:
         self._address = address
         self._link = link
         self._ahead = Link(address)
-        self._fetched: deque[tuple[int, dict[bytes, bytes | None], float]] = deque()
         self._lease = lease
         self._waits_for_disk = waits_for_disk
         self._memory = Memory(lease.version)
@@ -58,11 +53,12 @@ class RedisStore:
         self._run: Run | None = None
         self._scans: WeakSet[redis_scan.Scan] = WeakSet()
         self._gone: set[bytes] = set()
-        self._heard = 0.0
         # What was last said of others, and when the run began that is under way.
         self._told = self._told_before = -1
-        # Runs that have seen what was not so any more, and whatever was made of it.
-        self._refused = 0
+        # How often somebody may have seen what is not so any more, and is to look again.
+        self._doubts = 0
+        # What was last known of others when something was written, and whether that was news.
+        self._others, self._is_crowded = -1, False
         self._failure: StoreError | None = None
         self._is_closed = False
 
@@ -78,16 +74,15 @@ class RedisStore:
         self._live()
         run = self._run
         if run is not None:
-            if missing := run.unknown(keys, self._memory, is_fresh=self._is_fresh()):
+            if missing := run.unknown(keys, self._memory):
                 run.note(self._read(missing))
             return run.values(keys)
-        known = self._memory.known()
-        if self._is_fresh():
-            missing = [key for key in keys if key not in known]
-            if not missing:
-                return [known[key] for key in keys]
-        found = self._read(keys)
-        return [found[key] for key in keys]
+        if (recalled := self._memory.recalled(keys)) is None:
+            found = self._read(keys)
+            return [found[key] for key in keys]
+        # Whoever is about to write by guesses looks again.
+        self._doubts += recalled[1]
+        return recalled[0]
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """See Store; of what other workers write meanwhile, some may be seen."""
@@ -108,32 +103,29 @@ class RedisStore:
         return found
 
     def fetch(self, named: Sequence[bytes], lists: Sequence[bytes], kinds: bytes, most: int) -> None:
-        """See FetchingStore; on a connection of its own. What it brings is taken in by whoever reads next."""
+        """See FarStore; on a connection of its own. What it brings is taken in by whoever reads next."""
         self._usable()
         keys = [*named, *lists]
         arguments = (len(named), kinds, most, PAGE_BEGINNING, redis_scripts.packed([*places(keys)]))
         version, *answer = self._calling(self._ahead.script, redis_scripts.FETCH, *arguments)
         followed = answer[len(keys) :]
         found = {**dict(zip(keys, answer, strict=False)), **dict(zip(followed[::2], followed[1::2], strict=True))}
-        self._fetched.append((int(version), found, time.monotonic()))
-
-    def _take_in(self) -> None:
-        while self._fetched:
-            version, found, heard = self._fetched.popleft()
-            self._memory.learn(version, found)
-            self._heard = max(self._heard, heard)
+        self._memory.bring(int(version), found)
 
     def changes_of_others(self) -> int:
         """See SharedStore; as the server had it a moment ago."""
         self._live()
-        if not self._is_fresh():
+        if not self._memory.is_fresh:
             self._version_now()
-        others = self._memory.others + self._refused
-        if self._run is not None and others == self._told_before:
-            # Whoever hears that nothing has changed need not look again; that must be so then.
-            self._run.expected = self._memory.version
-        self._told = others
-        return others
+        if self._run is not None and self._told_before == self._memory.others + self._doubts:
+            if self._is_crowded:
+                # Others have written by now, most probably: to look again costs less than to be refused.
+                self._doubts += 1
+            else:
+                # Whoever hears that nothing has changed need not look again; that must be so then.
+                self._run.expected = self._memory.version
+        self._told = self._memory.others + self._doubts
+        return self._told
 
     def is_at_work(self, worker: bytes) -> bool:
         """See SharedStore. One round trip; none for this one, and those who are gone."""
@@ -159,6 +151,11 @@ class RedisStore:
         run = Run()
         run.write(puts, deletes, sync=sync)
         self._apply(run)
+
+    def add(self, key: bytes, amounts: Sequence[tuple[int, int, int]]) -> None:
+        """See FarStore. No round trip."""
+        assert self._run is not None
+        self._run.add(key, amounts)
 
     def atomically(self, work: Callable[[], _T]) -> _T:
         """See SharedStore; *work* is called again where others have written what it has read, or might have read."""
@@ -222,10 +219,11 @@ class RedisStore:
             seen = [*run.seen]
             keys = (seen[int(place)] for place in stale[::2])
             self._memory.learn(version, dict(zip(keys, values, strict=True)))
-            self._refused += 1
+            self._doubts += 1
             return False
-        if run.written:
-            self._memory.note(version, run.written)
+        if run.written or run.added:
+            self._memory.note(version, run.written, run.added)
+            self._is_crowded, self._others = self._memory.others != self._others, self._memory.others
         if run.is_synced:
             self._sync()
         return True
@@ -246,9 +244,6 @@ class RedisStore:
 
     # --- the server
 
-    def _is_fresh(self) -> bool:
-        return time.monotonic() - self._heard < FRESH
-
     def _version_now(self) -> int:
         (version,) = self._ask(redis_scripts.READ, redis_scripts.packed([]))
         self._memory.hear(version)
@@ -261,7 +256,7 @@ class RedisStore:
             raise refusals.foreign(self.uri)
         if int(version) < self._memory.version:
             raise self._failed(refusals.forgetful(self.uri))
-        self._heard = time.monotonic()
+        self._memory.heard = time.monotonic()
         return [int(version), *answer]
 
     def _call(self, name: str, *arguments: bytes | str | float, again: bool = True) -> Any:
@@ -281,7 +276,7 @@ class RedisStore:
 
     def _live(self) -> None:
         self._usable()
-        self._take_in()
+        self._memory.take_in()
 
     def _usable(self) -> None:
         if self._is_closed:
