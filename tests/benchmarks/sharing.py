@@ -223,8 +223,10 @@ class LabelledSite:
         urls = order or [*self._pages]
         with tempfile.TemporaryDirectory() as scratch:
             parts = [urls[n::processes] for n in range(processes)]
+            before = len(self.site.requests)
             with Together(Path(scratch), store, parts, _IN_ORDER) as crawls:
                 outcomes = crawls.wait()
+            asked = [f"http://{host}:{self.site.port}{path}" for _, host, path in self.site.requests[before:]]
             delivered = {item["url"] for outcome in outcomes for item in outcome.lines("feed.jsonl")}
             judged = [record for outcome in outcomes for record in outcome.lines("records.jsonl")]
             cost = {
@@ -232,8 +234,7 @@ class LabelledSite:
                 "waits": counted(outcomes, "dedup/waits"),
                 "problems": sum(len(o.problems) for o in outcomes),
             }
-        order = [record["url"] for record in sorted(judged, key=lambda record: record["time"])]
-        order = list(dict.fromkeys(url for url in [*order, *urls] if url in self._pages))
+        order = list(dict.fromkeys(url for url in asked if url in self._pages))
         owned_by = {record["url"]: self._pages.get(record.get("owner_url")) for record in judged}
         pages = [_with_leave(self._pages[url], owned_by.get(url)) for url in order]
         owners = [number if url in delivered else -1 for number, url in enumerate(order)]
