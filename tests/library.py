@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
+    from dedup_middleware.delivery.claims import Soon
     from dedup_middleware.delivery.disk_waits import Flush
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.errors import DedupError
@@ -83,9 +84,11 @@ class Library:
         room: int = sys.maxsize,
         store: OpenStore | None = None,
         flush: Flush | None = None,
+        soon: Soon | None = None,
     ) -> None:
         self.fingerprint = fingerprint
         self.flush = flush
+        self.soon = soon
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         reach = Reach(scope, lease)
         self.index = index_of(self.store, common=COMMON, text_limit=text_limit, distance=distance, reach=reach)
@@ -104,6 +107,7 @@ class Library:
             log=log,
             listener=self,
             flush=self.flush,
+            soon=self.soon,
         )
 
     def count(self, name: str, amount: int = 1) -> None:

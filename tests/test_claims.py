@@ -13,7 +13,7 @@ from dedup_middleware.delivery.claims import Claim, Claims, ClaimState
 from dedup_middleware.errors import DedupError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 PENDING, CONFIRMED, VOID = ClaimState
 
@@ -31,13 +31,18 @@ def opened(claims: Claims, library: Library, name: str, clauses: Iterable[int]) 
 class ClaimMachine(RuleBasedStateMachine):
     """Open, feed and end claims in every legal order, beside a model of what must come of each."""
 
+    is_patient = False
+
     def __init__(self) -> None:
         super().__init__()
         self.library = Library()
         self.settled: list[Claim] = []
-        self.claims = Claims(self.library.index, self.settled.append, fail)
+        self.later: list[Callable[[], None]] = []
+        soon = self.later.append if self.is_patient else None
+        self.claims = Claims(self.library.index, self.settled.append, fail, soon=soon)
         self.opened: list[Claim] = []
-        # For each claim: items on their way, items scraped, whether the callback has finished, whether it failed.
+        # For each claim: items on their way, items scraped, whether the callback has finished, whether it failed, and
+        # whether, complete, it was confirmed.
         self.facts: list[dict[str, int]] = []
         self.calls: list[list[int]] = []
 
@@ -48,7 +53,7 @@ class ClaimMachine(RuleBasedStateMachine):
     def open(self) -> None:
         number = len(self.opened)
         self.opened.append(opened(self.claims, self.library, f"p{number}", range(number, number + 9)))
-        self.facts.append({"yielded": 0, "scraped": 0, "finished": 0, "failed": 0})
+        self.facts.append({"yielded": 0, "scraped": 0, "finished": 0, "failed": 0, "confirmed": 0})
         self.calls.append([])
 
     @precondition(lambda self: self.opened)
@@ -66,6 +71,7 @@ class ClaimMachine(RuleBasedStateMachine):
         if self.facts[number]["scraped"] < self.facts[number]["yielded"]:
             self.facts[number]["scraped"] += 1
             self.opened[number].item_scraped()
+            self._confirm_if_due()
 
     @precondition(lambda self: self.opened)
     @rule(data=st.data())
@@ -86,6 +92,7 @@ class ClaimMachine(RuleBasedStateMachine):
         if well:
             facts["finished"] = 1
             self.opened[number].callback_finished()
+            self._confirm_if_due()
         else:
             facts["finished"] = facts["failed"] = 1
             self.opened[number].callback_failed()
@@ -102,12 +109,37 @@ class ClaimMachine(RuleBasedStateMachine):
             self.calls[number][waiter] += 1
 
         self.opened[number].when_settled(settled)
+        self._confirm_if_due()
+
+    @rule(writes=st.booleans())
+    def work(self, *, writes: bool) -> None:
+        assert self.claims.atomically(lambda: writes) is writes
+        if writes:
+            self._confirm()
+
+    @precondition(lambda self: self.later)
+    @rule()
+    def look(self) -> None:
+        while self.later:
+            self.later.pop()()
+        self._confirm()
 
     @rule()
     def revoke_all(self) -> None:
         for facts in self.facts:
-            facts["failed"] |= not self._complete(facts)
+            facts["failed"] |= not facts["confirmed"]
         self.claims.revoke_all()
+
+    def _confirm_if_due(self) -> None:
+        waiting = zip(self.facts, self.calls, strict=True)
+        if not self.is_patient or any(
+            calls and self._complete(facts) and not facts["failed"] for facts, calls in waiting
+        ):
+            self._confirm()
+
+    def _confirm(self) -> None:
+        for facts in self.facts:
+            facts["confirmed"] |= self._complete(facts) and not facts["failed"]
 
     @staticmethod
     def _complete(facts: dict[str, int]) -> bool:
@@ -118,7 +150,9 @@ class ClaimMachine(RuleBasedStateMachine):
             return VOID
         if not self._complete(facts):
             return PENDING
-        return CONFIRMED if facts["yielded"] else VOID
+        if not facts["yielded"]:
+            return VOID
+        return CONFIRMED if facts["confirmed"] else PENDING
 
     @invariant()
     def every_claim_stands_where_it_must(self) -> None:
@@ -138,8 +172,17 @@ class ClaimMachine(RuleBasedStateMachine):
         self.library.check()
 
 
+class PatientClaimMachine(ClaimMachine):
+    """The same where a claim that is complete is confirmed with what is written next."""
+
+    is_patient = True
+
+
 TestClaimMachine = ClaimMachine.TestCase
-TestClaimMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestPatientClaimMachine = PatientClaimMachine.TestCase
+TestClaimMachine.settings = TestPatientClaimMachine.settings = settings(
+    max_examples=60, stateful_step_count=30, deadline=None
+)
 
 
 class TestFailingStore:
@@ -160,6 +203,21 @@ class TestFailingStore:
         assert library.index.page(claim.stored.number) is None
         assert claims.of(claim.stored) is None
         assert states == [VOID], "what is counted is what came of the claim"
+
+    def test_those_that_wait_to_be_stored_are_void_too(self) -> None:
+        library, later, failures = Library(), [], []
+        claims = Claims(library.index, lambda _: None, failures.append, soon=later.append)
+        three = [opened(claims, library, f"p{number}", range(9 * number, 9 * number + 9)) for number in range(3)]
+        for claim in three[:2]:
+            claim.item_yielded()
+            claim.item_scraped()
+            claim.callback_finished()
+        assert [claim.state for claim in three] == [PENDING] * 3
+        library.store.close()
+        later.pop()()
+        assert [type(failure) for failure in failures] == [StoreError]
+        assert [claim.state for claim in three] == [VOID, VOID, PENDING]
+        assert later == []
 
     def test_voiding_needs_no_store(self) -> None:
         library = Library()

@@ -45,8 +45,13 @@ def nothing() -> None:
 class Worker(Library):
     """A process that crawls with a shared store, and has one feed, which is stored when it says so."""
 
-    def __init__(self, uri: str, run: str) -> None:
-        super().__init__(store=beside(uri, fingerprint.scheme), flush=lambda: ({"feed"}, nothing))
+    def __init__(self, uri: str, run: str, *, is_patient: bool = False) -> None:
+        self.later: list[Callable[[], None]] = []
+        super().__init__(
+            store=beside(uri, fingerprint.scheme),
+            flush=lambda: ({"feed"}, nothing),
+            soon=self.later.append if is_patient else None,
+        )
         self.index.journal.recover(self.store)
         self.index.take_over()
         self.begin(run)
@@ -65,6 +70,12 @@ class Worker(Library):
 
     def store_feed(self) -> None:
         self.session.safety.stored("feed", nothing)
+
+    def a_moment_later(self) -> None:
+        looks = [*self.later]
+        self.later.clear()
+        for look in looks:
+            look()
 
     def to_request(self) -> list[bytes]:
         return [entry.request for _, entry in self.session.safety.to_request_again()]
@@ -378,7 +389,7 @@ class SharingMachine(RuleBasedStateMachine):
     def join(self) -> None:
         if len(self.workers) < 3:
             self.runs += 1
-            self.workers.append(Worker(self.uri, f"run{self.runs}"))
+            self.workers.append(Worker(self.uri, f"run{self.runs}", is_patient=self.runs % 2 == 0))
             self.fed.append([])
 
     @rule(who=st.integers(0, 2), told=st.integers(0, 4), page=st.integers(0, 5))
@@ -399,6 +410,10 @@ class SharingMachine(RuleBasedStateMachine):
         number = who % len(self.workers)
         self.safe.update(self.fed[number])
         self.workers[number].store_feed()
+
+    @rule(who=st.integers(0, 2))
+    def wait_a_moment(self, who: int) -> None:
+        self.workers[who % len(self.workers)].a_moment_later()
 
     @rule(who=st.integers(0, 2))
     def request_again(self, who: int) -> None:
@@ -441,11 +456,12 @@ class SharingMachine(RuleBasedStateMachine):
         destroy_store(self.uri)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "fresh"), [("sqlite", 0), ("redis", 0), ("redis", 3600)])
 def test_each_story_is_delivered(
-    kind: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
+    kind: str, fresh: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(redis_memory, "FRESH", 0)
+    """Also where who only reads notices next to nothing of what the others write."""
+    monkeypatch.setattr(redis_memory, "FRESH", fresh)
     machine = type("Sharing", (SharingMachine,), {"new_uri": staticmethod(lambda: shared_uri(kind, tmp_path, request))})
     run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None))
 
