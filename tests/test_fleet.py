@@ -80,7 +80,8 @@ def test_a_page_is_judged_by_one_question_and_claimed_by_one(site, crawl, redis_
         outcome = crawl("sample_spiders.OneByOne", urls=",".join(some), settings=settings)
         assert len(outcome.delivered) == len(some)
         counts.append(asked() - before)
-    # And a third, by which it is kept; what a crawl asks at its start and its end is the same in both.
+    # And on a busy machine a third, by which it is kept, if that could not wait for the next one to be claimed; what a
+    # crawl asks at its start and its end is the same in both.
     assert counts[1] - counts[0] <= 10 * 3 + 4
 
 

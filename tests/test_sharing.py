@@ -28,6 +28,7 @@ from dedup_middleware.index.journal import PackedRequest
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin.waiting import OwnerWait
 from dedup_middleware.stores import destroy_store, redis_memory
+from dedup_middleware.stores.redis_store import RedisStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -364,6 +365,38 @@ def test_what_is_sealed_by_one_who_leaves_while_others_look_is_not_lost(
     assert here.to_request() == []
     state = here.enter(here.page("c", range(9)))
     assert state.is_duplicate
+
+
+@pytest.mark.parametrize("kind", ["redis"])
+def test_a_page_takes_two_round_trips_whatever_the_others_write(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    uri = shared_uri(kind, tmp_path, request)
+    three = [Worker(uri, f"run{number}", is_patient=True) for number in range(3)]
+    for worker in three:
+        worker.visit(f"first of {worker.session.run}", range(9))  # it takes its places in line
+    trips = [_trips(worker) for worker in three]
+    visits = 30
+    for number in range(visits):
+        for which, worker in enumerate(three):
+            told = (3 * number + which) * 9 + 9
+            page = worker.page(f"{number}/{which}", range(told, told + 9))
+            fetch = worker.session.judging.fetching(page)
+            assert fetch is not None
+            fetch()
+            worker.leave(worker.enter(page))
+    for worker, before in zip(three, trips, strict=True):
+        # And now and then a third: where another has come in between, or what is complete has waited long enough.
+        assert _trips(worker) - before <= 2.2 * visits
+        worker.a_moment_later()
+        worker.check()
+        worker.store.close()
+
+
+def _trips(worker: Worker) -> int:
+    shared = worker.store.shared
+    assert isinstance(shared, RedisStore)
+    return shared.trips
 
 
 def _journalled(worker: Worker) -> int:

@@ -375,6 +375,79 @@ def test_what_rests_on_nothing_having_changed_is_done_again(uri: str) -> None:
     other.close()
 
 
+def test_of_workers_who_add_none_is_in_anothers_way(uri: str) -> None:
+    one, other = beside(uri, SCHEME), beside(uri, SCHEME)
+    one.write([(b"sum", b"\x01\0\x05\xff"), (b"short", b"\x07")])
+    tries = []
+
+    def add(store: OpenStore, amount: int) -> None:
+        assert isinstance(store.shared, RedisStore)
+        store.shared.add(b"sum", [(1, 2, amount), (3, 1, -amount)])
+        store.shared.add(b"short", [(0, 1, 1), (1, 2, amount)])
+        store.shared.add(b"none", [(0, 1, 1)])
+
+    def work() -> None:
+        tries.append(1)
+        one.write([(b"k", b"1")])
+        add(one, 300)
+        other.atomically(lambda: add(other, 7))
+
+    one.atomically(work)
+    assert len(tries) == 1
+    for store in (one, other):
+        # 5 + 300 + 7; 255 - 300 is none, and 0 - 7 is none either.
+        assert store.get_many([b"sum", b"short", b"none"]) == [b"\x01\x01\x38\0", b"\x09", None]
+        store.close()
+
+
+def test_what_is_written_after_something_was_added_counts(uri: str) -> None:
+    store = beside(uri, SCHEME)
+    assert isinstance(store.shared, RedisStore)
+    shared = store.shared
+    store.write([(b"sum", b"\x05")])
+
+    def work() -> None:
+        shared.add(b"sum", [(0, 1, 1)])
+        (value,) = store.get_many([b"sum"])
+        assert value == b"\x06"
+        store.write([(b"sum", b"\x10")])
+        shared.add(b"sum", [(0, 1, 2)])
+
+    store.atomically(work)
+    assert store.get_many([b"sum"]) == [b"\x12"]
+    store.close()
+
+
+def test_what_others_write_makes_nobody_ask_for_everything_again(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_memory, "FRESH", 60)
+    one, other = beside(uri, SCHEME), beside(uri, SCHEME)
+    assert isinstance(one.shared, RedisStore)
+    keys = [b"k%d" % number for number in range(9)]
+    one.get_many(keys)
+    for number in range(20):
+        other.write([(b"elsewhere", b"%d" % number)])
+        one.shared.fetch([], [b"other%d" % number], b"", 0)
+    asked, told = one.shared.trips, one.changes_of_others()
+    assert one.get_many(keys) == [None] * 9
+    assert one.shared.trips == asked
+    assert one.changes_of_others() != told, "whoever is about to write by it looks again"
+    other.write([(keys[0], b"1")])
+    one.atomically(lambda: one.write([(b"mine", one.get_many(keys)[0] or b"")]))
+    assert other.get_many([b"mine"]) == [b"1"]
+    one.close()
+    other.close()
+
+
+def test_what_was_read_long_ago_is_asked_for_again(uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_memory, "FRESH", 0.01)
+    one, other = beside(uri, SCHEME), beside(uri, SCHEME)
+    assert one.get_many([b"k"]) == [None]
+    other.write([(b"k", b"1")])
+    wait_until(lambda: one.get_many([b"k"]) == [b"1"])
+    one.close()
+    other.close()
+
+
 def test_what_a_worker_does_before_it_ends_is_seen_by_whoever_finds_it_gone(uri: str) -> None:
     """Its last seal, and then its lease: who has read before the one and asked after the other would be wrong."""
     here, there = beside(uri, SCHEME), beside(uri, SCHEME)
