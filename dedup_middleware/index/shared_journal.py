@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 _LOOKED_AT, _LOOKED_AT_IDLE = 100, 1_000
 
 
-# Owners that are taken back in one batch.
-_TAKEN_BACK_AT_ONCE = 500
+# Owners that are taken back, and entries that are taken over, in one batch.
+_TAKEN_BACK_AT_ONCE, _TAKEN_AT_ONCE = 500, 100
 
 
 class _Fate(Enum):
@@ -105,9 +105,15 @@ class SharedJournal(Journal):
                 self.unsettled[codec.decode_number(key[1:])] = unsealed.before
         left_by = {*gone, None}
         left = [key[1:] for key, value in store.scan(*codec.JOURNAL) if _worker_of_entry(value) in left_by]
-        for key in left:
-            if key not in self.recovered and key not in self._rests:
-                self._take_over_entry(key)
+        news = (key for key in left if key not in self.recovered and key not in self._rests)
+        while some := [*islice(news, _TAKEN_AT_ONCE)]:
+            for key, entry, rest, became in self._atomically(partial(self._taken, some)):
+                if became.fate is _Fate.LOST:
+                    # Whoever requests it makes it his own: it may be of a spider that this process does not have.
+                    self.recovered[key] = entry
+                    self._note_unsettled(rest, became)
+                else:
+                    self._rest_on(key, *rest)
         store.write([], map(shared_codec.worker_key, gone))
 
     def _gone(self, store: Store) -> set[bytes]:
@@ -117,35 +123,26 @@ class SharedJournal(Journal):
         named |= {_worker_of_entry(value) or b"" for _, value in store.scan(*codec.JOURNAL)} - {b""}
         return {worker for worker in named if not self._shared.is_at_work(worker)}
 
-    def _take_over_entry(self, key: bytes) -> None:
-        taken = self._atomically(partial(self._taken, key))
-        if taken is None:
-            return
-        entry, rest, became = taken
-        if became.fate is _Fate.LOST:
-            # Whoever requests it makes it his own: it may be of a spider that this process does not have.
-            self.recovered[key] = entry
-            self._note_unsettled(rest, became)
-        else:
-            self._rest_on(key, *rest)
-
-    def _taken(self, key: bytes) -> tuple[JournalEntry, tuple[int, str], _Became] | None:
-        """Return the entry with this *key*, what it rests on and what became of that; ``None`` if it is not left."""
-        (value,) = self._get([codec.journal_key(key)])
-        if value is None:
-            return None
-        rest, entry = journal_codec.rest_of_entry(value), JournalEntry(*journal_codec.decode_entry(value))
-        if rest is not None and self._shared.is_at_work(rest.worker):
-            return None
-        if rest is None or not rest.run:
-            return entry, (0, ""), _Became(_Fate.LOST)
-        became = self._became(rest.owner, rest.run)
-        if became.fate is _Fate.SEALED:
-            self._write([], [codec.journal_key(key)])
-            return None
-        if became.fate is _Fate.OPEN:
-            self._write([self._pair(key, entry, rest.owner, rest.run)])
-        return entry, (rest.owner, rest.run), became
+    def _taken(self, keys: Sequence[bytes]) -> list[tuple[bytes, JournalEntry, tuple[int, str], _Became]]:
+        """Take over those of these entries that are left; return what each rests on, and what became of that."""
+        values = zip(keys, self._get([*map(codec.journal_key, keys)]), strict=True)
+        rests = {key: (value, journal_codec.rest_of_entry(value)) for key, value in values if value is not None}
+        self._at_hand(rest.owner for _, rest in rests.values() if rest is not None)
+        taken = []
+        for key, (value, rest) in rests.items():
+            if rest is not None and self._shared.is_at_work(rest.worker):
+                continue
+            entry, became = JournalEntry(*journal_codec.decode_entry(value)), _Became(_Fate.LOST)
+            if rest is not None and rest.run:
+                became = self._became(rest.owner, rest.run)
+            if became.fate is _Fate.SEALED:
+                self._write([], [codec.journal_key(key)])
+                continue
+            delivery = (0, "") if rest is None else (rest.owner, rest.run)
+            if became.fate is _Fate.OPEN:
+                self._write([self._pair(key, entry, *delivery)])
+            taken.append((key, entry, delivery, became))
+        return taken
 
     def hand_out(self, spider: str, run: str, met: Collection[bytes]) -> Iterator[tuple[bytes, JournalEntry]]:
         """See Journal; each entry to one worker."""
@@ -252,8 +249,7 @@ class SharedJournal(Journal):
     def _became_of(self, rests: Sequence[tuple[int, str]]) -> list[_Became]:
         """Return what became of each of these deliveries, and note nothing."""
         found = []
-        # All at once: a store may be far away.
-        self._get([key(number) for number, _ in rests for key in (codec.unsealed_key, codec.page_key)])
+        self._at_hand(number for number, _ in rests)
         for rest in rests:
             became = self._became(*rest)
             keys = [*self._dropped[rest]] if became.fate is _Fate.LOST else []
@@ -262,6 +258,10 @@ class SharedJournal(Journal):
             entries = {key: JournalEntry(*journal_codec.decode_entry(value)) for key, value in left.items()}
             found.append(became._replace(left=entries))
         return found
+
+    def _at_hand(self, numbers: Iterable[int]) -> None:
+        """Read at once, for the store may be far away, what `_became` looks at."""
+        self._get([key(number) for number in numbers for key in (codec.unsealed_key, codec.page_key)])
 
     def _became(self, number: int, run: str) -> _Became:
         """Return what became of what the crawl *run* delivered of the owner *number*. Two gets."""
