@@ -113,6 +113,9 @@ class Lookup:
             page = replace(page, delivery=replace(page.delivery, run=self._met_by))
         return self._as_rolled_back(page)
 
+    def bring_near(self, numbers: Sequence[int]) -> None:
+        """Have these pages at hand, for some moments, where the store is far away."""
+
     def claimed(self, number: int) -> StoredPage | None:  # noqa: ARG002
         """Return the page *number* if its claim is open in the store; there is none where those are in memory."""
         return None

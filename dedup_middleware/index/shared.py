@@ -21,7 +21,7 @@ from dedup_middleware.model import StoredPage
 from dedup_middleware.stores.protocol import FarStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from dedup_middleware.index.shared_journal import SharedJournal
     from dedup_middleware.model import Delivery, Match, Page
@@ -113,6 +113,11 @@ class SharedIndex(Index):
     @cached_property
     def _shared_line(self) -> SharedLine | None:
         return None if self._far is None else SharedLine(self._far)
+
+    def bring_near(self, numbers: Sequence[int]) -> None:
+        """See Lookup. One round trip."""
+        if self.is_far:
+            self.store.get_many([codec.page_key(number) for number in numbers])
 
     # --- claims
 

@@ -23,6 +23,8 @@ class Run:
         """By key, what is added to numbers in its value, whatever they are."""
         self.expected: int | None = None
         """The version that the store must still have."""
+        self.at_work: set[bytes] = set()
+        """Workers who were, when it asked."""
         self.is_synced = False
         self.failure: BaseException | None = None
         self.writes = False

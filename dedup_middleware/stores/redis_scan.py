@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     Pair = tuple[bytes, bytes]
     Call = Callable[..., "list[Any]"]
 
-# In one answer: of buckets, each may have 256 texts; of groups of clauses, each has some hundred small ones.
-_LISTED, _GROUPS = 4, 32
+# In one answer: so many buckets, and none after so many keys and values. There may be 256 texts in a bucket.
+_BUCKETS, _PARTS = 256, 2_048
 _IN_MEMORY = 4 << 20
 _LENGTHS = struct.Struct(">II")
 
@@ -65,9 +65,9 @@ def pairs_of(call: Call, uri: str, start: bytes, stop: bytes) -> Iterator[Pair]:
     if start >= stop:
         return
     first, last = (redis_layout.listed_beginning(key) for key in (start, stop))
-    buckets = [_buckets(call, redis_scripts.SCAN, first, last, _LISTED)]
+    buckets = [_buckets(call, redis_scripts.SCAN, first, last)]
     if (groups := redis_layout.groups(start, stop)) is not None:
-        clauses = _buckets(call, redis_scripts.SCAN_CLAUSES, *groups, _GROUPS)
+        clauses = _buckets(call, redis_scripts.SCAN_CLAUSES, *groups)
         buckets.append((redis_layout.CLAUSES + group, fields) for group, fields in clauses)
     for before, fields in heapq.merge(*buckets, key=itemgetter(0)):
         if not isinstance(fields, list) or len(fields) % 2 or not all(isinstance(part, bytes) for part in fields):
@@ -78,11 +78,11 @@ def pairs_of(call: Call, uri: str, start: bytes, stop: bytes) -> Iterator[Pair]:
                 yield key, value
 
 
-def _buckets(call: Call, script: str, first: bytes, last: bytes, size: int) -> Iterator[tuple[bytes, list[bytes]]]:
+def _buckets(call: Call, script: str, first: bytes, last: bytes) -> Iterator[tuple[bytes, list[bytes]]]:
     begin = b"[" + first
     while True:
-        _, *found = call(script, begin, b"[" + last, size)
+        _, there_may_be, *found = call(script, begin, b"[" + last, _BUCKETS, _PARTS)
         yield from zip(found[::2], found[1::2], strict=True)
-        if len(found) < 2 * size:
+        if there_may_be != b"more" or not found:
             return
         begin = b"(" + found[-2]

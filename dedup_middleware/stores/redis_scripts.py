@@ -86,21 +86,29 @@ if ARGV[5] == '1' then redis.call('DEL', base .. 'lock') end
 return {version, 'written'}
 """
 
-#: ARGV: base, the listed buckets to begin and to end with as in ZRANGEBYLEX, how many. Returns the version, and each
-#: bucket's name and contents.
+#: ARGV: base, the listed buckets to begin and to end with as in ZRANGEBYLEX, how many, how much. Returns the
+#: version, whether there may be more, and each bucket's name and contents.
 SCAN = """
-local base, answer = ARGV[1], {redis.call('GET', KEYS[1]) or '0'}
-for _, bucket in ipairs(redis.call('ZRANGEBYLEX', base .. 'buckets', ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])) do
+local base, answer, size = ARGV[1], {redis.call('GET', KEYS[1]) or '0', 'all'}, 0
+local buckets = redis.call('ZRANGEBYLEX', base .. 'buckets', ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])
+for place, bucket in ipairs(buckets) do
+    local contents = redis.call('HGETALL', base .. 'b' .. bucket)
     answer[#answer + 1] = bucket
-    answer[#answer + 1] = redis.call('HGETALL', base .. 'b' .. bucket)
+    answer[#answer + 1] = contents
+    size = size + #contents
+    if place == tonumber(ARGV[4]) or (size >= tonumber(ARGV[5]) and place < #buckets) then
+        answer[2] = 'more'
+        break
+    end
 end
 return answer
 """
 
 #: The same of the buckets of clauses, all in a group together.
 SCAN_CLAUSES = """
-local base, answer = ARGV[1], {redis.call('GET', KEYS[1]) or '0'}
-for _, group in ipairs(redis.call('ZRANGEBYLEX', base .. 'groups', ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])) do
+local base, answer, size = ARGV[1], {redis.call('GET', KEYS[1]) or '0', 'all'}, 0
+local groups = redis.call('ZRANGEBYLEX', base .. 'groups', ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])
+for place, group in ipairs(groups) do
     local contents = {}
     for last = 0, 240, 16 do
         local found = redis.call('HGETALL', base .. 'c' .. group .. string.char(last))
@@ -108,6 +116,11 @@ for _, group in ipairs(redis.call('ZRANGEBYLEX', base .. 'groups', ARGV[2], ARGV
     end
     answer[#answer + 1] = group
     answer[#answer + 1] = contents
+    size = size + #contents
+    if place == tonumber(ARGV[4]) or (size >= tonumber(ARGV[5]) and place < #groups) then
+        answer[2] = 'more'
+        break
+    end
 end
 return answer
 """

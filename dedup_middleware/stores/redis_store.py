@@ -128,11 +128,13 @@ class RedisStore:
         return self._told
 
     def is_at_work(self, worker: bytes) -> bool:
-        """See SharedStore. One round trip; none for this one, and those who are gone."""
+        """See SharedStore. One round trip; none for this one, those who are gone, and a second time in one run."""
         self._live()
-        if worker == self.worker:
+        known = set() if self._run is None else self._run.at_work
+        if worker == self.worker or worker in known:
             return True
         if worker not in self._gone and self._calling(redis_lease.is_at_work, self._address, self._link, worker):
+            known.add(worker)
             return True
         self._gone.add(worker)
         if self._run is not None:
