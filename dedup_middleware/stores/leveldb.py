@@ -125,14 +125,14 @@ open_database = LevelDBStore
 
 @contextmanager
 def on_trial(path: Path, mark: Watermark) -> Iterator[LevelDBStore]:
-    """See Engine. The clone's files are links: LevelDB never changes a file that it finds, it only removes its name."""
+    """See Engine. The clone's files are links: LevelDB never changes a file that counts, it only removes its name."""
     with refusals.of_value(f"{SCHEME}:{path}"):
-        leveldb_files.check(path / DB)
+        files = leveldb_files.checked(path / DB)
     trial = path / TRIAL
     with suppress(FileNotFoundError):
         shutil.rmtree(trial)
     try:
-        clone(path / DB, trial)
+        clone(files, trial)
         with closing(LevelDBStore(path, mark, is_trial=True)) as store:
             yield store
     finally:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def check(folder: Path) -> None:
-    """Raise ``ValueError``, whose text says what is wrong, if parts of the LevelDB in *folder* are gone.
+def checked(folder: Path) -> list[Path]:
+    """Return the files that count in the LevelDB in *folder*; ``ValueError`` says what is wrong if parts are gone.
 
     Reads the manifest and the logs, at most some 64 MB: 0.1 s.
     """
@@ -29,30 +29,34 @@ def check(folder: Path) -> None:
         raise ValueError(f"{folder.name}/{error.filename.rpartition('/')[2]} is missing") from None
     except (UnicodeDecodeError, IsADirectoryError, IndexError) as error:
         raise ValueError(f"{folder.name}/CURRENT or the manifest it names cannot be read: {error}") from None
+    files = [folder / "CURRENT", folder / state.manifest]
     for number, size in state.tables.items():
         table = next((t for t in (folder / f"{number:06}.{end}" for end in ("ldb", "sst")) if t.exists()), None)
         if table is None or table.stat().st_size != size:
             raise ValueError(f"table {number:06} in {folder.name} is missing, or not as long as it was")
+        files.append(table)
     logs = numbered_logs(folder)
     # LevelDB makes a log before the manifest names it, and removes one only when the manifest names a later one. 0 is
     # the name of none: the database was being created.
     if state.log and state.log not in logs:
         raise ValueError(f"log {state.log:06} in {folder.name} is missing")
     check_batches([logs[number] for number in sorted(logs) if number >= state.log], state.sequence)
+    return [*files, *logs.values()]
 
 
 @dataclass
 class _State:
     """What a manifest says: which logs and tables count."""
 
+    manifest: str = ""
     log: int = 0
     sequence: int = 0
     tables: dict[int, int] = field(default_factory=dict)
 
     @classmethod
     def of_database(cls, folder: Path) -> _State:
-        state = cls()
-        for record in records(folder / (folder / "CURRENT").read_text("ascii").removesuffix("\n")):
+        state = cls((folder / "CURRENT").read_text("ascii").removesuffix("\n"))
+        for record in records(folder / state.manifest):
             state._apply(_Edit(record))
         return state
 

@@ -75,6 +75,27 @@ def test_a_log_without_its_newest_synced_batches_is_refused_with_their_number(
         assert "synced batches are missing" in refused(f"sqlite:{left}")
 
 
+def test_a_refusal_leaves_files_alone_that_an_interrupted_merge_has_left(
+    engine: str, path: Path, tmp_path: Path
+) -> None:
+    store = open_store(f"{engine}:{path}", fingerprint_scheme=SCHEME)
+    for number in range(5):
+        store.write([(b"%d" % number, b"v")], sync=True)
+    left = tmp_path / "left"
+    shutil.copytree(path, left)
+    store.close()
+    log = max((left / "db").glob("*.log"))
+    os.truncate(log, record_ends(log.read_bytes())[-3])
+    for number in range(100):
+        # The engine gives one of these numbers to the next table that it makes.
+        for ending in ("ldb", "sst"):
+            if not (orphan := left / "db" / f"{number:06}.{ending}").exists():
+                orphan.write_bytes(b"what a merge had made of other tables")
+    before = {file: file.read_bytes() for file in (left / "db").iterdir()}
+    assert "synced batches are missing" in refused(f"{engine}:{left}")
+    assert {file: file.read_bytes() for file in (left / "db").iterdir()} == before
+
+
 def test_a_power_failure_takes_newest_batches_that_were_not_synced_and_no_others(
     engine: str, path: Path, tmp_path: Path
 ) -> None:
