@@ -393,6 +393,43 @@ def test_a_page_takes_two_round_trips_whatever_the_others_write(
         worker.store.close()
 
 
+@pytest.mark.parametrize("kind", ["redis"])
+def test_what_others_write_elsewhere_is_no_reason_to_judge_a_page_again(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uri = shared_uri(kind, tmp_path, request)
+    here, there = Worker(uri, "here"), Worker(uri, "there")
+    judged = []
+    judge = type(here.detector).judge
+    monkeypatch.setattr(
+        type(here.detector), "judge", lambda self, page, **more: judged.append(page.url) or judge(self, page, **more)
+    )
+    told = iter(range(0, 10_000, 9))
+
+    def next_page(worker: Worker, name: str) -> PageState:
+        number = next(told)
+        return worker.enter(worker.page(name, range(number, number + 9)))
+
+    for number in range(4):
+        there.leave(next_page(there, f"theirs{number}"))
+        here.leave(next_page(here, f"before{number}"))
+    judged.clear()
+    first = here.page("a", range(20_000, 20_009))
+    state = here.session.examine(first, Action.DROP, here.detector.threshold, UNLIMITED)
+    there.leave(next_page(there, "elsewhere"))
+    here.session.enter(state)
+    assert judged.count(first.url) == 1
+    assert state.claim is not None
+    second = here.page("b", range(30_000, 30_009))
+    state = here.session.examine(second, Action.DROP, here.detector.threshold, UNLIMITED)
+    there.visit("the same", range(30_000, 30_009))
+    here.session.enter(state)
+    assert judged.count(second.url) > 1, "what others write of it is one"
+    assert state.is_duplicate
+    for worker in (here, there):
+        worker.store.close()
+
+
 def _trips(worker: Worker) -> int:
     shared = worker.store.shared
     assert isinstance(shared, RedisStore)

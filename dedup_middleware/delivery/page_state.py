@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.delivery.claims import Claim
     from dedup_middleware.index.journal import PackedRequest
+    from dedup_middleware.index.revocable import Reads
 
 # What is not enough for a verdict, and for a text of its own.
 _OWNS_UNJUDGED = (Reason.TOO_LITTLE_TEXT, Reason.NOTHING_TO_GO_BY, Reason.LEARNING)
@@ -41,6 +42,8 @@ class PageState:
     """Reads the page, as long as it stands unread for what the store has of it."""
     version: int = 0
     """The index's version when the verdict was made."""
+    reads: Reads | None = None
+    """What of the store the verdict rests on, if that was noted."""
     is_suspect: bool = False
     """Whether its drop is to be noted under the key of its `suspected_template`."""
     suspected_template: bytes = b""

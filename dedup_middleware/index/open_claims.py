@@ -40,6 +40,8 @@ class OpenClaims:
         self.made_alike: defaultdict[bytes, list[int]] = defaultdict(list)
         self.texts: dict[int, tuple[str, ...]] = {}
         self.version = 0
+        self.upsets = 0
+        """How often anything may have changed for what no store tells."""
         self._recent: deque[frozenset[bytes]] = deque(maxlen=_REMEMBERED_CHANGES)
         self._last = 0
         self._changes_of_others = 0
@@ -96,10 +98,14 @@ class OpenClaims:
         """Note how much other processes have changed by now: if that has changed, so may anything have."""
         if changes != self._changes_of_others:
             self._changes_of_others = changes
-            self.touch_all()
+            self._touch_all()
 
     def touch_all(self) -> None:
-        """Note that what is known of anything may have changed."""
+        """Note that what is known of anything may have changed, though nothing is written."""
+        self.upsets += 1
+        self._touch_all()
+
+    def _touch_all(self) -> None:
         self.version += _REMEMBERED_CHANGES + 1
 
     def changed_since(self, version: int, page: Page) -> bool:

@@ -5,21 +5,31 @@ Nothing changes but in one atomic batch a page.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.batch import Batch
 from dedup_middleware.index.lookup import Lookup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dedup_middleware.index.journal import Journal
     from dedup_middleware.index.shared_line import SharedLine
     from dedup_middleware.model import Delivery, StoredPage
+
+
+class Reads(NamedTuple):
+    """What a verdict rests on."""
+
+    values: Mapping[bytes, bytes | None]
+    """Of the store, by key."""
+    upsets: int
+    """See OpenClaims."""
 
 
 class Revocable(Lookup):
@@ -39,6 +49,19 @@ class Revocable(Lookup):
         if number in self.unsettled:
             self._settle(number)
         return super().page(number)
+
+    @contextmanager
+    def noting(self) -> Iterator[Reads | None]:
+        """Note what is read within the block, for :meth:`rests_on`; ``None`` where it is as easily read again."""
+        yield None
+
+    def is_upset(self, reads: Reads | None) -> bool:  # noqa: ARG002
+        """Tell whether anything has changed since for what the store does not tell, or may have."""
+        return True
+
+    def rests_on(self, reads: Reads) -> bool:  # noqa: ARG002
+        """Tell whether what was read may still be so, on which whatever :meth:`atomically` writes is to rest, too."""
+        return False
 
     def settle(self, count: int) -> None:
         """Roll back some of what an unclean shutdown left, *count* owners at most; 0.3 ms each."""

@@ -7,7 +7,7 @@ nobody's, and whoever opens the store or is idle removes it.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
@@ -16,12 +16,13 @@ from dedup_middleware.errors import DedupError
 from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.index import Index
 from dedup_middleware.index.lookup import Lookup, equals_key, own_template_id
+from dedup_middleware.index.revocable import Reads
 from dedup_middleware.index.shared_line import SharedLine
 from dedup_middleware.model import StoredPage
 from dedup_middleware.stores.protocol import FarStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.index.shared_journal import SharedJournal
     from dedup_middleware.model import Delivery, Match, Page
@@ -113,6 +114,23 @@ class SharedIndex(Index):
     @cached_property
     def _shared_line(self) -> SharedLine | None:
         return None if self._far is None else SharedLine(self._far)
+
+    @contextmanager
+    def noting(self) -> Iterator[Reads | None]:
+        """See Revocable."""
+        if self._far is None:
+            yield None
+            return
+        with self._far.noting() as values:
+            yield Reads(values, self._claims.upsets)
+
+    def is_upset(self, reads: Reads | None) -> bool:
+        """See Revocable."""
+        return reads is None or reads.upsets != self._claims.upsets
+
+    def rests_on(self, reads: Reads) -> bool:
+        """See Revocable."""
+        return self._far is not None and not self.is_upset(reads) and self._far.rests_on(reads.values)
 
     def bring_near(self, numbers: Sequence[int]) -> None:
         """See Lookup. One round trip."""

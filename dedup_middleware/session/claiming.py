@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.session.judging import is_read
 
 if TYPE_CHECKING:
@@ -39,9 +39,11 @@ class Claiming:
 
         Of two processes that share a store and meet a story at once, one does both before the other.
         """
-        if self._detector.index.is_far and state.is_duplicate:
+        index = self._detector.index
+        if index.is_far and state.is_duplicate:
             # It claims nothing, and whoever drops it looks again: that it is one need not be certain.
-            self._judging.judge_if_stale(state)
+            if state.owner_is_pending or state.action is not Action.DROP or index.is_upset(state.reads):
+                self._judging.judge_if_stale(state)
             if state.is_duplicate:
                 return
 

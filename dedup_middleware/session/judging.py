@@ -64,7 +64,7 @@ class Judging:
     def judge(self, state: PageState) -> None:
         """Judge the page of *state*; one that stands unread is read if it has to be."""
         if self.failure is None:
-            with self._guard():
+            with self._guard(), self._detector.index.noting() as state.reads:
                 state.version = self._detector.index.version
                 state.repeated = None
                 if self._judged_unread(state):
@@ -81,7 +81,12 @@ class Judging:
 
     def judge_if_stale(self, state: PageState) -> None:
         """Judge the page of *state* anew if anything that concerns it has changed."""
-        if state.page is not None and (self.failure or self._detector.index.changed_since(state.version, state.page)):
+        if state.page is None:
+            return
+        index, is_stale = self._detector.index, self.failure is not None
+        if not is_stale and index.changed_since(state.version, state.page):
+            is_stale = state.reads is None or not index.rests_on(state.reads)
+        if is_stale:
             self.judge(state)
 
     def stands(self, state: PageState) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
 _T = TypeVar("_T")
 
@@ -107,6 +108,15 @@ class FarStore(SharedStore, Protocol):
 
     Between what a worker reads there and what it writes by that, others write.
     """
+
+    def noting(self) -> AbstractContextManager[dict[bytes, bytes | None]]:
+        """Note by key what :meth:`get_many` gives within the block, and maybe more; and whether anything is scanned."""
+
+    def rests_on(self, reads: Mapping[bytes, bytes | None]) -> bool:
+        """Let what is written rest on *reads*, too, noted before; tell whether all that may still be so.
+
+        In :meth:`atomically`.
+        """
 
     def add(self, key: bytes, amounts: Sequence[tuple[int, int, int]]) -> None:
         """Add to the numbers in the value of *key*; of workers who do, none is in another's way. In :meth:`atomically`.

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 #: Seconds for which what was heard of the server counts as what is so: what others write is noticed so much later by
 #: who only reads. Whoever writes by what he has read notices it in any case.
 FRESH = 0.1
+#: Among what was noted: that something was scanned, which keys cannot tell to be as it was. No key is empty.
+SCANNED = b""
 # What forty pages have asked for.
 _REMEMBERED = 4_096
 _WRITES = 64
@@ -31,6 +34,7 @@ class Memory:
         """How many of these this process has made."""
         self.heard = 0.0
         """When the server was last heard of."""
+        self._noted: dict[bytes, bytes | None] | None = None
         self._known: dict[bytes, bytes | None] = {}
         # Guesses: of the half FRESH that runs, of the one before it, and of before that.
         self._recent: dict[bytes, bytes | None] = {}
@@ -76,6 +80,22 @@ class Memory:
             else:
                 return None
         return values, guesses > 0
+
+    @contextmanager
+    def noting(self, seen: Callable[[], Mapping[bytes, bytes | None]]) -> Iterator[dict[bytes, bytes | None]]:
+        """See FarStore; and of what is *seen* in the end."""
+        noted: dict[bytes, bytes | None] = {}
+        before, self._noted = self._noted, noted
+        try:
+            yield noted
+        finally:
+            noted.update(seen())
+            self._noted = before
+
+    def given(self, keys: Iterable[bytes], values: Iterable[bytes | None]) -> None:
+        """Note that somebody was given these *values*, if he is :meth:`noting`."""
+        if self._noted is not None:
+            self._noted.update(zip(keys, values, strict=True))
 
     def bring(self, version: int, found: Mapping[bytes, bytes | None]) -> None:
         """Have :meth:`take_in` learn what was read just now; from any thread."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.stores.redis_layout import located, places
+from dedup_middleware.stores.redis_memory import SCANNED
 from dedup_middleware.stores.redis_scripts import packed
 
 if TYPE_CHECKING:
@@ -56,6 +57,19 @@ class Run:
             else:
                 missing.append(key)
         return missing
+
+    def rests_on(self, reads: Mapping[bytes, bytes | None], memory: Memory) -> bool:
+        """See FarStore."""
+        if SCANNED in reads:
+            return False
+        parts = (self.written, self.seen, memory.known(), *memory.guesses())
+        for key, value in reads.items():
+            newest = next((part for part in parts if key in part), reads)
+            if newest[key] != value:
+                return False
+        self.seen = {**reads, **self.seen}
+        self.guesses = True
+        return True
 
     def note(self, found: Mapping[bytes, bytes | None]) -> None:
         """Note what was asked for."""

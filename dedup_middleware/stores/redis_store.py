@@ -17,11 +17,13 @@ from dedup_middleware.errors import StoreAwayError, StoreError
 from dedup_middleware.stores import redis_lease, redis_scan, redis_scripts, refusals
 from dedup_middleware.stores.redis_layout import PAGE_BEGINNING, places
 from dedup_middleware.stores.redis_link import Link
-from dedup_middleware.stores.redis_memory import Memory
+from dedup_middleware.stores.redis_memory import SCANNED, Memory
+from dedup_middleware.stores.redis_others import Others
 from dedup_middleware.stores.redis_run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from dedup_middleware.stores.redis_address import Address
     from dedup_middleware.stores.redis_lease import Lease
@@ -53,12 +55,7 @@ class RedisStore:
         self._run: Run | None = None
         self._scans: WeakSet[redis_scan.Scan] = WeakSet()
         self._gone: set[bytes] = set()
-        # What was last said of others, and when the run began that is under way.
-        self._told = self._told_before = -1
-        # How often somebody may have seen what is not so any more, and is to look again.
-        self._doubts = 0
-        # What was last known of others when something was written, and whether that was news.
-        self._others, self._is_crowded = -1, False
+        self._others = Others(self._memory)
         self._failure: StoreError | None = None
         self._is_closed = False
 
@@ -79,15 +76,28 @@ class RedisStore:
             return run.values(keys)
         if (recalled := self._memory.recalled(keys)) is None:
             found = self._read(keys)
-            return [found[key] for key in keys]
-        # Whoever is about to write by guesses looks again.
-        self._doubts += recalled[1]
-        return recalled[0]
+            values = [found[key] for key in keys]
+        else:
+            values, are_guesses = recalled
+            # Whoever is about to write by guesses looks again.
+            self._others.doubts += are_guesses
+        self._memory.given(keys, values)
+        return values
+
+    def noting(self) -> AbstractContextManager[dict[bytes, bytes | None]]:
+        """See FarStore; of what is done atomically, all that was seen there."""
+        return self._memory.noting(lambda: {} if self._run is None else self._run.seen)
+
+    def rests_on(self, reads: Mapping[bytes, bytes | None]) -> bool:
+        """See FarStore. No round trip."""
+        self._live()
+        return self._run is not None and self._run.rests_on(reads, self._memory)
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """See Store; of what other workers write meanwhile, some may be seen."""
         self._live()
         pairs = redis_scan.pairs_of(self._ask, self.uri, start, stop)
+        self._memory.given([SCANNED], [None])
         if self._run is not None:
             pairs = self._run.scanned(pairs, start, stop, self._version_now())
         scan = redis_scan.Scan(pairs)
@@ -117,15 +127,7 @@ class RedisStore:
         self._live()
         if not self._memory.is_fresh:
             self._version_now()
-        if self._run is not None and self._told_before == self._memory.others + self._doubts:
-            if self._is_crowded:
-                # Others have written by now, most probably: to look again costs less than to be refused.
-                self._doubts += 1
-            else:
-                # Whoever hears that nothing has changed need not look again; that must be so then.
-                self._run.expected = self._memory.version
-        self._told = self._memory.others + self._doubts
-        return self._told
+        return self._others.changes(self._run)
 
     def is_at_work(self, worker: bytes) -> bool:
         """See SharedStore. One round trip; none for this one, those who are gone, and a second time in one run."""
@@ -189,7 +191,8 @@ class RedisStore:
         raise AssertionError
 
     def _done(self, run: Run, work: Callable[[], _T]) -> _T:
-        self._run, self._told_before = run, self._told
+        self._run = run
+        self._others.begin()
         try:
             result = work()
         finally:
@@ -221,11 +224,11 @@ class RedisStore:
             seen = [*run.seen]
             keys = (seen[int(place)] for place in stale[::2])
             self._memory.learn(version, dict(zip(keys, values, strict=True)))
-            self._doubts += 1
+            self._others.doubts += 1
             return False
         if run.written or run.added:
             self._memory.note(version, run.written, run.added)
-            self._is_crowded, self._others = self._memory.others != self._others, self._memory.others
+            self._others.written()
         if run.is_synced:
             self._sync()
         return True
