@@ -48,6 +48,8 @@ class Worker(Library):
 
     def __init__(self, uri: str, run: str, *, is_patient: bool = False) -> None:
         self.later: list[Callable[[], None]] = []
+        self.judged: list[PageState] = []
+        self.entered: list[PageState] = []
         super().__init__(
             store=beside(uri, fingerprint.scheme),
             flush=lambda: ({"feed"}, nothing),
@@ -466,7 +468,33 @@ class SharingMachine(RuleBasedStateMachine):
     def visit(self, who: int, told: int, page: int) -> None:
         number = who % len(self.workers)
         worker = self.workers[number]
-        state = worker.enter(worker.page(f"{told}/{page}", range(told * 20, told * 20 + 9)))
+        self._go_on(number, worker.enter(worker.page(f"{told}/{page}", range(told * 20, told * 20 + 9))))
+
+    @rule(who=st.integers(0, 2), told=st.integers(0, 4), page=st.integers(0, 5), fetches=st.booleans())
+    def judge(self, who: int, told: int, page: int, *, fetches: bool) -> None:
+        worker = self.workers[who % len(self.workers)]
+        judged = worker.page(f"{told}/{page}", range(told * 20, told * 20 + 9))
+        fetch = worker.session.judging.fetching(judged)
+        if fetch is not None and fetches:
+            fetch()
+        worker.judged.append(worker.session.examine(judged, Action.DROP, worker.detector.threshold, UNLIMITED))
+
+    @rule(who=st.integers(0, 2))
+    def enter(self, who: int) -> None:
+        worker = self.workers[who % len(self.workers)]
+        if worker.judged:
+            state = worker.judged.pop(0)
+            worker.session.enter(state)
+            worker.entered.append(state)
+
+    @rule(who=st.integers(0, 2))
+    def go_on(self, who: int) -> None:
+        number = who % len(self.workers)
+        if self.workers[number].entered:
+            self._go_on(number, self.workers[number].entered.pop(0))
+
+    def _go_on(self, number: int, state: PageState) -> None:
+        worker, told = self.workers[number], int(state.url.removeprefix("http://site/").partition("/")[0])
         if state.is_duplicate and worker.drop(state):
             self.dropped.add(told)
         elif not state.is_duplicate:
