@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup_middleware.features import PageFeatures
@@ -68,6 +68,7 @@ def test_terms_are_shared_by_weight_and_in_the_text_too() -> None:
 
 
 @given(st.text())
+@example("禅|寺")
 def test_a_page_is_called_what_it_is_called(title: str) -> None:
     features = PageFeatures(title)
     assert own_parts(features, features, list) == []

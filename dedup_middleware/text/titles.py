@@ -101,7 +101,9 @@ def shared_terms(own: Iterable[str], owner: PageFeatures, text: Callable[[], Ite
     total = sum(named.values())
     if not total:
         return 1.0
-    said = set(terms(words_of(f"{owner.title}\n{owner.heading}")))
+    # Of parts too: a character that is a part by itself makes a pair with the next one in the whole.
+    names = (f"{owner.title}\n{owner.heading}", *parts(owner.title), *parts(owner.heading))
+    said = {term for name in names for term in terms(words_of(name))}
     if not named.keys() <= said:
         said.update(terms(words_of("\n".join(text()))))
     return sum(w for term, w in named.items() if term in said) / total
