@@ -14,8 +14,8 @@ from crawling import Outcome, forked_crawls, run_job, write_job
 from local_site import Site
 from redis_server import RedisServer
 
-# A test promises no time: on a busy machine one of a millisecond has taken 400. A run tries what the last one has tried;
-# to search on, run pytest with --hypothesis-profile=searching.
+# A test promises no time: on a busy machine one of a millisecond has taken 400. A run tries what the last one has
+# tried; to search on, run pytest with --hypothesis-profile=searching.
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("searching", deadline=None, max_examples=1000)
 settings.load_profile("repeatable")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import partialmethod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,6 +25,7 @@ from scrapy.settings import Settings
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.delivery.claims import ClaimState
 from dedup_middleware.errors import StoreError
+from dedup_middleware.features import PageFeatures
 from dedup_middleware.index.journal import PackedRequest
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin.waiting import OwnerWait
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.model import Page
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 
@@ -184,6 +187,24 @@ class TestOwners:
         here.index.take_over()
         assert not any(key[:1] in (b"g", b"q") for key in here.contents())
         here.check()
+
+
+def called(page: Page, title: str) -> Page:
+    return replace(page, features=PageFeatures(title))
+
+
+@pytest.mark.usefixtures("repeats")
+def test_what_others_have_met_tells_what_of_a_title_is_a_sites_own(two: tuple[Worker, Worker]) -> None:
+    here, there = two
+    site = "The Harbour Chronicle and Evening News of the Three Counties"
+    there.leave(there.enter(called(there.page("http://paper/story", range(9)), "First snow")))
+    first = here.enter(called(here.page("http://copies/first", range(9)), f"First snow | {site}"))
+    assert not first.is_duplicate, "whose the longer part is, nothing tells yet"
+    for number in range(1, 4):
+        other = there.page(f"http://copies/{number}", range(9 * number, 9 * number + 9))
+        there.leave(there.enter(called(other, f"Story {number} | {site}")))
+    last = here.enter(called(here.page("http://copies/last", range(9)), f"First snow | {site}"))
+    assert last.is_duplicate
 
 
 @pytest.mark.usefixtures("repeats")

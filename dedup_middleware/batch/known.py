@@ -56,7 +56,7 @@ class KnownSites(Sites):
         self.known = NOTHING
         """Of the page that is judged now."""
 
-    def note(self, host: str, features: PageFeatures) -> None:
+    def note(self, host: str, features: PageFeatures, titles_beside: Iterable[str] = ()) -> None:
         """Do nothing: it has been noted."""
 
     def has_part(self, host: str, words: str) -> bool:  # noqa: ARG002 - of the page that is judged

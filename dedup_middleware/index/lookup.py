@@ -116,6 +116,10 @@ class Lookup:
     def bring_near(self, numbers: Sequence[int]) -> None:
         """Have these pages at hand, for some moments, where the store is far away."""
 
+    def titles_beside(self, page: Page) -> list[str]:  # noqa: ARG002
+        """Return what pages of the host of *page* are called that other processes have met, unless it did before."""
+        return []
+
     def claimed(self, number: int) -> StoredPage | None:  # noqa: ARG002
         """Return the page *number* if its claim is open in the store; there is none where those are in memory."""
         return None

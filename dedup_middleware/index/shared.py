@@ -18,6 +18,7 @@ from dedup_middleware.index.index import Index
 from dedup_middleware.index.lookup import Lookup, equals_key, own_template_id
 from dedup_middleware.index.revocable import Reads
 from dedup_middleware.index.shared_line import SharedLine
+from dedup_middleware.index.shared_titles import SharedTitles
 from dedup_middleware.model import StoredPage
 from dedup_middleware.stores.protocol import FarStore
 
@@ -91,14 +92,16 @@ class SharedIndex(Index):
         lists = [codec.clause_key(clause) for clause in page.fingerprint.weights]
         if equals is not None:
             lists.append(equals)
-        # What a copy of another page is asked for.
-        lists.append(codec.template_key(own_template_id(page)))
         lists += map(codec.canonical_key, page.identities)
+        # What a copy of another page is asked for, and what the others know of its host.
+        others = [codec.template_key(own_template_id(page))]
+        if (titles := self._shared_titles.key(page)) is not None:
+            others.append(titles)
 
         def fetch() -> None:
             # What fails here, whoever reads then is told.
             with suppress(DedupError):
-                store.fetch(named, [*claims, *lists], _FOLLOWED, _MOST)
+                store.fetch(named, [*claims, *lists], others, _FOLLOWED, _MOST)
 
         return fetch
 
@@ -114,6 +117,15 @@ class SharedIndex(Index):
     @cached_property
     def _shared_line(self) -> SharedLine | None:
         return None if self._far is None else SharedLine(self._far)
+
+    @cached_property
+    def _shared_titles(self) -> SharedTitles:
+        return SharedTitles(self.store)
+
+    def titles_beside(self, page: Page) -> list[str]:
+        """See Lookup."""
+        with self._reading():
+            return self._shared_titles.told(page)
 
     @contextmanager
     def noting(self) -> Iterator[Reads | None]:
@@ -149,6 +161,7 @@ class SharedIndex(Index):
         with self._reading():
             batch.replace([], claimed.number, claimed, page.borrowed, page.fingerprint.made)
             batch.put_claim(claimed, self._workers.worker, self._packed(page.paragraphs))
+            batch.puts += self._shared_titles.changes(page)
         batch.write()
         self.touch([claimed])
         return claimed

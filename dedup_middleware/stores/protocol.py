@@ -125,10 +125,12 @@ class FarStore(SharedStore, Protocol):
         below 0. What the value does not have is left out.
         """
 
-    def fetch(self, named: Sequence[bytes], lists: Sequence[bytes], kinds: bytes, most: int) -> None:
-        """Have at hand, for some moments, what the keys *named* and *lists* lead to. One round trip, from any thread.
+    def fetch(
+        self, named: Sequence[bytes], lists: Sequence[bytes], others: Sequence[bytes], kinds: bytes, most: int
+    ) -> None:
+        """Have all these keys at hand, for some moments, and what the keys *named* and *lists* lead to.
 
-        Their values are numbers of seven bytes, of those of *named* only the first. Of each of the *most* numbers that
-        they have oftenest, those of *named* before all others, at hand is what every byte of *kinds* leads to with the
-        number behind it.
+        One round trip, from any thread. The values of these are numbers of seven bytes, of those of *named* only the
+        first. Of each of the *most* numbers that they have oftenest, those of *named* before all others, at hand is
+        what every byte of *kinds* leads to with the number behind it.
         """

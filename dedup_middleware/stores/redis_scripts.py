@@ -152,18 +152,19 @@ if redis.call('GET', ARGV[1] .. 'lock') == ARGV[2] then redis.call('DEL', ARGV[1
 return {redis.call('GET', KEYS[1]) or '0'}
 """
 
-#: ARGV: base, how many keys name one number, kinds, how many numbers are followed, the length of the beginning of a
-#: bucket of these; `packed` the bucket and field of each key. Returns the version, the values, and each key that was
-#: followed to, with its value.
+#: ARGV: base, and `packed`: how many keys name one number, how many these and those with lists are, kinds, how many
+#: numbers are followed, the length of the beginning of a bucket of these, the bucket and field of each key. Returns the
+#: version, the values, and each key that was followed to, with its value.
 FETCH = """
 local base, answer = ARGV[1], {redis.call('GET', KEYS[1]) or '0'}
-local named, kinds, beginning, size = tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[5]), 7
-local places, times, numbers = cmsgpack.unpack(ARGV[6]), {}, {}
+local told, times, numbers, size = cmsgpack.unpack(ARGV[2]), {}, {}, 7
+local named, leading, kinds, most, beginning, places = told[1], told[2], told[3], told[4], told[5], told[6]
 for i = 1, #places, 2 do
     local place = (i + 1) / 2
     local value = redis.call('HGET', base .. places[i], places[i + 1])
     answer[place + 1] = value
-    for at = 1, value and (place <= named and 1 or #value - size + 1) or 0, size do
+    local stop = value and place <= leading and #value - size + 1 or 0
+    for at = 1, place <= named and math.min(stop, 1) or stop, size do
         local number = value:sub(at, at + size - 1)
         if not times[number] then
             numbers[#numbers + 1] = number
@@ -174,7 +175,7 @@ for i = 1, #places, 2 do
 end
 table.sort(numbers, function(a, b) return times[a] > times[b] or times[a] == times[b] and a < b end)
 local last = 1 + #places / 2
-for place = 1, math.min(tonumber(ARGV[4]), #numbers) do
+for place = 1, math.min(most, #numbers) do
     for kind = 1, #kinds do
         local key = kinds:sub(kind, kind) .. numbers[place]
         answer[last + 1] = key

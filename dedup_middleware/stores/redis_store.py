@@ -112,14 +112,16 @@ class RedisStore:
         self._memory.learn(version, found)
         return found
 
-    def fetch(self, named: Sequence[bytes], lists: Sequence[bytes], kinds: bytes, most: int) -> None:
+    def fetch(
+        self, named: Sequence[bytes], lists: Sequence[bytes], others: Sequence[bytes], kinds: bytes, most: int
+    ) -> None:
         """See FarStore; on a connection of its own. What it brings is taken in by whoever reads next."""
         self._usable()
-        keys = [*named, *lists]
-        arguments = (len(named), kinds, most, PAGE_BEGINNING, redis_scripts.packed([*places(keys)]))
-        version, *answer = self._calling(self._ahead.script, redis_scripts.FETCH, *arguments)
+        keys = [*named, *lists, *others]
+        asked = [len(named), len(named) + len(lists), kinds, most, PAGE_BEGINNING, [*places(keys)]]
+        version, *answer = self._calling(self._ahead.script, redis_scripts.FETCH, redis_scripts.packed(asked))
         followed = answer[len(keys) :]
-        found = {**dict(zip(keys, answer, strict=False)), **dict(zip(followed[::2], followed[1::2], strict=True))}
+        found = dict(zip([*keys, *followed[::2]], [*answer[: len(keys)], *followed[1::2]], strict=True))
         self._memory.bring(int(version), found)
 
     def changes_of_others(self) -> int:
@@ -207,11 +209,10 @@ class RedisStore:
         for scan in [*self._scans]:
             scan.drain()
         deadline = time.monotonic() + 4 * _LOCK
-        number, told, expected = next(self._numbers), run.told(), "" if run.expected is None else run.expected
+        expected = "" if run.expected is None else run.expected
+        write = (redis_scripts.WRITE, self.worker.hex(), next(self._numbers), expected, int(unlocks), run.told())
         while True:
-            version, state, *stale = self._ask(
-                redis_scripts.WRITE, self.worker.hex(), number, expected, int(unlocks), told
-            )
+            version, state, *stale = self._ask(*write)
             if state != b"locked":
                 break
             if time.monotonic() > deadline:
@@ -221,8 +222,7 @@ class RedisStore:
             raise self._failed(refusals.lease_lost(self.uri))
         if state == b"stale":
             values = (value[1:] if value[:1] == b"+" else None for value in stale[1::2])
-            seen = [*run.seen]
-            keys = (seen[int(place)] for place in stale[::2])
+            keys = map([*run.seen].__getitem__, map(int, stale[::2]))
             self._memory.learn(version, dict(zip(keys, values, strict=True)))
             self._others.doubts += 1
             return False

@@ -71,7 +71,7 @@ class Detector:
         *objects* returns what else stands against an owner, or nothing: what an item of the page says.
         """
         if page.features is not None:
-            self.sites.note(host_of(page.url), page.features)
+            self.sites.note(host_of(page.url), page.features, self.index.titles_beside(page))
         verdict = self._judge(page, self.least_score(self.threshold if threshold is None else threshold), objects)
         return self.preferences.applied(page, verdict, self.index)
 

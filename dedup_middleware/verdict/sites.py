@@ -1,7 +1,8 @@
 """What is a site's own business on its pages, learned from every page of a crawl, dropped ones included.
 
-It remembers in memory only, and of very many things forgets those that were not met for longest. What
-it does not know counts as a page's own: a page is then delivered twice, and none is lost.
+Where several processes share a store, each learns from the first titles that the others have met, too. It remembers in
+memory only, and of very many things forgets those that were not met for longest. What it does not know counts as a
+page's own: a page is then delivered twice, and none is lost.
 """
 
 from __future__ import annotations
@@ -9,15 +10,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
+from dedup_middleware.features import PageFeatures
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import folded
 from dedup_middleware.text.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
     from collections.abc import Set as AbstractSet
-
-    from dedup_middleware.features import PageFeatures
 
 #: What has stood on pages of so many other titles is no page's.
 OTHER_TITLES = 2
@@ -31,9 +31,10 @@ class Sites:
     def __init__(self) -> None:
         self._met: OrderedDict[tuple[str, Hashable], frozenset[int]] = OrderedDict()
 
-    def note(self, host: str, features: PageFeatures) -> None:
-        """Note a page of *host*. O(texts around it), 15 µs for thirty."""
-        self.note_title(host, features)
+    def note(self, host: str, features: PageFeatures, titles_beside: Iterable[str] = ()) -> None:
+        """Note a page of *host*, and what others there are called. O(texts around it), 15 µs for thirty."""
+        for called in (features, *map(PageFeatures, titles_beside)):
+            self.note_title(host, called)
         title = hash(folded(f"{features.title}\n{features.heading}"))
         self._note([(host, text) for text in features.texts], title)
         while len(self._met) > _MAX_KEPT:

@@ -426,7 +426,7 @@ def test_what_others_write_makes_nobody_ask_for_everything_again(uri: str, monke
     one.get_many(keys)
     for number in range(20):
         other.write([(b"elsewhere", b"%d" % number)])
-        one.shared.fetch([], [b"other%d" % number], b"", 0)
+        one.shared.fetch([], [b"other%d" % number], [], b"", 0)
     asked, told = one.shared.trips, one.changes_of_others()
     assert one.get_many(keys) == [None] * 9
     assert one.shared.trips == asked
