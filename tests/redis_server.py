@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import socket
 import subprocess
 from typing import TYPE_CHECKING
@@ -50,6 +51,11 @@ class RedisServer:
         arguments = [part for name, value in given.items() for part in (f"--{name}", *value.split(" "))]
         self._process = subprocess.Popen([self._command, *arguments], stdout=subprocess.DEVNULL)
         wait_until(self._answers, 30)
+
+    def freeze(self) -> None:
+        """Let the server say nothing any more."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
 
     def kill(self) -> None:
         """Kill the server, as a power failure would."""

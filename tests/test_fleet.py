@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import threading
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 from beside import shared_uri
-from crawling import run_scrapy
+from crawling import Running, run_scrapy, write_job
+from local_site import Answer, wait_until
 from prose import article, blog, story
 from redis_server import RedisServer
+from test_sharing import Worker
+
+from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.model import Action
+from dedup_middleware.plugin import arrivals
+from dedup_middleware.plugin.arrivals import Arrivals
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,3 +103,83 @@ def test_a_server_that_goes_away_leaves_a_crawl_that_delivers_everything(site, c
     assert outcome.delivered == urls
     (warning,) = outcome.problems
     assert f"the store {uri} is away" in warning
+
+
+@pytest.mark.parametrize("reactor", ["asyncio", "default", "reactorless"])
+def test_while_a_server_does_not_answer_everything_is_delivered(site, tmp_path, reactor):
+    held = Answer(article("Held", story(2)), hold=threading.Event())
+    urls = [
+        site.add("/a", article("A", story(1))),
+        site.add("/held", held),
+        site.add("/b", blog("B", story(1)), host=1),
+    ]
+    with RedisServer(tmp_path / "redis") as server:
+        settings = {"DEDUP_STORE": f"{server.url}?timeout=0.5"}
+        command = write_job(
+            tmp_path / "crawl", "sample_spiders.OneByOne", urls=",".join(urls), settings=settings, reactor=reactor
+        )
+        with Running(tmp_path / "crawl", command) as crawl:
+            wait_until(lambda: len(site.requests) > 1)
+            server.freeze()
+            held.hold.set()
+            outcome = crawl.wait()
+    assert outcome.delivered == urls
+    (warning,) = outcome.problems
+    assert f"the store {settings['DEDUP_STORE']} is away (timed out)" in warning
+
+
+class TestArrivals:
+    """What a server is asked beforehand no thread waits for."""
+
+    @pytest.fixture
+    def worker(self, request, tmp_path):
+        worker = Worker(shared_uri("redis", tmp_path, request), "run")
+        yield worker
+        worker.store.close()
+
+    def fetches(self, worker, count):
+        pages = [worker.page(f"{number}", range(9 * number, 9 * number + 9)) for number in range(count)]
+        return pages, [worker.session.judging.fetching(page) for page in pages]
+
+    def arrive(self, fetches, threads):
+        async def at_once():
+            arrivals = Arrivals()
+            await arrivals.fetched(fetches[0])
+            threads.clear()
+            await asyncio.gather(*map(arrivals.fetched, fetches[1:]))
+            assert not arrivals._ways
+
+        asyncio.run(at_once())
+
+    @pytest.fixture
+    def threads(self, monkeypatch):
+        begun = []
+        run = arrivals.run_in_thread
+        monkeypatch.setattr(arrivals, "run_in_thread", lambda work: begun.append(work) or run(work))
+        return begun
+
+    def test_once_it_is_connected(self, worker, threads):
+        pages, fetches = self.fetches(worker, 5)
+        self.arrive(fetches, threads)
+        assert threads == []
+        asked = worker.store.shared.trips
+        for page in pages:
+            assert worker.session.examine(page, Action.DROP, worker.detector.threshold, UNLIMITED).page is page
+        assert worker.store.shared.trips == asked, "it is all at hand"
+
+    def test_it_is_asked_again_where_the_connection_is_lost(self, worker, threads):
+        _, fetches = self.fetches(worker, 2)
+        fetches[0].run()
+        client = redis.Redis.from_url(worker.store.uri.partition("?")[0])
+        client.execute_command("CLIENT", "KILL", "TYPE", "normal")
+        asked = worker.store.shared.trips
+        self.arrive([fetches[1], *fetches], threads)
+        assert worker.store.shared.trips > asked
+        assert not worker.store.shared.is_away
+
+    def test_it_is_asked_again_where_the_server_has_forgotten_its_scripts(self, worker, threads):
+        _, fetches = self.fetches(worker, 3)
+        fetches[0].run()
+        redis.Redis.from_url(worker.store.uri.partition("?")[0]).script_flush()
+        self.arrive(fetches, threads)
+        assert threads == []

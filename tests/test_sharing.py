@@ -406,7 +406,7 @@ def test_a_page_takes_two_round_trips_whatever_the_others_write(
             page = worker.page(f"{number}/{which}", range(told, told + 9))
             fetch = worker.session.judging.fetching(page)
             assert fetch is not None
-            fetch()
+            fetch.run()
             worker.leave(worker.enter(page))
     for worker, before in zip(three, trips, strict=True):
         # And now and then a third: where another has come in between, or what is complete has waited long enough.
@@ -497,7 +497,7 @@ class SharingMachine(RuleBasedStateMachine):
         judged = worker.page(f"{told}/{page}", range(told * 20, told * 20 + 9))
         fetch = worker.session.judging.fetching(judged)
         if fetch is not None and fetches:
-            fetch()
+            fetch.run()
         worker.judged.append(worker.session.examine(judged, Action.DROP, worker.detector.threshold, UNLIMITED))
 
     @rule(who=st.integers(0, 2))

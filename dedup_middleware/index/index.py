@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from dedup_middleware.index.batch import Batch
     from dedup_middleware.index.journal import Journal, JournalEntry
     from dedup_middleware.index.open_claims import OpenClaims
+    from dedup_middleware.index.shared_ahead import Fetch
     from dedup_middleware.model import Match, Page, Reach
     from dedup_middleware.stores import OpenStore
 
@@ -83,8 +84,8 @@ class Index(Revocable):
         """Whether each lookup takes a while, and all of a page had better be made at once; see :meth:`fetching`."""
         return False
 
-    def fetching(self, page: Page) -> Callable[[], None] | None:  # noqa: ARG002
-        """Return what brings nearer, from another thread, what :meth:`claim` and all lookups of *page* ask for.
+    def fetching(self, page: Page) -> Fetch | None:  # noqa: ARG002
+        """Return what brings nearer what :meth:`claim` and all lookups of *page* ask for.
 
         ``None`` where all is near.
         """

@@ -7,16 +7,16 @@ nobody's, and whoever opens the store or is idle removes it.
 
 from __future__ import annotations
 
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
-from dedup_middleware.errors import DedupError
 from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.lookup import Lookup, equals_key, own_template_id
+from dedup_middleware.index.lookup import Lookup
 from dedup_middleware.index.revocable import Reads
+from dedup_middleware.index.shared_ahead import fetch_of
 from dedup_middleware.index.shared_line import SharedLine
 from dedup_middleware.index.shared_titles import SharedTitles
 from dedup_middleware.model import StoredPage
@@ -25,6 +25,7 @@ from dedup_middleware.stores.protocol import FarStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from dedup_middleware.index.shared_ahead import Fetch
     from dedup_middleware.index.shared_journal import SharedJournal
     from dedup_middleware.model import Delivery, Match, Page
     from dedup_middleware.stores import OpenStore
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
     _T = TypeVar("_T")
 
-# Of pages that have something in common with one that is to be judged: themselves, their claims, texts, what their
-# items said, and whether they are unsealed; of so many.
-_FOLLOWED, _MOST = b"pgtsu", 8
 # Pages whose packed texts are at hand: as many as a crawl has claimed at a time, mostly.
 _IN_FLIGHT = 32
 
@@ -81,29 +79,9 @@ class SharedIndex(Index):
             as_before()
             raise
 
-    def fetching(self, page: Page) -> Callable[[], None] | None:
+    def fetching(self, page: Page) -> Fetch | None:
         """See Index."""
-        store = self._far
-        if store is None:
-            return None
-        named = [codec.identity_key(identity) for identity in page.identities]
-        claims = [shared_codec.claims_key(identity) for identity in page.identities]
-        equals = equals_key(page.fingerprint.exact_digest, page.features)
-        lists = [codec.clause_key(clause) for clause in page.fingerprint.weights]
-        if equals is not None:
-            lists.append(equals)
-        lists += map(codec.canonical_key, page.identities)
-        # What a copy of another page is asked for, and what the others know of its host.
-        others = [codec.template_key(own_template_id(page))]
-        if (titles := self._shared_titles.key(page)) is not None:
-            others.append(titles)
-
-        def fetch() -> None:
-            # What fails here, whoever reads then is told.
-            with suppress(DedupError):
-                store.fetch(named, [*claims, *lists], others, _FOLLOWED, _MOST)
-
-        return fetch
+        return None if self._far is None else fetch_of(page, self._far, self._shared_titles.key(page))
 
     @property
     def is_far(self) -> bool:

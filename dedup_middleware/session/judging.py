@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.delivery.safety import Safety
     from dedup_middleware.errors import DedupError
+    from dedup_middleware.index.shared_ahead import Fetch
     from dedup_middleware.model import Page
     from dedup_middleware.verdict.detector import Detector
 
@@ -57,7 +58,7 @@ class Judging:
         verdict = None if page is None else self._detector.judge_unread(page, threshold=threshold)
         return None if page is None or verdict is None else (page, verdict)
 
-    def fetching(self, page: Page) -> Callable[[], None] | None:
+    def fetching(self, page: Page) -> Fetch | None:
         """See Index; ``None`` after the store has failed."""
         return None if self.failure else self._detector.index.fetching(page)
 

@@ -5,7 +5,7 @@ A store knows only bytes. Nothing here knows pages, clauses or Scrapy.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -125,12 +125,47 @@ class FarStore(SharedStore, Protocol):
         below 0. What the value does not have is left out.
         """
 
-    def fetch(
-        self, named: Sequence[bytes], lists: Sequence[bytes], others: Sequence[bytes], kinds: bytes, most: int
-    ) -> None:
-        """Have all these keys at hand, for some moments, and what the keys *named* and *lists* lead to.
+    def fetch(self, question: Question) -> None:
+        """Have at hand, for some moments, what a *question* asks for. One round trip, from any thread."""
 
-        One round trip, from any thread. The values of these are numbers of seven bytes, of those of *named* only the
-        first. Of each of the *most* numbers that they have oftenest, those of *named* before all others, at hand is
-        what every byte of *kinds* leads to with the number behind it.
-        """
+
+@runtime_checkable
+class SendingStore(FarStore, Protocol):
+    """A far store whose answers an event loop may wait for, where no thread need stand and wait."""
+
+    def begin_fetch(self, question: Question) -> Arriving | None:
+        """Do what :meth:`fetch` does, and do not wait; ``None`` where that must be called instead."""
+
+
+class Question(NamedTuple):
+    """What is going to be asked for: all these keys, and what those *named* and the *lists* lead to.
+
+    The values of these two are numbers of seven bytes, of those *named* only the first. Of each of the *most* numbers
+    that they have oftenest, those of the *named* before all others, it is what every byte of *kinds* leads to with the
+    number behind it.
+    """
+
+    named: Sequence[bytes]
+    lists: Sequence[bytes]
+    others: Sequence[bytes]
+    kinds: bytes
+    most: int
+
+
+class Arriving(Protocol):
+    """What a server has been asked for, and what has come of it; for the thread that has asked."""
+
+    timeout: float
+    """Seconds after which it comes no more."""
+
+    def fileno(self) -> int:
+        """Return the descriptor that can be read when there is more; -1 where there will be none."""
+
+    def receive(self) -> bool:
+        """Read what is there by now; tell whether it is all there, or never will be."""
+
+    def give_up(self) -> None:
+        """Wait for it no longer, nor for whatever else is to come by the same way."""
+
+    def end(self) -> bool:
+        """Have at hand what has come; tell whether there is no more to ask, or `FarStore.fetch` may do better."""

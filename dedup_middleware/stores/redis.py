@@ -55,12 +55,11 @@ class RedisBackend:
             workers = link.call("SMEMBERS", where.base + b"workers")
             if any(redis_lease.is_at_work(where, link, bytes.fromhex(name.decode("ascii"))) for name in workers):
                 raise refusals.locked(where.uri)
-            cursor: int | None = 0
-            while cursor is not None:
-                cursor, keys = link.call("SCAN", cursor or 0, "MATCH", where.base + b"*", "COUNT", _REMOVED_AT_ONCE)
+            cursor = b""
+            while cursor != b"0":
+                cursor, keys = link.call("SCAN", cursor or b"0", "MATCH", where.base + b"*", "COUNT", _REMOVED_AT_ONCE)
                 if keys:
                     link.call("UNLINK", *keys)
-                cursor = cursor or None
         return is_there
 
 

@@ -24,7 +24,7 @@ _PORT = 6379
 # Seconds until a server that does not answer counts as away.
 _TIMEOUT = 5.0
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-# Of redis-py, under its names.
+# Under the names that redis-py has for them.
 _TLS_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 _ALLOWED = "store, timeout, aof=no, ssl_ca_certs, ssl_certfile and ssl_keyfile"
 
@@ -45,7 +45,7 @@ class Address:
     needs_log: bool
     """Whether the server must keep what it holds, in an append-only file."""
     tls: dict[str, Any] | None
-    """What TLS is told, under the names of redis-py; ``None`` without TLS."""
+    """The files that TLS is told, as the URI names them; ``None`` without TLS."""
     user: str | None
     password: str | None = field(repr=False)
 

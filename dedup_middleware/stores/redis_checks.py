@@ -45,15 +45,14 @@ def check(address: Address, link: Link) -> bool:
 
 def _info(link: Link) -> dict[str, str]:
     found = link.call("INFO")
-    if isinstance(found, dict):  # as redis-py reads it
-        return {str(name): str(value) for name, value in found.items()}
-    return {}
+    lines = found.decode("utf8", "replace").splitlines() if isinstance(found, bytes) else []
+    return {name: value for name, _, value in (line.partition(":") for line in lines) if value}
 
 
 def _setting(link: Link, name: str) -> str | None:
     """Return the setting *name* of the server; ``None`` where it is not told to us."""
     found = _asked(link, "CONFIG GET", name)
-    return str(found.get(name)) if isinstance(found, dict) else None
+    return found[1].decode("utf8", "replace") if isinstance(found, list) and len(found) > 1 else None
 
 
 def _allows(link: Link, name: str, *arguments: float) -> bool:

@@ -1,4 +1,4 @@
-"""A connection to a Redis server: calls of scripts, sent anew where a connection is lost; every failure a StoreError.
+"""A way to a Redis server: calls of scripts, sent anew where a connection is lost; every failure a StoreError.
 
 What is sent anew must do no harm when it is done twice. It knows no store.
 """
@@ -7,135 +7,138 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from redis import Redis
-from redis import exceptions as failures
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
 from dedup_middleware.stores import refusals
+from dedup_middleware.stores.redis_wire import ServerError, Wire, packed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dedup_middleware.errors import StoreError
     from dedup_middleware.stores.redis_address import Address
+    from dedup_middleware.stores.redis_wire import Answer
 
 # Later, or elsewhere, they may be answered. MOVED is dealt with before.
-_AWAY = (
-    failures.BusyLoadingError,
-    failures.ReadOnlyError,
-    failures.ClusterDownError,
-    failures.MasterDownError,
-    failures.TryAgainError,
-    failures.AskError,
-    failures.ConnectionError,
-    failures.TimeoutError,
-    OSError,
-)
-_NOT_ALLOWED = (failures.AuthenticationError, failures.AuthenticationWrongNumberOfArgsError, failures.NoPermissionError)
+_AWAY = {"LOADING", "READONLY", "CLUSTERDOWN", "MASTERDOWN", "TRYAGAIN", "ASK"}
+_FULL = "ERR max number of clients"
+_NOT_ALLOWED = {"NOAUTH", "WRONGPASS", "NOPERM"}
 # From node to node, while a cluster moves its slots.
 _MOVES = 3
 
 
 class Link:
-    """One connection, opened with the first call; one thread at a time has it."""
+    """One connection at a time, opened with the first call; one thread at a time has it."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
+        self._place = address.host, address.port
         self._guard = threading.Lock()
-        self._connect(address.host, address.port)
+        self._wire: Wire | None = None
 
     def script(self, text: str, *arguments: bytes | str | float) -> Any:
         """Return what the script *text* does; see `redis_scripts`. It is sent anew once if the connection is lost."""
-        rest = (1, self._address.base + b"version", self._address.base, *arguments)
-        try:
-            return self._answer(_packed("EVALSHA", _sha(text), *rest))
-        except failures.NoScriptError:
-            return self._answer(_packed("EVAL", text, *rest))
+        with self._guard, self._refusing():
+            return self._script(text, arguments)
 
     def call(self, name: str, *arguments: bytes | str | float, again: bool = True) -> Any:
         """Return the answer to a command; not sent *again*, it may have been carried out where this raises."""
-        return self._answer(_packed(*name.split(" "), *arguments), name, again=again)
+        with self._guard, self._refusing():
+            return self._followed(packed(*name.split(" "), *arguments), again=again)
 
-    def _answer(self, packed: bytes, name: str = "", *, again: bool = True) -> Any:
-        """Return the answer to what is *packed*, as redis-py reads those to *name*."""
-        with self._guard:
-            try:
-                return self._followed(packed, name, again=again)
-            except failures.NoScriptError:
-                raise
-            except (failures.RedisError, OSError) as error:
-                raise self._refusal(error) from error
+    def open_for(self, text: str, *arguments: bytes | str | float) -> None:
+        """Have a connection open to a server that knows the script *text*: if none is, it is carried out once."""
+        with self._guard, self._refusing():
+            if self._wire is None or not self._wire.is_open:
+                self._script(text, arguments)
+
+    def begin_script(self, text: str, *arguments: bytes | str | float) -> tuple[Wire, Answer] | None:
+        """Send what :meth:`script` does, and return what is to come of it; ``None`` where it can't be sent at once.
+
+        Until all such answers are over, the link must be used for nothing else.
+        """
+        if not self._guard.acquire(blocking=False):
+            return None
+        try:
+            wire = self._wire
+            if wire is None or not wire.is_open:
+                return None
+            return wire, wire.send(self._evaluated("EVALSHA", _sha(text), arguments))
+        except OSError:
+            return None
+        finally:
+            self._guard.release()
 
     def close(self) -> None:
         """Close the connection; a later call opens another one."""
-        self._connection.disconnect()
+        if self._wire is not None:
+            self._wire.close()
 
-    def _followed(self, packed: bytes, name: str, *, again: bool) -> Any:
+    def _script(self, text: str, arguments: tuple[bytes | str | float, ...]) -> Any:
+        try:
+            return self._followed(self._evaluated("EVALSHA", _sha(text), arguments))
+        except ServerError as error:
+            if error.code != "NOSCRIPT":
+                raise
+        return self._followed(self._evaluated("EVAL", text, arguments))
+
+    def _evaluated(self, name: str, script: str, arguments: tuple[bytes | str | float, ...]) -> bytes:
+        base = self._address.base
+        return packed(name, script, 1, base + b"version", base, *arguments)
+
+    def _followed(self, command: bytes, *, again: bool = True) -> Any:
         """Return the answer of the node of a cluster that has the store, wherever that is by now."""
         for _ in range(_MOVES):
             try:
-                return self._sent(packed, name, again=again)
-            except failures.MovedError as error:  # noqa: PERF203 - once in a long time
-                self._connection.disconnect()
-                self._connect(error.host or self._address.host, error.port)
-        raise failures.ClusterDownError("its cluster sends us from node to node")
+                return self._sent(command, again=again)
+            except ServerError as error:  # noqa: PERF203 - once in a long time
+                if error.code != "MOVED":
+                    raise
+                self.close()
+                host, _, port = str(error).rpartition(" ")[2].rpartition(":")
+                self._place = host or self._address.host, int(port)
+        raise ServerError("CLUSTERDOWN its cluster sends us from node to node")
 
-    def _sent(self, packed: bytes, name: str, *, again: bool) -> Any:
+    def _sent(self, command: bytes, *, again: bool) -> Any:
+        was_open = self._wire is not None and self._wire.is_open
         try:
-            return self._asked(packed, name)
-        except (failures.AuthenticationError, failures.BusyLoadingError, failures.TimeoutError):
+            return self._asked(command)
+        except TimeoutError:
             raise
-        except (failures.ConnectionError, OSError):
-            if not again:
+        except OSError:
+            # One that was opened just now will not do better a second time.
+            if not (again and was_open):
                 raise
-        return self._asked(packed, name)
+        return self._asked(command)
 
-    def _asked(self, packed: bytes, name: str) -> Any:
-        # `Redis.execute_command` does this too, and as much again around it, for clients that many threads share.
+    def _asked(self, command: bytes) -> Any:
+        if self._wire is None or not self._wire.is_open:
+            self._wire = Wire(self._address, *self._place)
         try:
-            self._connection.send_packed_command([packed])
-            return self._client.parse_response(self._connection, name)  # type: ignore[no-untyped-call]
-        except failures.ResponseError:
+            return self._wire.wait(self._wire.send(command)).value()
+        except ServerError:
             raise
         except BaseException:
-            # An answer that is still to come must not be taken for that of the next command.
-            self._connection.disconnect()
+            self._wire.close()
             raise
 
-    def _refusal(self, error: Exception) -> StoreError:
-        uri, detail = self._address.uri, str(error).rstrip(". ")
-        if isinstance(error, _NOT_ALLOWED):
-            return refusals.not_allowed(uri, detail)
-        if isinstance(error, _AWAY):
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except (ServerError, OSError) as error:
+            raise self._refusal(error) from error
+
+    def _refusal(self, error: ServerError | OSError) -> StoreError:
+        uri, detail = self._address.uri, (str(error) or type(error).__name__).rstrip(". ")
+        if isinstance(error, OSError) or error.code in _AWAY or detail.startswith(_FULL):
             return refusals.away(uri, detail)
+        if error.code in _NOT_ALLOWED or "AUTH" in detail:
+            return refusals.not_allowed(uri, detail)
         if "WRONGTYPE" in detail:
             return refusals.foreign(uri)
         return refusals.failed_on_server(uri, detail)
-
-    def _connect(self, host: str, port: int) -> None:
-        """Speak to another server from now on; the connection is opened when it is needed."""
-        address = self._address
-        self._client = Redis(
-            host=host,
-            port=port,
-            db=address.database,
-            username=address.user,
-            password=address.password,
-            socket_timeout=address.timeout,
-            socket_connect_timeout=address.timeout,
-            retry=Retry(NoBackoff(), 0),
-            ssl=address.tls is not None,
-            protocol=2,
-            **(address.tls or {}),
-        )
-        self._connection: Any = self._client.connection_pool.make_connection()
-
-
-def _packed(*command: bytes | str | float) -> bytes:
-    """Return *command* as it is sent."""
-    parts = [part if type(part) is bytes else str(part).encode() for part in command]
-    return b"".join([b"*%d\r\n" % len(parts), *(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)])
 
 
 def _sha(text: str) -> str:

@@ -15,8 +15,8 @@ from weakref import WeakSet
 
 from dedup_middleware.errors import StoreAwayError, StoreError
 from dedup_middleware.stores import redis_lease, redis_scan, redis_scripts, refusals
-from dedup_middleware.stores.redis_layout import PAGE_BEGINNING, places
-from dedup_middleware.stores.redis_link import Link
+from dedup_middleware.stores.redis_ahead import Ahead
+from dedup_middleware.stores.redis_layout import places
 from dedup_middleware.stores.redis_memory import SCANNED, Memory
 from dedup_middleware.stores.redis_others import Others
 from dedup_middleware.stores.redis_run import Run
@@ -25,8 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from dedup_middleware.stores.protocol import Question
     from dedup_middleware.stores.redis_address import Address
+    from dedup_middleware.stores.redis_ahead import Arriving
     from dedup_middleware.stores.redis_lease import Lease
+    from dedup_middleware.stores.redis_link import Link
 
     _T = TypeVar("_T")
 
@@ -47,10 +50,10 @@ class RedisStore:
         """How often the server was asked."""
         self._address = address
         self._link = link
-        self._ahead = Link(address)
         self._lease = lease
         self._waits_for_disk = waits_for_disk
         self._memory = Memory(lease.version)
+        self._ahead = Ahead(address, self._memory, self._failed)
         self._numbers = count(1)
         self._run: Run | None = None
         self._scans: WeakSet[redis_scan.Scan] = WeakSet()
@@ -112,17 +115,16 @@ class RedisStore:
         self._memory.learn(version, found)
         return found
 
-    def fetch(
-        self, named: Sequence[bytes], lists: Sequence[bytes], others: Sequence[bytes], kinds: bytes, most: int
-    ) -> None:
+    def fetch(self, question: Question) -> None:
         """See FarStore; on a connection of its own. What it brings is taken in by whoever reads next."""
         self._usable()
-        keys = [*named, *lists, *others]
-        asked = [len(named), len(named) + len(lists), kinds, most, PAGE_BEGINNING, [*places(keys)]]
-        version, *answer = self._calling(self._ahead.script, redis_scripts.FETCH, redis_scripts.packed(asked))
-        followed = answer[len(keys) :]
-        found = dict(zip([*keys, *followed[::2]], [*answer[: len(keys)], *followed[1::2]], strict=True))
-        self._memory.bring(int(version), found)
+        self._calling(self._ahead.fetch, question)
+
+    def begin_fetch(self, question: Question) -> Arriving | None:
+        """See SendingStore."""
+        self._usable()
+        arriving: Arriving | None = self._calling(self._ahead.begin, question)
+        return arriving
 
     def changes_of_others(self) -> int:
         """See SharedStore; as the server had it a moment ago."""
@@ -151,12 +153,10 @@ class RedisStore:
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
         """See Store. One round trip, and one more with *sync*; inside :meth:`atomically`, none."""
         self._live()
-        if self._run is not None:
-            self._run.write(puts, deletes, sync=sync)
-            return
-        run = Run()
+        run = Run() if self._run is None else self._run
         run.write(puts, deletes, sync=sync)
-        self._apply(run)
+        if run is not self._run:
+            self._apply(run)
 
     def add(self, key: bytes, amounts: Sequence[tuple[int, int, int]]) -> None:
         """See FarStore. No round trip."""

@@ -1,0 +1,120 @@
+"""Waiting for what servers answer, while the event loop turns: it tells when there is something to read."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from scrapy.utils.asyncio import call_later, is_asyncio_available, run_in_thread
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import Deferred
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from dedup_middleware.index.shared_ahead import Fetch
+    from dedup_middleware.stores.protocol import Arriving
+
+
+class Arrivals:
+    """What a crawl waits for; on every reactor, and where there is none."""
+
+    def __init__(self) -> None:
+        self._ways: dict[int, _Way] = {}
+        self._is_watched = False
+        # Not every event loop can tell: Windows has one that waits for other things only.
+        self._can_tell = True
+
+    async def fetched(self, fetch: Fetch) -> None:
+        """Return when what *fetch* asks for is at hand, or cannot be had."""
+        arriving = fetch.begin() if self._can_tell else None
+        # What could not be sent may have closed the way of what was.
+        self._look(time.monotonic())
+        if arriving is None or not await self._arrived(arriving):
+            await run_in_thread(fetch.run)
+
+    async def _arrived(self, arriving: Arriving) -> bool:
+        way = self._ways.get(arriving.fileno())
+        if way is None:
+            try:
+                way = self._ways[arriving.fileno()] = _Way(arriving.fileno(), self._ways)
+            except (NotImplementedError, AttributeError):
+                self._can_tell = False
+                arriving.give_up()
+                return False
+        if not self._is_watched:
+            self._watch(arriving.timeout)
+        outcome: Deferred[None] = Deferred()
+        way.waiting.append((arriving, time.monotonic() + arriving.timeout, outcome))
+        await maybe_deferred_to_future(outcome)
+        return arriving.end()
+
+    def _watch(self, seconds: float) -> None:
+        # One for all: to set and to cancel one for each would cost more than to wait.
+        self._is_watched = True
+        call_later(seconds, self._look_and_watch, seconds)
+
+    def _look_and_watch(self, seconds: float) -> None:
+        self._is_watched = False
+        self._look(time.monotonic())
+        if self._ways:
+            self._watch(seconds)
+
+    def _look(self, now: float) -> None:
+        """Give up what should be there by *now*, and end what will never be."""
+        for way in [*self._ways.values()]:
+            late = [arriving for arriving, deadline, _ in way.waiting if deadline <= now]
+            for arriving in late:
+                arriving.give_up()
+            if late or any(arriving.fileno() < 0 for arriving, *_ in way.waiting):
+                way.doRead()
+
+
+class _Way:
+    """One descriptor, and what is to come there; to Twisted, something to read."""
+
+    def __init__(self, number: int, ways: dict[int, _Way]) -> None:
+        """Listen at the descriptor *number*, as one of the *ways*, until nothing more is to come."""
+        self.waiting: list[tuple[Arriving, float, Deferred[None]]] = []
+        self._number = number
+        self._ways = ways
+        self._leave: Callable[[], object]
+        if is_asyncio_available():
+            loop = asyncio.get_running_loop()
+            loop.add_reader(number, self.doRead)
+            self._leave = partial(loop.remove_reader, number)
+        else:
+            from twisted.internet import reactor  # noqa: PLC0415 - to import it installs one
+
+            turning: Any = reactor
+            turning.addReader(self)
+            self._leave = partial(turning.removeReader, self)
+
+    def doRead(self) -> None:  # noqa: N802 - as Twisted calls it; so are the next two
+        """Read what is there."""
+        over = [each for each in self.waiting if each[0].receive()]
+        self.waiting = [each for each in self.waiting if each not in over]
+        if not self.waiting:
+            del self._ways[self._number]
+            # It may be closed by now.
+            with suppress(OSError):
+                self._leave()
+        for *_, outcome in over:
+            outcome.callback(None)
+
+    def connectionLost(self, reason: object) -> None:  # noqa: N802, ARG002
+        """Hear that nothing more is to come."""
+        for arriving, *_ in self.waiting:
+            arriving.give_up()
+        self.doRead()
+
+    def logPrefix(self) -> str:  # noqa: N802
+        """Return what Twisted calls this in its log."""
+        return "dedup"
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._number
