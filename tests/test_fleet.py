@@ -183,3 +183,19 @@ class TestArrivals:
         redis.Redis.from_url(worker.store.uri.partition("?")[0]).script_flush()
         self.arrive(fetches, threads)
         assert threads == []
+
+    def test_it_is_over_when_its_store_is_closed(self, tmp_path):
+        with RedisServer(tmp_path / "redis") as server:
+            worker = Worker(f"{server.url}?timeout=60", "run")
+            _, (first, second) = self.fetches(worker, 2)
+            first.run()
+            server.freeze()
+
+            async def close_meanwhile():
+                waiting = asyncio.ensure_future(Arrivals().fetched(second))
+                await asyncio.sleep(0)
+                worker.store.shared._ahead.close()
+                worker.store.shared._is_closed = True
+                await asyncio.wait_for(waiting, 20)
+
+            asyncio.run(close_meanwhile())

@@ -16,7 +16,7 @@ from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.index import Index
 from dedup_middleware.index.lookup import Lookup
 from dedup_middleware.index.revocable import Reads
-from dedup_middleware.index.shared_ahead import fetch_of
+from dedup_middleware.index.shared_ahead import Asker
 from dedup_middleware.index.shared_line import SharedLine
 from dedup_middleware.index.shared_titles import SharedTitles
 from dedup_middleware.model import StoredPage
@@ -81,7 +81,7 @@ class SharedIndex(Index):
 
     def fetching(self, page: Page) -> Fetch | None:
         """See Index."""
-        return None if self._far is None else fetch_of(page, self._far, self._shared_titles.key(page))
+        return None if self._asker is None else self._asker.fetch(page, self._shared_titles.key(page))
 
     @property
     def is_far(self) -> bool:
@@ -91,6 +91,10 @@ class SharedIndex(Index):
     @cached_property
     def _far(self) -> FarStore | None:
         return self._workers if isinstance(self._workers, FarStore) else None
+
+    @cached_property
+    def _asker(self) -> Asker | None:
+        return None if self._far is None else Asker(self._far)
 
     @cached_property
     def _shared_line(self) -> SharedLine | None:

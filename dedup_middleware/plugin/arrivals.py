@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +68,7 @@ class Arrivals:
             late = [arriving for arriving, deadline, _ in way.waiting if deadline <= now]
             for arriving in late:
                 arriving.give_up()
-            if late or any(arriving.fileno() < 0 for arriving, *_ in way.waiting):
+            if late or any(arriving.is_over for arriving, *_ in way.waiting):
                 way.doRead()
 
 
@@ -95,13 +94,14 @@ class _Way:
 
     def doRead(self) -> None:  # noqa: N802 - as Twisted calls it; so are the next two
         """Read what is there."""
-        over = [each for each in self.waiting if each[0].receive()]
-        self.waiting = [each for each in self.waiting if each not in over]
+        if not self.waiting:
+            return
+        self.waiting[0][0].receive()
+        over = [each for each in self.waiting if each[0].is_over]
+        self.waiting = [each for each in self.waiting if not each[0].is_over]
         if not self.waiting:
             del self._ways[self._number]
-            # It may be closed by now.
-            with suppress(OSError):
-                self._leave()
+            self._leave()
         for *_, outcome in over:
             outcome.callback(None)
 

@@ -159,10 +159,14 @@ class Arriving(Protocol):
     """Seconds after which it comes no more."""
 
     def fileno(self) -> int:
-        """Return the descriptor that can be read when there is more; -1 where there will be none."""
+        """Return the descriptor that can be read when there is more."""
 
-    def receive(self) -> bool:
-        """Read what is there by now; tell whether it is all there, or never will be."""
+    @property
+    def is_over(self) -> bool:
+        """Whether it is all there, or never will be."""
+
+    def receive(self) -> None:
+        """Read what is there by now, of this and of all that comes by the same way."""
 
     def give_up(self) -> None:
         """Wait for it no longer, nor for whatever else is to come by the same way."""

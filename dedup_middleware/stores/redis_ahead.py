@@ -85,15 +85,18 @@ class Arriving:
         """See Arriving."""
         return self._wire.fileno()
 
-    def receive(self) -> bool:
+    @property
+    def is_over(self) -> bool:
         """See Arriving."""
-        if not self._answer.is_over:
-            self._wire.receive()
         return self._answer.is_over
+
+    def receive(self) -> None:
+        """See Arriving."""
+        self._wire.receive()
 
     def give_up(self) -> None:
         """See Arriving."""
-        self._wire.close(TimeoutError("timed out"))
+        self._wire.fail(TimeoutError("timed out"))
 
     def end(self) -> bool:
         """See Arriving."""

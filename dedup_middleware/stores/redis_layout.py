@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Clauses, some forty a page. At 10^6 pages each of a million buckets has about thirty of them; Redis keeps up to 128
 # densely as it comes, and 512 if it is told so. Fewer buckets would take less room in small stores, and more in large.
 CLAUSES, _AFTER_CLAUSES, _CLAUSE_MASK = b"c", b"d", 0xF0
+_MASKED = [bytes((byte & _CLAUSE_MASK,)) for byte in range(256)]
 # Keys that begin with a page's number: those of 256 pages in line are together.
 _BY_PAGE = frozenset(b"ptsgruo")
 #: How much of a key that begins with a page's number names its bucket, and of any other.
@@ -39,7 +40,7 @@ _LOCATED = 2_048
 def located(key: bytes) -> tuple[bytes, bytes]:
     """Return the name of the bucket of *key*, without the store's, and its field there. 0.3 µs, and 0.1 once more."""
     if key[:1] == CLAUSES and len(key) > _BEGINNING:
-        return _OF_CLAUSES + key[1:3] + bytes((key[3] & _CLAUSE_MASK,)), key[3:]
+        return _OF_CLAUSES + key[1:3] + _MASKED[key[3]], key[3:]
     listed = listed_beginning(key)
     return _LISTED + listed, key[len(listed) :]
 

@@ -74,6 +74,7 @@ class Link:
         """Close the connection; a later call opens another one."""
         if self._wire is not None:
             self._wire.close()
+            self._wire = None
 
     def _script(self, text: str, arguments: tuple[bytes | str | float, ...]) -> Any:
         try:
@@ -93,34 +94,34 @@ class Link:
             try:
                 return self._sent(command, again=again)
             except ServerError as error:  # noqa: PERF203 - once in a long time
-                if error.code != "MOVED":
+                host, _, port = str(error).rpartition(" ")[2].rpartition(":")
+                if error.code != "MOVED" or not port.isdecimal():
                     raise
                 self.close()
-                host, _, port = str(error).rpartition(" ")[2].rpartition(":")
                 self._place = host or self._address.host, int(port)
         raise ServerError("CLUSTERDOWN its cluster sends us from node to node")
 
     def _sent(self, command: bytes, *, again: bool) -> Any:
-        was_open = self._wire is not None and self._wire.is_open
-        try:
-            return self._asked(command)
-        except TimeoutError:
-            raise
-        except OSError:
-            # One that was opened just now will not do better a second time.
-            if not (again and was_open):
+        wire = self._wire
+        if wire is not None and wire.is_open:
+            try:
+                return self._asked(wire, command)
+            except TimeoutError:
                 raise
-        return self._asked(command)
+            except OSError:
+                if not again:
+                    raise
+        wire = self._wire = Wire(self._address, *self._place)
+        return self._asked(wire, command)
 
-    def _asked(self, command: bytes) -> Any:
-        if self._wire is None or not self._wire.is_open:
-            self._wire = Wire(self._address, *self._place)
+    @staticmethod
+    def _asked(wire: Wire, command: bytes) -> Any:
         try:
-            return self._wire.wait(self._wire.send(command)).value()
+            return wire.wait(wire.send(command)).value()
         except ServerError:
             raise
-        except BaseException:
-            self._wire.close()
+        except BaseException as error:
+            wire.fail(ConnectionError(str(error)))
             raise
 
     @contextmanager

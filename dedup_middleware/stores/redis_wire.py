@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import hiredis
@@ -57,6 +58,8 @@ class Wire:
         self._reader = hiredis.Reader(protocolError=ConnectionError, replyError=ServerError)
         self._due: deque[Answer] = deque()
         self._socket = _connected(address, host, port)
+        self.is_open = True
+        """Whether commands may be sent."""
         try:
             for command in _greetings(address):
                 self.wait(self.send(packed(*command))).value()
@@ -64,18 +67,13 @@ class Wire:
             self.close()
             raise
 
-    @property
-    def is_open(self) -> bool:
-        """Whether commands may be sent."""
-        return self._socket is not None
-
     def fileno(self) -> int:
         """Return the descriptor that can be read when there is more."""
-        return -1 if self._socket is None else self._socket.fileno()
+        return self._socket.fileno()
 
     def send(self, command: bytes) -> Answer:
-        """Send a *command*; its answer is still to come. `OSError` closes the connection."""
-        if self._socket is None:
+        """Send a *command*; its answer is still to come. After an `OSError` nothing more can be sent."""
+        if not self.is_open:
             raise ConnectionError("it is closed")
         answer = Answer()
         self._due.append(answer)
@@ -83,7 +81,7 @@ class Wire:
             self._socket.settimeout(self._timeout)
             self._socket.sendall(command)
         except OSError as error:
-            self.close(error)
+            self.fail(error)
             raise
         return answer
 
@@ -100,7 +98,7 @@ class Wire:
 
     def _receive(self, seconds: float) -> bool:
         """Read some of what comes within *seconds*; tell whether there was any."""
-        if self._socket is None:
+        if not self.is_open:
             return False
         try:
             self._socket.settimeout(seconds)
@@ -112,20 +110,32 @@ class Wire:
                 self._due.popleft().end(value)
         except (BlockingIOError, ssl.SSLWantReadError) as error:
             if seconds:
-                self.close(error)
+                self.fail(error)
             return False
         except OSError as error:
-            self.close(error)
+            self.fail(error)
             return False
         return True
 
-    def close(self, error: Exception | None = None) -> None:
-        """Close it; answers that are due raise *error*: one that is still to come must not be the next command's."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
+    def fail(self, error: Exception) -> None:
+        """Send nothing more; answers that are due raise *error*: one that is still to come must not be the next one's.
+
+        Whoever listens at its descriptor finds that there is something to read. It is closed when nobody has it any
+        more: an event loop cannot leave a descriptor that is closed, or another's by now.
+        """
+        self.is_open = False
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         while self._due:
-            self._due.popleft().end(error or ConnectionError("it is closed"))
+            self._due.popleft().end(error)
+
+    def close(self) -> None:
+        """Send and receive nothing more."""
+        self.fail(ConnectionError("it is closed"))
+
+    def __del__(self) -> None:
+        if hasattr(self, "_socket"):
+            self._socket.close()
 
 
 def packed(*command: bytes | str | float) -> bytes:
@@ -134,9 +144,10 @@ def packed(*command: bytes | str | float) -> bytes:
     return found
 
 
-def _connected(address: Address, host: str, port: int) -> socket.socket | None:
+def _connected(address: Address, host: str, port: int) -> socket.socket:
     connection = socket.create_connection((host, port), address.timeout)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if address.tls is None:
         return connection
     try:
