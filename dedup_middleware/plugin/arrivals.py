@@ -6,6 +6,7 @@ import asyncio
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available, run_in_thread
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -18,8 +19,14 @@ if TYPE_CHECKING:
     from dedup_middleware.stores.protocol import Arriving
 
 
+def arrivals_here() -> Arrivals:
+    """Return what the event loop that turns here waits for: several crawls of one process may share a connection."""
+    loop = asyncio.get_running_loop() if is_asyncio_available() else _reactor()
+    return _BY_LOOP.setdefault(loop, Arrivals())
+
+
 class Arrivals:
-    """What a crawl waits for; on every reactor, and where there is none."""
+    """What one event loop waits for, of any reactor, and where there is none."""
 
     def __init__(self) -> None:
         self._ways: dict[int, _Way] = {}
@@ -86,11 +93,9 @@ class _Way:
             loop.add_reader(number, self.doRead)
             self._leave = partial(loop.remove_reader, number)
         else:
-            from twisted.internet import reactor  # noqa: PLC0415 - to import it installs one
-
-            turning: Any = reactor
-            turning.addReader(self)
-            self._leave = partial(turning.removeReader, self)
+            reactor = _reactor()
+            reactor.addReader(self)
+            self._leave = partial(reactor.removeReader, self)
 
     def doRead(self) -> None:  # noqa: N802 - as Twisted calls it; so are the next two
         """Read what is there."""
@@ -118,3 +123,12 @@ class _Way:
     def fileno(self) -> int:
         """Return the descriptor."""
         return self._number
+
+
+def _reactor() -> Any:
+    from twisted.internet import reactor  # noqa: PLC0415 - to import it installs one
+
+    return reactor
+
+
+_BY_LOOP: WeakKeyDictionary[object, Arrivals] = WeakKeyDictionary()

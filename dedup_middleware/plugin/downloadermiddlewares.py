@@ -16,7 +16,7 @@ from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.charsets import NO_CHARSETS
 from dedup_middleware.model import Fetched, VerdictKind
-from dedup_middleware.plugin.arrivals import Arrivals
+from dedup_middleware.plugin.arrivals import arrivals_here
 from dedup_middleware.plugin.extension import Visit, extension_of
 from dedup_middleware.plugin.recovery import take_recovered
 from dedup_middleware.plugin.requests import identities_of
@@ -56,7 +56,6 @@ class DedupDownloaderMiddleware:
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
         self._crawler = extension.crawler
-        self._arrivals = Arrivals()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -131,7 +130,7 @@ class DedupDownloaderMiddleware:
             page = self._page(session, page_response, fetched, budget)
             if (fetch := session.judging.fetching(page)) is not None:
                 budget.pause()
-                await self._arrivals.fetched(fetch)
+                await arrivals_here().fetched(fetch)
                 budget.resume()
             return session.examine(page, *asked, keep=options.keep)
         except UnjudgeableError as error:
