@@ -212,3 +212,12 @@ class TestArrivals:
                 await asyncio.wait_for(waiting, 20)
 
             asyncio.run(close_meanwhile())
+
+    def test_threads_wait_where_the_server_has_no_room_for_another_connection(self, tmp_path, threads):
+        with RedisServer(tmp_path / "redis", maxclients="2") as server:
+            worker = Worker(server.url, "run")
+            _, fetches = self.fetches(worker, 3)
+            self.arrive(fetches, threads)
+            assert len(threads) == 2
+            assert not worker.store.shared.is_away
+            worker.store.close()

@@ -7,9 +7,11 @@ fro cost as much as all else of the question, 0.4 ms.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import redis_scripts, refusals
 from dedup_middleware.stores.protocol import Question
 from dedup_middleware.stores.redis_layout import PAGE_BEGINNING, places
@@ -19,7 +21,6 @@ from dedup_middleware.stores.redis_wire import ServerError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedup_middleware.errors import StoreError
     from dedup_middleware.stores.redis_address import Address
     from dedup_middleware.stores.redis_memory import Memory
     from dedup_middleware.stores.redis_wire import Answer, Wire
@@ -42,7 +43,9 @@ class Ahead:
     def fetch(self, question: Question) -> None:
         """Ask, and wait for the answer; from any thread. From then on others may be sent."""
         self._bring(question, self._asked.script(redis_scripts.FETCH, _packed(question)))
-        self._sent.open_for(redis_scripts.FETCH, _packed(_NOTHING))
+        # A server that has no room for another connection will do with the one that has asked just now.
+        with suppress(StoreError):
+            self._sent.open_for(redis_scripts.FETCH, _packed(_NOTHING))
 
     def begin(self, question: Question) -> Arriving | None:
         """Send a question; ``None`` where :meth:`fetch` must be called first."""
