@@ -19,13 +19,16 @@ EXIT_STATUS = 77
 
 #: Where the state of a page changes hands.
 EDGES = {
-    "claim": "dedup_middleware.index.index:Index.claim",
-    "confirm": "dedup_middleware.index.index:Index.commit",
-    "flush": "dedup_middleware.plugin.feeds:_flushed",
-    "sync": "dedup_middleware.plugin.feeds:_wait_for",
-    "seal": "dedup_middleware.delivery.sealing:Sealing.seal",
-    "store": "dedup_middleware.stores.folder_store:FolderStore._wait",
-    "journal": "dedup_middleware.index.index:Index.remember_duplicate",
+    "claim": ["dedup_middleware.index.index:Index.claim"],
+    "confirm": ["dedup_middleware.index.index:Index.commit"],
+    "flush": ["dedup_middleware.plugin.feeds:_flushed"],
+    "sync": ["dedup_middleware.plugin.feeds:_wait_for"],
+    "seal": ["dedup_middleware.delivery.sealing:Sealing.seal"],
+    "store": [
+        "dedup_middleware.stores.folder_store:FolderStore._wait",
+        "dedup_middleware.stores.sqlite_store:SQLiteStore._wait",
+    ],
+    "journal": ["dedup_middleware.index.index:Index.remember_duplicate"],
 }
 #: Those of a round of sealing.
 ROUND = ("flush", "sync", "seal", "store")

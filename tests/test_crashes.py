@@ -209,7 +209,7 @@ def told():
 def test_a_process_that_ends_at_an_edge_loses_no_story(told, edge, moment):
     # How many rounds there are is the disk's business, beyond the first.
     nth = 1 if edge in ROUND else random.Random(edge + moment).randint(1, 12)
-    fault = {"at": [EDGES[edge]], "nth": nth, "moment": moment, "kind": "exit"}
+    fault = {"at": EDGES[edge], "nth": nth, "moment": moment, "kind": "exit"}
     status, seen = run_with_fault(told, settings_of(jobdir=True, interval=5), fault)
     assert status == EXIT_STATUS
     assert (seen.lost, seen.self_drops) == (set(), 0)

@@ -25,8 +25,10 @@ def told():
     told.site.close()
 
 
-def crawled(folder, told, disk, **options):
+def crawled(folder, told, disk, store=None, **options):
     settings = {**FEED, "EXTENSIONS": {"disk_faults.DiskFaults": 0}, "DISK": disk, "DEDUP_SEAL_INTERVAL": 5}
+    if store is not None:
+        settings["DEDUP_STORE"] = store
     command = write_job(
         folder, "sample_spiders.Articles", urls=",".join(told.urls), settings=settings, afresh=True, **options
     )
@@ -50,9 +52,18 @@ def test_a_slow_disk_does_not_stop_the_event_loop(told, tmp_path, reactor):
     assert "dedup/journal/requested_again" not in outcome.stats
 
 
-@pytest.mark.parametrize("broken", ["feed.jsonl", "*.log", "watermark.tmp"])
-def test_after_a_sync_that_failed_nothing_is_dropped(told, tmp_path, broken):
-    outcome = crawled(tmp_path, told, {"broken": broken})
+@pytest.mark.parametrize(
+    ("store", "broken"),
+    [
+        (None, "feed.jsonl"),
+        (None, "*.log"),
+        (None, "watermark.tmp"),
+        ("sqlite:store", "store-wal"),
+        ("sqlite:store?shared=1", "store-wal"),
+    ],
+)
+def test_after_a_sync_that_failed_nothing_is_dropped(told, tmp_path, store, broken):
+    outcome = crawled(tmp_path, told, {"broken": broken}, store)
     assert outcome.stats["dedup/failures"] == 1
     said = [line for line in outcome.log.splitlines() if "nothing is dropped" in line]
     assert len(said) == 1
@@ -60,7 +71,7 @@ def test_after_a_sync_that_failed_nothing_is_dropped(told, tmp_path, broken):
     after = outcome.log.splitlines()[outcome.log.splitlines().index(said[0]) :]
     assert not [line for line in after if "Dropped:" in line]
     # What was dropped for what was not sealed comes now.
-    outcome = crawled(tmp_path, told, {})
+    outcome = crawled(tmp_path, told, {}, store)
     assert outcome.problems == []
     assert outcome.exit_status == 0
 

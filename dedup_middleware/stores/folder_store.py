@@ -16,6 +16,7 @@ from dedup_middleware import permissions
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY, decode_watermark, encode_watermark
+from dedup_middleware.stores.syncing import nothing, sync_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -98,7 +99,7 @@ class FolderStore(ABC):
         if os.name == "nt":
             # There, nobody else may open what an engine writes.
             self.write([], sync=True)
-            return _nothing
+            return nothing
         self.check_live()
         with self.refusing("write"):
             number, own = self._marked()
@@ -118,10 +119,7 @@ class FolderStore(ABC):
         try:
             with refusals.of_os(self.uri, "write"):
                 # A log that is gone has become a table, which the engine has synced before it removed the log.
-                for log in self._folder.glob("*.log"):
-                    with suppress(FileNotFoundError):
-                        _sync(log)
-                _sync(self._folder)
+                sync_files([*self._folder.glob("*.log"), self._folder])
         except StoreError:
             self._write_failed = True
             raise
@@ -165,18 +163,6 @@ class FolderStore(ABC):
         if refusal is not None:
             self._write_failed |= action == "write"
             raise refusal from error
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _nothing() -> None:
-    pass
 
 
 class _Refusing:

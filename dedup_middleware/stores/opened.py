@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.protocol import BulkStore, CompactableStore, DeferringStore, SharedStore
+from dedup_middleware.stores.syncing import nothing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -141,10 +142,6 @@ class Medium:
             self._undo.close()
 
 
-def _nothing() -> None:
-    pass
-
-
 def load(store: Store, pairs: Iterator[tuple[bytes, bytes]]) -> None:
     """Let *store* have *pairs*, whose keys ascend and none of which is there; in batches, unless it is a BulkStore."""
     if isinstance(store, BulkStore):
@@ -215,7 +212,7 @@ class OpenStore:
         store = self.medium.store
         self.write([], deletes, sync=not isinstance(store, DeferringStore))
         if not isinstance(store, DeferringStore):
-            return _nothing
+            return nothing
         with self.medium.guard:
             return store.begin_sync()
 

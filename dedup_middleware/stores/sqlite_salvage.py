@@ -14,7 +14,7 @@ from dedup_middleware import permissions
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.layout import ID_KEY
 from dedup_middleware.stores.sqlite import SCHEME
-from dedup_middleware.stores.sqlite_store import is_whole, salt_of
+from dedup_middleware.stores.sqlite_sums import is_whole, salt_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -88,6 +88,7 @@ class SharedSQLiteStore(SQLiteStore):
                 raise self._failure
         if self._is_to_be_synced:
             self.write([], sync=True)
+        self._checkpoints.note(self._live())
         return result
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
@@ -103,6 +104,10 @@ class SharedSQLiteStore(SQLiteStore):
         except BaseException as error:
             self._failure = error
             raise
+
+    def begin_sync(self) -> Callable[[], None]:
+        """See DeferringStore; inside :meth:`atomically` for all that is written there, too."""
+        return self.atomically(super().begin_sync)
 
     def close(self) -> None:
         """See Store; and be none of the workers any more."""

@@ -175,14 +175,14 @@ def run_with_fault(told: StorySite, settings: dict[str, Any], fault: dict[str, A
 def edges(times: int, chance: random.Random) -> None:
     """Print a line for each edge."""
     sites = [StorySite.build(120, together=together) for together in (False, True)]
-    for edge, place in EDGES.items():
+    for edge, places in EDGES.items():
         for moment in ("before", "after"):
             total: Counter[str] = Counter()
             for turn in range(times):
                 # Every third claim becomes an owner, and a round of sealing comes with every tenth of them.
                 nth = chance.randint(1, 4 if edge in ROUND else 40)
                 settings = settings_of(jobdir=bool(turn % 2), interval=10)
-                fault = {"at": [place], "nth": nth, "moment": moment, "kind": "exit"}
+                fault = {"at": places, "nth": nth, "moment": moment, "kind": "exit"}
                 status, seen = run_with_fault(sites[turn // 2 % 2], settings, fault)
                 total.update(times=1, ended=status == EXIT_STATUS, lost=len(seen.lost), self_drops=seen.self_drops)
                 total.update(twice=seen.twice, missing=seen.missing)
