@@ -142,14 +142,20 @@ def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> N
         assert problems(findings) == []
         return [finding["text"] for finding in findings if finding["about"] == "store"]
 
+    def state() -> object:
+        (sums,) = run_here("stats", "--json", *named, folder=tmp_path).json
+        return sums["state"]
+
     worker = Worker(f"sqlite:{tmp_path / 'store'}?shared=1", "run")
     worker.visit("a", range(9))
     worker.enter(worker.page("b", range(20, 29)))
     beside = told()
-    assert "1 crawls share it now" in beside
+    assert "shared by 1 crawl now" in beside
     assert "no crash has left anything to be done" in beside
+    assert state() == "shared by 1 crawl now"
     worker.die()
     after = told()
+    assert state() == "closed"
     assert any(text.startswith("0 dropped pages are to be requested again, and 1 owners") for text in after)
     assert "all of it was read, and fits together: {'owners': 1, 'duplicates': 0}" in after
     worker.store.close()

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.errors import DedupError, StoreLockedError
 from dedup_middleware.fingerprints import fingerprinter
-from dedup_middleware.index import codec, journal_codec, shared_codec
+from dedup_middleware.index import codec
 from dedup_middleware.index.consistency import ConsistencyFilter
 from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.inspection.left_over import crawls_at_work, journalled, shared_by, unsealed
 from dedup_middleware.inspection.records import Record, log_exists, read_records
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.stores import ON_DISK, default_backend, parse_uri, resolved_uri, size_of_store, store_exists
@@ -49,6 +50,8 @@ _PACKAGES = (
     "opencc",
     "plyvel",
     "rocksdict",
+    "hiredis",
+    "msgpack",
 )
 #: Bytes on a disk below which a crawl may soon be without room: some ten thousand pages.
 _LITTLE_ROOM = 200 * 2**20
@@ -160,9 +163,9 @@ def _opened(uri: str, config: Config, *, deep: bool) -> Iterator[Finding]:
                 f"{config.fingerprint!r} makes {wanted!r}",
                 f"set that to what it was made with, or begin anew with `{scrapy_dedup('reset', store=uri)}`",
             )
-        at_work = [*_at_work(store)]
+        at_work = crawls_at_work(store)
         if at_work:
-            yield ok("store", f"{len(at_work)} crawls share it now")
+            yield ok("store", shared_by(at_work))
         yield from _left_over(store, at_work)
         if deep and at_work:
             yield note("store", "it is written to, and was not read through", "read it when no crawl has it open")
@@ -171,26 +174,16 @@ def _opened(uri: str, config: Config, *, deep: bool) -> Iterator[Finding]:
 
 
 def _left_over(store: OpenStore, at_work: Collection[bytes]) -> Iterator[Finding]:
-    rests = (journal_codec.rest_of_entry(value) for _, value in store.scan(*codec.JOURNAL))
-    journalled = sum(rest is None or rest.worker not in at_work for rest in rests)
-    owners = (journal_codec.decode_unsealed(value)[0] for _, value in store.scan(*codec.UNSEALED))
-    unsealed = sum(worker not in at_work for worker in owners)
-    if journalled or unsealed:
+    dropped, owners = journalled(store, at_work), unsealed(store, at_work)
+    if dropped or owners:
         yield note(
             "store",
-            f"{journalled} dropped pages are to be requested again, and {unsealed} owners are to be delivered again: "
+            f"{dropped} dropped pages are to be requested again, and {owners} owners are to be delivered again: "
             "a crawl did not end cleanly, or `scrapy dedup restore` asked for it",
             "crawl with the spider, or the JOBDIR, that they are of",
         )
     else:
         yield ok("store", "no crash has left anything to be done")
-
-
-def _at_work(store: OpenStore) -> Iterator[bytes]:
-    """Yield the workers who crawl with the *store*, where workers share it."""
-    for key, _ in store.scan(*shared_codec.WORKERS):
-        if store.shared is not None and store.shared.is_at_work(key[1:]):
-            yield key[1:]
 
 
 def _read_through(store: OpenStore, line: codec.Line) -> Iterator[Finding]:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.delivery.quarantine import Quarantine
 from dedup_middleware.errors import QuarantineError, RecordsError, StoreLockedError
-from dedup_middleware.index import codec
 from dedup_middleware.index.counts import counted
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.chosen_records import run_named
+from dedup_middleware.inspection.left_over import crawls_at_work, journalled, shared_by
 from dedup_middleware.inspection.records import log_exists
 from dedup_middleware.inspection.sums import Sums, sums_of
 from dedup_middleware.inspection.tables import Table, rendered
@@ -54,12 +54,14 @@ def _store_sums(config: Config) -> dict[str, Any]:
             store,
             _,
         ):
-            journalled = sum(1 for _ in store.scan(*codec.JOURNAL))
+            at_work = crawls_at_work(store)
+            again = journalled(store, at_work)
             line = counted(store)
     except StoreLockedError as error:
         return {"state": "in use by a running crawl", "holder": None if error.holder is None else str(error.holder)}
-    sums = {"owners": line.owners, "duplicates": line.duplicates, "journalled": journalled}
-    return {"state": "closed", "created": store.header.created, **sums}
+    sums = {"owners": line.owners, "duplicates": line.duplicates, "journalled": again}
+    state = shared_by(at_work) if at_work else "closed"
+    return {"state": state, "created": store.header.created, **sums}
 
 
 def _quarantine_sums(config: Config) -> dict[str, Any]:
