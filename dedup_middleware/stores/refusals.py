@@ -164,8 +164,9 @@ def not_allowed(uri: str, detail: str) -> StoreError:
     """Refuse because the server of *uri* does not let us in, or not do what we must."""
     return StoreError(
         _one_line(
-            f"the server of the store {uri} refuses us ({detail}): put user and password into DEDUP_STORE, or the "
-            "password into DEDUP_REDIS_PASSWORD, and let that user run scripts on the keys {dedup:*"
+            f"the server of the store {uri} refuses us ({detail}): put the user and password it asks for, or none, "
+            "into DEDUP_STORE, or the password into DEDUP_REDIS_PASSWORD, and let that user run scripts on the keys "
+            "{dedup:*"
         )
     )
 
