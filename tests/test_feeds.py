@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from local_site import Answer, wait_until
 from prose import article, blog, several, story
+from scrapy.exporters import JsonLinesItemExporter
+from scrapy.extensions.feedexport import FileFeedStorage
 
+from dedup_middleware.errors import FeedError
+from dedup_middleware.plugin.feeds import Feeds
 from dedup_middleware.reasons import Reason
 
 JSON_LINES = {"format": "jsonlines"}
@@ -273,3 +279,23 @@ def test_a_filter_of_the_projects_own_may_have_any_attributes(site, crawl):
     assert fed(outcome, "feed.jsonl") == [a]
     assert [i["url"] for i in outcome.dropped] == [b]
     assert outcome.problems == []
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only there are descriptors to be seen")
+def test_one_feed_that_cannot_be_flushed_leaves_no_file_of_another_open(tmp_path):
+    slots = []
+    for name in ("good", "bad"):
+        storage = FileFeedStorage(str(tmp_path / name))
+        file = storage.open(None)
+        slots.append(
+            SimpleNamespace(
+                exporter=JsonLinesItemExporter(file), storage=storage, file=file, uri=storage.path, itemcount=1
+            )
+        )
+    feeds = Feeds(SimpleNamespace(get_extension=lambda _: SimpleNamespace(slots=slots)))
+    slots[1].file.close()
+    before = sorted(Path("/proc/self/fd").iterdir())
+    with pytest.raises(FeedError, match="bad cannot be written"):
+        feeds.flush()
+    assert sorted(Path("/proc/self/fd").iterdir()) == before
+    slots[0].file.close()

@@ -135,9 +135,11 @@ class Feeds:
         :class:`FeedError`, of either, if a medium fails.
         """
         closing: set[Hashable] = {slot for slot in self._slots if slot not in self._open and slot.itemcount}
-        written = [(slot, _flushed(slot)) for slot in self._open if slot.itemcount]
+        with ExitStack() as opened:
+            written = [(slot, _flushed(slot, opened)) for slot in self._open if slot.itemcount]
+            to_close = opened.pop_all()
         closing |= {slot for slot, files in written if files is None}
-        return closing, partial(_wait_for, [file for _, files in written for file in files or ()])
+        return closing, partial(_wait_for, [file for _, files in written for file in files or ()], to_close)
 
     def closed(self, slot: FeedSlot) -> Wait:
         """Note the end of *slot*; return what waits for its disk. :class:`FeedError` if its items were not stored."""
@@ -149,7 +151,7 @@ class Feeds:
             raise FeedError(f"whether the feed {_shown(slot)} was stored is not known without Scrapy's stats")
         is_file = type(slot.storage) is FileFeedStorage and slot in self._slots
         self._slots.discard(slot)
-        return partial(_sync, slot) if is_file else partial(_wait_for, [])
+        return partial(_sync, slot) if is_file else partial(_wait_for, [], ExitStack())
 
     def _counted(self, how: str) -> int:
         stats = self._crawler.stats.get_stats()
@@ -183,24 +185,27 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _flushed(slot: FeedSlot) -> list[_File] | None:
-    """Hand what *slot* took to the system, and return the file that has it, if any; ``None`` if that cannot be done."""
+def _flushed(slot: FeedSlot, opened: ExitStack) -> list[_File] | None:
+    """Hand what *slot* took to the system, and return the file that has it, if any; ``None`` if that cannot be done.
+
+    It is *opened* anew, for the feed may be closed before the disk has it.
+    """
     ours = type(slot.exporter).__module__ == "scrapy.exporters" and not isinstance(slot.file, PostProcessingManager)
     if not ours or slot.file is None or type(slot.storage) not in (FileFeedStorage, StdoutFeedStorage):
         return None
     try:
         slot.file.flush()
-        # Of our own, for the feed may be closed before the disk has it.
-        return [_File(_shown(slot), os.dup(slot.file.fileno()))] if type(slot.storage) is FileFeedStorage else []
+        descriptors = [os.dup(slot.file.fileno())] if type(slot.storage) is FileFeedStorage else []
     except (OSError, ValueError) as error:
         raise _unwritable(_shown(slot), error) from error
+    for descriptor in descriptors:
+        opened.callback(os.close, descriptor)
+    return [_File(_shown(slot), descriptor) for descriptor in descriptors]
 
 
-def _wait_for(files: list[_File]) -> None:
-    """Return once all of these *files*, which are closed, are on their disks."""
-    with ExitStack() as opened:
-        for file in files:
-            opened.callback(os.close, file.descriptor)
+def _wait_for(files: list[_File], opened: ExitStack) -> None:
+    """Return once all of these *files* are on their disks; what is *opened* is closed then."""
+    with opened:
         for file in files:
             file.await_disk()
 
