@@ -178,6 +178,21 @@ class SharedFileStore(FileStore):
 def open(path):
     return SharedFileStore(path)
 """
+DEFERRING = """
+import threading
+
+
+def begin_sync(self):
+    def wait():
+        with self._path.with_suffix(".waited").open("a") as told:
+            print(threading.current_thread() is threading.main_thread(), file=told)
+        {}
+
+    return wait
+
+
+FileStore.begin_sync = begin_sync
+"""
 EXTRACTION = '''
 """Of a page, what is in <section class="story">, whatever else there is; else what the product finds."""
 
@@ -353,3 +368,23 @@ def test_a_store_that_fails_takes_no_item(site, crawl, install, tmp_path: Path, 
     assert len(outcome.delivered) == 3
     assert outcome.stats["dedup/failures"] == 1
     assert "Traceback" not in outcome.log
+
+
+@pytest.mark.parametrize("spoilt", ["pass", "raise OSError('the disk is gone')"])
+def test_the_disk_of_a_store_that_can_tell_is_waited_for_in_a_thread(site, crawl, install, tmp_path: Path, spoilt):
+    environment = install("stores", "json", FOLDER_STORE + DEFERRING.replace("{}", spoilt))
+    settings = {
+        "DEDUP_STORE": f"json:{tmp_path}/pages.json",
+        "DEDUP_SEAL_INTERVAL": 1,
+        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+    }
+    a, b, c = reposts(site)
+    outcome = crawl("sample_spiders.OneByOne", urls=f"{a},{b},{c}", settings=settings, env=environment)
+    assert set((tmp_path / "pages.waited").read_text().split()) == {"False"}
+    assert "Traceback" not in outcome.log
+    if spoilt == "pass":
+        assert (outcome.delivered, outcome.problems) == ([a, b], [])
+    else:
+        assert set(outcome.delivered) >= {a, b}
+        assert outcome.stats["dedup/failures"] == 1
+        assert len([line for line in outcome.log.splitlines() if "the disk is gone" in line]) == 1

@@ -15,7 +15,7 @@ from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.opened import Medium, load
-from dedup_middleware.stores.protocol import CompactableStore, SharedStore
+from dedup_middleware.stores.protocol import CompactableStore, DeferringStore, SharedStore
 from dedup_middleware.stores.schema import Age
 from dedup_middleware.urls import without_secrets
 
@@ -106,6 +106,9 @@ class _Guarded:
         self.uri = uri
         self._store = store
         self._away: StoreAwayError | None = None
+        if isinstance(store, DeferringStore):
+            # What makes it one, too.
+            self.begin_sync = partial(self._begin_sync, store)
 
     @property
     def is_away(self) -> bool:
@@ -128,6 +131,14 @@ class _Guarded:
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
         with self._refusing("write"):
             self._store.write(puts, deletes, sync=sync)
+
+    def _begin_sync(self, store: DeferringStore) -> Callable[[], None]:
+        with self._refusing("write"):
+            return partial(self._wait, store.begin_sync())
+
+    def _wait(self, wait: Callable[[], None]) -> None:
+        with self._refusing("write"):
+            wait()
 
     def load(self, pairs: Iterator[tuple[bytes, bytes]]) -> None:
         with self._refusing("write"):
