@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import StoreError
@@ -63,16 +64,22 @@ class Ahead:
             self._bring(question, answer.value())
         except TimeoutError as error:
             self._failed(refusals.away(self._address.uri, str(error)))
-        except (ServerError, OSError):
+        except (ServerError, StoreError, OSError):
             return False
         return True
 
-    def _bring(self, question: Question, answered: list[Any]) -> None:
-        version, *answer = answered
+    def _bring(self, question: Question, answered: Any) -> None:
         keys = [*question.named, *question.lists, *question.others]
-        followed = answer[len(keys) :]
-        found = dict(zip([*keys, *followed[::2]], [*answer[: len(keys)], *followed[1::2]], strict=True))
-        self._memory.bring(int(version), found)
+        try:
+            version, *answer = answered
+            followed = answer[len(keys) :]
+            found = dict(zip([*keys, *followed[::2]], [*answer[: len(keys)], *followed[1::2]], strict=True))
+            number = int(version)
+        except (TypeError, ValueError):
+            raise refusals.foreign(self._address.uri) from None
+        if not all(isinstance(key, bytes) and isinstance(found[key], (bytes, NoneType)) for key in found):
+            raise refusals.foreign(self._address.uri)
+        self._memory.bring(number, found)
 
 
 class Arriving:

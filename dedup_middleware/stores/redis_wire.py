@@ -50,7 +50,7 @@ class Answer:
 
 
 class Wire:
-    """A connection to *host* and *port*, as the user of *address*; one thread at a time has it."""
+    """A connection to *host* and *port*, as the user of *address*: one thread has it at a time, any may close it."""
 
     def __init__(self, address: Address, host: str, port: int) -> None:
         """Connect; `OSError` where that cannot be done within the time-out, `ServerError` where we are not let in."""
@@ -107,7 +107,7 @@ class Wire:
                 raise ConnectionError("its server has closed the connection")
             self._reader.feed(data)
             while self._due and (value := self._reader.gets()) is not False:
-                self._due.popleft().end(value)
+                self._end_next(value)
         except (BlockingIOError, ssl.SSLWantReadError) as error:
             if seconds:
                 self.fail(error)
@@ -116,6 +116,11 @@ class Wire:
             self.fail(error)
             return False
         return True
+
+    def _end_next(self, value: Any) -> None:
+        # Another thread may close it meanwhile.
+        with suppress(IndexError):
+            self._due.popleft().end(value)
 
     def fail(self, error: Exception) -> None:
         """Send nothing more; answers that are due raise *error*: one that is still to come must not be the next one's.
@@ -127,7 +132,7 @@ class Wire:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         while self._due:
-            self._due.popleft().end(error)
+            self._end_next(error)
 
     def close(self) -> None:
         """Send and receive nothing more."""

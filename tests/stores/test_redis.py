@@ -612,3 +612,23 @@ def test_its_round_trips_are_counted(uri: str) -> None:
     assert store.get_many([b"a", b"b"]) == [b"1", None]
     assert store.shared.trips == before + 2
     store.close()
+
+
+def test_an_answer_that_is_none_of_ours_is_refused_whoever_has_waited_for_it(uri: str) -> None:
+    store = opened(uri)
+    far = store.medium.store
+    assert isinstance(far, RedisStore)
+    question = Question((), (b"c123456",), (), b"", 0)
+    far.fetch(question)
+    client, base = raw(uri)
+    client.set(f"{base}version", "not a number")
+    arriving = far.begin_fetch(question)
+    assert arriving is not None
+    while not arriving.is_over:
+        arriving.receive()
+    assert not arriving.end()
+    with pytest.raises(StoreCorruptError, match="is not a store of dedup-middleware"):
+        far.fetch(question)
+    with pytest.raises(StoreCorruptError, match="is not a store of dedup-middleware"):
+        store.get_many([b"c654321"])
+    store.close()
