@@ -31,6 +31,21 @@ _REMEMBERED, _SHORT = 2_048, 64
 _LOADED_AT_ONCE = 10_000
 
 
+class _Forks:
+    """How many forks have led to this process. To ask the system for its number takes 3 µs on some virtual machines."""
+
+    passed = 0
+
+    @classmethod
+    def note(cls) -> None:
+        cls.passed += 1
+
+
+# Not on Windows, where nothing forks.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_Forks.note)
+
+
 class Medium:
     """An open store and all that must be undone with it; its openers take turns by *guard*."""
 
@@ -49,14 +64,14 @@ class Medium:
         self._old: dict[bytes, bytes | None] = {}
         self._changes_of_others = 0
         self._undo = undo
-        self._process = os.getpid()
+        self._forks = _Forks.passed
 
     def check_process(self) -> None:
         """Raise ``StoreError`` in a forked child: what it has of the store is its parent's. 0.1 µs.
 
         Before the guard is taken: another thread of the parent may have held it during the fork.
         """
-        if os.getpid() != self._process:
+        if _Forks.passed != self._forks:
             raise refusals.inherited(self.store.uri)
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
