@@ -16,6 +16,7 @@ from dedup_middleware import permissions
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.layout import HEADER_KEY, ID_KEY, WATERMARK_KEY, decode_watermark, encode_watermark
+from dedup_middleware.stores.log_files import numbered_logs
 from dedup_middleware.stores.syncing import nothing, sync_files
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class FolderStore(ABC):
         self._mark = mark
         self._is_trial = is_trial
         self._unsynced = False
+        # The newest log that was synced: those before it were whole by then.
+        self._synced_log = 0
         self._write_failed = False
         self._closed = False
 
@@ -118,8 +121,10 @@ class FolderStore(ABC):
     def _wait(self, number: int) -> None:
         try:
             with refusals.of_os(self.uri, "write"):
+                logs = numbered_logs(self._folder)
                 # A log that is gone has become a table, which the engine has synced before it removed the log.
-                sync_files([*self._folder.glob("*.log"), self._folder])
+                sync_files([*(log for at, log in logs.items() if at >= self._synced_log), self._folder])
+                self._synced_log = max([self._synced_log, *logs])
         except StoreError:
             self._write_failed = True
             raise

@@ -31,6 +31,9 @@ TABLE_BYTES = 64 * 2**20
 # Tables are opened when they are first read: at once, a command would read all filters. As many as this stay open, or
 # half of what the process may have open.
 OPEN_TABLES = 8_192
+# Parts of the write buffer, merged when they become a table: where a key goes in a part of 2 MB is found in the
+# processor's cache. A page of 95 pairs takes 60 µs to write instead of 140. Half as many may fill up meanwhile.
+BUFFER_PARTS = 16
 # Of the write buffer, for a filter of its keys: one that is absent takes 0.3 µs instead of 2.9, one that is written 3.6
 # instead of 2.5, and of the keys that a page asks for nine of ten are absent.
 BUFFERED_BLOOM = 0.1
@@ -51,7 +54,9 @@ def options(memory: int, *, create: bool) -> Options:
     # it as it was before the rot, and forget what came after.
     chosen.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     chosen.set_block_based_table_factory(_tables(int(memory * CACHE_SHARE)))
-    chosen.set_write_buffer_size(int(memory * BUFFER_SHARE))
+    chosen.set_write_buffer_size(int(memory * BUFFER_SHARE) // BUFFER_PARTS)
+    chosen.set_min_write_buffer_number_to_merge(BUFFER_PARTS)
+    chosen.set_max_write_buffer_number(BUFFER_PARTS * 3 // 2)
     chosen.set_memtable_whole_key_filtering(whole_key_filter=True)
     chosen.set_memtable_prefix_bloom_ratio(BUFFERED_BLOOM)
     chosen.set_target_file_size_base(TABLE_BYTES)

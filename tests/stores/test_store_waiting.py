@@ -145,6 +145,28 @@ def test_one_that_is_over_when_the_store_is_closed(kind: Kind, folder: Path, sto
     kind.opened(folder).close()
 
 
+def test_logs_that_were_whole_when_they_were_synced_are_not_synced_again(
+    folder: Path, syncing: Callable[[Callable[[Path], None]], None]
+) -> None:
+    need("rocksdb")
+    # The parts of its write buffer, each with a log, take a quarter of a megabyte.
+    store = open_store(f"rocksdb:{folder / 'store'}", fingerprint_scheme=SCHEME, memory=16 * 2**20)
+    seen: list[Path] = []
+    syncing(seen.append)
+    logs = []
+    for turn in range(3):
+        for number in range(turn * 1_000, turn * 1_000 + 1_000):
+            store.write([(b"%06d" % number, os.urandom(1_000))])
+        before = {*(folder / "store" / "db").glob("*.log")}
+        store.write_through([b"a"])()
+        logs.append([file for file in seen if file.suffix == ".log"])
+        seen.clear()
+        # Whatever was written since is in these.
+        assert {*logs[-1]} == {log for log in before if not turn or log >= max(logs[-2])}
+    assert [len(synced) > 2 for synced in logs] == [True, True, True]
+    store.close()
+
+
 @pytest.mark.parametrize("broken", ["log", "folder", "*watermark*.tmp"])
 def test_a_disk_that_fails_fails_the_store(
     kind: Kind, folder: Path, store: OpenStore, broken: str, syncing: Callable[[Callable[[Path], None]], None]
