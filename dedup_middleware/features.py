@@ -5,7 +5,7 @@ No I/O, as in `model`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -38,8 +38,8 @@ class PageFeatures:
 
     def stored(self) -> PageFeatures:
         """Return them as they are stored: of two pages' few texts, one in a thousand is taken for another."""
-        texts, numbered = (frozenset(h[:STORED_TEXT_BYTES] for h in hashes) for hashes in (self.texts, self.numbered))
-        return replace(self, texts=texts, numbered=numbered, canonical="", amp="")
+        texts, numbered = (frozenset([h[:STORED_TEXT_BYTES] for h in hashes]) for hashes in (self.texts, self.numbered))
+        return PageFeatures(self.title, self.heading, texts, numbered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Pure functions of texts; a URL that is none passes through.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -32,6 +33,8 @@ def without_secrets(url: str, *, redact: bool) -> str:
     return url
 
 
+# Of one page it is asked some ten times.
+@lru_cache(maxsize=256)
 def host_of(url: str) -> str:
     """Return the host of *url*, lower case, without port and the final dot of a full name; empty if it has none."""
     try:

@@ -10,7 +10,6 @@ import pickle
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.text import titles
-from dedup_middleware.text.words import words_of
 from dedup_middleware.verdict.sites import Sites
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def known(packed: Iterable[bytes], offsets: Sequence[int]) -> Iterator[tuple[int
     sites = Sites()
     for position, host, features in sorted(pages, key=lambda page: page[0]):
         sites.note(host, features)
-        called = (" ".join(words_of(p)) for p in (*titles.parts(features.title), *titles.parts(features.heading)))
+        called = (titles.row_of(p) for p in (*titles.parts(features.title), *titles.parts(features.heading)))
         parts = frozenset(words for words in called if sites.has_part(host, words))
         texts = features.texts - sites.own_texts(host, features.texts)
         if parts or texts:

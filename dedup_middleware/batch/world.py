@@ -145,7 +145,7 @@ class World:
     def _apply(self, page: Page, number: int) -> None:
         """Note which clauses of *page*, which was kept, would lead to it, but have no room: elsewhere there may be."""
         clauses = (page.fingerprint.weights.keys() & self._told.keys()) - page.borrowed
-        keys = [*map(codec.clause_key, clauses)]
+        keys = codec.clause_keys(clauses)
         for key, value in zip(keys, self._store.get_many(keys), strict=True):
             holders = codec.decode_postings(value or b"")
             if number not in holders and len(holders) == self._most:
@@ -171,7 +171,7 @@ class _Recording:
         self.revised: set[int] = set()
         # By the first byte of keys: what they are of.
         self._pairs: defaultdict[bytes, dict[bytes, bytes]] = defaultdict(dict)
-        self._keys = frozenset(map(codec.clause_key, clauses))
+        self._keys = frozenset(codec.clause_keys(clauses))
         self._held: defaultdict[bytes, dict[int, Holding]] = defaultdict(dict)
         self._others: list[tuple[bytes, Holding]] = []
 

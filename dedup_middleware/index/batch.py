@@ -197,7 +197,7 @@ class Batch:
         borrowed: frozenset[bytes],
     ) -> None:
         alone = codec.encode_postings((number,))
-        others = frozenset(map(codec.clause_key, borrowed))
+        others = frozenset(codec.clause_keys(borrowed))
         keys = list(before | now)
         for key, value in zip(keys, self._store.get_many(keys), strict=True):
             if value is None:
@@ -224,6 +224,9 @@ class Batch:
 
 def listed(pages: Collection[StoredPage]) -> frozenset[bytes]:
     """Return the keys of the posting lists that lead to *pages*."""
-    keys = {codec.clause_key(h) for page in pages for h in page.hashes}
-    equals = {equals_key(page.exact_digest, page.features) for page in pages}
-    return frozenset(keys | {key for key in equals if key is not None})
+    keys: set[bytes] = set()
+    for page in pages:
+        keys.update(codec.clause_keys(page.hashes))
+        if (key := equals_key(page.exact_digest, page.features)) is not None:
+            keys.add(key)
+    return frozenset(keys)

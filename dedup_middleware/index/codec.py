@@ -37,11 +37,14 @@ itself how many of its pages are on one host, and numbers still sort by age.
 from __future__ import annotations
 
 import zlib
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import xxhash
 
 from dedup_middleware.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 # Five bytes count a million million pages. Two of the host are enough: of hosts that share them, a clause may count as
 # boilerplate too soon, and then a page is delivered twice.
@@ -130,6 +133,11 @@ def repeat_range(owner: int) -> tuple[bytes, bytes]:
 def clause_key(clause_hash: bytes) -> bytes:
     """Return the key of a clause's posting list."""
     return b"c" + clause_hash
+
+
+def clause_keys(hashes: Iterable[bytes]) -> list[bytes]:
+    """Return the keys of the posting lists of clauses, in their order."""
+    return [b"c" + clause_hash for clause_hash in hashes]
 
 
 def equals_key(exact_digest: bytes, title: str) -> bytes:

@@ -174,27 +174,25 @@ class Lookup:
         host = codec.host_mark(page.url)
         live: dict[bytes, tuple[int, ...]] = {}
         pending, unsettled = self._claims.postings, self.unsettled
-        values = self.store.get_many([codec.clause_key(h) for h in hashes])
+        values = self.store.get_many(codec.clause_keys(hashes))
         counts = None if self.reach.is_all else self.counting(page.run)
-        for clause_hash, value in zip(hashes, values, strict=True):
-            holders: tuple[int, ...] = ()
-            if value:
-                with self._reading():
-                    holders = codec.decode_postings(value)
+        with self._reading():
+            for clause_hash, value in zip(hashes, values, strict=True):
+                if not value and clause_hash not in pending:
+                    live[clause_hash] = ()
+                    continue
+                holders = codec.decode_postings(value) if value else ()
                 if unsettled:
                     holders = tuple(n for n in holders if unsettled.get(n, n) is not None)
-            if clause_hash in pending:
-                holders += tuple(pending[clause_hash])
-            elif not holders:
-                live[clause_hash] = holders
-                continue
-            if mine:
-                holders = tuple(n for n in holders if n not in mine)
-            if len(holders) > COMMON_ON_HOST and counts is not None:
-                holders = tuple(n for n in holders if counts(n))
-            on_host = [*map(codec.host_bits, holders)].count(host) if len(holders) > COMMON_ON_HOST else 0
-            if len(holders) <= self._common and on_host <= COMMON_ON_HOST:
-                live[clause_hash] = holders
+                if clause_hash in pending:
+                    holders += tuple(pending[clause_hash])
+                if mine:
+                    holders = tuple(n for n in holders if n not in mine)
+                if len(holders) > COMMON_ON_HOST and counts is not None:
+                    holders = tuple(n for n in holders if counts(n))
+                on_host = [*map(codec.host_bits, holders)].count(host) if len(holders) > COMMON_ON_HOST else 0
+                if len(holders) <= self._common and on_host <= COMMON_ON_HOST:
+                    live[clause_hash] = holders
         return live
 
     def counting(self, run: str) -> Callable[[int], bool]:

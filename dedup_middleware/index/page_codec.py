@@ -188,7 +188,11 @@ class _Pieces:
         return self._value[start : self._at]
 
     def several(self, size: int, count: int) -> tuple[bytes, ...]:
-        return _pieces_of(size, count).unpack(self.take(size * count)) if count else ()
+        if not count:
+            return ()
+        form = _pieces_of(size, count)
+        start, self._at = self._at, self._at + form.size
+        return form.unpack_from(self._value, start)
 
     def end(self) -> None:
         if self._at != len(self._value):
@@ -245,7 +249,7 @@ def _feeds(packed: bytes, flags: int) -> frozenset[str] | None:
 
 def _mask(hashes: Collection[bytes], said: ItemContent) -> bytes:
     """Return a bit for each of *hashes*: whether it was *said*."""
-    bits = sum((h in said.hashes) << place for place, h in enumerate(hashes))
+    bits = sum([1 << place for place, h in enumerate(hashes) if h in said.hashes])
     return bits.to_bytes((len(hashes) + 7) // 8, "little")
 
 

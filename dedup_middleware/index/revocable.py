@@ -5,7 +5,7 @@ Nothing changes but in one atomic batch a page.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -16,7 +16,8 @@ from dedup_middleware.index.batch import Batch
 from dedup_middleware.index.lookup import Lookup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
+    from contextlib import AbstractContextManager
 
     from dedup_middleware.index.journal import Journal
     from dedup_middleware.index.shared_line import SharedLine
@@ -50,10 +51,9 @@ class Revocable(Lookup):
             self._settle(number)
         return super().page(number)
 
-    @contextmanager
-    def noting(self) -> Iterator[Reads | None]:
+    def noting(self) -> AbstractContextManager[Reads | None]:
         """Note what is read within the block, for :meth:`rests_on`; ``None`` where it is as easily read again."""
-        yield None
+        return nullcontext()
 
     def is_upset(self, reads: Reads | None) -> bool:  # noqa: ARG002
         """Tell whether anything has changed since for what the store does not tell, or may have."""

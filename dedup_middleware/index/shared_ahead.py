@@ -54,7 +54,7 @@ class Asker:
 
 def _question_of(page: Page, titles: bytes | None) -> Question:
     claims = [shared_codec.claims_key(identity) for identity in page.identities]
-    clauses = [codec.clause_key(clause) for clause in page.fingerprint.weights]
+    clauses = codec.clause_keys(page.fingerprint.weights)
     equals = equals_key(page.fingerprint.exact_digest, page.features)
     lists = [*claims, *clauses, *map(codec.canonical_key, page.identities), *([] if equals is None else [equals])]
     # What a copy of another page is asked for, and what the others know of its host.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +25,14 @@ from dedup_middleware.inspection.recorder import Recorder
 from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.claiming import Claiming
+from dedup_middleware.session.guard import Guard
 from dedup_middleware.session.judging import Judging, is_read
 from dedup_middleware.session.published import Published
 from dedup_middleware.session.tagging import Tagger
 from dedup_middleware.verdict.item_witness import ItemWitness
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable
 
     from lxml.etree import _Element
 
@@ -91,7 +91,8 @@ class Session:
         self.run = run
         self.fingerprint = fingerprint
         self.extract = extract
-        index, prints, guard = detector.index, detector.index.prints, self._guarded
+        index, prints, guard = detector.index, detector.index.prints, Guard(self.fail)
+        self._guarded = guard
         self.published = Published(learner, prints, guard) if learner and prints else None
         self._item_judge = ItemJudge(ItemWitness(fingerprint, max_characters, item_fields), detector)
         self._detector = detector
@@ -106,7 +107,7 @@ class Session:
         self._taking_back = TakingBack(detector, self.safety, run, enabled=takes_back)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
-        self.recorder = Recorder(spider, run, log, listener, self._guarded, hash_clause=fingerprint.hash)
+        self.recorder = Recorder(spider, run, log, listener, guard, hash_clause=fingerprint.hash)
         self._tagger = Tagger(listener)
 
     # --- verdicts
@@ -276,14 +277,6 @@ class Session:
             self.safety.confirmed(claim.kept.number)
             if claim.page.instead_of is not None:
                 self._listener.count("upgrades", 1)
-
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Turn a failure of the store or the log into a crawl without drops."""
-        try:
-            yield
-        except DedupError as error:
-            self.fail(error)
 
     def fail(self, error: DedupError) -> None:
         """Stop dropping: from now on every page is delivered."""

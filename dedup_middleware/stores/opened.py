@@ -83,12 +83,14 @@ class Medium:
         missing = [key for key in keys if key not in young and key not in old]
         if not missing:
             return [young[key] if key in young else old[key] for key in keys]
-        found = dict(zip(missing, self.store.get_many(missing), strict=True))
-        values = [found[key] if key in found else young[key] if key in young else old[key] for key in keys]
+        values = self.store.get_many(missing)
+        found = dict(zip(missing, values, strict=True))
         if len(young) > _REMEMBERED:
             self._young, self._old = {}, young
-        self._young.update((key, value) for key, value in found.items() if value is None or len(value) <= _SHORT)
-        return values
+        self._young.update({key: value for key, value in found.items() if value is None or len(value) <= _SHORT})
+        if len(values) == len(keys):
+            return values
+        return [found[key] if key in found else young[key] if key in young else old[key] for key in keys]
 
     def changes_of_others(self) -> int:
         """See SharedStore; what is at hand of before is forgotten. Always 0 where there are no others."""

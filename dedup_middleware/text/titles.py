@@ -34,9 +34,15 @@ def parts(title: str) -> tuple[str, ...]:
     return tuple(part for part in _SEPARATOR.split(title) if part.strip())
 
 
+@lru_cache(maxsize=1024)
+def row_of(part: str) -> str:
+    """Return the words of a *part*, folded and separated by spaces."""
+    return " ".join(words_of(part))
+
+
 @lru_cache(maxsize=256)
 def _main_part(title: str, heading: str) -> str:
-    return " ".join(words_of(longest(parts(title) or [heading])))
+    return row_of(longest(parts(title) or [heading]))
 
 
 def main_part(features: PageFeatures) -> str:
@@ -46,7 +52,7 @@ def main_part(features: PageFeatures) -> str:
 
 def longest(found: Iterable[str]) -> str:
     """Return that of the parts of a title that says most."""
-    return max(found, key=lambda part: weight("".join(words_of(part))))
+    return max(found, key=lambda part: weight(row_of(part).replace(" ", "")))
 
 
 def is_echoed(title: str, texts: Iterable[str]) -> bool:
@@ -72,7 +78,7 @@ def in_a_row(texts: Iterable[str]) -> str:
 
 def says(row: str, part: str) -> bool:
     """Tell whether the words of *part* stand in a *row*, next to each other and in this order."""
-    return f" {' '.join(words_of(part))} " in row
+    return f" {row_of(part)} " in row
 
 
 def own_parts(page: PageFeatures, owner: PageFeatures, text: Callable[[], Iterable[str]]) -> list[str]:

@@ -17,7 +17,7 @@ from dedup_middleware.model import Objection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, weight
-from dedup_middleware.text.words import shows, words_of
+from dedup_middleware.text.words import shows
 from dedup_middleware.urls import host_of
 from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare
 from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, cover
@@ -96,7 +96,7 @@ class ItemWitness:
         named: dict[str, str] = {}
         for name, value in values:
             parts = _as_shown(value) if not isinstance(value, str) else titles.parts(value) if value in short else ()
-            named |= {row: name for part in parts if (row := " ".join(words_of(part)))}
+            named |= {row: name for part in parts if (row := titles.row_of(part))}
         return Statement(fingerprint, tuple(prose), named)
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:

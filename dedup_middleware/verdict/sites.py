@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from dedup_middleware.features import PageFeatures
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import folded
-from dedup_middleware.text.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -45,7 +44,7 @@ class Sites:
         parts = titles.parts(features.title)
         for part in parts if len(parts) > 1 else ():
             others = hash(tuple(other for other in parts if other != part))
-            self._note([(host, " ".join(words_of(part)))], others)
+            self._note([(host, titles.row_of(part))], others)
 
     def _note(self, keys: list[tuple[str, Hashable]], title: int) -> None:
         alone, all_met = frozenset([title]), self._met
@@ -61,7 +60,7 @@ class Sites:
     def own_parts(self, host: str, features: PageFeatures) -> list[str]:
         """Return the parts of what a page of *host* is called that are not the site's; all, if all are."""
         parts = titles.parts(features.title) or titles.parts(features.heading)
-        return [part for part in parts if not self.has_part(host, " ".join(words_of(part)))] or [*parts]
+        return [part for part in parts if not self.has_part(host, titles.row_of(part))] or [*parts]
 
     def has_part(self, host: str, words: str) -> bool:
         """Tell whether *words*, separated by spaces, are known to be a part that titles of *host* have."""
