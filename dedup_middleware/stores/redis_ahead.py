@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import redis_scripts, refusals
 from dedup_middleware.stores.protocol import Question
-from dedup_middleware.stores.redis_layout import PAGE_BEGINNING, places
+from dedup_middleware.stores.redis_layout import PAGE_BEGINNING, VALUE_TYPES, places
 from dedup_middleware.stores.redis_link import Link
 from dedup_middleware.stores.redis_wire import ServerError
 
@@ -77,7 +76,7 @@ class Ahead:
             number = int(version)
         except (TypeError, ValueError):
             raise refusals.foreign(self._address.uri) from None
-        if not all(isinstance(key, bytes) and isinstance(found[key], (bytes, NoneType)) for key in found):
+        if not ({*map(type, found)} == {bytes} and {*map(type, found.values())} <= VALUE_TYPES):
             raise refusals.foreign(self._address.uri)
         self._memory.bring(number, found)
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import chain
+from types import NoneType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _BY_PAGE = frozenset(b"ptsgruo")
 #: How much of a key that begins with a page's number names its bucket, and of any other.
 PAGE_BEGINNING, _BEGINNING = 5, 3
 _LISTED, _OF_CLAUSES = b"b", b"c"
+#: What a key's value is, as the server tells it.
+VALUE_TYPES = frozenset((bytes, NoneType))
 # A page asks for its keys when it is judged, claimed and kept: what fifty pages ask for.
 _LOCATED = 2_048
 

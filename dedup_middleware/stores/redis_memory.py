@@ -119,7 +119,7 @@ class Memory:
         self.hear(version)
         since = [changes for number, changes in self._written if number > version]
         for changes in since:
-            found = {key: changes.get(key, value) for key, value in found.items()}
+            found = {**found, **{key: changes[key] for key in found.keys() & changes.keys()}}
         if len(self._known) > _REMEMBERED:
             self._doubt()
         # Between the version that they are of and the newest, others must not have come.

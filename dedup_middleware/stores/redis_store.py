@@ -16,7 +16,7 @@ from weakref import WeakSet
 from dedup_middleware.errors import StoreAwayError, StoreError
 from dedup_middleware.stores import redis_lease, redis_scan, redis_scripts, refusals
 from dedup_middleware.stores.redis_ahead import Ahead
-from dedup_middleware.stores.redis_layout import places
+from dedup_middleware.stores.redis_layout import VALUE_TYPES, places
 from dedup_middleware.stores.redis_memory import SCANNED, Memory
 from dedup_middleware.stores.redis_others import Others
 from dedup_middleware.stores.redis_run import Run
@@ -110,7 +110,7 @@ class RedisStore:
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes | None]:
         version, *values = self._ask(redis_scripts.READ, redis_scripts.packed([*places(keys)]))
         found = dict(zip(keys, values, strict=True))
-        if not all(value is None or isinstance(value, bytes) for value in values):
+        if not {*map(type, values)} <= VALUE_TYPES:
             raise refusals.foreign(self.uri)
         self._memory.learn(version, found)
         return found
