@@ -143,7 +143,10 @@ class Delivery:
     time: str
     """When it was fetched: ISO 8601, UTC, to the second."""
     feeds: frozenset[str] | None
-    """The kinds of the feeds that have taken an item of it; ``None`` where nobody knows, in stores of before."""
+    """The kinds of the feeds that have taken an item of it.
+
+    ``None`` for whatever there are: of an archive, of a program or a person that has it, and in stores of before.
+    """
 
     def has_reached(self, feeds: AbstractSet[str]) -> bool:
         """Tell whether all of these *feeds* have taken an item of it, as far as is known."""

@@ -158,12 +158,15 @@ class TestWhatIsStored:
         with Deduplicator(store) as dedup:
             assert dedup.add(B, blog("b", story(1))).owner_url == A
 
-    def test_a_crawl_knows_what_a_program_kept_and_the_reverse(self, site, crawl, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("feeds", [{}, {"feed.jsonl": {"format": "jsonlines"}}])
+    def test_a_crawl_knows_what_a_program_kept_and_the_reverse(self, site, crawl, tmp_path: Path, feeds) -> None:
         store = f"leveldb:{tmp_path / 'store'}"
         here, new = site.add("/here", article("here", story(1))), site.add("/new", article("new", story(2)))
         with Deduplicator(store) as dedup:
             dedup.add(A, blog("a", story(1)))
-        outcome = crawl("sample_spiders.OneByOne", urls=f"{here},{new}", settings={"DEDUP_STORE": store})
+        outcome = crawl(
+            "sample_spiders.OneByOne", urls=f"{here},{new}", settings={"DEDUP_STORE": store, "FEEDS": feeds}
+        )
         assert outcome.delivered == [new]
         assert outcome.record(here)["owner_url"] == A
         with Deduplicator(store) as dedup:

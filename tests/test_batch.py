@@ -167,6 +167,17 @@ class TestCommand:
         with index_for_command(store, "test", common=3, text_limit=0) as (_, index):
             assert next(index.pages()).time == "2019-05-01T08:00:00+00:00"
 
+    def test_a_crawl_that_writes_a_feed_knows_the_archive_too(self, tmp_path, site, crawl) -> None:
+        path = written(tmp_path, [{"url": A, "html": article("First", story(1))}])
+        batch(options(tmp_path, path), config(), print)
+        side_by_side(tmp_path, path, world_pages=1)
+        urls = [site.add("/repost", blog("Repost", story(1))), site.add("/news", article("News", story(2)))]
+        feed = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
+        for results in ("out", "by-1"):
+            store = imported(tmp_path, tmp_path / results)
+            outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_STORE": store, **feed})
+            assert [item["url"] for item in outcome.lines("feed.jsonl")] == urls[1:]
+
     @pytest.mark.parametrize(
         ("choice", "settings", "owner"),
         [("earliest", {}, A), ("longest", {}, B), ("preferred", {"preferred_hosts": ["c.example"]}, C)],

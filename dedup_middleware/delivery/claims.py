@@ -51,8 +51,8 @@ class Claim:
         """The page as it is stored, once the claim is confirmed."""
         self.failed = False
         """Whether it was voided by what went wrong, not because the project wants none of its items."""
-        self.feeds: frozenset[str] = frozenset()
-        """The kinds of the feeds that have taken an item."""
+        self.feeds: frozenset[str] | None = frozenset()
+        """The kinds of the feeds that have taken an item; see `Delivery`."""
         self._settle = settle
         self._waiters: list[Callable[[], None]] = []
         self._items = 0
@@ -63,10 +63,10 @@ class Claim:
         """Count an item on its way to the pipelines."""
         self._items += 1
 
-    def item_scraped(self, feeds: frozenset[str] = frozenset()) -> None:
-        """Count an item that has left the pipelines, and that *feeds* have taken."""
+    def item_scraped(self, feeds: frozenset[str] | None = frozenset()) -> None:
+        """Count an item that has left the pipelines, and that *feeds* have taken: ``None`` for whatever there are."""
         self._scraped += 1
-        self.feeds |= feeds
+        self.feeds = None if feeds is None or self.feeds is None else self.feeds | feeds
         self._settle_if_complete()
 
     def item_dropped(self) -> None:

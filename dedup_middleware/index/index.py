@@ -110,7 +110,7 @@ class Index(Revocable):
             self._paragraphs.release(number, pending.simhashes)
 
     def commit(
-        self, page: Page, *, claim: int | None = None, sealed: bool = False, feeds: frozenset[str] = frozenset()
+        self, page: Page, *, claim: int | None = None, sealed: bool = False, feeds: frozenset[str] | None = frozenset()
     ) -> StoredPage | None:
         """Store *page* as an owner that *feeds* have taken; what its identity held before is superseded.
 
@@ -143,7 +143,7 @@ class Index(Revocable):
         self.release(claim)
         return []
 
-    def _commit_again(self, page: Page, *, sealed: bool, feeds: frozenset[str]) -> StoredPage | None:
+    def _commit_again(self, page: Page, *, sealed: bool, feeds: frozenset[str] | None) -> StoredPage | None:
         """Note that *page*, an owner that stands unread for what the store has of it, was delivered again.
 
         Only what has changed is written: what its items said, which feeds have it, and, where that matters, when and by
@@ -188,9 +188,9 @@ class Index(Revocable):
         self._met_again.add(number)
         self._met_by = run
 
-    def _reached(self, page: Page, known: StoredPage | None, feeds: frozenset[str]) -> frozenset[str] | None:
+    def _reached(self, page: Page, known: StoredPage | None, feeds: frozenset[str] | None) -> frozenset[str] | None:
         """Return the feeds that have items of *page* now, that is, *feeds* and those that count of before."""
-        if known is None:
+        if known is None or feeds is None:
             return feeds
         # What another crawl has delivered and not sealed may still be lost.
         before = known.delivery if known.run == page.run else self.journal.certain(known)

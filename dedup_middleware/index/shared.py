@@ -205,7 +205,7 @@ class SharedIndex(Index):
     # --- what is read and written as one
 
     def commit(
-        self, page: Page, *, claim: int | None = None, sealed: bool = False, feeds: frozenset[str] = frozenset()
+        self, page: Page, *, claim: int | None = None, sealed: bool = False, feeds: frozenset[str] | None = frozenset()
     ) -> StoredPage | None:
         """See Index."""
         return self.atomically(partial(super().commit, page, claim=claim, sealed=sealed, feeds=feeds))

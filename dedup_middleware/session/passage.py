@@ -39,7 +39,8 @@ def finish(session: Session, state: PageState, kept: Any) -> None:
     else:
         session.deliver(state, kept)
         if state.claim is not None:
-            state.claim.item_scraped()
+            # Whoever asked for it has got it: no feed of a later crawl still has to.
+            state.claim.item_scraped(feeds=None)
             session.settle_items(state, several=False)
             state.claim.callback_finished()
     session.finish(state)
