@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 from collections import deque
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
@@ -209,7 +210,10 @@ def _room(uri: str, config: Config) -> Iterator[Finding]:
     scheme, path = parse_uri(uri)
     if scheme not in ON_DISK:
         return
-    size = (size_of_store(uri) or 0) if store_exists(uri) else 0
+    size = 0
+    # What is wrong with it was said before.
+    with suppress(DedupError):
+        size = (size_of_store(uri) or 0) if store_exists(uri) else 0
     above = _nearest(Path(path))
     free = shutil.disk_usage(above).free
     said = f"{size / 2**20:.1f} MB, and {free / 2**20:.0f} MB are free beside it"

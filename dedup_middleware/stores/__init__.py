@@ -42,6 +42,8 @@ __all__ = [
 _MEMORY = "memory"
 _ALLOWED = "leveldb:PATH, rocksdb:PATH, sqlite:PATH, sqlite:PATH?shared=1, redis://HOST, rediss://HOST or memory:"
 _SHARED = "?shared=1"
+# What looks like one: a file of that name is never what was meant.
+_OPTION = re.compile(r"\?[^/]*\Z")
 # Controls and line ends: no file system needs them, and a message with a path must stay one line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\ud800-\udbff\u2028\u2029]")
 
@@ -100,6 +102,11 @@ def parse_uri(uri: str) -> tuple[str, str]:
         raise ConfigError(f"DEDUP_STORE={uri!r}: the path follows the colon without //; write {scheme}:PATH")
     elif _UNPRINTABLE.search(path):
         raise ConfigError(f"DEDUP_STORE={uri!r}: the path has control characters; write {scheme}:PATH without them")
+    elif scheme in _ON_DISK and (option := _OPTION.search(path)):
+        raise ConfigError(
+            f"DEDUP_STORE={uri!r}: {option[0]!r} is no option of {scheme}:PATH; of stores on disk, only "
+            f"sqlite:PATH{_SHARED} has one"
+        )
     return scheme, path
 
 
@@ -190,7 +197,10 @@ def default_backend() -> str:
 
 
 def store_exists(uri: str) -> bool:
-    """Return whether a store of ours, whole or damaged, is at *uri*; opens and locks nothing."""
+    """Return whether a store is at *uri*, whole or damaged; opens and locks nothing.
+
+    ``StoreCorruptError`` if something else is there, ``StoreError`` where that cannot be told.
+    """
     scheme, path = parse_uri(uri)
     if scheme in _ON_DISK:
         return disk.exists(backend_of(scheme), disk.resolved(path))

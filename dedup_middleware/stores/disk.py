@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 from filelock import FileLock, Timeout
 
 from dedup_middleware import permissions
-from dedup_middleware.stores import refusals, schema, sharing
+from dedup_middleware.stores import marker, refusals, schema, sharing
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.opened import Medium, OpenStore
 from dedup_middleware.stores.protocol import SharedStore, Store
@@ -26,6 +26,7 @@ from dedup_middleware.stores.workers import Workers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dedup_middleware.errors import StoreCorruptError
     from dedup_middleware.stores.schema import Migrations
 
 HOLDER_SUFFIX = ".holder"
@@ -137,7 +138,7 @@ def _open_medium(backend: Backend, path: Path, opening: Opening) -> tuple[Medium
     # Before the lock: a stranger's folder must not even get a lock file.
     found = _look(backend, path)
     if found is Found.FOREIGN:
-        raise refusals.foreign(uri)
+        raise _foreign(backend, path)
     if found is Found.BEREFT:
         raise refusals.corrupt(uri, "what tells whose it is has been lost")
     if found is Found.NOTHING and fingerprint_scheme is None:
@@ -212,7 +213,7 @@ def exclusively(backend: Backend, path: Path, holder: Holder) -> Iterator[None]:
                 if found is Found.NOTHING:
                     raise refusals.absent(uri)
                 if found is Found.FOREIGN:
-                    raise refusals.foreign(uri)
+                    raise _foreign(backend, path)
                 stack.enter_context(locked(backend, path, holder))
             yield
 
@@ -220,19 +221,42 @@ def exclusively(backend: Backend, path: Path, holder: Holder) -> Iterator[None]:
 def _look(backend: Backend, path: Path) -> Found:
     """Return what is at *path*; a store whose marker is lost is known by its watermark. Never writes."""
     found = backend.probe(path)
-    if found is Found.FOREIGN:
+    if found is Found.FOREIGN and _kind_at(path) is None:
         with suppress(ValueError, OSError):
             Watermark.load(backend.watermark_path(path))
             return Found.BEREFT
     return found
 
 
+def _kind_at(path: Path) -> str | None:
+    """Return what the URI of the store at *path* begins with, whatever its kind; ``None`` if no marker tells."""
+    if path.is_dir():
+        return marker.scheme_of(path)
+    try:
+        from dedup_middleware.stores import sqlite  # noqa: PLC0415 - a Python may be built without sqlite3
+    except ImportError:
+        return None
+    # See exists().
+    is_ours = sharing.is_open(sqlite.lock_path(path)) or sqlite.probe(path) is Found.OURS
+    return sqlite.SCHEME if is_ours else None
+
+
+def _foreign(backend: Backend, path: Path) -> StoreCorruptError:
+    uri, kind = uri_of(backend, path), _kind_at(path)
+    return refusals.foreign(uri) if kind is None else refusals.of_another_kind(uri, kind)
+
+
 def exists(backend: Backend, path: Path) -> bool:
-    """Return whether *path* holds a store of ours, whole or damaged; takes no lock."""
+    """Tell whether *path* holds a store, whole or damaged; ``StoreCorruptError`` for something else. Takes no lock."""
     # What this process has open is not looked at: closing any handle of a file drops the process's POSIX locks on it,
     # those of SQLite too (sqlite.org/howtocorrupt.html, 2.2).
     with sharing.guarded(), refusals.of_os(uri_of(backend, path), "read"):
-        return sharing.is_open(backend.lock_path(path)) or _look(backend, path) in (Found.OURS, Found.BEREFT)
+        if sharing.is_open(backend.lock_path(path)):
+            return True
+        found = _look(backend, path)
+        if found is Found.FOREIGN:
+            raise _foreign(backend, path)
+        return found is not Found.NOTHING
 
 
 def size(backend: Backend, path: Path) -> int:
@@ -249,7 +273,7 @@ def destroy(backend: Backend, path: Path) -> bool:
             raise refusals.locked(uri)
         found = _look(backend, path)
         if found is Found.FOREIGN:
-            raise refusals.foreign(uri)
+            raise _foreign(backend, path)
         if found is Found.NOTHING:
             return False
         with locked(backend, path, Holder.this_process("scrapy dedup reset", brief=True)):

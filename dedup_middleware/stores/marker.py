@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware import permissions
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 NAME = "DEDUP"
 DRAFT = "DEDUP.tmp"
 LAYOUT = 2
+_KIND = re.compile(r"dedup-middleware ([a-z]+) store")
 
 
 class Marker(NamedTuple):
@@ -28,9 +30,15 @@ class Marker(NamedTuple):
     store_id: bytes
 
 
+def scheme_of(folder: Path) -> str | None:
+    """Return the scheme of the store in *folder*; ``None`` if it does not bear our marker, of any layout."""
+    said = _KIND.fullmatch(str(_fields(folder).get("kind")))
+    return None if said is None else said[1]
+
+
 def is_ours(folder: Path, scheme: str) -> bool:
     """Tell whether *folder* bears our marker for this *scheme*, of any layout, sensible otherwise or not."""
-    return _fields(folder, scheme) is not None
+    return scheme_of(folder) == scheme
 
 
 def read(folder: Path, scheme: str) -> Marker:
@@ -38,7 +46,7 @@ def read(folder: Path, scheme: str) -> Marker:
 
     A flipped bit must not turn "finished" into "unfinished": that would allow to create a database anew.
     """
-    fields = _fields(folder, scheme) or {}
+    fields = _fields(folder) if is_ours(folder, scheme) else {}
     layout, finished, store_id = (fields.get(name) for name in ("layout", "finished", "id"))
     if type(layout) is int and layout != LAYOUT:
         return Marker(layout, finished=True, store_id=b"")
@@ -54,22 +62,19 @@ def write(folder: Path, scheme: str, *, store_id: bytes, finished: bool) -> None
     draft = folder / DRAFT
     permissions.make_file(draft)
     with draft.open("w", encoding="ascii") as file:
-        json.dump({"kind": _kind(scheme), "layout": LAYOUT, "finished": finished, "id": store_id.hex()}, file)
+        kind = f"dedup-middleware {scheme} store"
+        json.dump({"kind": kind, "layout": LAYOUT, "finished": finished, "id": store_id.hex()}, file)
         file.flush()
         # Otherwise a power failure can leave the new name with no content.
         os.fsync(file.fileno())
     draft.replace(folder / NAME)
 
 
-def _kind(scheme: str) -> str:
-    return f"dedup-middleware {scheme} store"
-
-
-def _fields(folder: Path, scheme: str) -> dict[str, object] | None:
+def _fields(folder: Path) -> dict[str, object]:
     try:
         with (folder / NAME).open("rb") as file:
             # A stranger's file of this name may be of any size.
             fields = json.loads(file.read(1024))
-    except (FileNotFoundError, IsADirectoryError, ValueError):
-        return None
-    return fields if isinstance(fields, dict) and fields.get("kind") == _kind(scheme) else None
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError):
+        return {}
+    return fields if isinstance(fields, dict) else {}

@@ -44,6 +44,17 @@ def foreign(uri: str) -> StoreCorruptError:
     )
 
 
+def of_another_kind(uri: str, kind: str) -> StoreCorruptError:
+    """Refuse *uri*: the store there is of another *kind*, which its URI begins with."""
+    scheme, _, path = uri.partition("?")[0].partition(":")
+    return StoreCorruptError(
+        _one_line(
+            f"what is at {path} is no {scheme} store but a {kind} store, and was left untouched: "
+            f"set DEDUP_STORE to {kind}:{path}, or to another path"
+        )
+    )
+
+
 def corrupt(uri: str, detail: str) -> StoreCorruptError:
     """Refuse *uri*: it bears our marker and cannot be read."""
     return StoreCorruptError(

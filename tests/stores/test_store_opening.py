@@ -18,8 +18,9 @@ from engines import ENGINES, need
 
 import dedup_middleware
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
-from dedup_middleware.stores import open_store, store_exists
+from dedup_middleware.stores import destroy_store, open_store, store_exists
 from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
+from dedup_middleware.stores.repair import repair_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -292,18 +293,36 @@ def test_what_is_not_ours_stays_untouched(
     before = contents(path)
     assert "untouched" in refusal(uri, StoreCorruptError, path)
     assert contents(path) == before
-    assert not store_exists(uri)
+    with pytest.raises(StoreCorruptError, match="untouched"):
+        store_exists(uri)
     assert not list(path.parent.rglob("*lock*"))
 
 
+def _repair(uri: str) -> None:
+    repair_store(uri, sound=lambda scan: scan(b"", b"\xff"))
+
+
 @pytest.mark.parametrize("other", [*ENGINES, "sqlite"])
-def test_backends_do_not_take_each_other_for_their_own(foldered: str, path: Path, other: str) -> None:
+def test_backends_do_not_take_each_other_for_their_own(
+    foldered: str, path: Path, other: str, contents: Callable[[Path], object]
+) -> None:
     need(other)
-    if not foldered.startswith(other):
-        refusal(f"{other}:{path}", StoreCorruptError, path)
-        elsewhere = path.with_name("other")
-        fill(f"{other}:{elsewhere}")
-        refusal(foldered.replace(str(path), str(elsewhere)), StoreCorruptError, elsewhere)
+    if foldered.startswith(other):
+        return
+    elsewhere = path.with_name("other")
+    fill(f"{other}:{elsewhere}")
+    own = foldered.partition(":")[0]
+    for kind, right, place in ((other, own, path), (own, other, elsewhere)):
+        before = contents(place)
+        # Whatever is asked for: nothing that it names may cost the store.
+        for work in (store_exists, destroy_store, _repair):
+            with pytest.raises(
+                StoreCorruptError, match=rf"no {kind} store but a {right} store, .* {right}:{place}, or "
+            ):
+                work(f"{kind}:{place}")
+        said = refusal(f"{kind}:{place}", StoreCorruptError, place)
+        assert f"set DEDUP_STORE to {right}:{place}, or to another path" in said
+        assert contents(place) == before
 
 
 @pytest.mark.parametrize("value", [None, b"", b"\xff\xfe", b"[]", b'{"schema": 1}'])

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         ("leveldb:/a/b", ("leveldb", "/a/b")),
         ("leveldb:C:\\a", ("leveldb", "C:\\a")),
         ("sqlite:a b/新聞.db", ("sqlite", "a b/新聞.db")),
+        ("sqlite:/a?/b.db", ("sqlite", "/a?/b.db")),
+        ("sqlite:/a/b.db?shared=1", ("sqlite", "/a/b.db")),
         ("memory:", ("memory", "")),
     ],
 )
@@ -36,6 +38,7 @@ def test_good_uris(uri: str, parts: tuple[str, str]) -> None:
     [
         "", ":", "leveldb", "/a/b", "LevelDB:/a", "tarantool://localhost", "C:\\store",
         "leveldb:", "sqlite: ", "memory:x", "sqlite:///a", "leveldb://a", "sqlite:a\nb", "leveldb:a\0b",
+        "sqlite:a?shared=yes", "sqlite:a?share=1", "leveldb:/a/b?shared=1", "rocksdb:a?",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("use", [parse_uri, store_exists, destroy_store])

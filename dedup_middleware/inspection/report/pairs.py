@@ -90,12 +90,12 @@ def _mark(is_short: bool, is_same: bool, is_near: bool) -> str:  # noqa: FBT001 
 @contextmanager
 def stored(config: Config) -> Iterator[tuple[Stored | None, str]]:
     """Open the closed store of *config* for as long as the block runs; or none, and why."""
-    if not store_exists(config.store):
-        yield None, f"there is no store {without_secrets(config.store, redact=False)}"
-        return
     opening = index_for_command(config.store, "report", common=config.common_clause, text_limit=config.text_limit)
     with ExitStack() as opened:
         try:
+            if not store_exists(config.store):
+                yield None, f"there is no store {without_secrets(config.store, redact=False)}"
+                return
             store, index = opened.enter_context(opening)
         except StoreError as error:
             yield None, str(error)
