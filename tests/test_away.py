@@ -335,7 +335,7 @@ def test_one_that_comes_back_otherwise_is_awaited_further_and_begun_anew_if_it_i
             server.flag.unlink()
             server.says("evicts keys: set noeviction; that is tried again")
             server.flag.with_suffix(".refuses").unlink()
-            server.says("s, and has lost all it knew; pages are judged again from now on")
+            server.says("s and has nothing in it; pages are judged again from now on")
         outcome = running.wait()
     assert outcome.delivered == [a, gone.url, back.url, b, c]
     assert dropped(outcome) == [d]

@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.plugin.project import read_config
-from dedup_middleware.settings.config import Config, PageOptions, unknown_settings
+from dedup_middleware.settings.config import Config, PageOptions, passed_over, unknown_settings
 from dedup_middleware.settings.table import DEFAULTS, StoreBusy
 from dedup_middleware.stores import open_store
 
@@ -47,11 +47,14 @@ class TestDefaults:
         made = f"{scheme}:{folder / 'store'}.{scheme}"
         open_store(made, fingerprint_scheme="x").close()
         assert config().store == made
+        assert passed_over(config()) == []
         monkeypatch.setitem(sys.modules, "plyvel", None)
         assert config().store == made
-        # What cannot be opened any more is left where it is.
+        # What cannot be opened any more is left where it is, and named.
         monkeypatch.setitem(sys.modules, "rocksdict", None)
         assert config().store == f"sqlite:{folder / 'store'}.sqlite"
+        assert passed_over(config()) == [made] * (scheme == "rocksdb")
+        assert passed_over(config(DEDUP_STORE=f"sqlite:{folder / 'own'}")) == []
 
     def test_none_is_no_value(self) -> None:
         assert config(**dict.fromkeys(DEFAULTS)) == config()

@@ -337,7 +337,9 @@ class TestForgetting:
         shop.run("a", "forget").refused("say which pages", "--older-than")
         named = ("forget", shop.stories[0], "-s", f"DEDUP_STORE={store_uri(shop.root / 'a')}")
         assert shop.report("a", "stats")["owners"] == 4
-        assert "1 page, 1 owners and 0 duplicates, was forgotten" in at_a_terminal(*named, folder=shop.root, answer="y")
+        said = at_a_terminal(*named, folder=shop.root, answer="y").replace("\r\n", "")
+        assert "1 page, 1 owners and 0 duplicates, was forgotten" in said
+        assert f"`scrapy dedup compact -s DEDUP_STORE={store_uri(shop.root / 'a')}` gives it back" in said
 
     def test_what_is_still_to_be_delivered_stays(self, shop: Shop) -> None:
         shop.crawl("a")

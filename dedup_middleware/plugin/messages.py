@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.reasons import Reason
-from dedup_middleware.stores import default_backend, resolved_uri
+from dedup_middleware.settings.config import passed_over
+from dedup_middleware.stores import can_open, default_backend, resolved_uri
 from dedup_middleware.urls import without_secrets
 from dedup_middleware.verdict.items import TAG_FIELD
 
@@ -32,15 +33,16 @@ def at_start(opened: Resources, overwritten: Iterable[str]) -> Iterator[str]:
     if store.migrated_from is not None:
         age += f", migrated from schema {store.migrated_from}"
     uri = without_secrets(config.store, redact=False)
-    yield f"action {config.action.value}, store {uri} ({age}), log {config.log or 'none'}"
+    action = "none (observing)" if opened.trouble and config.action is Action.DROP else config.action.value
+    yield f"action {action}, store {uri} ({age}), log {config.log or 'none'}"
     feeds = ", ".join(without_secrets(uri, redact=False) for uri in overwritten)
     if feeds and not store.created and config.scope is Scope.STORE and config.action is Action.DROP:
         remedy = "DEDUP_SCOPE=crawl"
-        # What a crash has left is in the store alone.
-        if not opened.index.journal.recovered:
+        # What a crash has left is in the store alone, and others may be at work in one that is shared.
+        if store.shared is None and not opened.index.journal.recovered:
             remedy += f" or `{scrapy_dedup('reset', store=resolved_uri(config.store))}`"
         yield (
-            f"{feeds} will be overwritten, but the store is kept: stories that earlier crawls delivered under "
+            f"{feeds} will be overwritten, but the store is kept: stories that other crawls delivered under "
             f"other URLs will not be in it; {remedy} changes that"
         )
 
@@ -56,6 +58,13 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
             f"in a memory of its own, which is gone then; {records}"
         )
         return
+    for other in passed_over(config):
+        scheme = other.partition(":")[0]
+        reason = "" if can_open(scheme) else f" (this Python has nothing that opens a {scheme} store)"
+        yield (
+            f"{other} lies beside the default store {config.store}{reason}: what it knows does not count; "
+            "set DEDUP_STORE to the one that you mean"
+        )
     missing = []
     if config.store_is_default and config.store == "memory:":
         missing.append(("the store is in memory, and nothing is remembered after this crawl", "DEDUP_STORE"))
@@ -75,7 +84,8 @@ def away(error: StoreError) -> str:
 def back(opened: Resources, seconds: float) -> str:
     """Return what is said when the store, just *opened*, was away for so many *seconds*."""
     uri = without_secrets(opened.config.store, redact=False)
-    what = ", and has lost all it knew" if opened.store.created else ""
+    # Whether it was there before it was away, nothing tells.
+    what = " and has nothing in it" if opened.store.created else ""
     return f"the store {uri} is back after {seconds:.0f} s{what}; pages are judged again from now on"
 
 
@@ -159,7 +169,7 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
         ("pages looked at", stat("pages")),
         ("items delivered", stat("items/delivered")),
         ("duplicates dropped", stat("items/dropped")),
-        ("  in favour of earlier crawls", stat("items/dropped_for_earlier_crawls")),
+        ("  in favour of other crawls", stat("items/dropped_for_earlier_crawls")),
         ("links followed last", stat("outlinks_last")),
     ]
     sometimes = (

@@ -182,11 +182,24 @@ def _default_store(folder: Path | None, fingerprint: str) -> str:
     if folder is None:
         return "memory:"
     name = "store-" + re.sub(r"[^\w.+-]", "_", fingerprint) if is_published(fingerprint) else "store"
-    places = {scheme: folder / (name if scheme == "leveldb" else f"{name}.{scheme}") for scheme in ON_DISK}
+    places = _places(folder / name)
     # What an earlier crawl has made is used further, although today's default may be another one.
     made = (scheme for scheme, path in places.items() if path.exists() and can_open(scheme))
     scheme = next(made, None) or default_backend()
     return f"{scheme}:{places[scheme]}"
+
+
+def _places(store: Path) -> dict[str, Path]:
+    return {scheme: store if scheme == "leveldb" else store.with_name(f"{store.name}.{scheme}") for scheme in ON_DISK}
+
+
+def passed_over(config: Config) -> list[str]:
+    """Return the URIs of stores that are, or were, the default of *config*'s spider, where it has another one now."""
+    scheme, _, path = config.store.partition(":")
+    if not config.store_is_default or not path:
+        return []
+    places = _places(Path(path if scheme == "leveldb" else path.removesuffix(f".{scheme}")))
+    return [f"{other}:{there}" for other, there in places.items() if other != scheme and there.exists()]
 
 
 def unknown_settings(settings: Settings) -> list[str]:

@@ -41,17 +41,17 @@ class RedisBackend:
         return store
 
     def exists(self, path: str) -> bool:
-        """Tell whether there is one. A connection, and one round trip."""
+        """Tell whether there is one; ``StoreError`` if the server would not keep it. A connection, and a few trips."""
         where = self._address(path)
-        bucket, field = located(HEADER_KEY)
         with _linked(where) as link:
-            return bool(link.call("HEXISTS", where.base + bucket, field))
+            redis_checks.check(where, link)
+            return _is_there(where, link)
 
     def remove(self, path: str) -> bool:
         """Remove it, and whatever has its name; ``StoreLockedError`` if a worker has it open."""
         where = self._address(path)
-        is_there = self.exists(path)
         with _linked(where) as link:
+            is_there = _is_there(where, link)
             workers = link.call("SMEMBERS", where.base + b"workers")
             if any(redis_lease.is_at_work(where, link, bytes.fromhex(name.decode("ascii"))) for name in workers):
                 raise refusals.locked(where.uri)
@@ -61,6 +61,11 @@ class RedisBackend:
                 if keys:
                     link.call("UNLINK", *keys)
         return is_there
+
+
+def _is_there(where: Address, link: Link) -> bool:
+    bucket, field = located(HEADER_KEY)
+    return bool(link.call("HEXISTS", where.base + bucket, field))
 
 
 @contextmanager

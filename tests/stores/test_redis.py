@@ -64,8 +64,9 @@ def raw(uri: str) -> tuple[redis.Redis, str]:
 )
 def test_a_server_that_would_lose_something_is_refused(tmp_path: Path, options: dict[str, str], trouble: str) -> None:
     with RedisServer(tmp_path / "redis", **options) as server:
-        with pytest.raises(StoreError, match=trouble):
-            opened(server.url)
+        for use in (opened, store_exists):
+            with pytest.raises(StoreError, match=trouble):
+                use(server.url)
         assert redis.Redis(port=server.port).keys() == []
 
 

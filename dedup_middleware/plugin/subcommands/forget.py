@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.forgetting import Forgettable, choose, forget
 from dedup_middleware.index.opening import index_for_upkeep
 from dedup_middleware.inspection.progress import working
 from dedup_middleware.plugin.subcommands.call import add_common_options, ask, existing_store, host_named
+from dedup_middleware.stores import ON_DISK, parse_uri, resolved_uri
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, without_secrets
 
@@ -42,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def _age(text: str) -> timedelta:
     days = _AGE.fullmatch(text)
     if days is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no age: write a number of days, such as 90d")
+        raise argparse.ArgumentTypeError(f"{text!r} is no age: write a whole number of days, such as 90d")
     return timedelta(days=int(days[1]))
 
 
@@ -59,7 +61,7 @@ def run(call: Call) -> None:
         with _index(config) as index, working("forgetting pages"):
             chosen = choose(index, wanted)
             forget(index, chosen)
-    print(json.dumps(_report(config, chosen, opts)) if opts.json else _text(chosen, opts))
+    print(json.dumps(_report(config, chosen, opts)) if opts.json else _text(config, chosen, opts))
 
 
 def _wanted(opts: argparse.Namespace) -> Forgettable:
@@ -97,7 +99,7 @@ def _report(config: Config, chosen: Chosen, opts: argparse.Namespace) -> dict[st
     }
 
 
-def _text(chosen: Chosen, opts: argparse.Namespace) -> str:
+def _text(config: Config, chosen: Chosen, opts: argparse.Namespace) -> str:
     said = "would be" if opts.dry_run else "were" if len(chosen) != 1 else "was"
     lines = [f"{_count(chosen)} {said} forgotten" if chosen else "no page is meant, and none was forgotten"]
     lines += [f"    {one_line(url)}" for url in chosen.urls]
@@ -105,6 +107,7 @@ def _text(chosen: Chosen, opts: argparse.Namespace) -> str:
         lines.append(f"    and {len(chosen) - len(chosen.urls)} more")
     if chosen.journalled:
         lines.append(f"{chosen.journalled} stay: the next crawl is still to deliver them")
-    if chosen and not opts.dry_run:
-        lines.append("their room comes free by and by; `scrapy dedup compact` gives it back at once")
+    store = resolved_uri(config.store)
+    if chosen and not opts.dry_run and parse_uri(store)[0] in ON_DISK:
+        lines.append(f"their room comes free by and by; `{scrapy_dedup('compact', store=store)}` gives it back at once")
     return "\n".join(lines)
