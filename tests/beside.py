@@ -46,6 +46,6 @@ def die(store: OpenStore) -> None:
     """Let the worker who has *store* open end as one that is killed: of what it has open, nothing is closed."""
     shared = store.shared
     if isinstance(shared, RedisStore):
-        shared._lease.leave()
+        shared._lease.leave(is_away=False)
     else:
         shared._workers.leave()  # type: ignore[union-attr]

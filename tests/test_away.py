@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from collections import Counter
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from unittest.mock import MagicMock
@@ -29,12 +29,13 @@ from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import codec
 from dedup_middleware.index.journal import PackedRequest
+from dedup_middleware.inspection.left_over import journalled
 from dedup_middleware.model import Action
 from dedup_middleware.plugin.waiting import OwnerWait
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.opening import open_again, open_at_once, session_of
 from dedup_middleware.settings.config import Config
-from dedup_middleware.stores import STORES
+from dedup_middleware.stores import STORES, open_store
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -184,7 +185,9 @@ def test_so_it_is_with_a_redis_server_that_is_killed_and_begun_again(server, tmp
         assert server.fed() == outcome.delivered == [a, gone.url, unjudged, back.url]
         assert (outcome.log.count("is away"), outcome.log.count(BACK)) == (1, 1)
         assert "Traceback" not in outcome.log
-        # What was delivered before is sealed all the same: there is nothing for the next crawl to request.
+        # What was delivered before is sealed all the same: nothing is left for the next crawl to request.
+        with closing(open_store(server.settings["DEDUP_STORE"], fingerprint_scheme=None)) as store:
+            assert journalled(store, ()) == 0
         with server.crawl("two", [], settings=FEED) as running:
             running.wait()
         assert len(server.fed()) == 4

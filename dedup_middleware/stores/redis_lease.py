@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 WORKER_BYTES = 8
 #: Seconds.
 LEASE = 30.0
+# The workers that this process is.
+_held: set[bytes] = set()
 
 
 class Lease:
@@ -43,14 +45,17 @@ class Lease:
             raise refusals.foreign(address.uri)
         self.version = int(version)
         """Of the store, when the worker joined."""
+        _held.add(self.worker)
         self._thread = threading.Thread(target=self._renew, name="dedup: lease", daemon=True)
         self._thread.start()
 
-    def leave(self) -> None:
-        """Be no worker any more; where the server is away, the lease runs out."""
+    def leave(self, *, is_away: bool) -> None:
+        """Be no worker any more; where the server *is away*, it is not told, and the lease runs out."""
         self._over.set()
-        with suppress(StoreError):
-            self._link.script(redis_scripts.LEAVE, self.worker.hex())
+        _held.discard(self.worker)
+        if not is_away:
+            with suppress(StoreError):
+                self._link.script(redis_scripts.LEAVE, self.worker.hex())
         self._renewing.close()
 
     def _renew(self) -> None:
@@ -69,7 +74,10 @@ def is_at_work(address: Address, link: Link, worker: bytes) -> bool:
     if process is None:
         return False
     place, _, pid = process.rpartition(b" ")[0].rpartition(b" ")
-    if not place or not pid.isdigit() or place != _place() or process == _process(int(pid)):
+    if not place or not pid.isdigit() or place != _place():
+        return True
+    # One of this very process may have lost its store, and be another worker by now.
+    if worker in _held if int(pid) == os.getpid() else process == _process(int(pid)):
         return True
     link.call("DEL", key)
     return False

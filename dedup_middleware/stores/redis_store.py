@@ -293,7 +293,6 @@ class RedisStore:
         """See Store; this process is no worker any more."""
         if not self._is_closed:
             self._is_closed = True
-            if not isinstance(self._failure, StoreAwayError):
-                self._lease.leave()
+            self._lease.leave(is_away=self.is_away)
             self._link.close()
             self._ahead.close()
