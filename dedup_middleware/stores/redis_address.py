@@ -24,6 +24,7 @@ _PORT = 6379
 # Seconds until a server that does not answer counts as away.
 _TIMEOUT = 5.0
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_NO_URL = "it is no URL (in a password, / @ # ? % are %2F %40 %23 %3F %25)"
 # Under the names that redis-py has for them.
 _TLS_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 _ALLOWED = "store, timeout, aof=no, ssl_ca_certs, ssl_certfile and ssl_keyfile"
@@ -67,7 +68,7 @@ def address(scheme: str, path: str) -> Address:
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
     except ValueError as error:
         # What it says may quote the password.
-        raise _bad(scheme, re.sub(r"//.*@", "//", shown), "it is no URL") from error
+        raise _bad(scheme, re.sub(r"//.*@", "//", shown), _NO_URL) from error
     if not parts.hostname or parts.fragment:
         raise _bad(scheme, shown, "it names no host" if not parts.hostname else "# must be written %23")
     database, name = _database(parts, shown), options.pop("store", DEFAULT_NAME)
