@@ -27,7 +27,7 @@ from dedup_middleware.stores import refusals
 from dedup_middleware.stores.folder import FolderBackend
 from dedup_middleware.stores.folder_store import DB, LOADING, TRIAL_MEMORY, FolderStore
 from dedup_middleware.stores.log_files import check_batches, first_operation, numbered_logs
-from dedup_middleware.stores.rocksdb_options import opened, options, write_table
+from dedup_middleware.stores.rocksdb_options import opened, options, options_of_all_tables, write_table
 from dedup_middleware.stores.rocksdb_refusals import refusal_of
 
 if TYPE_CHECKING:
@@ -52,10 +52,16 @@ class RocksDBStore(FolderStore):
     ) -> None:
         """Open the RocksDB in ``path/db``; without *create* it must be there. On trial it is opened to be read only."""
         super().__init__(f"{SCHEME}:{path}", path / DB, mark, is_trial=is_trial)
-        access = AccessType.read_only(error_if_log_file_exist=False) if is_trial else AccessType.read_write()
         self._scans = WeakSet[_Scan]()
         with self.refusing("open"):
-            self._db = opened(self._folder, options(memory, create=create), access)
+            self._db = self._opened(memory, create=create)
+
+    def _opened(self, memory: int, *, create: bool) -> Rdict:
+        if self._is_trial:
+            access = AccessType.read_only(error_if_log_file_exist=False)
+            return opened(self._folder, options(memory, create=create), access)
+        how = options_of_all_tables(self._folder, memory, create=create)
+        return opened(self._folder, how, AccessType.read_write())
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """See Store; checksums of blocks that are read are checked."""

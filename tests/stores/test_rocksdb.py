@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-from typing import TYPE_CHECKING
+import sys
+from pathlib import Path
 
 import pytest
 
 from dedup_middleware.stores import open_store
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytest.importorskip("rocksdict")
 
@@ -40,4 +38,20 @@ def test_caches_take_no_more_than_they_are_given(tmp_path: Path) -> None:
     held = [database.property_int_value(f"rocksdb.{of}") for of in ("block-cache-usage", "estimate-table-readers-mem")]
     assert 0 < sum(held) <= 2**23
     assert database.property_int_value("rocksdb.cur-size-all-mem-tables") <= 2**22
+    store.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there alone the system tells which files are mapped")
+def test_no_page_waits_for_a_table_to_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dedup_middleware.stores.rocksdb_options.TABLE_BYTES", 50_000)
+    uri, folder = f"rocksdb:{tmp_path / 'store'}", tmp_path / "store" / "db"
+    store = open_store(uri, fingerprint_scheme="x")
+    store.load((b"k%06d" % number, random.randbytes(50)) for number in range(40_000))
+    store.close()
+    store = open_store(uri, fingerprint_scheme="x")
+    mapped = Path("/proc/self/maps").read_text()
+    tables = [*folder.glob("*.sst")]
+    # RocksDB opens sixteen in any case.
+    assert len(tables) > 20
+    assert all(str(table) in mapped for table in tables)
     store.close()
