@@ -12,8 +12,9 @@ from dedup_middleware.index.index import Index
 from dedup_middleware.index.journal import Journal
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.session.session import Session
+from dedup_middleware.stores.medium import Medium
 from dedup_middleware.stores.memory import MemoryStore
-from dedup_middleware.stores.opened import Medium, OpenStore
+from dedup_middleware.stores.opened import OpenStore
 from dedup_middleware.verdict.detector import Detector
 from dedup_middleware.verdict.preferences import Preferences
 

@@ -128,8 +128,12 @@ class Importer:
         batch.write()
 
     def finish(self, pairs: Iterable[tuple[bytes, bytes]], *, max_holders: int) -> None:
-        """Write the posting lists, none longer than *max_holders*, and these *pairs*; all is on the medium then."""
+        """Write the posting lists, none longer than *max_holders*, and these *pairs*; all is on the medium then.
+
+        And where the store would look for it: what a crawl had to merge would be in its way for minutes.
+        """
         self._store.load(self._postings.lists(max_holders))
+        self._store.merge()
         self._store.write([*pairs], sync=True)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints.literature.method import Method
     from dedup_middleware.model import Reach, StoredPage
     from dedup_middleware.stores import OpenStore
-    from dedup_middleware.stores.opened import Medium
+    from dedup_middleware.stores.medium import Medium
 
 _shared: WeakKeyDictionary[Medium, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
 

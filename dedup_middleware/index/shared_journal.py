@@ -21,7 +21,7 @@ from dedup_middleware.index.journal_codec import Rest
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from dedup_middleware.stores.opened import Medium
+    from dedup_middleware.stores.medium import Medium
     from dedup_middleware.stores.protocol import SharedStore, Store
 
     _T = TypeVar("_T")

@@ -18,7 +18,8 @@ from dedup_middleware.registry import Registry
 from dedup_middleware.stores import disk, external, redis_address
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.layout import Header
-from dedup_middleware.stores.opened import Medium, OpenStore
+from dedup_middleware.stores.medium import Medium
+from dedup_middleware.stores.opened import OpenStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

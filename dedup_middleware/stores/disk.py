@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from dedup_middleware import permissions
 from dedup_middleware.stores import marker, refusals, schema, sharing
 from dedup_middleware.stores.holder import Holder
-from dedup_middleware.stores.opened import Medium, OpenStore
+from dedup_middleware.stores.medium import Medium
 from dedup_middleware.stores.protocol import SharedStore, Store
 from dedup_middleware.stores.schema import Age
 from dedup_middleware.stores.watermark import Watermark
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from dedup_middleware.errors import StoreCorruptError
+    from dedup_middleware.stores.opened import OpenStore
     from dedup_middleware.stores.schema import Migrations
 
 HOLDER_SUFFIX = ".holder"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.layout import HEADER_KEY
-from dedup_middleware.stores.opened import Medium, load
+from dedup_middleware.stores.medium import Medium, load
 from dedup_middleware.stores.protocol import CompactableStore, DeferringStore, SharedStore
 from dedup_middleware.stores.schema import Age
 from dedup_middleware.urls import without_secrets

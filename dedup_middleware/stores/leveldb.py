@@ -112,6 +112,10 @@ class LevelDBStore(FolderStore):
             # Without both ends plyvel takes an empty range.
             db.compact_range(start=b"\x00", stop=b"\xff" * 64)
 
+    def merge(self) -> None:
+        """See LayeredStore; LevelDB merges all or nothing."""
+        self.compact()
+
     def _live(self) -> plyvel.DB:
         self.check_live()
         return self._db

@@ -59,6 +59,14 @@ class BulkStore(Store, Protocol):
 
 
 @runtime_checkable
+class LayeredStore(Store, Protocol):
+    """A store that keeps what is written in layers, and merges these in time; one of another package need not be."""
+
+    def merge(self) -> None:
+        """Merge them now, so that a get has as few to look in as can be. What is in its place is not read again."""
+
+
+@runtime_checkable
 class DeferringStore(Store, Protocol):
     """A store whose medium can be waited for elsewhere; one of another package need not be."""
 

@@ -101,6 +101,13 @@ class RocksDBStore(FolderStore):
             db.flush()
             db.compact_range(None, None, whole)
 
+    def merge(self) -> None:
+        """See LayeredStore; ten million pages that were just imported take three minutes, in threads of RocksDB's."""
+        db = self._live()
+        with self.refusing("compact"):
+            db.flush()
+            db.compact_range(None, None)
+
     def load(self, pairs: Iterable[tuple[bytes, bytes]]) -> None:
         """See BulkStore; they are written as tables, beside the others, and then belong to them at one stroke."""
         db, folder = self._live(), self._folder.with_name(LOADING)

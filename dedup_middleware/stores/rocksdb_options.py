@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 # are read where the system has mapped their tables, so they are no memory of the process, however large a store is:
 # forty keys that are absent take 30 µs at a million pages. Filters in parts, kept within the cache, take 130.
 BLOOM_BITS = 10
-# 180 tables at ten million pages; RocksDB merges them in threads of its own.
-TABLE_BYTES = 64 * 2**20
+# 35 tables at ten million pages. With 64 MB it was 133, and what a page asks for took a fifth more: where a key may be
+# is looked for among all tables of a layer. RocksDB merges them in threads of its own, and needs their room meanwhile:
+# of one and of those that it lies across in the layer below, some 3 GB where a store is larger than that.
+TABLE_BYTES = 256 * 2**20
 # That stay open, of a database that is only looked at, or has more than a process may have open: those are opened when
 # they are first read.
 _OPEN_TABLES = 8_192

@@ -17,7 +17,7 @@ from dedup_middleware.stores.schema import Age, check_scheme
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from dedup_middleware.stores.opened import Medium
+    from dedup_middleware.stores.medium import Medium
 
 _media: dict[Hashable, Medium] = {}
 # One guard for opening and the last close: neither may overtake the other.

@@ -27,6 +27,19 @@ def test_tables_that_are_made_after_the_store_was_opened_again_have_filters(tmp_
     assert all(size > 1_000 * number for number, size in enumerate(filters, 1))
 
 
+def test_what_is_merged_lies_in_one_layer(tmp_path: Path) -> None:
+    store = open_store(f"rocksdb:{tmp_path / 'store'}", fingerprint_scheme="x")
+    database = store.medium.store._db  # type: ignore[attr-defined]
+    for _ in range(3):
+        store.write([(b"k" + random.randbytes(6), b"value") for _ in range(1_000)])
+        database.flush()
+    assert database.property_value("rocksdb.num-files-at-level0") == "3"
+    store.merge()
+    above = [database.property_value(f"rocksdb.num-files-at-level{level}") for level in range(6)]
+    assert (above, database.property_value("rocksdb.num-files-at-level6")) == (["0"] * 6, "1")
+    store.close()
+
+
 def test_caches_take_no_more_than_they_are_given(tmp_path: Path) -> None:
     store = open_store(f"rocksdb:{tmp_path / 'store'}", fingerprint_scheme="x", memory=2**23)
     for _ in range(800):

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 import dedup_middleware
 from dedup_middleware.errors import StoreError, StoreLockedError
-from dedup_middleware.stores import destroy_store, disk, open_store, opened, redis_memory, resolved_uri, sqlite_shared
+from dedup_middleware.stores import destroy_store, disk, medium, open_store, redis_memory, resolved_uri, sqlite_shared
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,7 +114,7 @@ class Machine(RuleBasedStateMachine):
 def test_workers_share_a_sorted_dict(
     kind: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(opened, "_REMEMBERED", 4)
+    monkeypatch.setattr(medium, "_REMEMBERED", 4)
     monkeypatch.setattr(redis_memory, "FRESH", 0)
     machine = type("Shared", (Machine,), {"new_uri": staticmethod(lambda: uri_of(kind, tmp_path, request))})
     run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=20, deadline=None))

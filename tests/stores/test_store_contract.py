@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from dedup_middleware.errors import StoreError
-from dedup_middleware.stores import open_store, opened, redis_memory
+from dedup_middleware.stores import medium, open_store, redis_memory
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.protocol import Store
 
@@ -75,6 +75,10 @@ class _Machine(RuleBasedStateMachine):
         self.store.load(sorted(added.items()))
         self.model.update(added)
 
+    @rule()
+    def merge(self) -> None:
+        self.store.merge()
+
     @rule(puts=PUTS, deletes=st.lists(KEYS, max_size=4))
     def write_that_fails_half_way(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> None:
         def failing() -> Iterator[tuple[bytes, bytes]]:
@@ -130,7 +134,7 @@ class _Machine(RuleBasedStateMachine):
 
 @pytest.mark.parametrize("name", KINDS)
 def test_behaves_as_a_sorted_dict(name: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    monkeypatch.setattr(opened, "_REMEMBERED", 4)
+    monkeypatch.setattr(medium, "_REMEMBERED", 4)
     monkeypatch.setattr(redis_memory, "_REMEMBERED", 4)
     need(name)
 
