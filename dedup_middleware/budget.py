@@ -22,7 +22,10 @@ class UnjudgeableError(Exception):
 
 
 class Budget:
-    """What is left for one page, from now on: elements, clauses, and time; time passes until :meth:`pause`."""
+    """What is left for one page, from now on: elements, clauses, and time; time passes until :meth:`pause`.
+
+    Whoever has any time does not look at the clock: that is a call of the system, 3 µs of it on some virtual machines.
+    """
 
     __slots__ = ("_deadline", "_left", "clauses", "elements")
 
@@ -33,15 +36,18 @@ class Budget:
         self.elements = elements
         self.clauses = clauses
         self._left = milliseconds / 1000
-        self._deadline = time.thread_time() + self._left
+        self._deadline = math.inf
+        self.resume()
 
     def pause(self) -> None:
         """Let time stand still: what the thread does from now on is not for the page."""
-        self._left = self._deadline - time.thread_time()
+        if self._left != math.inf:
+            self._left = self._deadline - time.thread_time()
 
     def resume(self) -> None:
         """Let time pass again, from where it stood."""
-        self._deadline = time.thread_time() + self._left
+        if self._left != math.inf:
+            self._deadline = time.thread_time() + self._left
 
     def check_clauses(self, count: int) -> None:
         """Raise `UnjudgeableError` if *count* is more than the clauses that a page may have."""
@@ -50,7 +56,7 @@ class Budget:
 
     def check_time(self) -> None:
         """Raise `UnjudgeableError` if the time is over. 0.4 µs."""
-        if time.thread_time() > self._deadline:
+        if self._left != math.inf and time.thread_time() > self._deadline:
             raise UnjudgeableError(Reason.TOO_SLOW)
 
 

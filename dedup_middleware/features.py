@@ -6,6 +6,7 @@ No I/O, as in `model`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class PageFeatures:
     amp: str = ""
     """Likewise that of its version for phones (``rel=amphtml``)."""
 
+    # Asked for when a page opens its claim, and when that is confirmed.
+    @lru_cache(maxsize=256)  # noqa: B019 - what is kept is few, small and refers to nothing
     def stored(self) -> PageFeatures:
         """Return them as they are stored: of two pages' few texts, one in a thousand is taken for another."""
         texts, numbered = (frozenset([h[:STORED_TEXT_BYTES] for h in hashes]) for hashes in (self.texts, self.numbered))

@@ -199,10 +199,10 @@ class Batch:
         alone = codec.encode_postings((number,))
         others = frozenset(codec.clause_keys(borrowed))
         keys = list(before | now)
-        for key, value in zip(keys, self._store.get_many(keys), strict=True):
+        pairs = [*zip(keys, self._store.get_many(keys), strict=True)]
+        self.puts += [(key, alone) for key, value in pairs if value is None and key in now]
+        for key, value in pairs:
             if value is None:
-                if key in now:
-                    self.puts.append((key, alone))
                 continue
             holders = frozenset(codec.decode_postings(value))
             kept = holders - mine

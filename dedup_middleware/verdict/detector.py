@@ -148,7 +148,7 @@ class Detector:
         weights = {h: page.fingerprint.weights[h] for h in live}
         matches = takewhile(lambda m: m.score >= CANDIDATE_SHARE, self.index.matches(page.fingerprint, live))
         # A holder of few of its clauses may say them all, and be a look-alike of who holds the rest.
-        found = [replace(m, score=cover(weights, m.owner.hashes)) for m in islice(matches, _MAX_MATCHES)]
+        found = [Match(m.owner, cover(weights, m.owner.hashes), m.shared) for m in islice(matches, _MAX_MATCHES)]
         found.sort(key=lambda match: -match.score)
         near = (Match(o, cover(weights, o.hashes), o.hashes & weights.keys()) for o in self.index.near(page, owns))
         for match in (*found, *islice(near, _MAX_MATCHES)):
