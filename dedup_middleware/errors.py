@@ -36,6 +36,10 @@ class ConfigError(DedupError):
     """A setting has a value that cannot work."""
 
 
+class CallError(DedupError):
+    """A command was called in a way that cannot be meant."""
+
+
 class NothingFoundError(DedupError):
     """There is nothing of what a command was asked for."""
 

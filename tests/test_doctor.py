@@ -64,7 +64,7 @@ def test_a_healthy_store_has_no_problem(crawled: Path) -> None:
     assert "1 owners, 0 duplicates" in texts
     assert "DEDUP_THRESHOLD = 0.8 (default)" in texts
     assert f"DEDUP_STORE = {store_uri(crawled)!r} (cmdline)" in texts
-    assert "fits together: {'owners': 1, 'duplicates': 0}" in texts
+    assert "fits together: 1 owners, 0 duplicates" in texts
     assert "lxml" in texts
 
 
@@ -157,7 +157,7 @@ def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> N
     after = told()
     assert state() == "closed"
     assert any(text.startswith("0 dropped pages are to be requested again, and 1 owners") for text in after)
-    assert "all of it was read, and fits together: {'owners': 1, 'duplicates': 0}" in after
+    assert "all of it was read, and fits together: 1 owners, 0 duplicates" in after
     worker.store.close()
 
 

@@ -27,6 +27,7 @@ from dedup_middleware.delivery.claims import ClaimState
 from dedup_middleware.errors import StoreError
 from dedup_middleware.features import PageFeatures
 from dedup_middleware.index.journal import PackedRequest
+from dedup_middleware.inspection import left_over
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin.waiting import OwnerWait
 from dedup_middleware.stores import destroy_store, redis_memory
@@ -223,6 +224,15 @@ class TestJournal:
         here.store_feed()
         assert _journalled(here) == 0
         assert here.to_request() == []
+
+    def test_it_is_not_left_over_as_long_as_the_other_delivers(self, two: tuple[Worker, Worker]) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        assert here.drop(here.enter(here.page("b", range(9))))
+        shared = there.store.shared
+        assert shared is not None
+        assert left_over.journalled(here.store, [shared.worker]) == 0
+        assert left_over.journalled(here.store, []) == 1
 
     def test_what_the_other_loses_is_requested_again(self, two: tuple[Worker, Worker]) -> None:
         here, there = two

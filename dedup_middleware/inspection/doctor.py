@@ -32,7 +32,7 @@ from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from dedup_middleware.settings.config import Config
     from dedup_middleware.stores import OpenStore
@@ -154,6 +154,9 @@ def _opened(uri: str, config: Config, *, deep: bool) -> Iterator[Finding]:
         line = codec.decode_line(store.get_many([codec.NEXT_PLACE_KEY])[0])
         pages = f"{line.owners} owners, {line.duplicates} duplicates" if line.is_counted else "pages not counted yet"
         yield ok("store", f"{shown} opens; made {header.created}, schema {header.schema}, {pages}")
+        if store.caution:
+            said, _, remedy = store.caution.rpartition(": ")
+            yield note("store", said, remedy)
         if header.schema != SCHEMA_VERSION:
             yield note("store", f"it has schema {header.schema}; the next crawl migrates it to {SCHEMA_VERSION}")
         wanted = fingerprinter(config.fingerprint).scheme
@@ -197,9 +200,13 @@ def _read_through(store: OpenStore, line: codec.Line) -> Iterator[Finding]:
     if damaged:
         yield problem("store", f"of what it holds, {', '.join(wrong)} do not fit together", _repair(store.uri))
     elif line.is_counted and counts != whole.kept:
-        yield problem("store", f"it counts {counts}, and has {whole.kept}", _repair(store.uri))
+        yield problem("store", f"it counts {_listed(counts)}, and has {_listed(whole.kept)}", _repair(store.uri))
     else:
-        yield ok("store", f"all of it was read, and fits together: {whole.kept}")
+        yield ok("store", f"all of it was read, and fits together: {_listed(whole.kept)}")
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{number} {kind}" for kind, number in counts.items())
 
 
 def _repair(uri: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.index import codec, journal_codec, shared_codec
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator
 
     from dedup_middleware.stores import OpenStore
 
@@ -26,12 +26,21 @@ def shared_by(at_work: Collection[bytes]) -> str:
 
 
 def journalled(store: OpenStore, at_work: Collection[bytes]) -> int:
-    """Count the dropped pages that are to be requested again, but for what those *at_work* may still do. A scan."""
+    """Count the dropped pages that are to be requested again, but for what those *at_work* may still do. Two scans.
+
+    They see to what they have dropped themselves, and to what others have for stories that they deliver.
+    """
+    delivered = {number for number, worker in _unsealed(store) if worker in at_work}
     rests = (journal_codec.rest_of_entry(value) for _, value in store.scan(*codec.JOURNAL))
-    return sum(rest is None or rest.worker not in at_work for rest in rests)
+    return sum(rest is None or not (rest.worker in at_work or rest.owner in delivered) for rest in rests)
 
 
 def unsealed(store: OpenStore, at_work: Collection[bytes]) -> int:
-    """Count the owners that are to be delivered again, likewise. A scan."""
-    owners = (journal_codec.decode_unsealed(value)[0] for _, value in store.scan(*codec.UNSEALED))
-    return sum(worker not in at_work for worker in owners)
+    """Count the owners that are to be delivered again, but for those whom those *at_work* deliver. A scan."""
+    return sum(worker not in at_work for _, worker in _unsealed(store))
+
+
+def _unsealed(store: OpenStore) -> Iterator[tuple[int, bytes]]:
+    """Yield the numbers of the owners that are not sealed, and who delivers each."""
+    for key, value in store.scan(*codec.UNSEALED):
+        yield codec.decode_number(key[1:]), journal_codec.decode_unsealed(value)[0]

@@ -15,13 +15,14 @@ from scrapy.commands import ScrapyCommand
 from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
-from dedup_middleware.errors import DedupError, NothingFoundError
+from dedup_middleware.errors import CallError, DedupError, NothingFoundError
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 #: The exit status where nothing is what was asked for, as of grep; 1 is trouble, 2 a wrong call.
 NOTHING_FOUND = 3
+_STATUSES = {NothingFoundError: NOTHING_FOUND, CallError: 2}
 #: In the order of the help, with what each does. Each is a module of `subcommands`.
 SUBCOMMANDS = {
     "log": "show what was dropped, with evidence",
@@ -105,7 +106,7 @@ class Command(ScrapyCommand):
             sys.stdout.flush()
         except DedupError as error:
             tell(str(error))
-            self.exitcode = NOTHING_FOUND if isinstance(error, NothingFoundError) else 1
+            self.exitcode = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 1)
         except BrokenPipeError:
             # `scrapy dedup log | head`: nobody reads on. Python would complain again when it flushes at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

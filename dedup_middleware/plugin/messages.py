@@ -58,6 +58,8 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
             f"in a memory of its own, which is gone then; {records}"
         )
         return
+    if opened.store.caution:
+        yield opened.store.caution
     for other in passed_over(config):
         scheme = other.partition(":")[0]
         reason = "" if can_open(scheme) else f" (this Python has nothing that opens a {scheme} store)"

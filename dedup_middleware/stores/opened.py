@@ -38,6 +38,8 @@ class OpenStore:
         self.created = created
         self.migrated_from = migrated_from
         """The older schema that the store had before it was opened; ``None`` if it had today's."""
+        self.caution: str = getattr(medium.store, "caution", "")
+        """What must be so of where it is, and could not be seen, in one line; empty where there is nothing."""
         self.medium = medium
         """What its openers share; whatever else they must share may hang on it."""
         self._leave: Callable[[], None] | None = leave

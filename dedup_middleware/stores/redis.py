@@ -6,9 +6,9 @@ A store is one namespace of a server, with all its keys in one slot of a cluster
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
+from dedup_middleware.errors import ConfigError
 from dedup_middleware.stores import redis_checks, redis_lease, refusals
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.redis_address import Address, address
@@ -16,6 +16,7 @@ from dedup_middleware.stores.redis_layout import located
 from dedup_middleware.stores.redis_lease import Lease
 from dedup_middleware.stores.redis_link import Link
 from dedup_middleware.stores.redis_store import RedisStore
+from dedup_middleware.stores.redis_wire import tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,21 @@ class RedisBackend:
     """A :class:`~dedup_middleware.stores.external.StoreBackend` for URIs of one *scheme*."""
 
     def __init__(self, scheme: str) -> None:
-        self._address = partial(address, scheme)
+        self._scheme = scheme
+
+    def _address(self, path: str) -> Address:
+        """Return where *path* is; :class:`ConfigError` if that cannot be, or names a file that cannot be used."""
+        where = address(self._scheme, path)
+        try:
+            tls_context(where.tls or {})
+        except OSError as error:
+            named = ", ".join(f"{option}={file}" for option, file in (where.tls or {}).items())
+            why = error.strerror or error
+            raise ConfigError(
+                f"DEDUP_STORE={where.uri!r}: of {named}, one cannot be read, or is not what it should be ({why}); "
+                "name files in PEM format that this user may read"
+            ) from error
+        return where
 
     def open(self, path: str) -> RedisStore:
         """Become a worker of the store at *path*, whether anything is there or not."""
@@ -35,8 +50,8 @@ class RedisBackend:
         with ExitStack() as undo:
             link = Link(where)
             undo.callback(link.close)
-            waits_for_disk = redis_checks.check(where, link)
-            store = RedisStore(where, link, Lease(where, link), waits_for_disk=waits_for_disk)
+            seen = redis_checks.check(where, link)
+            store = RedisStore(where, link, Lease(where, link), seen)
             undo.pop_all()
         return store
 

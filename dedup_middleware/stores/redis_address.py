@@ -24,7 +24,7 @@ _PORT = 6379
 # Seconds until a server that does not answer counts as away.
 _TIMEOUT = 5.0
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_NO_URL = "it is no URL (in a password, / @ # ? % are %2F %40 %23 %3F %25)"
+_NO_URL = "it is no URL, with the user and password that are not shown here (/ @ # ? % are %2F %40 %23 %3F %25 in them)"
 # Under the names that redis-py has for them.
 _TLS_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 _ALLOWED = "store, timeout, aof=no, ssl_ca_certs, ssl_certfile and ssl_keyfile"
@@ -78,6 +78,10 @@ def address(scheme: str, path: str) -> Address:
     if needs_log not in {"yes", "no"}:
         raise _bad(scheme, shown, f"aof={needs_log!r} must be yes or no")
     timeout = _timeout(scheme, options.pop("timeout", str(_TIMEOUT)), shown)
+    password = unquote(parts.password) if parts.password else _from_environment()
+    if parts.username and password is None:
+        # Left out, it would not be said who we are, and the server would take us for its default user.
+        raise _bad(scheme, shown, f"it names a user and no password: write USER:PASSWORD@HOST, or set {PASSWORDS[0]}")
     tls = {key: options.pop(key) for key in _TLS_FILES if key in options}
     if options or (tls and scheme != "rediss"):
         raise _bad(scheme, shown, f"{next(iter(options or tls))!r} is no option of {scheme}:// (there are {_ALLOWED})")
@@ -91,7 +95,7 @@ def address(scheme: str, path: str) -> Address:
         needs_log == "yes",
         tls if scheme == "rediss" else None,
         unquote(parts.username) if parts.username else None,
-        unquote(parts.password) if parts.password else _from_environment(),
+        password,
     )
 
 
@@ -108,7 +112,7 @@ def _database(parts: SplitResult, shown: str) -> int:
 
 def _timeout(scheme: str, written: str, shown: str) -> float:
     if not re.fullmatch(r"[0-9]{1,4}(\.[0-9]{1,3})?", written, re.ASCII) or not float(written):
-        raise _bad(scheme, shown, f"timeout={written!r} is no number of seconds")
+        raise _bad(scheme, shown, f"timeout={written!r} is no number of seconds above 0")
     return float(written)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.errors import StoreAwayError, StoreError
 from dedup_middleware.stores import refusals
@@ -15,8 +15,17 @@ if TYPE_CHECKING:
 _TELLS = (7, 2)
 
 
-def check(address: Address, link: Link) -> bool:
-    """Raise ``StoreError`` if the server would lose what it is given; return whether it can tell that a disk has it.
+class Seen(NamedTuple):
+    """What a server has told of itself."""
+
+    waits_for_disk: bool = False
+    """Whether it can tell that a disk has what it was given."""
+    caution: str = ""
+    """What could not be seen and must be so, in one line."""
+
+
+def check(address: Address, link: Link) -> Seen:
+    """Raise ``StoreError`` if the server would lose what it is given; return what else it has told.
 
     INFO tells most of it, which managed servers allow too; CONFIG, where that is allowed, how often the disk is asked.
     """
@@ -33,14 +42,16 @@ def check(address: Address, link: Link) -> bool:
             uri, f"throws away keys when its memory is full (maxmemory-policy {policy})", remedy
         )
     if not address.needs_log or "kvrocks_version" in info:
-        return False
+        return Seen()
     if info.get("aof_enabled") != "1":
         remedy = "set appendonly yes, or accept that with aof=no in DEDUP_STORE"
         raise refusals.unsafe_server(uri, "forgets what it holds when it ends (appendonly no)", remedy)
-    if _setting(link, "appendfsync") == "no":
+    appendfsync = _setting(link, "appendfsync")
+    if appendfsync == "no":
         remedy = "set appendfsync everysec, or always"
         raise refusals.unsafe_server(uri, "leaves it to the system when its disk is written (appendfsync no)", remedy)
-    return _version(info.get("redis_version", "")) >= _TELLS and _allows(link, "WAITAOF", 0, 0, 0)
+    waits = _version(info.get("redis_version", "")) >= _TELLS and _allows(link, "WAITAOF", 0, 0, 0)
+    return Seen(waits, "" if appendfsync else refusals.unseen_setting(uri, "appendfsync", "everysec or always"))
 
 
 def _info(link: Link) -> dict[str, str]:

@@ -136,7 +136,9 @@ class Link:
         if isinstance(error, OSError) or error.code in _AWAY or detail.startswith(_FULL):
             return refusals.away(uri, detail)
         if error.code in _NOT_ALLOWED or "AUTH" in detail:
-            return refusals.not_allowed(uri, detail)
+            return refusals.not_allowed(uri, detail, self._address.base.decode("ascii"))
+        if "DB index" in detail:
+            return refusals.no_database(uri)
         if "WRONGTYPE" in detail:
             return refusals.foreign(uri)
         return refusals.failed_on_server(uri, detail)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from dedup_middleware.stores.protocol import Question
     from dedup_middleware.stores.redis_address import Address
     from dedup_middleware.stores.redis_ahead import Arriving
+    from dedup_middleware.stores.redis_checks import Seen
     from dedup_middleware.stores.redis_lease import Lease
     from dedup_middleware.stores.redis_link import Link
 
@@ -42,16 +43,16 @@ _DISK = 10_000
 class RedisStore:
     """A :class:`~dedup_middleware.stores.protocol.SharedStore` at *address*, of one that has a *lease*."""
 
-    def __init__(self, address: Address, link: Link, lease: Lease, *, waits_for_disk: bool) -> None:
-        """Take over *link* and *lease*; *waits_for_disk* is whether the server can tell when what it has is on it."""
-        self.uri = address.uri
+    def __init__(self, address: Address, link: Link, lease: Lease, seen: Seen) -> None:
+        """Take over *link* and *lease*; *seen* is what the server has told of itself."""
+        self.uri, self.caution = address.uri, seen.caution
         self.worker = lease.worker
         self.trips = 0
         """How often the server was asked."""
         self._address = address
         self._link = link
         self._lease = lease
-        self._waits_for_disk = waits_for_disk
+        self._waits_for_disk = seen.waits_for_disk
         self._memory = Memory(lease.version)
         self._ahead = Ahead(address, self._memory, self._failed)
         self._numbers = count(1)

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import hiredis
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dedup_middleware.stores.redis_address import Address
 
 # Of an answer, at a time.
@@ -27,6 +29,13 @@ class ServerError(Exception):
     def code(self) -> str:
         """Its first word, in capitals: what kind it is."""
         return str(self).partition(" ")[0]
+
+
+class NoServerError(ConnectionError):
+    """What answers is no Redis server."""
+
+    def __str__(self) -> str:
+        return f"what answers there does not speak the Redis protocol: {super().__str__()}"
 
 
 class Answer:
@@ -55,7 +64,7 @@ class Wire:
     def __init__(self, address: Address, host: str, port: int) -> None:
         """Connect; `OSError` where that cannot be done within the time-out, `ServerError` where we are not let in."""
         self._timeout = address.timeout
-        self._reader = hiredis.Reader(protocolError=ConnectionError, replyError=ServerError)
+        self._reader = hiredis.Reader(protocolError=NoServerError, replyError=ServerError)
         self._due: deque[Answer] = deque()
         self._socket = _connected(address, host, port)
         self.is_open = True
@@ -149,6 +158,14 @@ def packed(*command: bytes | str | float) -> bytes:
     return found
 
 
+def tls_context(files: Mapping[str, str]) -> ssl.SSLContext:
+    """Return what encrypts a connection, with these *files*; ``OSError`` for one that is none, or cannot be read."""
+    context = ssl.create_default_context(cafile=files.get("ssl_ca_certs"))
+    if certificate := files.get("ssl_certfile"):
+        context.load_cert_chain(certificate, files.get("ssl_keyfile"))
+    return context
+
+
 def _connected(address: Address, host: str, port: int) -> socket.socket:
     connection = socket.create_connection((host, port), address.timeout)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -156,10 +173,7 @@ def _connected(address: Address, host: str, port: int) -> socket.socket:
     if address.tls is None:
         return connection
     try:
-        context = ssl.create_default_context(cafile=address.tls.get("ssl_ca_certs"))
-        if certificate := address.tls.get("ssl_certfile"):
-            context.load_cert_chain(certificate, address.tls.get("ssl_keyfile"))
-        return context.wrap_socket(connection, server_hostname=host)
+        return tls_context(address.tls).wrap_socket(connection, server_hostname=host)
     except BaseException:
         connection.close()
         raise

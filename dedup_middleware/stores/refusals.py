@@ -29,6 +29,11 @@ _ANOTHER_STORE = "set DEDUP_STORE to another one"
 _ANOTHER_PATH = "set DEDUP_STORE to another path"
 
 
+def _is_shared(uri: str) -> bool:
+    """Tell whether crawls share a store at *uri* as it is; who wants it alone has to wait."""
+    return not uri.startswith(("leveldb:", "rocksdb:", "sqlite:")) or "shared=1" in uri
+
+
 def _one_line(text: str) -> str:
     return " ".join(text.splitlines())
 
@@ -106,8 +111,8 @@ def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
     shown, who = without_secrets(uri, redact=False), "" if holder is None else f", {holder}"
     return StoreLockedError(
         _one_line(
-            f"the store {shown} is in use by another crawl or program{who}: wait until it ends, {_ANOTHER_PATH}, "
-            "or let all of them share sqlite:PATH?shared=1"
+            f"the store {shown} is in use by another crawl or program{who}: wait until it ends"
+            + ("" if _is_shared(shown) else "; crawls at one time have a store each, or share sqlite:PATH?shared=1")
         ),
         holder,
     )
@@ -168,16 +173,16 @@ def away(uri: str, detail: str) -> StoreAwayError:
 
 def forgetful(uri: str) -> StoreAwayError:
     """Refuse because the server of *uri* has lost what was written to it."""
-    return away(uri, "its server has lost the last that was written, for it does not keep all at once on its disk")
+    return away(uri, "its server has lost what was written last: it was emptied, or did not have all on its disk")
 
 
-def not_allowed(uri: str, detail: str) -> StoreError:
-    """Refuse because the server of *uri* does not let us in, or not do what we must."""
+def not_allowed(uri: str, detail: str, keys: str) -> StoreError:
+    """Refuse because the server of *uri* does not let us in, or not do what we must with *keys*."""
     return StoreError(
         _one_line(
             f"the server of the store {uri} refuses us ({detail}): put the user and password it asks for, or none, "
-            "into DEDUP_STORE, or the password into DEDUP_REDIS_PASSWORD, and let that user run scripts on the keys "
-            "{dedup:*"
+            "into DEDUP_STORE, or the password into DEDUP_REDIS_PASSWORD, and allow that user "
+            f"~{keys}* +@read +@write +@scripting +@connection +info +config|get"
         )
     )
 
@@ -185,6 +190,21 @@ def not_allowed(uri: str, detail: str) -> StoreError:
 def failed_on_server(uri: str, detail: str) -> StoreError:
     """Refuse because the server of *uri* answers with an error."""
     return StoreError(_one_line(f"the server of the store {uri} fails ({detail}): see to it, or {_ANOTHER_STORE}"))
+
+
+def unseen_setting(uri: str, name: str, needed: str) -> str:
+    """Return what is to be said of a setting that the server of *uri* does not show us."""
+    return _one_line(
+        f"the server of the store {uri} does not tell us its setting {name} (its user may not run CONFIG GET): "
+        f"see to it that it is {needed}"
+    )
+
+
+def no_database(uri: str) -> StoreError:
+    """Refuse because the server of *uri* has no database of that number."""
+    error = StoreError(f"the server of the store {uri} has no database of that number: name one of its own, mostly 0")
+    error.misnamed = True
+    return error
 
 
 def unsafe_server(uri: str, trouble: str, remedy: str) -> StoreError:
@@ -195,7 +215,10 @@ def unsafe_server(uri: str, trouble: str, remedy: str) -> StoreError:
 def lease_lost(uri: str) -> StoreAwayError:
     """Refuse to write to *uri*: for too long nothing was heard of this process, and others have what it had open."""
     return StoreAwayError(
-        _one_line(f"this process has lost its lease of the store {uri}, for it stood still: open it again")
+        _one_line(
+            f"this process stood still and has lost its lease of the store {uri}: a crawl opens that again by itself, "
+            "a command is to be run again"
+        )
     )
 
 

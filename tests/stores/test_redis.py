@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import subprocess
 import sys
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,11 +28,11 @@ redis = pytest.importorskip("redis")
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from dedup_middleware.stores import OpenStore
 
 SCHEME = "test-scheme"
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "running.md"
 
 
 @pytest.fixture
@@ -111,14 +113,57 @@ def test_a_password_comes_from_the_uri_or_the_environment(tmp_path: Path, monkey
 def test_a_user_needs_no_more_than_the_keys_of_its_store(tmp_path: Path) -> None:
     with RedisServer(tmp_path / "redis") as server:
         admin = redis.Redis(port=server.port)
-        rules = ["on", ">geheim", "~{dedup:news}:*", "+@read", "+@write", "+@scripting", "+info", "+ping", "+wait"]
-        admin.execute_command("ACL", "SETUSER", "crawler", *rules)
-        store = opened(f"redis://crawler:geheim@127.0.0.1:{server.port}?store=news")
+        (documented,) = re.findall(r"ACL SETUSER crawler on >PASSWORD (~.*)$", DOCUMENTED.read_text(), re.MULTILINE)
+        admin.execute_command("ACL", "SETUSER", "crawler", "on", ">geheim", *documented.split())
+        uri = f"redis://crawler:geheim@127.0.0.1:{server.port}?store=news"
+        store = opened(uri)
+        assert store.caution == ""
         store.write([(b"k", b"1")], sync=True)
         assert store.get_many([b"k"]) == [b"1"]
+        assert [*store.scan(b"k", b"l")] == [(b"k", b"1")]
         store.close()
-        with pytest.raises(StoreError, match=r"refuses us.*\{dedup:\*"):
-            opened(f"redis://crawler:geheim@127.0.0.1:{server.port}?store=other")
+        with pytest.raises(StoreError, match=r"refuses us.*~\{dedup:other\}:\* \+@read"):
+            opened(uri.replace("news", "other"))
+        assert destroy_store(uri)
+
+
+def test_what_a_server_does_not_show_is_said(tmp_path: Path) -> None:
+    with RedisServer(tmp_path / "redis", appendfsync="no") as server:
+        admin = redis.Redis(port=server.port)
+        rules = ["on", ">geheim", "~{dedup:dedup}:*", "+@read", "+@write", "+@scripting", "+@connection", "+info"]
+        admin.execute_command("ACL", "SETUSER", "crawler", *rules)
+        store = opened(f"redis://crawler:geheim@127.0.0.1:{server.port}")
+        assert store.caution.endswith(
+            "does not tell us its setting appendfsync (its user may not run CONFIG GET): "
+            "see to it that it is everysec or always"
+        )
+        store.close()
+
+
+def test_a_database_that_is_not_there(tmp_path: Path) -> None:
+    with RedisServer(tmp_path / "redis") as server, pytest.raises(StoreError, match="no database of that number") as no:
+        opened(f"{server.url}/99")
+    assert no.value.misnamed
+
+
+def test_what_is_no_redis_is_said_to_be_none() -> None:
+    def answer() -> None:
+        connection, _ = other.accept()
+        with connection:
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        answering = threading.Thread(target=answer)
+        answering.start()
+        with pytest.raises(StoreAwayError, match="does not speak the Redis protocol"):
+            opened(f"redis://127.0.0.1:{other.getsockname()[1]}")
+        answering.join()
+
+
+def test_a_file_for_tls_that_is_not_there() -> None:
+    with pytest.raises(ConfigError, match=r"ssl_ca_certs=/nope.* cannot be read.*No such file") as caught:
+        opened("rediss://127.0.0.1:1?ssl_ca_certs=/nope")
+    assert len(str(caught.value).splitlines()) == 1
 
 
 def test_tls_with_a_certificate_of_ones_own(tmp_path: Path) -> None:
@@ -149,6 +194,7 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path: Path) -> None:
         ("redis://u:geheim@host?store=a b", "the store's name 'a b'"),
         ("redis://u:geheim@host?stroe=a", "'stroe' is no option"),
         ("redis://u:geheim@host?timeout=0", "timeout='0' is no number of seconds"),
+        ("redis://crawler@host", "names a user and no password"),
         ("redis://u:geheim@host?aof=maybe", "aof='maybe' must be yes or no"),
         ("redis://u:geheim@host?ssl_ca_certs=x", "'ssl_ca_certs' is no option of redis://"),
         ("redis://u:geheim@host\n", "control characters"),
@@ -598,7 +644,7 @@ def test_a_server_that_has_lost_what_was_written_is_as_good_as_away(uri: str) ->
     store.write([(b"k", b"1")])
     client, base = raw(uri)
     client.set(base + "version", "0")
-    with pytest.raises(StoreAwayError, match="has lost the last that was written"):
+    with pytest.raises(StoreAwayError, match="has lost what was written last"):
         store.write([(b"k", b"2")])
     store.close()
 

@@ -10,10 +10,11 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from dedup_middleware.commandlines import scrapy_dedup
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.errors import CallError
 from dedup_middleware.index.forgetting import Forgettable, choose, forget
 from dedup_middleware.index.opening import index_for_upkeep
 from dedup_middleware.inspection.progress import working
+from dedup_middleware.plugin.commands import NOTHING_FOUND
 from dedup_middleware.plugin.subcommands.call import add_common_options, ask, existing_store, host_named
 from dedup_middleware.stores import ON_DISK, parse_uri, resolved_uri
 from dedup_middleware.text.clauses import one_line
@@ -48,7 +49,7 @@ def _age(text: str) -> timedelta:
     return timedelta(days=int(days[1]))
 
 
-def run(call: Call) -> None:
+def run(call: Call) -> int:
     """Forget the pages that are wanted, once a person agrees, and print how many they are."""
     config, opts = call.config, call.opts
     wanted = _wanted(opts)
@@ -62,11 +63,13 @@ def run(call: Call) -> None:
             chosen = choose(index, wanted)
             forget(index, chosen)
     print(json.dumps(_report(config, chosen, opts)) if opts.json else _text(config, chosen, opts))
+    # That nothing is old enough by now is what whoever asks every day mostly hears.
+    return NOTHING_FOUND if opts.url and not chosen else 0
 
 
 def _wanted(opts: argparse.Namespace) -> Forgettable:
     if not (opts.url or opts.host or opts.older_than is not None):
-        raise ConfigError("say which pages: a URL, --host H, or --older-than 90d; `scrapy dedup reset` forgets all")
+        raise CallError("say which pages: a URL, --host H, or --older-than 90d; `scrapy dedup reset` forgets all")
     return Forgettable(opts.url and as_requested(opts.url), host_named(opts.host), opts.older_than)
 
 

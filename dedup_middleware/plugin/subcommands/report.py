@@ -8,7 +8,7 @@ import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.errors import CallError
 from dedup_middleware.inspection.progress import progress
 from dedup_middleware.inspection.report import page
 from dedup_middleware.inspection.report.data import gather
@@ -37,9 +37,9 @@ def run(call: Call) -> None:
     """Write what is asked for, and say where it is."""
     config, opts = call.config, call.opts
     if opts.output is None and opts.csv is None:
-        raise ConfigError("name the file to write: -o report.html, or --csv rows.csv")
+        raise CallError("name the file to write: -o report.html, or --csv rows.csv")
     if opts.open and opts.output in (None, _STDOUT):
-        raise ConfigError("--open needs a file to open: add -o report.html")
+        raise CallError("--open needs a file to open: add -o report.html")
     done: dict[str, Any] = {}
     if opts.output is not None:
         with progress("reading the log and the store") as step:

@@ -12,7 +12,7 @@ from dedup_middleware.delivery.restoring import (
     restored_items_text,
     restored_text,
 )
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.errors import CallError
 from dedup_middleware.plugin.exporting import Export
 from dedup_middleware.plugin.subcommands.call import add_common_options, add_page_filter, share, tell
 
@@ -45,7 +45,7 @@ def run(call: Call) -> None:
     opts = call.opts
     chosen = (opts.url, opts.host, opts.owner, opts.run, opts.below, opts.all or None)
     if all(choice is None for choice in chosen):
-        raise ConfigError("say which pages: a URL, --host H, --owner URL, --run R, --below SCORE, or --all")
+        raise CallError("say which pages: a URL, --host H, --owner URL, --run R, --below SCORE, or --all")
     wanted = PageFilter.of(*chosen[:5])
     target = opts.overwrite_output or opts.output
     if target is None:
