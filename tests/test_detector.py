@@ -17,7 +17,8 @@ from dedup_middleware.identity import item_identity
 from dedup_middleware.index.lookup import COMMON_ON_HOST
 from dedup_middleware.model import Page, Scope, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, cover
+from dedup_middleware.verdict.comparison import cover
+from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.verdict.vetoes import other_numbers
 
 NEW, SAME, DUPLICATE, RELATED, UNJUDGED = VerdictKind

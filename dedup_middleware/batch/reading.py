@@ -16,7 +16,7 @@ from dedup_middleware.batch.judging import BatchSession
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.canonical import storys_own
 from dedup_middleware.index.codec import host_mark
-from dedup_middleware.index.lookup import equals_key
+from dedup_middleware.index.whole_texts import equals_key
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.reading import Reading
 from dedup_middleware.urls import host_of

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dedup_middleware.index import codec, page_codec, shared_codec
-from dedup_middleware.index.lookup import equals_key
+from dedup_middleware.index.whole_texts import equals_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

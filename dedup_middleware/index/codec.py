@@ -58,6 +58,7 @@ _COUNT_BYTES = 6
 NEXT_PLACE_KEY = b"n"
 PAGES = (b"p", b"q")
 """The range of keys that hold pages."""
+TEXTS = (b"t", b"u")
 UNSEALED = (b"u", b"v")
 JOURNAL = (b"j", b"k")
 REPEATS = (b"o", b"p")

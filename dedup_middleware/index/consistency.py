@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.hamming import HOLDER
-from dedup_middleware.index.lookup import equals_key
+from dedup_middleware.index.whole_texts import equals_key
 from dedup_middleware.stores.repair import repair_store
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -19,15 +19,13 @@ from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.index.paragraphs import ParagraphIndex
 from dedup_middleware.index.prints import PrintIndex
 from dedup_middleware.index.unchanged import Numbers, is_short, page_of
+from dedup_middleware.index.whole_texts import equals_key
 from dedup_middleware.model import Match, Reach
 from dedup_middleware.stores import refusals
-from dedup_middleware.text import titles
-from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from dedup_middleware.features import PageFeatures
     from dedup_middleware.fingerprints.literature.method import Method
     from dedup_middleware.index.open_claims import OpenClaims
     from dedup_middleware.model import Delivery, Fetched, Fingerprint, Page, StoredPage
@@ -227,10 +225,18 @@ class Lookup:
                 if number not in mine and (stored := self.page(number)) is not None:
                     yield stored
 
-    def matches(self, fingerprint: Fingerprint, live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
+    @cached_property
+    def has_texts(self) -> bool:
+        """Whether the text of any page may be kept. One scan."""
+        return self._text_limit > 0 or next(iter(self.store.scan(*codec.TEXTS)), None) is not None
+
+    def matches(
+        self, fingerprint: Fingerprint, live: dict[bytes, tuple[int, ...]], *, least: float = 0.0, first: float = 0.0
+    ) -> Iterator[Match]:
         """Yield the pages that hold some of the *live* clauses, the one that covers most of their weight first.
 
-        Of equals, a stored page comes before a pending one and an older before a younger. Cost: one get a match taken.
+        Those that cover *least* of it or more, and none unless the first one covers so much. Of equals, a stored page
+        comes before a pending one and an older before a younger. Cost: one get a match taken.
         """
         total = sum(fingerprint.weights[h] for h in live)
         covered: defaultdict[int, int] = defaultdict(int)
@@ -238,6 +244,9 @@ class Lookup:
             for number in holders:
                 covered[number] += fingerprint.weights[clause_hash]
         for number in sorted(covered, key=lambda n: (-covered[n], n < 0, abs(n))):
+            if covered[number] / total < max(first, least):
+                return
+            first = 0.0
             if (owner := self.page(number)) is not None:
                 yield Match(owner, covered[number] / total, owner.hashes & fingerprint.weights.keys())
 
@@ -280,16 +289,3 @@ class Lookup:
             other = None if number in mine else self.page(number)
             if other is not None and other.exact_digest == page.fingerprint.exact_digest:
                 yield other
-
-
-def own_template_id(page: Page) -> bytes:
-    """Return the `template_id` that other pages of the host of *page* have for the text of *page*."""
-    title = "" if page.features is None else titles.main_part(page.features)
-    return codec.template_hash(host_of(page.url), page.fingerprint.digest, title)
-
-
-def equals_key(exact_digest: bytes, features: PageFeatures | None) -> bytes | None:
-    """Return the key under which a page with this *exact_digest* is found by it; ``None`` where nobody knows it."""
-    return (
-        codec.equals_key(exact_digest, "" if features is None else titles.main_part(features)) if exact_digest else None
-    )

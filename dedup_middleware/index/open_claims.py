@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.index import codec
-from dedup_middleware.index.lookup import equals_key
+from dedup_middleware.index.whole_texts import equals_key
 from dedup_middleware.model import StoredPage
 
 if TYPE_CHECKING:

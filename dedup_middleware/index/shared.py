@@ -43,6 +43,11 @@ class SharedIndex(Index):
     store: OpenStore
     journal: SharedJournal
 
+    @cached_property
+    def has_texts(self) -> bool:
+        """See Lookup; others may keep some."""
+        return True
+
     @property
     def version(self) -> int:
         """See Index; whatever another worker has changed may change any answer."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.errors import DedupError
 from dedup_middleware.index import codec, shared_codec
-from dedup_middleware.index.lookup import equals_key, own_template_id
+from dedup_middleware.index.whole_texts import equals_key, own_template_id
 from dedup_middleware.stores.protocol import Question, SendingStore
 
 if TYPE_CHECKING:

@@ -29,7 +29,8 @@ from dedup_middleware.text.words import (
 from dedup_middleware.verdict.glances import characters_of, in_pieces, may_be_near
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from dedup_middleware.text.words import Replacement
 
@@ -280,3 +281,9 @@ def _capitalised(texts: Iterable[str]) -> frozenset[str]:
 
 def _as_text(pairs: Iterable[Replacement]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((" ".join(there), " ".join(here)) for there, here in pairs))
+
+
+def cover(weights: Mapping[bytes, int], said: AbstractSet[bytes]) -> float:
+    """Return the share of a text's weight that is in the clauses *said*, 0-1; 0 for a text without telling clauses."""
+    total = sum(weights.values())
+    return sum(w for h, w in weights.items() if h in said) / total if total else 0.0

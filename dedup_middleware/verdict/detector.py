@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import islice, takewhile
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from dedup_middleware.index.lookup import own_template_id
+from dedup_middleware.index.whole_texts import own_template_id
 from dedup_middleware.model import Match, Objection, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare
+from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare, cover
 from dedup_middleware.verdict.preferences import Preferences
 from dedup_middleware.verdict.sites import Sites
 from dedup_middleware.verdict.templates import Templates
@@ -22,7 +22,7 @@ from dedup_middleware.verdict.vetoes import are_namesakes, other_numbers, replac
 from dedup_middleware.verdict.witness import LITTLE_TEXT_WEIGHT, objection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.index.index import Index
@@ -146,7 +146,10 @@ class Detector:
             seen.add(equal.owner.number)
             yield equal
         weights = {h: page.fingerprint.weights[h] for h in live}
-        matches = takewhile(lambda m: m.score >= CANDIDATE_SHARE, self.index.matches(page.fingerprint, live))
+        # Where no text is kept there is no second opinion: only who says half of the page counts, by what leads to it
+        # or to its look-alike, which is one of both.
+        first = 0.0 if self.index.has_texts else RELATED_THRESHOLD / 2
+        matches = self.index.matches(page.fingerprint, live, least=CANDIDATE_SHARE, first=first)
         # A holder of few of its clauses may say them all, and be a look-alike of who holds the rest.
         found = [Match(m.owner, cover(weights, m.owner.hashes), m.shared) for m in islice(matches, _MAX_MATCHES)]
         found.sort(key=lambda match: -match.score)
@@ -291,9 +294,3 @@ def _how(page: Page, match: Match, *, nearly: bool) -> str:
     """Return what else a record should say of a duplicate."""
     elsewhere = host_of(page.url) != host_of(match.owner.url)
     return ", ".join([Reason.NEARLY] * nearly + [Reason.ANOTHER_HOST] * elsewhere)
-
-
-def cover(weights: Mapping[bytes, int], said: AbstractSet[bytes]) -> float:
-    """Return the share of a text's weight that is in the clauses *said*, 0-1; 0 for a text without telling clauses."""
-    total = sum(weights.values())
-    return sum(w for h, w in weights.items() if h in said) / total if total else 0.0

@@ -19,8 +19,8 @@ from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, weight
 from dedup_middleware.text.words import shows
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare
-from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, cover
+from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare, cover
+from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.verdict.editions import is_edition
 from dedup_middleware.verdict.evidence import as_written
 from dedup_middleware.verdict.items import item_values, prose_in

@@ -20,7 +20,7 @@ from dedup_middleware.extraction.features import text_hash
 from dedup_middleware.features import STORED_TEXT_BYTES, PageFeatures
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.index import codec
-from dedup_middleware.index.lookup import own_template_id
+from dedup_middleware.index.whole_texts import own_template_id
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import sentences
 from dedup_middleware.urls import host_of
