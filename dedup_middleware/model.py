@@ -12,6 +12,8 @@ from functools import reduce
 from operator import xor
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedup_middleware.times import now
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
@@ -184,7 +186,6 @@ class StoredPage:
         cls, page: Page, number: int, match: Match | None = None, feeds: frozenset[str] | None = frozenset()
     ) -> StoredPage:
         """Return *page* as it is stored now under *number*: as an owner, or as what *match* says that it repeats."""
-        now = datetime.now(timezone.utc).isoformat(timespec="seconds")
         return cls(
             number=number,
             url=page.url,
@@ -192,7 +193,7 @@ class StoredPage:
             digest=page.fingerprint.digest,
             hashes=frozenset(page.fingerprint.weights),
             skeletons=frozenset(page.fingerprint.skeletons.values()),
-            delivery=Delivery(page.run, now, feeds),
+            delivery=Delivery(page.run, now(), feeds),
             exact_digest=page.fingerprint.exact_digest,
             source=page.source,
             features=None if page.features is None else page.features.stored(),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _USERINFO = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#]*@")
+# What nearly all are, taken apart in a tenth of the time.
+_PLAIN = re.compile(r"https?://([a-z0-9.-]+)(?:/|\Z)")
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?")
 _QUERY_VALUE = re.compile(r"=[^&;#]*")
 REDACTED = "*"
@@ -37,6 +39,8 @@ def without_secrets(url: str, *, redact: bool) -> str:
 @lru_cache(maxsize=256)
 def host_of(url: str) -> str:
     """Return the host of *url*, lower case, without port and the final dot of a full name; empty if it has none."""
+    if (plain := _PLAIN.match(url)) is not None:
+        return plain[1].removesuffix(".")
     try:
         return (split(url).hostname or "").removesuffix(".")
     except ValueError:

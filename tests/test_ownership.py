@@ -182,7 +182,7 @@ def test_what_is_restored_may_be_named_as_a_browser_shows_it(site, crawl):
 def test_restore_wants_to_know_which_pages(site, crawl):
     outcome = crawl("sample_spiders.Steps", steps=[{"url": site.add("/a", article("a", story(1)))}])
     said = run_scrapy(outcome.folder, "dedup", "restore")
-    assert (said.returncode, said.stdout) == (1, "")
+    assert (said.returncode, said.stdout) == (2, "")
     assert said.stderr == "dedup: say which pages: a URL, --host H, --owner URL, --run R, --below SCORE, or --all\n"
 
 

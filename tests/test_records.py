@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import polars as pl
 import pytest
@@ -17,6 +18,7 @@ from dedup_middleware import open_records
 from dedup_middleware.errors import ConfigError, RecordsError
 from dedup_middleware.inspection.explain import record_text
 from dedup_middleware.inspection.records import Record, RecordLog, read_records, remove_log
+from dedup_middleware.urls import host_of
 
 TEXT = st.text() | st.text(st.sampled_from('a\n\r\x00\x1b\x85\u2028\u2029\u202e\ud800\U0001f600天"\\'))
 RECORDS = st.builds(
@@ -69,6 +71,18 @@ def test_every_record_comes_back_as_it_was(tmp_path: Path) -> None:
 )
 def test_the_host_of_a_record(url: str, host: str) -> None:
     assert Record("t", "s", "r", url, "same", "delivered").host == host
+
+
+@given(
+    scheme=st.sampled_from(["http://", "https://", "HTTP://", "ftp://", ""]),
+    rest=st.text(st.sampled_from("abXY09.-_:@/?#[]% \t中é"), max_size=24),
+)
+def test_a_host_is_what_python_takes_for_one(scheme: str, rest: str) -> None:
+    try:
+        known = urlsplit(scheme + rest).hostname or ""
+    except ValueError:
+        known = ""
+    assert host_of(scheme + rest) == known.removesuffix(".")
 
 
 def test_each_record_is_in_the_file_at_once(tmp_path: Path) -> None:

@@ -322,7 +322,8 @@ class TestCommand:
         ],
     )
     def test_a_mistake_is_one_line(self, shown: Demo, tmp_path: Path, arguments: list[str], expected: str) -> None:
-        run_here("report", *arguments, *shown.here, folder=tmp_path).refused(expected)
+        status = 2 if expected.endswith("-o report.html") else 1
+        run_here("report", *arguments, *shown.here, folder=tmp_path).refused(expected, status=status)
         assert not [*tmp_path.iterdir()]
 
     def test_no_log_is_one_line(self, tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import replace
-from datetime import datetime, timezone
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedup_middleware import times
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec
 from dedup_middleware.stores import refusals
@@ -94,7 +94,7 @@ def forget(index: Index, told: Iterable[Correction]) -> None:
 
 def correction(page: StoredPage, owner: StoredPage) -> Correction:
     """Return what says, from now on, that *page* is no duplicate of *owner*."""
-    now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+    now = times.now()
     return Correction(page.url, owner.url, now, page.identities, owner.identities)
 
 

@@ -170,15 +170,13 @@ class Lookup:
         hashes = list(page.fingerprint.weights)
         mine = self.numbers_of(page, own)
         host = codec.host_mark(page.url)
-        live: dict[bytes, tuple[int, ...]] = {}
+        live: dict[bytes, tuple[int, ...]] = dict.fromkeys(hashes, ())
         pending, unsettled = self._claims.postings, self.unsettled
         values = self.store.get_many(codec.clause_keys(hashes))
+        held = [(h, value) for h, value in zip(hashes, values, strict=True) if value or h in pending]
         counts = None if self.reach.is_all else self.counting(page.run)
         with self._reading():
-            for clause_hash, value in zip(hashes, values, strict=True):
-                if not value and clause_hash not in pending:
-                    live[clause_hash] = ()
-                    continue
+            for clause_hash, value in held:
                 holders = codec.decode_postings(value) if value else ()
                 if unsettled:
                     holders = tuple(n for n in holders if unsettled.get(n, n) is not None)
@@ -191,6 +189,8 @@ class Lookup:
                 on_host = [*map(codec.host_bits, holders)].count(host) if len(holders) > COMMON_ON_HOST else 0
                 if len(holders) <= self._common and on_host <= COMMON_ON_HOST:
                     live[clause_hash] = holders
+                else:
+                    del live[clause_hash]
         return live
 
     def counting(self, run: str) -> Callable[[int], bool]:
@@ -238,7 +238,7 @@ class Lookup:
         Those that cover *least* of it or more, and none unless the first one covers so much. Of equals, a stored page
         comes before a pending one and an older before a younger. Cost: one get a match taken.
         """
-        total = sum(fingerprint.weights[h] for h in live)
+        total = sum(map(fingerprint.weights.__getitem__, live))
         covered: defaultdict[int, int] = defaultdict(int)
         for clause_hash, holders in live.items():
             for number in holders:

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import json
 import struct
-from datetime import datetime, timezone
+from datetime import datetime
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -38,6 +38,7 @@ from dedup_middleware.index import json_pages
 from dedup_middleware.index.codec import IDENTITY_BYTES, SIMHASH_BYTES, decode_simhash, encode_simhash
 from dedup_middleware.index.json_pages import decode_certain, encode_certain
 from dedup_middleware.model import Delivery, StoredPage
+from dedup_middleware.times import as_time
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -225,7 +226,7 @@ def _packed_time(time: str) -> tuple[bytes, int]:
     try:
         seconds = int(datetime.fromisoformat(time).timestamp())
         packed = _SECONDS.pack(seconds)
-        if _as_time(seconds) == time:
+        if as_time(seconds) == time:
             return packed, _IS_IN_SECONDS
     except (ValueError, OverflowError, struct.error):
         pass
@@ -233,12 +234,7 @@ def _packed_time(time: str) -> tuple[bytes, int]:
 
 
 def _time(packed: bytes, flags: int) -> str:
-    return _as_time(*_SECONDS.unpack(packed)) if flags & _IS_IN_SECONDS else packed.decode("utf8", "surrogatepass")
-
-
-@lru_cache(64)
-def _as_time(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+    return as_time(*_SECONDS.unpack(packed)) if flags & _IS_IN_SECONDS else packed.decode("utf8", "surrogatepass")
 
 
 def _feeds(packed: bytes, flags: int) -> frozenset[str] | None:

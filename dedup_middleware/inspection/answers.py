@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from dedup_middleware import permissions
+from dedup_middleware import permissions, times
 from dedup_middleware.errors import RecordsError
 from dedup_middleware.inspection.records import ends_torn
 from dedup_middleware.urls import host_of, is_under
@@ -67,7 +66,7 @@ class Answers:
 
     def add(self, pair: tuple[str, str], score: float, *, same: bool) -> None:
         """Write one answer; :class:`RecordsError` if the medium fails."""
-        answer = Answer(*pair, score, same, datetime.now(timezone.utc).isoformat(timespec="seconds"))
+        answer = Answer(*pair, score, same, times.now())
         try:
             permissions.make_file(self.path)
             begin = "\n" * ends_torn(self.path)

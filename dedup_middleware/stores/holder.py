@@ -11,10 +11,9 @@ import os
 import platform
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
-from dedup_middleware import permissions
+from dedup_middleware import permissions, times
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +38,7 @@ class Holder:
     @classmethod
     def this_process(cls, what: str, *, brief: bool = False) -> Holder:
         """Return this process, from now on."""
-        since = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        since = times.now()
         return cls(what, brief, os.getpid(), platform.node(), since)
 
     @classmethod

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import secrets
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
+
+from dedup_middleware import times
 
 SCHEMA_VERSION = 5
 
@@ -74,7 +76,7 @@ class Header:
     @classmethod
     def new(cls, scheme: str) -> Header:
         """Return the header of a store that is created now, with a fresh hashing key."""
-        created = datetime.now(timezone.utc).isoformat(timespec="seconds")
+        created = times.now()
         return cls(SCHEMA_VERSION, scheme, secrets.token_bytes(_HASHING_KEY_BYTES), created, HASH_BYTES)
 
     is_partial: bool = False

@@ -89,12 +89,15 @@ class Medium:
         return [found[key] if key in found else young[key] if key in young else old[key] for key in keys]
 
     def _remember(self, keys: Sequence[bytes], values: Sequence[bytes | None]) -> None:
-        if len(self._young) > _REMEMBERED:
-            self._young, self._old = {}, self._young
+        self._grow_old()
         pairs: Iterable[tuple[bytes, bytes | None]] = zip(keys, values, strict=True)
         if max(map(len, filter(None, values)), default=0) > _SHORT:
             pairs = ((key, value) for key, value in pairs if value is None or len(value) <= _SHORT)
         self._young.update(pairs)
+
+    def _grow_old(self) -> None:
+        if len(self._young) > _REMEMBERED:
+            self._young, self._old = {}, self._young
 
     def changes_of_others(self) -> int:
         """See SharedStore; what is at hand of before is forgotten. Always 0 where there are no others."""
@@ -133,15 +136,16 @@ class Medium:
             # Whether it is written, nobody knows: the store is asked, and refuses.
             self._forget()
             raise
-        written: dict[bytes, bytes | None] = {**dict.fromkeys(deletes), **dict(puts)}
+        if not self._remembers:
+            return
+        written: dict[bytes, bytes | None] = dict.fromkeys(deletes)
+        written.update(puts)
         for key in self._old.keys() & written.keys():
             del self._old[key]
-        for key in self._young.keys() & written.keys():
-            value = written[key]
-            if value is not None and len(value) > _SHORT:
-                del self._young[key]
-            else:
-                self._young[key] = value
+        self._young.update(written)
+        for key in [key for key, value in puts if len(value) > _SHORT]:
+            self._young.pop(key, None)
+        self._grow_old()
 
     def load(self, pairs: Iterator[tuple[bytes, bytes]]) -> None:
         """Write *pairs*, whose keys ascend and none of which is there. Under the guard."""

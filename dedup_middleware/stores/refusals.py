@@ -112,7 +112,7 @@ def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
     return StoreLockedError(
         _one_line(
             f"the store {shown} is in use by another crawl or program{who}: wait until it ends"
-            + ("" if _is_shared(shown) else "; crawls at one time have a store each, or share sqlite:PATH?shared=1")
+            + ("" if _is_shared(shown) else f"; to crawl meanwhile, {_ANOTHER_PATH}, or all to sqlite:PATH?shared=1")
         ),
         holder,
     )

@@ -129,7 +129,7 @@ class Detector:
         self, page: Page, owns: list[StoredPage], threshold: float, objects: Callable[[StoredPage], object]
     ) -> Verdict:
         live = self.index.live_clauses(page, owns)
-        enough = sum(page.fingerprint.weights[h] for h in live) >= MIN_LIVE_WEIGHT
+        enough = sum(map(page.fingerprint.weights.__getitem__, live)) >= MIN_LIVE_WEIGHT
         candidates = self._candidates(page, owns, live) if enough else self._equals(page, owns)
         best = self._best(page, candidates, live.keys(), threshold, objects)
         if best.kind is VerdictKind.NEW and not enough:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware import times
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.fingerprints import published_method
 from dedup_middleware.inspection.chosen_records import RecordFilter, log_of, records, run_named
@@ -81,7 +81,7 @@ def gather(
 def _summary(config: Config, tallies: Tallies, rows: list[Record], run: str | None) -> dict[str, Any]:
     method = published_method(config.fingerprint)
     return {
-        "made": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "made": times.now(),
         "log": str(config.log),
         "spiders": [*tallies.spiders],
         "run": run,
