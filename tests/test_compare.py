@@ -98,13 +98,13 @@ KEYS = ["method", "precision", "recall", "f1", "lost", "ms_per_page", "bytes_per
 def _installed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the package of methods installed."""
     packages = tmp_path_factory.mktemp("packages")
-    about = packages / "their_methods-1.0.dist-info"
+    about = packages / "methods_to_compare-1.0.dist-info"
     about.mkdir()
-    (packages / "their_methods.py").write_text(THEIRS)
+    (packages / "methods_to_compare.py").write_text(THEIRS)
     (packages / "their_needy.py").write_text(NEEDY)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: their_methods\nVersion: 1.0\n")
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: methods_to_compare\nVersion: 1.0\n")
     names = ["Exact", "Overlap", "Length", "Learner", "Failing", "Dying"]
-    lines = [f"{name.lower()} = their_methods:{name}" for name in names]
+    lines = [f"{name.lower()} = methods_to_compare:{name}" for name in names]
     (about / "entry_points.txt").write_text(
         "\n".join(["[dedup_middleware.methods]", *lines, "needy = their_needy:Needy"])
     )

@@ -57,8 +57,8 @@ class RareWords(Method):
 
 
 ENTRY_POINTS = """[dedup_middleware.methods]
-first-letters = their_methods:FirstLetters
-rare-words = their_methods:RareWords
+first-letters = methods_that_decide:FirstLetters
+rare-words = methods_that_decide:RareWords
 """
 
 
@@ -66,10 +66,10 @@ rare-words = their_methods:RareWords
 def methods(tmp_path: Path, monkeypatch) -> dict[str, str]:
     """Install the two methods, here and for crawls; return what their environment needs for that."""
     packages = tmp_path / "packages"
-    about = packages / "their_methods-1.0.dist-info"
+    about = packages / "methods_that_decide-1.0.dist-info"
     about.mkdir(parents=True)
-    (packages / "their_methods.py").write_text(METHODS)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: their_methods\nVersion: 1.0\n")
+    (packages / "methods_that_decide.py").write_text(METHODS)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: methods_that_decide\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(ENTRY_POINTS)
     monkeypatch.syspath_prepend(str(packages))
     return {"PYTHONPATH": str(packages)}
