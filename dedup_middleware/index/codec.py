@@ -37,6 +37,7 @@ itself how many of its pages are on one host, and numbers still sort by age.
 from __future__ import annotations
 
 import zlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import xxhash
@@ -262,6 +263,8 @@ def encode_postings(numbers: tuple[int, ...]) -> bytes:
     return b"".join(map(encode_number, numbers))
 
 
+# That of a page is read when it is judged, and when it is kept.
+@lru_cache(512)
 def decode_postings(value: bytes) -> tuple[int, ...]:
     """Return the page numbers of a posting list."""
     if len(value) % _NUMBER_BYTES:

@@ -172,8 +172,10 @@ class Lookup:
         host = codec.host_mark(page.url)
         live: dict[bytes, tuple[int, ...]] = dict.fromkeys(hashes, ())
         pending, unsettled = self._claims.postings, self.unsettled
-        values = self.store.get_many(codec.clause_keys(hashes))
-        held = [(h, value) for h, value in zip(hashes, values, strict=True) if value or h in pending]
+        # Its equals are looked for next, see `equals`.
+        equals = equals_key(page.fingerprint.exact_digest, page.features)
+        values = self.store.get_many([*codec.clause_keys(hashes), *([] if equals is None else [equals])])
+        held = [(h, value) for h, value in zip(hashes, values, strict=False) if value or h in pending]
         counts = None if self.reach.is_all else self.counting(page.run)
         with self._reading():
             for clause_hash, value in held:
@@ -181,7 +183,7 @@ class Lookup:
                 if unsettled:
                     holders = tuple(n for n in holders if unsettled.get(n, n) is not None)
                 if clause_hash in pending:
-                    holders += tuple(pending[clause_hash])
+                    holders += pending[clause_hash]
                 if mine:
                     holders = tuple(n for n in holders if n not in mine)
                 if len(holders) > COMMON_ON_HOST and counts is not None:

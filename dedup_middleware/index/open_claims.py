@@ -15,7 +15,7 @@ from dedup_middleware.index.whole_texts import equals_key
 from dedup_middleware.model import StoredPage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
     from dedup_middleware.features import Made
     from dedup_middleware.model import Page
@@ -33,11 +33,11 @@ class OpenClaims:
 
     def __init__(self) -> None:
         self.pages: dict[int, StoredPage] = {}
-        self.postings: defaultdict[bytes, list[int]] = defaultdict(list)
+        self.postings: dict[bytes, tuple[int, ...]] = {}
         self.identities: defaultdict[bytes, set[int]] = defaultdict(set)
-        self.equals: defaultdict[bytes, list[int]] = defaultdict(list)
+        self.equals: dict[bytes, tuple[int, ...]] = {}
         self.made: dict[int, Made] = {}
-        self.made_alike: defaultdict[bytes, list[int]] = defaultdict(list)
+        self.made_alike: dict[bytes, tuple[int, ...]] = {}
         self.texts: dict[int, tuple[str, ...]] = {}
         self.version = 0
         self.upsets = 0
@@ -59,15 +59,12 @@ class OpenClaims:
         pending = StoredPage.of(page, -codec.page_number(self._last, page.url))
         self.pages[pending.number] = pending
         self.texts[pending.number] = page.paragraphs
-        postings, number = self.postings, pending.number
-        for clause_hash in pending.hashes - page.borrowed:
-            postings[clause_hash].append(number)
+        _add(self.postings, pending.hashes - page.borrowed, pending.number)
         if (key := equals_key(pending.exact_digest, pending.features)) is not None:
-            self.equals[key].append(pending.number)
+            _add(self.equals, {key}, pending.number)
         if (made := page.fingerprint.made) is not None:
             self.made[pending.number] = made
-            for made_key in made.keys:
-                self.made_alike[made_key].append(pending.number)
+            _add(self.made_alike, made.keys, pending.number)
         for identity in pending.identities:
             self.identities[identity].add(pending.number)
         self.touch(pending.hashes.union(pending.identities))
@@ -79,7 +76,7 @@ class OpenClaims:
         del self.texts[number]
         _remove(self.postings, pending.hashes, number)
         if (key := equals_key(pending.exact_digest, pending.features)) is not None:
-            _remove(self.equals, [key], number)
+            _remove(self.equals, {key}, number)
         if (made := self.made.pop(number, None)) is not None:
             _remove(self.made_alike, made.keys, number)
         for identity in pending.identities:
@@ -119,11 +116,16 @@ class OpenClaims:
         return any(not t.isdisjoint(page.fingerprint.weights) or not t.isdisjoint(page.identities) for t in recent)
 
 
-def _remove(lists: dict[bytes, list[int]], keys: Iterable[bytes], number: int) -> None:
-    alone = [number]
-    for key in keys:
-        held = lists.get(key)
-        if held == alone:
-            del lists[key]
-        elif held is not None and number in held:
-            held.remove(number)
+# Of nearly all keys a page is the only holder: what can be is done for all of them at once.
+
+
+def _add(lists: dict[bytes, tuple[int, ...]], keys: AbstractSet[bytes], number: int) -> None:
+    others = {key: (*lists[key], number) for key in lists.keys() & keys}
+    lists.update(dict.fromkeys(keys, (number,)))
+    lists.update(others)
+
+
+def _remove(lists: dict[bytes, tuple[int, ...]], keys: AbstractSet[bytes], number: int) -> None:
+    held = {key: lists.pop(key) for key in lists.keys() & keys}
+    alone = (number,)
+    lists.update({key: tuple(n for n in numbers if n != number) for key, numbers in held.items() if numbers != alone})

@@ -197,7 +197,13 @@ def judged(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, A
     detector = Detector(index, fingerprint.hash, threshold)
     listener = Silence(None)  # type: ignore[arg-type]
     session = Session(
-        spider="benchmark", run="benchmark", detector=detector, fingerprint=fingerprint, log=None, listener=listener
+        spider="benchmark",
+        run="benchmark",
+        detector=detector,
+        fingerprint=fingerprint,
+        log=None,
+        listener=listener,
+        seal_interval=DEFAULTS["DEDUP_SEAL_INTERVAL"],
     )
     chance = random.Random(time.time_ns())
     took, cpu, own_cpu = list[float](), list[float](), list[float]()
