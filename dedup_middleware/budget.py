@@ -24,7 +24,7 @@ class UnjudgeableError(Exception):
 class Budget:
     """What is left for one page, from now on: elements, clauses, and time; time passes until :meth:`pause`.
 
-    Whoever has any time does not look at the clock: that is a call of the system, 3 µs of it on some virtual machines.
+    Where time is unlimited the clock is not read: that is a system call, 3 µs on some virtual machines.
     """
 
     __slots__ = ("_deadline", "_left", "clauses", "elements")

@@ -130,7 +130,7 @@ class Importer:
     def finish(self, pairs: Iterable[tuple[bytes, bytes]], *, max_holders: int) -> None:
         """Write the posting lists, none longer than *max_holders*, and these *pairs*; all is on the medium then.
 
-        And where the store would look for it: what a crawl had to merge would be in its way for minutes.
+        And merged: otherwise the first crawl would do that while it runs, and be slower for minutes.
         """
         self._store.load(self._postings.lists(max_holders))
         self._store.merge()

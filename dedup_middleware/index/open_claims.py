@@ -116,7 +116,7 @@ class OpenClaims:
         return any(not t.isdisjoint(page.fingerprint.weights) or not t.isdisjoint(page.identities) for t in recent)
 
 
-# Of nearly all keys a page is the only holder: what can be is done for all of them at once.
+# Nearly every key has one holder, so all keys are changed at once and the few that are shared are mended after.
 
 
 def _add(lists: dict[bytes, tuple[int, ...]], keys: AbstractSet[bytes], number: int) -> None:

@@ -146,8 +146,8 @@ class Detector:
             seen.add(equal.owner.number)
             yield equal
         weights = {h: page.fingerprint.weights[h] for h in live}
-        # Where no text is kept there is no second opinion: only who says half of the page counts, by what leads to it
-        # or to its look-alike, which is one of both.
+        # Without kept texts there is no second opinion, and only a page that holds half of this one matters. Clauses
+        # that do not lead to it lead to its look-alike: one of the two is known to hold a quarter.
         first = 0.0 if self.index.has_texts else RELATED_THRESHOLD / 2
         matches = self.index.matches(page.fingerprint, live, least=CANDIDATE_SHARE, first=first)
         # A holder of few of its clauses may say them all, and be a look-alike of who holds the rest.
