@@ -191,6 +191,16 @@ class TestOpenClaims:
         other.release(pending.number)
         assert library.index.page(pending.number) is None
 
+    def test_nothing_is_left_of_those_that_ended_looked_up_or_not(self) -> None:
+        library = Library()
+        ended = [library.index.claim(library.page(name, range(9))).number for name in "ab"]
+        assert library.judge("c", range(9)).kind is VerdictKind.DUPLICATE
+        ended.append(library.index.claim(library.page("d", range(9))).number)
+        for number in ended:
+            library.index.release(number)
+        claims = library.index._claims
+        assert not any((claims.pages, claims.texts, claims.identities, claims.postings, claims.equals))
+
     def test_the_version_grows_with_every_change_and_only_then(self) -> None:
         library = Library()
         index, versions = library.index, [library.index.version]

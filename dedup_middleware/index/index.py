@@ -172,7 +172,7 @@ class Index(Revocable):
         batch.write()
         if unsealed is not None:
             self.journal.note_unsealed(stored.number, unsealed)
-        self._claims.touch(stored.hashes.union(stored.identities))
+        self._claims.touch(stored.hashes, stored.identities)
         return stored
 
     def _still(self, page: Page) -> StoredPage | None:
@@ -291,8 +291,8 @@ class Index(Revocable):
             batch.put_page(as_duplicate(view, stored), None)
         batch.write()
         touched = (stored, *own, *superseded)
-        owned = frozenset[bytes]().union(*(o.hashes for o in touched if o.owner is None))
-        self._claims.touch(owned.union(*(known.identities for known in touched)))
+        owned = (known.hashes for known in touched if known.owner is None)
+        self._claims.touch(*owned, *(known.identities for known in touched))
 
     def _packed(self, texts: tuple[str, ...]) -> bytes | None:
         return codec.encode_text(texts, self._text_limit) if self._text_limit else None

@@ -188,11 +188,12 @@ class Lookup:
                     holders = tuple(n for n in holders if n not in mine)
                 if len(holders) > COMMON_ON_HOST and counts is not None:
                     holders = tuple(n for n in holders if counts(n))
-                on_host = [*map(codec.host_bits, holders)].count(host) if len(holders) > COMMON_ON_HOST else 0
-                if len(holders) <= self._common and on_host <= COMMON_ON_HOST:
-                    live[clause_hash] = holders
-                else:
+                if len(holders) > self._common or (
+                    len(holders) > COMMON_ON_HOST and [*map(codec.host_bits, holders)].count(host) > COMMON_ON_HOST
+                ):
                     del live[clause_hash]
+                else:
+                    live[clause_hash] = holders
         return live
 
     def counting(self, run: str) -> Callable[[int], bool]:

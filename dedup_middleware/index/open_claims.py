@@ -15,6 +15,7 @@ from dedup_middleware.index.whole_texts import equals_key
 from dedup_middleware.model import StoredPage
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.features import Made
@@ -33,16 +34,19 @@ class OpenClaims:
 
     def __init__(self) -> None:
         self.pages: dict[int, StoredPage] = {}
-        self.postings: dict[bytes, tuple[int, ...]] = {}
         self.identities: defaultdict[bytes, set[int]] = defaultdict(set)
-        self.equals: dict[bytes, tuple[int, ...]] = {}
         self.made: dict[int, Made] = {}
-        self.made_alike: dict[bytes, tuple[int, ...]] = {}
         self.texts: dict[int, tuple[str, ...]] = {}
         self.version = 0
         self.upsets = 0
         """How often anything may have changed for what no store tells."""
-        self._recent: deque[frozenset[bytes]] = deque(maxlen=_REMEMBERED_CHANGES)
+        self._postings: dict[bytes, tuple[int, ...]] = {}
+        self._equals: dict[bytes, tuple[int, ...]] = {}
+        self._made_alike: dict[bytes, tuple[int, ...]] = {}
+        # Those that none of these leads to yet, and which clauses are not to: most claims of a program, and many of a
+        # crawl, are over before another page is looked up.
+        self._unlisted: dict[int, frozenset[bytes]] = {}
+        self._recent: deque[tuple[Collection[bytes], ...]] = deque(maxlen=_REMEMBERED_CHANGES)
         self._last = 0
         self._changes_of_others = 0
 
@@ -53,41 +57,71 @@ class OpenClaims:
 
         return MemoryStore()
 
+    @property
+    def postings(self) -> Mapping[bytes, tuple[int, ...]]:
+        """The claims that hold a clause, by its hash."""
+        self._list_all()
+        return self._postings
+
+    @property
+    def equals(self) -> Mapping[bytes, tuple[int, ...]]:
+        """Those that have a whole text under its title, by `equals_key`."""
+        self._list_all()
+        return self._equals
+
+    @property
+    def made_alike(self) -> Mapping[bytes, tuple[int, ...]]:
+        """Those of which a published method has made what has such a key."""
+        self._list_all()
+        return self._made_alike
+
     def add(self, page: Page) -> StoredPage:
         """Add *page* and return it under its pending number. O(clauses)."""
         self._last += 1
         pending = StoredPage.of(page, -codec.page_number(self._last, page.url))
         self.pages[pending.number] = pending
         self.texts[pending.number] = page.paragraphs
-        _add(self.postings, pending.hashes - page.borrowed, pending.number)
-        if (key := equals_key(pending.exact_digest, pending.features)) is not None:
-            _add(self.equals, {key}, pending.number)
+        self._unlisted[pending.number] = page.borrowed
         if (made := page.fingerprint.made) is not None:
             self.made[pending.number] = made
-            _add(self.made_alike, made.keys, pending.number)
         for identity in pending.identities:
             self.identities[identity].add(pending.number)
-        self.touch(pending.hashes.union(pending.identities))
+        self.touch(pending.hashes, pending.identities)
         return pending
 
     def remove(self, number: int) -> StoredPage:
         """Forget the page *number* and return it. O(clauses)."""
         pending = self.pages.pop(number)
         del self.texts[number]
-        _remove(self.postings, pending.hashes, number)
-        if (key := equals_key(pending.exact_digest, pending.features)) is not None:
-            _remove(self.equals, {key}, number)
-        if (made := self.made.pop(number, None)) is not None:
-            _remove(self.made_alike, made.keys, number)
+        made = self.made.pop(number, None)
+        if self._unlisted.pop(number, None) is None:
+            for lists, keys in self._lists(pending, made):
+                _remove(lists, keys, number)
         for identity in pending.identities:
             self.identities[identity].discard(number)
             if not self.identities[identity]:
                 del self.identities[identity]
-        self.touch(pending.hashes.union(pending.identities))
+        self.touch(pending.hashes, pending.identities)
         return pending
 
-    def touch(self, touched: frozenset[bytes]) -> None:
-        """Note that what is known of these clauses and identities has changed."""
+    def _list_all(self) -> None:
+        for number, borrowed in self._unlisted.items():
+            for lists, keys in self._lists(self.pages[number], self.made.get(number), borrowed):
+                _add(lists, keys, number)
+        self._unlisted.clear()
+
+    def _lists(
+        self, page: StoredPage, made: Made | None, borrowed: frozenset[bytes] = frozenset()
+    ) -> Iterator[tuple[dict[bytes, tuple[int, ...]], AbstractSet[bytes]]]:
+        """Yield the lists, and the keys in each, that lead to *page* but for what is *borrowed*."""
+        yield self._postings, page.hashes - borrowed
+        if (key := equals_key(page.exact_digest, page.features)) is not None:
+            yield self._equals, {key}
+        if made is not None:
+            yield self._made_alike, made.keys
+
+    def touch(self, *touched: Collection[bytes]) -> None:
+        """Note that what is known of these clauses and identities has changed. They are not copied."""
         self.version += 1
         self._recent.append(touched)
 
@@ -108,12 +142,14 @@ class OpenClaims:
     def changed_since(self, version: int, page: Page) -> bool:
         """Tell whether anything that concerns *page* has changed since *version*. O(changes since * clauses)."""
         changes = self.version - version
+        if not changes:
+            return False
         # Any page may have a paragraph near one of its own, or be alike to it.
-        is_looked_up_otherwise = page.fingerprint.simhashes or page.fingerprint.made is not None
-        if changes > len(self._recent) or (changes and is_looked_up_otherwise):
+        if changes > len(self._recent) or page.fingerprint.simhashes or page.fingerprint.made is not None:
             return True
+        concern_it = page.fingerprint.weights.keys() | page.identities
         recent = islice(reversed(self._recent), changes)
-        return any(not t.isdisjoint(page.fingerprint.weights) or not t.isdisjoint(page.identities) for t in recent)
+        return any(not concern_it.isdisjoint(keys) for touched in recent for keys in touched)
 
 
 # Nearly every key has one holder, so all keys are changed at once and the few that are shared are mended after.

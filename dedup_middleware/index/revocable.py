@@ -91,7 +91,7 @@ class Revocable(Lookup):
         stored = replace(page, delivery=before)
         self.store.write([(codec.page_key(number), page_codec.encode_page(stored))], [codec.unsealed_key(number)])
         self.journal.note_rolled_back(number)
-        self._claims.touch(page.hashes.union(page.identities))
+        self._claims.touch(page.hashes, page.identities)
 
     def revoke(self, numbers: Iterable[int]) -> None:
         """Remove these pages, in a batch each: what they own is nobody's."""
@@ -107,11 +107,11 @@ class Revocable(Lookup):
             batch.write()
             self.journal.note_rolled_back(number)
             if page is not None:
-                self._claims.touch(page.hashes.union(page.identities))
+                self._claims.touch(page.hashes, page.identities)
 
     def touch(self, pages: Iterable[StoredPage]) -> None:
         """Note that what is known of *pages* has changed."""
-        self._claims.touch(frozenset[bytes]().union(*(page.hashes.union(page.identities) for page in pages)))
+        self._claims.touch(*(keys for page in pages for keys in (page.hashes, page.identities)))
 
     def batch(self, run: str = "") -> Batch:
         """Return what collects the changes of one page, of the crawl *run*."""

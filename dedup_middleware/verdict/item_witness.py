@@ -101,9 +101,9 @@ class ItemWitness:
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. What is the page's, line by line, has been hashed already."""
-        if not self._fingerprint.is_by_line or page.known is not None or not set(page.paragraphs).issubset(prose):
-            return self._fingerprint(prose, budget)
         known = set(page.paragraphs)
+        if not self._fingerprint.is_by_line or page.known is not None or not known.issubset(prose):
+            return self._fingerprint(prose, budget)
         more = self._fingerprint([line for line in prose if line not in known], budget)
         weights, skeletons = page.fingerprint.weights, page.fingerprint.skeletons
         return replace(more, weights={**weights, **more.weights}, skeletons={**skeletons, **more.skeletons})
