@@ -33,10 +33,12 @@ class RedisBackend:
     def _address(self, path: str) -> Address:
         """Return where *path* is; :class:`ConfigError` if that cannot be, or names a file that cannot be used."""
         where = address(self._scheme, path)
+        if not where.tls:
+            return where
         try:
-            tls_context(where.tls or {})
+            tls_context(where.tls)
         except OSError as error:
-            named = ", ".join(f"{option}={file}" for option, file in (where.tls or {}).items())
+            named = ", ".join(f"{option}={file}" for option, file in where.tls.items())
             why = error.strerror or error
             raise ConfigError(
                 f"DEDUP_STORE={where.uri!r}: of {named}, one cannot be read, or is not what it should be ({why}); "

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 #: Seconds for which what was heard of the server counts as what is so: what others write is noticed so much later by
 #: who only reads. Whoever writes by what he has read notices it in any case.
@@ -63,10 +63,12 @@ class Memory:
         """Return what was so at some version before, the newest first."""
         return self._recent, self._earlier, self._old
 
-    def recalled(self, keys: Iterable[bytes]) -> tuple[list[bytes | None], bool] | None:
+    def recalled(self, keys: Sequence[bytes]) -> tuple[list[bytes | None], bool] | None:
         """Return what *keys* had just now, and whether some of that is a guess; ``None`` if some are not at hand."""
         self._turn()
         known, recent, earlier = self._known if self.is_fresh else {}, self._recent, self._earlier
+        with suppress(KeyError):
+            return [*map(known.__getitem__, keys)], False
         values, guesses = [], 0
         for key in keys:
             if key in known:

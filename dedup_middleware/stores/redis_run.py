@@ -40,22 +40,17 @@ class Run:
 
     def unknown(self, keys: Sequence[bytes], memory: Memory) -> list[bytes]:
         """Return those of *keys* that have to be asked for; of the others, what *memory* has is what is seen."""
-        missing, known, guesses = [], memory.known(), memory.guesses()
-        is_sure = memory.is_fresh
-        for key in keys:
-            if key in self.written or key in self.seen:
-                continue
-            if key in known:
-                self.seen[key] = known[key]
-                self.guesses |= not is_sure
-                continue
-            for some in guesses:
-                if key in some:
-                    self.seen[key] = some[key]
-                    self.guesses = True
-                    break
-            else:
-                missing.append(key)
+        missing = [key for key in keys if key not in self.written and key not in self.seen]
+        is_guess = not memory.is_fresh
+        for part in (memory.known(), *memory.guesses()):
+            found = {key: part[key] for key in missing if key in part}
+            if found:
+                self.seen.update(found)
+                self.guesses |= is_guess
+                missing = [key for key in missing if key not in found]
+            if not missing:
+                break
+            is_guess = True
         return missing
 
     def rests_on(self, reads: Mapping[bytes, bytes | None], memory: Memory) -> bool:
