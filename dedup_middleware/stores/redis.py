@@ -12,7 +12,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.stores import redis_checks, redis_lease, refusals
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.redis_address import Address, address
-from dedup_middleware.stores.redis_layout import located
+from dedup_middleware.stores.redis_layout import places
 from dedup_middleware.stores.redis_lease import Lease
 from dedup_middleware.stores.redis_link import Link
 from dedup_middleware.stores.redis_store import RedisStore
@@ -81,7 +81,7 @@ class RedisBackend:
 
 
 def _is_there(where: Address, link: Link) -> bool:
-    bucket, field = located(HEADER_KEY)
+    bucket, field = places([HEADER_KEY])
     return bool(link.call("HEXISTS", where.base + bucket, field))
 
 

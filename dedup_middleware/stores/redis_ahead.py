@@ -116,4 +116,4 @@ def _packed(question: Question) -> bytes:
     keys = [*question.named, *question.lists, *question.others]
     leading = len(question.named) + len(question.lists)
     how = [len(question.named), leading, question.kinds, question.most, PAGE_BEGINNING]
-    return redis_scripts.packed([*how, [*places(keys)]])
+    return redis_scripts.packed([*how, places(keys)])

@@ -16,13 +16,11 @@ Pure functions of bytes; whoever changes what they return raises ``layout.SCHEMA
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import chain
 from types import NoneType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 # Clauses, some forty a page. At 10^6 pages each of a million buckets has about thirty of them; Redis keeps up to 128
 # densely as it comes, and 512 if it is told so. Fewer buckets would take less room in small stores, and more in large.
@@ -32,25 +30,31 @@ _MASKED = [bytes((byte & _CLAUSE_MASK,)) for byte in range(256)]
 _BY_PAGE = frozenset(b"ptsgruo")
 #: How much of a key that begins with a page's number names its bucket, and of any other.
 PAGE_BEGINNING, _BEGINNING = 5, 3
-_LISTED, _OF_CLAUSES = b"b", b"c"
+_LISTED = b"b"
 #: What a key's value is, as the server tells it.
 VALUE_TYPES = frozenset((bytes, NoneType))
-# A page asks for its keys when it is judged, claimed and kept: what fifty pages ask for.
-_LOCATED = 2_048
 
 
-@lru_cache(_LOCATED)
-def located(key: bytes) -> tuple[bytes, bytes]:
-    """Return the name of the bucket of *key*, without the store's, and its field there. 0.3 µs, and 0.1 once more."""
-    if key[:1] == CLAUSES and len(key) > _BEGINNING:
-        return _OF_CLAUSES + key[1:3] + _MASKED[key[3]], key[3:]
-    listed = listed_beginning(key)
-    return _LISTED + listed, key[len(listed) :]
+def places(keys: Iterable[bytes]) -> list[bytes]:
+    """Return the name of the bucket, without the store's, and the field there of each of *keys*, one after the other.
+
+    0.3 µs a key.
+    """
+    # Most are of clauses. To call a function for each takes thrice as long, and to remember what it says no less.
+    return [
+        part
+        for key in keys
+        for part in (
+            (key[:_BEGINNING] + _MASKED[key[_BEGINNING]], key[_BEGINNING:])
+            if key[:1] == CLAUSES and len(key) > _BEGINNING
+            else _listed(key)
+        )
+    ]
 
 
-def places(keys: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield bucket and field of each of *keys*, one after the other."""
-    return chain.from_iterable(map(located, keys))
+def _listed(key: bytes) -> tuple[bytes, bytes]:
+    beginning = listed_beginning(key)
+    return _LISTED + beginning, key[len(beginning) :]
 
 
 def listed_beginning(key: bytes) -> bytes:

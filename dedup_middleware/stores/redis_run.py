@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedup_middleware.stores.redis_layout import located, places
+from dedup_middleware.stores.redis_layout import places
 from dedup_middleware.stores.redis_memory import SCANNED
 from dedup_middleware.stores.redis_scripts import packed
 
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 class Run:
     """It asks nobody; who makes it verifies what it has seen when it is written."""
 
-    def __init__(self) -> None:
+    def __init__(self, version: int | None = None) -> None:
+        """Begin when the store has this *version*, as far as is known."""
+        self.at = version
+        """The version of which all is that it has seen; ``None`` where that is not so of all."""
         self.seen: dict[bytes, bytes | None] = {}
         self.written: dict[bytes, bytes | None] = {}
         self.added: dict[bytes, list[tuple[int, int, int]]] = {}
@@ -34,7 +37,7 @@ class Run:
 
     def as_seen(self) -> Run:
         """Return one that has seen the same, and writes nothing."""
-        run = Run()
+        run = Run(self.at)
         run.seen, run.expected = self.seen, self.expected
         return run
 
@@ -42,15 +45,16 @@ class Run:
         """Return those of *keys* that have to be asked for; of the others, what *memory* has is what is seen."""
         missing = [key for key in keys if key not in self.written and key not in self.seen]
         is_guess = not memory.is_fresh
+        version: int | None = memory.version
         for part in (memory.known(), *memory.guesses()):
             found = {key: part[key] for key in missing if key in part}
             if found:
-                self.seen.update(found)
+                self.note(found, version)
                 self.guesses |= is_guess
                 missing = [key for key in missing if key not in found]
             if not missing:
                 break
-            is_guess = True
+            is_guess, version = True, None
         return missing
 
     def rests_on(self, reads: Mapping[bytes, bytes | None], memory: Memory) -> bool:
@@ -63,12 +67,14 @@ class Run:
             if newest[key] != value:
                 return False
         self.seen = {**reads, **self.seen}
-        self.guesses = True
+        self.guesses, self.at = True, None
         return True
 
-    def note(self, found: Mapping[bytes, bytes | None]) -> None:
-        """Note what was asked for."""
+    def note(self, found: Mapping[bytes, bytes | None], version: int | None) -> None:
+        """Note what was asked for, or is at hand, as it was at this *version*; ``None`` where nobody knows that."""
         self.seen.update(found)
+        if version != self.at:
+            self.at = None
 
     def values(self, keys: Sequence[bytes]) -> list[bytes | None]:
         """Return what *keys* have, as this run has written it, or seen it."""
@@ -107,10 +113,12 @@ class Run:
 
     def told(self) -> bytes:
         """Return what `redis_scripts.WRITE` is told of it, packed."""
-        deletes = [key for key, value in self.written.items() if value is None]
-        puts = [part for key, value in self.written.items() if value is not None for part in (*located(key), value)]
-        sums = [part for key, amounts in self.added.items() for part in (*located(key), amounts)]
-        return packed(([*places(self.seen)], [*self.seen.values()], [*places(deletes)], puts, sums))
+        # Where all of it was so at the version that must still be, that tells enough.
+        seen = {} if self.at is not None and self.at == self.expected else self.seen
+        puts = {key: value for key, value in self.written.items() if value is not None}
+        deletes = [key for key in self.written if key not in puts]
+        values = [*seen.values()], [*puts.values()], [*self.added.values()]
+        return packed([*map(places, (seen, deletes, puts, self.added)), *values])
 
     def scanned(
         self, pairs: Iterator[tuple[bytes, bytes]], start: bytes, stop: bytes, version: int

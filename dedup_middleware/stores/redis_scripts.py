@@ -22,9 +22,9 @@ return answer
 """
 
 #: ARGV: base, worker, number of the write, the version that the store must have or nothing, whether the lock is to be
-#: let go of; then `packed`: bucket and field of each key that must be as it was seen, and those values; bucket and
-#: field of each that goes; bucket, field and value of each that is put; bucket and field of each that has numbers to
-#: which something is added, and where, of how many bytes, and what.
+#: let go of; then `packed`: bucket and field of each key that must be as it was seen, of each that goes, of each that
+#: is put, and of each that has numbers to which something is added; the values that were seen, those that are put, and
+#: where something is added, to how many bytes, and what.
 #: Returns the version, what became of it, and where a key is not as it was seen, its place among those and how it is.
 WRITE = """
 local base, worker = ARGV[1], ARGV[2]
@@ -36,7 +36,7 @@ if last[1] == ARGV[3] then return {last[2], 'written'} end
 local lock = redis.call('GET', base .. 'lock')
 if lock and lock ~= worker then return {version, 'locked'} end
 local told = cmsgpack.unpack(ARGV[6])
-local places, seen, deletes, puts, sums = told[1], told[2], told[3], told[4], told[5]
+local places, deletes, puts, sums, seen, values, amounts = told[1], told[2], told[3], told[4], told[5], told[6], told[7]
 local stale = {version, 'stale'}
 for i = 1, #places, 2 do
     local now = redis.call('HGET', base .. places[i], places[i + 1])
@@ -53,9 +53,9 @@ for i = 1, #deletes, 2 do
         redis.call('ZREM', base .. 'buckets', deletes[i]:sub(2))
     end
 end
-for i = 1, #puts, 3 do
+for i = 1, #puts, 2 do
     local bucket = base .. puts[i]
-    if redis.call('HSET', bucket, puts[i + 1], puts[i + 2]) == 1 and redis.call('HLEN', bucket) == 1 then
+    if redis.call('HSET', bucket, puts[i + 1], values[(i + 1) / 2]) == 1 and redis.call('HLEN', bucket) == 1 then
         if puts[i]:sub(1, 1) == 'b' then
             redis.call('ZADD', base .. 'buckets', 0, puts[i]:sub(2))
         else
@@ -63,9 +63,9 @@ for i = 1, #puts, 3 do
         end
     end
 end
-for i = 1, #sums, 3 do
+for i = 1, #sums, 2 do
     local value = redis.call('HGET', base .. sums[i], sums[i + 1])
-    for _, amount in ipairs(value and sums[i + 2] or {}) do
+    for _, amount in ipairs(value and amounts[(i + 1) / 2] or {}) do
         local at, size, bytes = amount[1], amount[2], {}
         if #value >= at + size then
             local number = 0

@@ -76,7 +76,7 @@ class RedisStore:
         run = self._run
         if run is not None:
             if missing := run.unknown(keys, self._memory):
-                run.note(self._read(missing))
+                run.note(self._read(missing), self._memory.version)
             return run.values(keys)
         if (recalled := self._memory.recalled(keys)) is None:
             found = self._read(keys)
@@ -109,7 +109,7 @@ class RedisStore:
         return scan
 
     def _read(self, keys: Sequence[bytes]) -> dict[bytes, bytes | None]:
-        version, *values = self._ask(redis_scripts.READ, redis_scripts.packed([*places(keys)]))
+        version, *values = self._ask(redis_scripts.READ, redis_scripts.packed(places(keys)))
         found = dict(zip(keys, values, strict=True))
         if not {*map(type, values)} <= VALUE_TYPES:
             raise refusals.foreign(self.uri)
@@ -175,7 +175,7 @@ class RedisStore:
                 if tries > _TRIES and not is_locked:
                     self._lock()
                     is_locked = True
-                run = Run()
+                run = Run(self._memory.version)
                 try:
                     result = self._done(run, work)
                 except Exception:
