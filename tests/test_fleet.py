@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -160,7 +161,7 @@ class TestArrivals:
             # As by several crawls of one process.
             at_once = [arrivals_here().fetched(fetch) for fetch in fetches[1:]]
             await asyncio.wait_for(asyncio.gather(*at_once), 2)
-            assert not arrivals_here()._ways
+            assert not any(way.waiting for way in arrivals_here()._ways.values())
 
         asyncio.run(ask())
 
@@ -196,6 +197,33 @@ class TestArrivals:
         redis.Redis.from_url(worker.store.uri.partition("?")[0]).script_flush()
         self.arrive(fetches, threads)
         assert threads == []
+
+    @pytest.mark.parametrize("end", ["close", "lose", "idle"])
+    def test_a_connection_is_listened_at_until_it_is_closed_or_nobody_waits(self, worker, end, monkeypatch):
+        _, fetches = self.fetches(worker, 3)
+        fetches[0].run()
+        client = redis.Redis.from_url(worker.store.uri.partition("?")[0])
+        monkeypatch.setattr(arrivals, "call_later", lambda _, look, *given: looks.append(partial(look, *given)))
+        looks = []
+
+        async def ask():
+            for fetch in fetches[1:]:
+                await arrivals_here().fetched(fetch)
+                assert len(arrivals_here()._ways) == 1
+            if end == "close":
+                worker.store.shared._ahead.close()
+            elif end == "lose":
+                client.execute_command("CLIENT", "KILL", "TYPE", "normal")
+            else:
+                looks.pop(0)()
+            for _ in range(5_000):
+                if not arrivals_here()._ways:
+                    break
+                await asyncio.sleep(0.001)
+            assert not arrivals_here()._ways
+            assert not looks or end != "idle", "nothing is left to be looked at"
+
+        asyncio.run(ask())
 
     def test_it_is_over_when_its_store_is_closed(self, tmp_path):
         with RedisServer(tmp_path / "redis") as server:
