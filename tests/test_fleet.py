@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import threading
 import time
+import weakref
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -224,6 +226,20 @@ class TestArrivals:
             assert not looks or end != "idle", "nothing is left to be looked at"
 
         asyncio.run(ask())
+
+    def test_no_loop_outlives_its_end_for_it(self, worker):
+        _, fetches = self.fetches(worker, 2)
+        fetches[0].run()
+        loops = []
+
+        async def ask():
+            loops.append(weakref.ref(asyncio.get_running_loop()))
+            await arrivals_here().fetched(fetches[1])
+            assert arrivals_here()._ways
+
+        asyncio.run(ask())
+        gc.collect()
+        assert loops[0]() is None
 
     def test_it_is_over_when_its_store_is_closed(self, tmp_path):
         with RedisServer(tmp_path / "redis") as server:

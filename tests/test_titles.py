@@ -105,3 +105,11 @@ class TestSites:
             sites.note("host", PageFeatures(f"{number}", "", frozenset([b"all", number.to_bytes(2, "big")])))
         assert sum(map(len, [*sites._young.values(), *sites._old.values()])) <= 12
         assert sites.own_texts("host", frozenset([b"all"])) == set()
+
+    def test_it_forgets_titles_of_pages_that_are_not_read_again_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("dedup_middleware.verdict.sites._MAX_KEPT", 10)
+        sites = Sites()
+        for number in range(100):
+            sites.note_title("host", PageFeatures(f"Story {number} | The Harbour"))
+        assert sum(map(len, [*sites._young.values(), *sites._old.values()])) <= 12
+        assert sites.has_part("host", "the harbour")

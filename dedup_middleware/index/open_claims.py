@@ -43,8 +43,8 @@ class OpenClaims:
         self._postings: dict[bytes, tuple[int, ...]] = {}
         self._equals: dict[bytes, tuple[int, ...]] = {}
         self._made_alike: dict[bytes, tuple[int, ...]] = {}
-        # Those that none of these leads to yet, and which clauses are not to: most claims of a program, and many of a
-        # crawl, are over before another page is looked up.
+        # Claims that are in none of these yet, and of each the clauses that are not to lead to it: most claims of a
+        # program, and many of a crawl, are over before another page is looked up.
         self._unlisted: dict[int, frozenset[bytes]] = {}
         self._recent: deque[tuple[Collection[bytes], ...]] = deque(maxlen=_REMEMBERED_CHANGES)
         self._last = 0
@@ -121,7 +121,7 @@ class OpenClaims:
             yield self._made_alike, made.keys
 
     def touch(self, *touched: Collection[bytes]) -> None:
-        """Note that what is known of these clauses and identities has changed. They are not copied."""
+        """Note that what is known of these clauses and identities has changed. They are kept, not copied."""
         self.version += 1
         self._recent.append(touched)
 
@@ -147,9 +147,9 @@ class OpenClaims:
         # Any page may have a paragraph near one of its own, or be alike to it.
         if changes > len(self._recent) or page.fingerprint.simhashes or page.fingerprint.made is not None:
             return True
-        concern_it = page.fingerprint.weights.keys() | page.identities
+        its_keys = page.fingerprint.weights.keys() | page.identities
         recent = islice(reversed(self._recent), changes)
-        return any(not concern_it.isdisjoint(keys) for touched in recent for keys in touched)
+        return any(not its_keys.isdisjoint(keys) for touched in recent for keys in touched)
 
 
 # Nearly every key has one holder, so all keys are changed at once and the few that are shared are mended after.

@@ -6,7 +6,7 @@ import asyncio
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available, run_in_thread
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -84,13 +84,13 @@ class Arrivals:
 class _Way:
     """One descriptor, and what is to come there; to Twisted, something to read.
 
-    It is listened at from one page to the next: to begin and to end anew for each takes 60 µs.
+    It is watched from one page to the next: to begin and to end that for each takes 60 µs.
     """
 
     def __init__(self, number: int, ways: dict[int, _Way]) -> None:
-        """Listen at the descriptor *number*, as one of the *ways*, until something comes that nobody waits for."""
+        """Watch the descriptor *number*, as one of the *ways*, until nobody has waited there for a while."""
         self.waiting: list[tuple[Arriving, float, Deferred[None]]] = []
-        # What has the connection, whose descriptor must not be another's as long as it is listened at.
+        # Keeps the connection, lest its descriptor become another's while it is watched.
         self._latest: Arriving | None = None
         self._number = number
         self._ways = ways
@@ -98,7 +98,8 @@ class _Way:
         if is_asyncio_available():
             loop = asyncio.get_running_loop()
             loop.add_reader(number, self.doRead)
-            self._end = partial(loop.remove_reader, number)
+            # Arrivals are kept for as long as their loop is, and must not be what keeps it.
+            self._end = partial(_end_watching, ref(loop), number)
         else:
             reactor = _reactor()
             reactor.addReader(self)
@@ -112,7 +113,7 @@ class _Way:
     def doRead(self) -> None:  # noqa: N802 - as Twisted calls it; so are the next two
         """Read what is there."""
         if not self.waiting:
-            # The connection is closed, from here or from there.
+            # Most probably the connection is closed, from here or from there.
             self.leave_if_idle()
             return
         self.waiting[0][0].receive()
@@ -122,7 +123,7 @@ class _Way:
             outcome.callback(None)
 
     def leave_if_idle(self) -> None:
-        """Listen no more, if nobody waits."""
+        """Watch it no more, if nobody waits."""
         if not self.waiting and self._ways.get(self._number) is self:
             del self._ways[self._number]
             self._end()
@@ -141,6 +142,11 @@ class _Way:
     def fileno(self) -> int:
         """Return the descriptor."""
         return self._number
+
+
+def _end_watching(loop: ref[asyncio.AbstractEventLoop], number: int) -> None:
+    if (there := loop()) is not None:
+        there.remove_reader(number)
 
 
 def _reactor() -> Any:

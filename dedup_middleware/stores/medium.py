@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+from contextlib import suppress
 from itertools import count, islice
 from typing import TYPE_CHECKING, TypeVar
 
@@ -75,13 +76,9 @@ class Medium:
         if not self._remembers:
             return self.store.get_many(keys)
         self.changes_of_others()
-        try:
-            return [*map(self._young.__getitem__, keys)]
-        except KeyError:
-            return self._get_missing(keys)
-
-    def _get_missing(self, keys: Sequence[bytes]) -> list[bytes | None]:
         young, old = self._young, self._old
+        with suppress(KeyError):
+            return [*map(young.__getitem__, keys)]
         if young.keys().isdisjoint(keys) and old.keys().isdisjoint(keys):
             values = self.store.get_many(keys)
             self._remember(keys, values)

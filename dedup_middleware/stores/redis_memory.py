@@ -42,8 +42,9 @@ class Memory:
         self._old: dict[bytes, bytes | None] = {}
         self._turned = 0.0
         self._brought: deque[tuple[int, Mapping[bytes, bytes | None], float]] = deque()
-        # The last own writes, with the versions that they made: what was read before one, and is heard of after it.
-        self._written: deque[tuple[int, Mapping[bytes, bytes | None]]] = deque(maxlen=_WRITES)
+        # The last own writes, with the versions that they made, and what was added to: what was read before one, and is
+        # heard of after it.
+        self._written: deque[tuple[int, Mapping[bytes, bytes | None], frozenset[bytes]]] = deque(maxlen=_WRITES)
 
     @property
     def others(self) -> int:
@@ -119,9 +120,9 @@ class Memory:
     def learn(self, version: int, found: Mapping[bytes, bytes | None]) -> None:
         """Note what was read when the store had this *version*; it may have been some time ago."""
         self.hear(version)
-        since = [changes for number, changes in self._written if number > version]
-        for changes in since:
-            found = {**found, **{key: changes[key] for key in found.keys() & changes.keys()}}
+        since = [(changes, added) for number, changes, added in self._written if number > version]
+        for changes, added in since:
+            found = {key: changes.get(key, value) for key, value in found.items() if key not in added}
         if len(self._known) > _REMEMBERED:
             self._doubt()
         # Between the version that they are of and the newest, others must not have come.
@@ -132,9 +133,10 @@ class Memory:
         self.hear(version - 1)
         self.version = version
         self.own += 1
-        self._written.append((version, changes))
+        summed = frozenset(added)
+        self._written.append((version, changes, summed))
         self._known.update(changes)
-        for key in added:
+        for key in summed:
             for part in (self._known, self._recent, self._earlier, self._old):
                 part.pop(key, None)
 

@@ -20,7 +20,7 @@ class Run:
     def __init__(self, version: int | None = None) -> None:
         """Begin when the store has this *version*, as far as is known."""
         self.at = version
-        """The version of which all is that it has seen; ``None`` where that is not so of all."""
+        """The version at which all that it has seen was so; ``None`` where there is no such version."""
         self.seen: dict[bytes, bytes | None] = {}
         self.written: dict[bytes, bytes | None] = {}
         self.added: dict[bytes, list[tuple[int, int, int]]] = {}
@@ -113,7 +113,7 @@ class Run:
 
     def told(self) -> bytes:
         """Return what `redis_scripts.WRITE` is told of it, packed."""
-        # Where all of it was so at the version that must still be, that tells enough.
+        # Where all of it was so at the very version that the store must still have, the version alone tells enough.
         seen = {} if self.at is not None and self.at == self.expected else self.seen
         puts = {key: value for key, value in self.written.items() if value is not None}
         deletes = [key for key in self.written if key not in puts]

@@ -26,6 +26,7 @@ return answer
 #: is put, and of each that has numbers to which something is added; the values that were seen, those that are put, and
 #: where something is added, to how many bytes, and what.
 #: Returns the version, what became of it, and where a key is not as it was seen, its place among those and how it is.
+#: What was seen need not be told where the version vouches for all of it.
 WRITE = """
 local base, worker = ARGV[1], ARGV[2]
 local lease = base .. 'lease:' .. worker

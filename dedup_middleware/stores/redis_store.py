@@ -1,8 +1,7 @@
 """A store on a Redis server that any number of processes have open at once, on any number of machines.
 
-What is done atomically is done optimistically: it reads what is at hand, and one script writes if all of that is still
-so; if not, it is done again with what is so now. Each write has a number, so that one whose answer was lost is not
-carried out twice.
+What is done atomically reads what is at hand, and one script writes if all of that is still so, by the version or key
+by key; if not, it is done again. Each write has a number: one whose answer was lost is not carried out twice.
 """
 
 from __future__ import annotations
@@ -124,8 +123,7 @@ class RedisStore:
     def begin_fetch(self, question: Question) -> Arriving | None:
         """See SendingStore."""
         self._usable()
-        arriving: Arriving | None = self._calling(self._ahead.begin, question)
-        return arriving
+        return self._calling(self._ahead.begin, question)  # type: ignore[no-any-return]
 
     def changes_of_others(self) -> int:
         """See SharedStore; as the server had it a moment ago."""
@@ -226,6 +224,8 @@ class RedisStore:
             keys = map([*run.seen].__getitem__, map(int, stale[::2]))
             self._memory.learn(version, dict(zip(keys, values, strict=True)))
             self._others.doubts += 1
+            if not stale and run.seen:
+                self._read([*run.seen])  # the version alone does not say what has changed
             return False
         if run.written or run.added:
             self._memory.note(version, run.written, run.added)

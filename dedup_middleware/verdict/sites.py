@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: What has stood on pages of so many other titles is no page's.
 OTHER_TITLES = 2
-# About 200 bytes each.
+# About 100 bytes each; 700 of a host that has no more.
 _MAX_KEPT = 200_000
 _NOTHING: Mapping[Hashable, frozenset[int]] = MappingProxyType({})
 
@@ -40,8 +40,6 @@ class Sites:
         for called in (features, *map(PageFeatures, titles_beside)):
             self.note_title(host, called)
         self._note(host, features.texts, hash(folded(f"{features.title}\n{features.heading}")))
-        if self._kept > _MAX_KEPT // 2:
-            self._young, self._old, self._kept = {}, self._young, 0
 
     def note_title(self, host: str, features: PageFeatures) -> None:
         """Note what a page of *host* is called. O(parts)."""
@@ -55,7 +53,7 @@ class Sites:
         if not things:
             return
         young, old = self._young.setdefault(host, {}), self._old.get(host)
-        # Of the few things: `things - young.keys()` would go through all that are known of the host.
+        # Not `things - young.keys()`, which goes through all that is known of the host.
         new = things.difference(young)
         self._kept += len(new)
         if old and new:
@@ -66,6 +64,8 @@ class Sites:
             met = young[thing]
             if len(met) <= OTHER_TITLES and title not in met:
                 young[thing] = met | {title}
+        if self._kept > _MAX_KEPT // 2:
+            self._young, self._old, self._kept = {}, self._young, 0
 
     def own_parts(self, host: str, features: PageFeatures) -> list[str]:
         """Return the parts of what a page of *host* is called that are not the site's; all, if all are."""

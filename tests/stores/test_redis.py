@@ -21,9 +21,11 @@ from dedup_middleware.errors import ConfigError, StoreAwayError, StoreCorruptErr
 from dedup_middleware.stores import destroy_store, open_store, parse_uri, redis_lease, redis_memory, store_exists
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.protocol import Question
+from dedup_middleware.stores.redis_run import Run
 from dedup_middleware.stores.redis_store import RedisStore
 
 redis = pytest.importorskip("redis")
+msgpack = pytest.importorskip("msgpack")
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -419,6 +421,78 @@ def test_what_rests_on_nothing_having_changed_is_done_again(uri: str) -> None:
     one.atomically(work)
     assert told[0] == told[1] != told[2]
     assert other.get_many([b"k"]) == [b"3"]
+    one.close()
+    other.close()
+
+
+def told(run: Run) -> tuple[int, int]:
+    """Return how many keys the server is told as seen, and as put."""
+    seen, _, puts, *_ = msgpack.unpackb(run.told(), raw=True)
+    return len(seen) // 2, len(puts) // 2
+
+
+def test_what_was_seen_is_told_unless_the_version_vouches_for_all_of_it() -> None:
+    memory = redis_memory.Memory(5)
+    memory.learn(5, {b"a": b"1", b"b": None})
+
+    def begun(*keys: bytes) -> Run:
+        run = Run(memory.version)
+        assert run.unknown(keys, memory) == []
+        run.write([(b"c", b"2")], [], sync=False)
+        return run
+
+    run = begun(b"a", b"b")
+    assert told(run) == (2, 1), "nobody has said which version must still be"
+    run.expected = 5
+    assert told(run) == (0, 1)
+    assert told(run.as_seen()) == (0, 0)
+    run.note({b"d": b"1"}, 6)
+    assert told(run) == (3, 1), "others have written since"
+
+    run = begun(b"a")
+    run.expected = 6
+    assert told(run) == (1, 1), "that is not the version at which it was seen"
+
+    run = begun(b"a")
+    run.expected = 5
+    assert run.rests_on({b"b": None}, memory)
+    assert told(run) == (2, 1), "what was noted before may be of any version"
+
+    memory.hear(6)
+    run = begun(b"a")
+    run.expected = 6
+    assert told(run) == (1, 1), "it is a guess"
+
+
+def test_what_was_read_before_something_was_added_to_it_is_not_known_after() -> None:
+    memory = redis_memory.Memory(5)
+    memory.note(6, {b"k": b"2"}, [b"n"])
+    memory.learn(5, {b"k": b"1", b"n": b"1", b"m": b"1"})
+    assert memory.known() == {b"k": b"2", b"m": b"1"}
+
+
+def test_who_told_the_version_only_asks_once_for_what_has_changed(uri: str) -> None:
+    one, other = beside(uri, SCHEME), beside(uri, SCHEME)
+    for _ in range(2):
+        one.write([(b"k", b"1")])
+    one.get_many([b"k"])
+    seen = []
+
+    def work() -> None:
+        if not seen:
+            other.write([(b"k", b"2")])
+        one.changes_of_others()
+        seen.append(one.get_many([b"k"])[0])
+        one.write([(b"mine", seen[-1])])
+
+    one.changes_of_others()
+    store = one.shared
+    assert isinstance(store, RedisStore)
+    trips = store.trips
+    one.atomically(work)
+    assert seen == [b"1", b"2"]
+    assert store.trips == trips + 3, "told the version, asked, and told what was seen"
+    assert other.get_many([b"mine"]) == [b"2"]
     one.close()
     other.close()
 
