@@ -1,6 +1,6 @@
 """Times as records and stores have them: ISO 8601, UTC, to the second.
 
-One of the page's steps; to write one out takes 3 µs, so those of one second are written once.
+Each page needs one, and to format it takes 3 µs: those of the same second are formatted once.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from functools import lru_cache
 
 @lru_cache(64)
 def as_time(seconds: int) -> str:
-    """Return so many *seconds* since the epoch."""
+    """Return the time that is so many *seconds* after the epoch."""
     return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
 
 
 def now() -> str:
-    """Return what it is now."""
+    """Return the present time."""
     return as_time(int(time.time()))

@@ -263,7 +263,7 @@ def encode_postings(numbers: tuple[int, ...]) -> bytes:
     return b"".join(map(encode_number, numbers))
 
 
-# That of a page is read when it is judged, and when it is kept.
+# A page's lists are read when it is judged, and again when it is kept.
 @lru_cache(512)
 def decode_postings(value: bytes) -> tuple[int, ...]:
     """Return the page numbers of a posting list."""

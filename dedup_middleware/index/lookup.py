@@ -238,8 +238,8 @@ class Lookup:
     ) -> Iterator[Match]:
         """Yield the pages that hold some of the *live* clauses, the one that covers most of their weight first.
 
-        Those that cover *least* of it or more, and none unless the first one covers so much. Of equals, a stored page
-        comes before a pending one and an older before a younger. Cost: one get a match taken.
+        Only those that cover the share *least* or more, and none at all unless the first covers the share *first*. Of
+        equals, a stored page comes before a pending one and an older before a younger. Cost: one get a match taken.
         """
         total = sum(map(fingerprint.weights.__getitem__, live))
         covered: defaultdict[int, int] = defaultdict(int)

@@ -65,13 +65,13 @@ class OpenClaims:
 
     @property
     def equals(self) -> Mapping[bytes, tuple[int, ...]]:
-        """Those that have a whole text under its title, by `equals_key`."""
+        """The claims with the same whole text and title, by `equals_key`."""
         self._list_all()
         return self._equals
 
     @property
     def made_alike(self) -> Mapping[bytes, tuple[int, ...]]:
-        """Those of which a published method has made what has such a key."""
+        """The claims in whose text a published method has found such a key."""
         self._list_all()
         return self._made_alike
 

@@ -120,9 +120,9 @@ class Memory:
     def learn(self, version: int, found: Mapping[bytes, bytes | None]) -> None:
         """Note what was read when the store had this *version*; it may have been some time ago."""
         self.hear(version)
-        since = [(changes, added) for number, changes, added in self._written if number > version]
-        for changes, added in since:
-            found = {key: changes.get(key, value) for key, value in found.items() if key not in added}
+        since = [(changes, added_to) for number, changes, added_to in self._written if number > version]
+        for changes, added_to in since:
+            found = {key: changes.get(key, value) for key, value in found.items() if key not in added_to}
         if len(self._known) > _REMEMBERED:
             self._doubt()
         # Between the version that they are of and the newest, others must not have come.
@@ -133,10 +133,10 @@ class Memory:
         self.hear(version - 1)
         self.version = version
         self.own += 1
-        summed = frozenset(added)
-        self._written.append((version, changes, summed))
+        added_to = frozenset(added)
+        self._written.append((version, changes, added_to))
         self._known.update(changes)
-        for key in summed:
+        for key in added_to:
             for part in (self._known, self._recent, self._earlier, self._old):
                 part.pop(key, None)
 

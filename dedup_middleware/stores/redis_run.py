@@ -71,7 +71,7 @@ class Run:
         return True
 
     def note(self, found: Mapping[bytes, bytes | None], version: int | None) -> None:
-        """Note what was asked for, or is at hand, as it was at this *version*; ``None`` where nobody knows that."""
+        """Note what was asked for, or is at hand, as it was at this *version*; ``None`` where that is unknown."""
         self.seen.update(found)
         if version != self.at:
             self.at = None
