@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import UNLIMITED, Budget
+from dedup_middleware.checks.detector import Detector
+from dedup_middleware.checks.preferences import Preferences
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.index.batch import listed
@@ -34,8 +36,6 @@ from dedup_middleware.index.shared_codec import decode_claimed
 from dedup_middleware.model import Action, Page, Reach, Scope
 from dedup_middleware.session.session import Session
 from dedup_middleware.stores import OpenStore, open_store
-from dedup_middleware.verdict.detector import Detector
-from dedup_middleware.verdict.preferences import Preferences
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

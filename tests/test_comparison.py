@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from prose import story, zh_story
 
-from dedup_middleware.verdict.comparison import MAX_WORDS, Comparison, compare
+from dedup_middleware.checks.alignment import MAX_WORDS, Comparison, compare
 
 EN = [
     "The Riverton council approved the new budget for the schools on Monday evening.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from prose import story, zh_story
 
-from dedup_middleware.verdict.editions import MAX_SENTENCES, is_edition
+from dedup_middleware.checks.editions import MAX_SENTENCES, is_edition
 
 TEXT = story(1, 8)
 

@@ -15,12 +15,12 @@ from library import Library
 from poisoning import CASES, PREFERRED, SPOOFS, VICTIM, Loot, crawled
 from prose import article, blog, story, zh_story
 
+from dedup_middleware.checks.detector import LITTLE_TEXT_WEIGHT
+from dedup_middleware.checks.preferences import Preferences
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.detector import LITTLE_TEXT_WEIGHT
-from dedup_middleware.verdict.preferences import Preferences
 
 NEW, SAME, DUPLICATE, RELATED = VerdictKind.NEW, VerdictKind.SAME, VerdictKind.DUPLICATE, VerdictKind.RELATED
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from library import COMMON, Library, fingerprint, page_of
 
+from dedup_middleware.checks.detector import Detector
 from dedup_middleware.delivery.sealing import Sealing, recover
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import url_identity
@@ -26,7 +27,6 @@ from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
 from dedup_middleware.stores import open_store
-from dedup_middleware.verdict.detector import Detector
 
 # Few addresses and few clauses, so that pages meet, change, redirect to one another and repeat one another.
 TEXTS = st.builds(lambda first, length: frozenset(range(first, first + length)), st.integers(0, 9), st.integers(4, 9))

@@ -10,7 +10,7 @@ from local_site import Answer
 from prose import article, blog, several, story, zh_story
 from sample_spiders import ITEM_TYPES, TAGGABLE, UNTAGGABLE
 
-from dedup_middleware.verdict.items import item_texts
+from dedup_middleware.checks.item_values import item_texts
 
 TAG = {"DEDUP_ACTION": "tag"}
 DRY_RUN = {"DEDUP_ACTION": "dry-run"}

@@ -317,7 +317,7 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
     told = several("Parts", [story(1), story(2)])
     page, copy, last = (site.add(f"/{n}", told, host=n) for n in range(3))
     steps = [{"url": url, "callback": "parse_parts"} for url in (page, copy, last)]
-    fault = {"at": ["dedup_middleware.verdict.item_witness:ItemWitness.objection"], "nth": 1, "kind": "bug"}
+    fault = {"at": ["dedup_middleware.checks.items:ItemWitness.objection"], "nth": 1, "kind": "bug"}
     outcome = crawl(
         "sample_spiders.Steps",
         steps=steps,

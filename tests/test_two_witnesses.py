@@ -9,7 +9,7 @@ import pytest
 from local_site import Answer
 from prose import article, blog, story, zh_story
 
-from dedup_middleware.verdict.witness import own_marks
+from dedup_middleware.checks.witness import own_marks
 
 LONG_NOTICE = " ".join(story(7, 2))
 """Longer than a notice may be to be told from a story by its length."""

@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.checks.detector import Detector
+from dedup_middleware.checks.preferences import Preferences
 from dedup_middleware.extraction.extractor import extractor
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.index import Index
@@ -15,8 +17,6 @@ from dedup_middleware.session.session import Session
 from dedup_middleware.stores.medium import Medium
 from dedup_middleware.stores.memory import MemoryStore
 from dedup_middleware.stores.opened import OpenStore
-from dedup_middleware.verdict.detector import Detector
-from dedup_middleware.verdict.preferences import Preferences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pickle
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedup_middleware.checks.site import Sites
 from dedup_middleware.text import titles
-from dedup_middleware.verdict.sites import Sites
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.batch.postings import position_of
+from dedup_middleware.checks.preferences import Preferences
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.passage import pass_through
 from dedup_middleware.session.reading import as_item
-from dedup_middleware.verdict.preferences import Preferences
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -15,12 +15,12 @@ from dedup_middleware.batch.engine import Element
 from dedup_middleware.batch.judging import BatchSession
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.canonical import storys_own
+from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT
 from dedup_middleware.index.codec import host_mark
 from dedup_middleware.index.whole_texts import equals_key
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.reading import Reading
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

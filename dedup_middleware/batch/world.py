@@ -15,11 +15,11 @@ from dedup_middleware.batch.judging import BatchSession
 from dedup_middleware.batch.known import KnownSites
 from dedup_middleware.batch.outcome import Ledger, taken_back
 from dedup_middleware.batch.postings import Holding, number_of, position_of
+from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, Detector
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.index.exporting import Exporter
 from dedup_middleware.index.index import Index
 from dedup_middleware.model import Delivery, StoredPage
-from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, Detector
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

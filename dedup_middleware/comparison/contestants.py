@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from dedup_middleware.checks.alignment import cover
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.clauses import ClauseFingerprinter
 from dedup_middleware.fingerprints.literature.method import Method, WeightedSet
 from dedup_middleware.fingerprints.literature.methods import METHODS, method
 from dedup_middleware.inspection.extras import EXTRA
-from dedup_middleware.verdict.comparison import cover
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -20,9 +20,9 @@ from dedup_middleware.errors import DedupError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dedup_middleware.checks.items import Statement
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import Page, StoredPage
-    from dedup_middleware.verdict.item_witness import Statement
 
     _T = TypeVar("_T")
 

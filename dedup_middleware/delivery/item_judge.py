@@ -16,11 +16,11 @@ from dedup_middleware.model import Objection, VerdictKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from dedup_middleware.checks.detector import Detector
+    from dedup_middleware.checks.items import ItemWitness
     from dedup_middleware.delivery.claims import Claim
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.model import Page, StoredPage
-    from dedup_middleware.verdict.detector import Detector
-    from dedup_middleware.verdict.item_witness import ItemWitness
 
 
 class ItemVerdict(Enum):

@@ -12,12 +12,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from dedup_middleware.checks.detector import Detector
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import instance_of, is_published
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.model import Page, VerdictKind
 from dedup_middleware.text.clauses import clauses
-from dedup_middleware.verdict.detector import Detector
 
 if TYPE_CHECKING:
     from dedup_middleware.features import ItemContent

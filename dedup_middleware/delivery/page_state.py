@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import Budget, UnjudgeableError
+from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT
 from dedup_middleware.model import Action, Objection, Page, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

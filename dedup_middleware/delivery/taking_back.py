@@ -11,16 +11,16 @@ from collections import OrderedDict, defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.verdict.page_address import has_own_address
+from dedup_middleware.checks.addresses import has_own_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from dedup_middleware.checks.detector import Detector
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.delivery.safety import Safety
     from dedup_middleware.index.journal import JournalEntry, PackedRequest
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.verdict.detector import Detector
 
 #: Bytes of requests that are kept as they were, with their credentials; of others the store has what it may keep.
 MAX_BYTES = 20_000_000

@@ -12,9 +12,9 @@ from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dedup_middleware.checks.items import field_of
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.item_witness import field_of
 
 if TYPE_CHECKING:
     from dedup_middleware.delivery.listener import Listener

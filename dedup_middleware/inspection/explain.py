@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.checks.alignment import compare
 from dedup_middleware.errors import NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.identity import url_identity
@@ -17,9 +18,8 @@ from dedup_middleware.inspection.log_search import as_written, last_lines_with
 from dedup_middleware.inspection.records import Record, log_exists, parse_record
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
+from dedup_middleware.text.evidence import marked_sentences
 from dedup_middleware.urls import as_requested, without_secrets
-from dedup_middleware.verdict.comparison import compare
-from dedup_middleware.verdict.evidence import marked_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ from dedup_middleware.inspection.records import (
 from dedup_middleware.model import VerdictKind, Witness
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.verdict.evidence import as_written, repeated_sentences
+from dedup_middleware.text.evidence import as_written, repeated_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

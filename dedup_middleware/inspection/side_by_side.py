@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedup_middleware.checks.alignment import compare
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.verdict.comparison import compare
-from dedup_middleware.verdict.evidence import marked_sentences
+from dedup_middleware.text.evidence import marked_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dedup_middleware.checks.item_values import TAG_FIELD
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings.config import passed_over
 from dedup_middleware.stores import can_open, default_backend, resolved_uri
 from dedup_middleware.urls import without_secrets
-from dedup_middleware.verdict.items import TAG_FIELD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import DropItem
 
 from dedup_middleware.budget import Budget, UnjudgeableError
+from dedup_middleware.checks.item_values import item_texts
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.identity import item_identity
 from dedup_middleware.model import Action
@@ -15,7 +16,6 @@ from dedup_middleware.plugin.item_signals import item_claim, item_type
 from dedup_middleware.plugin.logformatter import duplicate_item
 from dedup_middleware.plugin.waiting import OwnerWait
 from dedup_middleware.reasons import Reason
-from dedup_middleware.verdict.items import item_texts
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from dedup_middleware.checks.detector import Detector
     from dedup_middleware.delivery.claims import Claim, Claims
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.session.judging import Judging
-    from dedup_middleware.verdict.detector import Detector
 
 
 class Claiming:

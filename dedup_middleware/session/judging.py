@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
+    from dedup_middleware.checks.detector import Detector
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.delivery.safety import Safety
     from dedup_middleware.errors import DedupError
     from dedup_middleware.index.shared_ahead import Fetch
     from dedup_middleware.model import Page
-    from dedup_middleware.verdict.detector import Detector
 
 
 class Judging:

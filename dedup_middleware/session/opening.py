@@ -14,6 +14,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
+from dedup_middleware.checks.detector import Detector
+from dedup_middleware.checks.preferences import Preferences
 from dedup_middleware.delivery.quarantine import Quarantine
 from dedup_middleware.delivery.sealing import recover
 from dedup_middleware.errors import (
@@ -38,8 +40,6 @@ from dedup_middleware.session.session import Session
 from dedup_middleware.settings.table import StoreBusy
 from dedup_middleware.stores import open_store, refusals, store_exists
 from dedup_middleware.stores.holder import Holder
-from dedup_middleware.verdict.detector import Detector
-from dedup_middleware.verdict.preferences import Preferences
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -278,6 +278,6 @@ def _open_files(config: Config) -> tuple[RecordLog | None, Quarantine | None]:
 
 def by_published_method(detector: Detector, learner: Learner) -> Detector:
     """Return *detector* as one that judges by the method of *learner*."""
-    from dedup_middleware.verdict.published import PublishedDetector  # noqa: PLC0415 - few crawls have another method
+    from dedup_middleware.session.published_detector import PublishedDetector  # noqa: PLC0415 - few crawls have another method
 
     return PublishedDetector(**{f.name: getattr(detector, f.name) for f in fields(detector)}, learner=learner)

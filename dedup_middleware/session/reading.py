@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, cast
 
 from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.checks.item_values import is_item
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.charsets import decoded
@@ -18,7 +19,6 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.settings.kinds import shown
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, without_secrets
-from dedup_middleware.verdict.items import is_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UNLIMITED, Budget
 from dedup_middleware.canonical import addressed
+from dedup_middleware.checks.items import ItemWitness
 from dedup_middleware.delivery.claims import Claims, ClaimState
 from dedup_middleware.delivery.item_judge import ItemJudge, ItemVerdict
 from dedup_middleware.delivery.page_state import PageState
@@ -29,13 +30,13 @@ from dedup_middleware.session.guard import Guard
 from dedup_middleware.session.judging import Judging, is_read
 from dedup_middleware.session.published import Published
 from dedup_middleware.session.tagging import Tagger
-from dedup_middleware.verdict.item_witness import ItemWitness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from lxml.etree import _Element
 
+    from dedup_middleware.checks.detector import Detector
     from dedup_middleware.delivery.claims import Claim, Soon
     from dedup_middleware.delivery.disk_waits import DiskWaits, Flush
     from dedup_middleware.delivery.listener import Listener
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints.published import Learner
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.model import Fetched, Witness
-    from dedup_middleware.verdict.detector import Detector
 
 
 # How often a duplicate is looked at whose owner other processes change meanwhile, before it is delivered.

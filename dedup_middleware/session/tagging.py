@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.checks.item_values import TAG_FIELD
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.verdict.items import TAG_FIELD
 
 if TYPE_CHECKING:
     from dedup_middleware.delivery.listener import Listener

@@ -30,6 +30,7 @@ from detection import Silence
 from million import Shared, features_of, files_of, fill, new_page
 
 from dedup_middleware.budget import Budget
+from dedup_middleware.checks.detector import Detector
 from dedup_middleware.fingerprints import ClauseFingerprinter, instance_of
 from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.index.migrations import MIGRATIONS
@@ -40,7 +41,6 @@ from dedup_middleware.session.session import Session
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store, parse_uri
 from dedup_middleware.stores.protocol import CompactableStore
-from dedup_middleware.verdict.detector import Detector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -39,6 +39,10 @@ from corpus import (
 from rivals import Exact, Shingles, SimHash
 
 from dedup_middleware.budget import Budget
+from dedup_middleware.checks import comparison, detector, witness
+from dedup_middleware.checks.detector import Detector
+from dedup_middleware.checks.site import Sites
+from dedup_middleware.checks.templates import Templates
 from dedup_middleware.extraction import texts_of
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.fingerprints import ClauseFingerprinter
@@ -54,10 +58,6 @@ from dedup_middleware.session.session import Session
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store
 from dedup_middleware.text import clauses as text
-from dedup_middleware.verdict import comparison, detector, witness
-from dedup_middleware.verdict.detector import Detector
-from dedup_middleware.verdict.sites import Sites
-from dedup_middleware.verdict.templates import Templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -29,8 +29,8 @@ from library import Library
 
 from dedup_middleware import extract_paragraphs
 from dedup_middleware.budget import Budget
+from dedup_middleware.checks.alignment import compare
 from dedup_middleware.settings.table import DEFAULTS
-from dedup_middleware.verdict.comparison import compare
 
 MAX_SECONDS = 2.0
 MAX_MEGABYTES = 300

@@ -37,6 +37,7 @@ from unittest.mock import patch
 from detection import Silence
 
 from dedup_middleware.budget import Budget
+from dedup_middleware.checks.detector import Detector
 from dedup_middleware.delivery.sealing import recover
 from dedup_middleware.features import ItemContent, PageFeatures
 from dedup_middleware.fingerprints import ClauseFingerprinter, Fingerprinter, instance_of
@@ -56,7 +57,6 @@ from dedup_middleware.session.session import Session
 from dedup_middleware.settings.config import Config
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store
-from dedup_middleware.verdict.detector import Detector
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING
 from corpus import CorpusError, read_corpus, table
 from rivals import shingles
 
+from dedup_middleware.checks.alignment import Comparison, compare
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.text.clauses import clauses, without_digits
-from dedup_middleware.verdict.comparison import Comparison, compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware.checks.alignment import compare
 from dedup_middleware.errors import StoreError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.identity import url_identity
@@ -14,9 +15,8 @@ from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.report.tallies import host_at
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import clauses
+from dedup_middleware.text.evidence import marked_sentences
 from dedup_middleware.urls import without_secrets
-from dedup_middleware.verdict.comparison import compare
-from dedup_middleware.verdict.evidence import marked_sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

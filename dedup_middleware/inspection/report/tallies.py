@@ -12,10 +12,10 @@ from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dedup_middleware.checks.items import field_of
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.item_witness import field_of
 
 if TYPE_CHECKING:
     from dedup_middleware.inspection.records import Record

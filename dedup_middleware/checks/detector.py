@@ -10,24 +10,24 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, cover
+from dedup_middleware.checks.preferences import Preferences
+from dedup_middleware.checks.site import Sites
+from dedup_middleware.checks.templates import Templates
+from dedup_middleware.checks.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
+from dedup_middleware.checks.witness import LITTLE_TEXT_WEIGHT, objection
 from dedup_middleware.index.whole_texts import own_template_id
 from dedup_middleware.model import Match, Objection, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare, cover
-from dedup_middleware.verdict.preferences import Preferences
-from dedup_middleware.verdict.sites import Sites
-from dedup_middleware.verdict.templates import Templates
-from dedup_middleware.verdict.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
-from dedup_middleware.verdict.witness import LITTLE_TEXT_WEIGHT, objection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
+    from dedup_middleware.checks.alignment import Comparison
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import Page, StoredPage
-    from dedup_middleware.verdict.comparison import Comparison
 
 #: Less live text than this, in letters (50 Han characters), and a page is not judged: bios, teasers and walls share
 #: that much by chance.

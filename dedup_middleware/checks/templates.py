@@ -16,6 +16,7 @@ from collections import OrderedDict
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedup_middleware.checks.addresses import has_own_address
 from dedup_middleware.extraction.features import text_hash
 from dedup_middleware.features import STORED_TEXT_BYTES, PageFeatures
 from dedup_middleware.fingerprints import fast_hash
@@ -24,7 +25,6 @@ from dedup_middleware.index.whole_texts import own_template_id
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import sentences
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.page_address import has_own_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

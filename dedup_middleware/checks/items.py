@@ -11,22 +11,22 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.checks.addresses import has_other_parameter
+from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, cover
+from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
+from dedup_middleware.checks.editions import is_edition
+from dedup_middleware.checks.item_values import item_values, prose_in
+from dedup_middleware.checks.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
+from dedup_middleware.checks.witness import LITTLE_TEXT_WEIGHT, own_clauses, own_marks
 from dedup_middleware.features import ItemContent
 from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import Objection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, weight
+from dedup_middleware.text.evidence import as_written
 from dedup_middleware.text.words import shows
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.comparison import MAX_CHARACTERS, compare, cover
-from dedup_middleware.verdict.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
-from dedup_middleware.verdict.editions import is_edition
-from dedup_middleware.verdict.evidence import as_written
-from dedup_middleware.verdict.items import item_values, prose_in
-from dedup_middleware.verdict.page_address import has_other_parameter
-from dedup_middleware.verdict.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
-from dedup_middleware.verdict.witness import LITTLE_TEXT_WEIGHT, own_clauses, own_marks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from dedup_middleware.budget import Budget
+    from dedup_middleware.checks.detector import Detector
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import Fingerprint, Page, StoredPage
-    from dedup_middleware.verdict.detector import Detector
 
 #: A field of which pages show fewer of the values than this says nothing of them.
 OFTEN_SHOWN = 0.5

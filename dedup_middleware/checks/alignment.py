@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
+from dedup_middleware.checks.glances import characters_of, in_pieces, may_be_near
 from dedup_middleware.text.clauses import MONTHS, clauses, folded, reduced_once, sentences, significant_clauses, weight
 from dedup_middleware.text.words import (
     LONG_WORD,
@@ -26,7 +27,6 @@ from dedup_middleware.text.words import (
     split_words,
     words_of,
 )
-from dedup_middleware.verdict.glances import characters_of, in_pieces, may_be_near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dedup_middleware.checks.alignment import compare
 from dedup_middleware.text.clauses import sentences
 from dedup_middleware.text.words import likeness, may_be_slip, words_of
-from dedup_middleware.verdict.comparison import compare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

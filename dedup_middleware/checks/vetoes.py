@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
+    from dedup_middleware.checks.alignment import Comparison
     from dedup_middleware.features import PageFeatures
     from dedup_middleware.model import Fingerprint, StoredPage
-    from dedup_middleware.verdict.comparison import Comparison
 
 #: Of what a page is called, its owner's names must have so much for both to be called the same.
 NAMESAKE = 0.8

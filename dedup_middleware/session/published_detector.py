@@ -10,11 +10,11 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from dedup_middleware.checks.alignment import cover
+from dedup_middleware.checks.detector import DOUBTFUL_THRESHOLD, MIN_LIVE_WEIGHT, Detector
 from dedup_middleware.fingerprints.literature.method import ROUNDING, unpacked
 from dedup_middleware.model import Match, Objection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.verdict.comparison import cover
-from dedup_middleware.verdict.detector import DOUBTFUL_THRESHOLD, MIN_LIVE_WEIGHT, Detector
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

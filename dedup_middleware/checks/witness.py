@@ -13,6 +13,8 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from dedup_middleware.checks.addresses import is_same_address, own_address
+from dedup_middleware.checks.editions import is_edition
 from dedup_middleware.extraction.features import text_hash
 from dedup_middleware.features import STORED_TEXT_BYTES as _STORED
 from dedup_middleware.model import Objection
@@ -20,16 +22,14 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, reduced, reduced_once, sentences, weight
 from dedup_middleware.urls import host_of
-from dedup_middleware.verdict.editions import is_edition
-from dedup_middleware.verdict.page_address import is_same_address, own_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from collections.abc import Set as AbstractSet
 
+    from dedup_middleware.checks.site import Sites
     from dedup_middleware.features import PageFeatures
     from dedup_middleware.model import Page, StoredPage
-    from dedup_middleware.verdict.sites import Sites
 
 #: A text of less than this, in letters (200 Han characters), may be a notice, a wall or an introduction that many pages
 #: of a host share. On pages of news sites, one repost in twenty is as short, and few of these are on the host of their
