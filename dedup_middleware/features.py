@@ -29,8 +29,8 @@ class PageFeatures:
     texts: frozenset[bytes] = frozenset()
     """Hashes of the texts around the main text, links and digits apart: labels, addresses, furniture. 4 bytes each of a
     page that is fetched, 2 of one that is stored."""
-    numbered: frozenset[bytes] = frozenset()
-    """Likewise of those that have digits, as they are: prices, dates, counters."""
+    facts: frozenset[bytes] = frozenset()
+    """Hashes, 4 bytes each, of the facts there and in what scripts carry as data: prices, amounts, serial numbers."""
     canonical: str = ""
     """The address that it names as its story's own (``rel=canonical``), as written; of a page whose address is known,
     absolute, and empty if it is the same. Not stored."""
@@ -41,8 +41,8 @@ class PageFeatures:
     @lru_cache(maxsize=256)  # noqa: B019 - what is kept is few, small and refers to nothing
     def stored(self) -> PageFeatures:
         """Return them as they are stored: of two pages' few texts, one in a thousand is taken for another."""
-        texts, numbered = (frozenset([h[:STORED_TEXT_BYTES] for h in hashes]) for hashes in (self.texts, self.numbered))
-        return PageFeatures(self.title, self.heading, texts, numbered)
+        texts = frozenset([h[:STORED_TEXT_BYTES] for h in self.texts])
+        return PageFeatures(self.title, self.heading, texts, self.facts)
 
 
 @dataclass(frozen=True, slots=True)

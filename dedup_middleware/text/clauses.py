@@ -54,8 +54,13 @@ _DECIMAL = re.compile(r"\.(?<=\d\.)(?<!\.\d\.)(?<!\.\d\d\.)(?<!\.\d{4}\.)(?=\d+(
 # "Temperature: 23 degrees", "收盘价：6830元".
 _NUMBER_MARK = re.compile(r"[.,](?<=\d.)(?=\d)")
 # But not between a label and a date: reposts are "Published: 5 May" on another day.
-MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
-_DATE_FOLLOWS = rf" *(?:\d{{1,4}} ?[-/年月]|\d\d?\.\d\d?\.|\d\d?:\d\d|\d\d?(?:st|nd|rd|th)? (?:{MONTHS})|(?:19|20)\d\d)"
+# "40 decibels", "5 marchers" and "3 novels" are not dates: short names end where the word ends. Long ones may go on,
+# for clauses have no spaces: "on5decemberinlondon".
+MONTHS = (
+    r"(?:january|february|april|august|september|october|november|december|"
+    r"(?:jan|feb|mar|march|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?![a-z]))"
+)
+_DATE_FOLLOWS = rf" *(?:\d{{1,4}} ?[-/年月]|\d\d?\.\d\d?\.|\d\d?:\d\d|\d\d?(?:st|nd|rd|th)? {MONTHS}|(?:19|20)\d\d)"
 _LABEL_MARK = re.compile(rf":(?= *\d)(?!(?<!\d:){_DATE_FOLLOWS})")
 # A longer text is no news page, and is not kept in memory.
 _MAX_REMEMBERED_LENGTH = 20_000
@@ -63,6 +68,8 @@ _MAX_REMEMBERED_LENGTH = 20_000
 DENSE_WEIGHT = 3
 
 
+# Vowel points of Hebrew and Arabic, and the Arabic tatweel: most texts leave them out.
+_POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
 _SENTENCE = re.compile(r"[^。！？!?；;…।؟\n]+?(?:[。！？!?；;…।؟]+[”’」』\"')）]*|\.(?=\s|$)[”\"')]*|\n|$)")
 
 
@@ -79,6 +86,7 @@ def folded(text: str) -> str:
             # Sorting marks into canonical order is quadratic in their run.
             marks = MANY_MARKS_BEYOND if BEYOND.search(text) else MANY_MARKS
             text = marks.sub(r"\1", ZERO_WIDTH.sub("", text))
+        text = _POINTS.sub("", text)
         for wide, narrow in FULL_WIDTH:
             text = text.replace(wide, narrow)
         text = simplified(unicodedata.normalize("NFKC", text))
@@ -164,7 +172,7 @@ def _is_fact(clause: str) -> bool:
     if clause.isalpha():
         return False
     named, numbers = _DIGITS.subn("", clause)
-    is_date = _MONTH.match(named) or _DATE.search(clause)
+    is_date = _MONTH.fullmatch(named) or _DATE.search(clause)
     return numbers > 0 and weight(named) >= MIN_LABEL_WEIGHT and not is_date
 
 
@@ -181,15 +189,12 @@ def without_digits(clause: str) -> str | None:
 
 
 _DATE = re.compile(r"\d[年月日]")
+# What is left of a date without its digits: "monday5thmay" has "mondaythmay".
 _MONTH = re.compile(
-    r"(?:(?:mon|tue|tues|wed|wednes|thu|thurs|fri|sat|satur|sun)(?:day)?)?"
-    rf"(?:{MONTHS})"
+    rf"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?)?(?:st|nd|rd|th)?{MONTHS}(?:st|nd|rd|th)?"
 )
 # Reposts are published on another day, and say so in the same words: "(新华社北京4月3日电)", "LONDON, May 5".
-_DATES = re.compile(
-    rf"(?<!\d)\d{{1,4}}[年月日号]|(?<!\d)\d{{1,2}}(?:st|nd|rd|th)?(?:{MONTHS})|"
-    rf"(?:{'|'.join(f'(?<={month})' for month in MONTHS.split('|'))})[a-z]*\d{{1,2}}(?!\d)"
-)
+_DATES = re.compile(rf"(?<!\d)\d{{1,4}}[年月日号]|(?<!\d)\d{{1,2}}(?:st|nd|rd|th)?{MONTHS}|{MONTHS}\d{{1,2}}(?!\d)")
 _DIGITS = re.compile(rf"\d+(?:{DECIMAL_POINT}\d+)?")
 
 

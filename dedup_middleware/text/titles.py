@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dedup_middleware.text.clauses import folded, weight
+from dedup_middleware.text.clauses import weight
 from dedup_middleware.text.words import is_unspaced, split_words, terms, words_of
 
 if TYPE_CHECKING:
@@ -21,10 +21,23 @@ if TYPE_CHECKING:
 
 #: A title lighter than this, in letters (8 Han characters), is that of many pages: "Notice", "Our branches", "公告".
 TELLING_TITLE_WEIGHT = 24
+#: Characters of a part of a title in which words for a view are looked for.
+MAX_PART = 120
 # Letters of a word that tells what a page is about; shorter ones are in most texts.
 _LONG_WORD = 4
 # Between a title and the site's: a hyphen only where spaces are around it, for it joins words too.
 _SEPARATOR = re.compile(r"\s+[-–—:·•]+\s+|\s*[|_»›｜–—]+\s*")
+
+# Words for a view of a page, as sites add them to titles: English, German, French, Spanish, Italian, Chinese, Japanese.
+_VIEW = (
+    r"print(?:able|er[- ]friendly)?(?:[ -](?:version|view|page))?|amp|mobile(?:[ -](?:version|view|site))?|"
+    r"druck(?:version|ansicht)|version imprimable|imprimir|versione? stampabile|stampa|打印(?:版|本页)?|手机版|移动版|"
+    r"列印|印刷(?:用|版)?|(?:page|seite|p[aá]gina|pagina) \d+(?: (?:of|von|de|di|/) ?\d+)?|\d+ ?/ ?\d+|第 ?\d+ ?[页頁]"
+)
+_EDGE = r"[\s\-–—:·•|,.()\[\]（）【】]*"
+_VIEW_FIRST = re.compile(rf"^{_EDGE}(?:{_VIEW})(?!\w){_EDGE}", re.IGNORECASE)
+_VIEW_LAST = re.compile(rf"{_EDGE}(?<!\w)(?:{_VIEW}){_EDGE}$", re.IGNORECASE)
+_VERSION = re.compile(r"(?<!\w)v?\d+(?:\.\d+)+\w*", re.IGNORECASE)
 
 
 # A page's title is asked for several times on its way, and never again.
@@ -82,20 +95,35 @@ def says(row: str, part: str) -> bool:
 
 
 def own_parts(page: PageFeatures, owner: PageFeatures, text: Callable[[], Iterable[str]]) -> list[str]:
-    """Return what *page* is called, of all its names, and its *owner* is not, nor says anywhere in its *text*.
+    """Return the parts of the names of *page*, title and heading, that its *owner* has nowhere in its names or *text*.
 
-    That is asked for only where it matters, here and below.
+    Words for a view of the page do not count: "(print)", "page 2". *text* is called only where it matters.
     """
     if (page.title, page.heading) == (owner.title, owner.heading):
         return []
     called = in_a_row([owner.title, owner.heading])
-    own = [part for name in (page.title, page.heading) for part in parts(name) if not says(called, part)]
-    if own and is_telling(page) and set(terms(words_of(page.title))) <= set(terms(words_of(owner.title))):
-        own = [part for part in own if part not in parts(page.title)]
+    words = set(called.split())
+    named = [part for name in (page.title, page.heading) for part in parts(name)]
+    own = [part for part in named if (rest := without_view(part)) and not words.issuperset(words_of(rest))]
     if own:
         said = in_a_row(text())
-        own = [part for part in own if not says(said, part)]
+        own = [part for part in own if not says(said, without_view(part))]
     return own
+
+
+@lru_cache(maxsize=1024)
+def without_view(part: str) -> str:
+    """Return *part* without the words for a view of a page at its ends: "(print version)", "AMP", "2/3", "page 2"."""
+    if len(part) > MAX_PART:
+        return part
+    bare = _VIEW_LAST.sub("", _VIEW_FIRST.sub("", part))
+    return bare if any(map(str.isalnum, bare)) else ""
+
+
+@lru_cache(maxsize=1024)
+def site_row(part: str) -> str:
+    """Return :func:`row_of` *part* with each version number as one mark, for the site's part of titles."""
+    return row_of(_VERSION.sub(" 0 ", part))
 
 
 def shared_terms(own: Iterable[str], owner: PageFeatures, text: Callable[[], Iterable[str]]) -> float:
@@ -113,8 +141,3 @@ def shared_terms(own: Iterable[str], owner: PageFeatures, text: Callable[[], Ite
     if not named.keys() <= said:
         said.update(terms(words_of("\n".join(text()))))
     return sum(w for term, w in named.items() if term in said) / total
-
-
-def is_called_alike(page: PageFeatures, owner: PageFeatures) -> bool:
-    """Tell whether both have the same title, letter case and script apart."""
-    return folded(page.title) == folded(owner.title) and folded(page.heading) == folded(owner.heading)
