@@ -16,7 +16,7 @@ from lxml import etree
 
 from dedup_middleware.budget import UNLIMITED, UnjudgeableError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, read_page
-from dedup_middleware.extraction.choice import choose, outside_furniture
+from dedup_middleware.extraction.choice import choose, shown_blocks
 from dedup_middleware.extraction.plain import plain_elements
 from dedup_middleware.reasons import Reason
 from dedup_middleware.registry import Registry
@@ -73,8 +73,9 @@ def extract_paragraphs(html: str) -> list[str]:
     """Return the paragraphs of the main text of the page *html*, in document order.
 
     Each is plain text with white space collapsed, and not empty. For a page without main text (link lists, walls,
-    notices) those of what it shows outside of menus and the like; :func:`extract_text` tells which. Never raises on any
-    string. Linear time: about twice that of a bare parse, parse included.
+    notices) they are all that its main element shows, or what it shows outside of menus and the like;
+    :func:`extract_text` returns which. Never raises on any string. Linear time: about twice that of a bare parse, parse
+    included.
     """
     return extract_text(html).paragraphs
 
@@ -85,7 +86,7 @@ def extract_text(html: str) -> ExtractedText:
         return ExtractedText([], is_main_text=False, share=0.0)
     root = parse(html)
     chosen = choose(read_page(root))
-    blocks = chosen.blocks or outside_furniture(read_page(root, links=True))
+    blocks = chosen.blocks or shown_blocks(read_page(root, links=True))
     return ExtractedText([collapsed(block.text) for block in blocks], bool(chosen.blocks), chosen.share)
 
 
@@ -124,7 +125,7 @@ class Texts(NamedTuple):
     share: float = 1.0
     """How much of the page's running text outside of furniture the paragraphs are, 0 to 1."""
     is_furniture: bool = False
-    """Whether they stand in what calls itself something else (comments, a menu), although other text does not."""
+    """Whether the paragraphs stand in what calls itself something else (comments, a menu), and other text does not."""
 
 
 def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
@@ -135,11 +136,14 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
     chosen = choose(page)
     budget.check_time()
     is_chosen = set(map(id, chosen.blocks))
+    places = [index for index, block in enumerate(page.blocks) if id(block) in is_chosen]
+    first, last = (places[0], places[-1]) if places else (0, -1)
+    links = [" ".join(text.split()) for place, text in page.links if first < place <= last + 1]
     others = [block for block in page.blocks if block.linked < MOSTLY_LINKS]
     heading = next((block.text for block in others if page.tags[block.node] == "h1"), "")
     return Texts(
         [collapsed(block.text) for block in chosen.blocks],
-        [block.text for block in others if id(block) not in is_chosen],
+        [block.text for block in others if id(block) not in is_chosen] + links,
         heading,
         chosen.share,
         chosen.is_furniture,

@@ -18,11 +18,11 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.extraction.names import FURNITURE, FURNITURE_TAGS, HIDDEN, MILD, ROLES, Role, hides, signs_of
+from dedup_middleware.extraction.names import ROLES, Role, is_shadow_root, signs_of_element
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from lxml import etree
 
@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 # ever main text. Which elements they are in tells nothing that their mere presence between other blocks does not tell,
 # so what has at least this share of links is counted and not kept,
 MOSTLY_LINKS = 0.5
-# unless it has as many characters as a sentence: in a text, some are a link for the most part. And where links are all
-# that a page shows, those with as many as a headline are kept.
+# but for a line of a text that has some words outside of its links, as "2 cups flour" has in a list of ingredients;
+NEARLY_A_LINK = 0.9
+LINES = frozenset({"p", "li", "dd", "td"})
+# unless it is set as a paragraph, or has as many characters as a sentence: in a text, some are mostly links. And where
+# links are all that a page shows, those with as many as a headline are kept.
 LINKED_SENTENCE = 60
 HEADLINE = 25
 # No block counts for more than its beginning does: a megabyte of hidden spam or data costs no more than a paragraph.
@@ -62,6 +65,8 @@ class PageBlocks:
     """
 
     blocks: list[Block] = field(default_factory=list)
+    links: list[tuple[int, str]] = field(default_factory=list)
+    """The texts that are links and not kept as blocks, each with the index of the block that it stands before."""
     parents: list[int] = field(default_factory=lambda: [-1])
     tags: list[str] = field(default_factory=lambda: [""])
     classes: list[str | None] = field(default_factory=lambda: [None])
@@ -106,7 +111,7 @@ class _Writer:
             self._write("".join(self.pieces))
             self.unlinked = False
         else:
-            self.gap += self.letters
+            self._pass_over("".join(self.pieces))
         self.letters = 0
         self.pieces.clear()
 
@@ -121,11 +126,20 @@ class _Writer:
         laid_out = "\n" in text or "  " in text or "\t" in text
         text = " ".join(text.split()) if laid_out and len(text) <= LOOKED_AT else text.strip()
         share = self.letters / len(text)
-        if share >= MOSTLY_LINKS and len(text) < self.least_linked:
-            self.gap += self.letters
+        is_line = share < NEARLY_A_LINK and self._is_in(LINES)
+        if share >= MOSTLY_LINKS and len(text) < self.least_linked and not is_line:
+            self._pass_over(text)
         else:
             self.page.blocks.append(Block(text, self._enter(), measure(text[:LOOKED_AT]), share, self.gap))
             self.gap = 0
+
+    def _pass_over(self, text: str) -> None:
+        self.gap += self.letters
+        self.page.links.append((len(self.page.blocks), text))
+
+    def _is_in(self, tags: Collection[str]) -> bool:
+        inner = self.path[-1]
+        return (self.page.tags[inner] if isinstance(inner, int) else inner.tag) in tags
 
     def _enter(self) -> int:
         """Enter the open elements that are not on the page yet; return the innermost one's index."""
@@ -136,21 +150,10 @@ class _Writer:
         for depth in range(first + 1, len(path)):
             element = path[depth]
             assert not isinstance(element, int)
-            tag, get = element.tag, element.get
-            class_ = get("class")
-            signs = FURNITURE_TAGS.get(tag, 0)
-            if class_:
-                signs |= signs_of(class_, tag)
-            if id_ := get("id"):
-                signs |= signs_of(id_, tag)
-            if (style := get("style")) and hides(style):
-                signs |= FURNITURE | HIDDEN
-            if get("hidden") is not None:
-                signs |= MILD | HIDDEN
             page.parents.append(parent)
-            page.tags.append(tag)
-            page.classes.append(class_)
-            page.signs.append(signs)
+            page.tags.append(element.tag)
+            page.classes.append(element.get("class"))
+            page.signs.append(signs_of_element(element))
             path[depth] = parent = len(page.parents) - 1
         return parent
 
@@ -193,7 +196,13 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
                 role = None if element.get("href", "#")[:1] == "#" else link
                 links += role is link
             elif role is unseen:
-                hidden += 1
+                if is_shadow_root(element):
+                    role = block
+                    if pieces:
+                        flush()
+                    path.append(element)
+                else:
+                    hidden += 1
             elif pieces:
                 flush()
         text = None if hidden else element.text

@@ -10,15 +10,20 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from dedup_middleware.extraction.names import FURNITURE, HIDDEN, MILD, PARTS_OF_TEXT
+from dedup_middleware.extraction.blocks import HEADLINE
+from dedup_middleware.extraction.names import FURNITURE, HIDDEN, MAIN, MILD, PARTS_OF_TEXT
 from dedup_middleware.extraction.weights import (
     HIDDEN_SHARE,
+    LABEL,
     NEXT_TO_NOTHING,
+    PHRASE,
     TEASER,
     furniture_levels,
     held_text,
+    is_listed,
     shares_of,
     weigh,
+    within,
 )
 
 if TYPE_CHECKING:
@@ -34,8 +39,6 @@ ENOUGH = 300
 GAP = 100
 # What a container hands on to the one around it. At 1 the body would win everywhere.
 DECAY = 0.6
-# Go up one level if the siblings of the same tag and class add this share: the text was cut into sections.
-ASCENT = 0.25
 # Go up to where this much more text is, in places of any make, as page builders and product pages have it, if what
 # separates it (links and labels, in letters) is less than it is. The less it adds, the less may separate it: lists of
 # teasers have a link for each.
@@ -43,6 +46,9 @@ SPREAD = 0.5
 SPREAD_AT_EASE = 2.0
 # A short line in the very format of the paragraphs (a signature, a verse) belongs to them.
 LINE = 2.0
+# A list beside the text has so many lines and letters at the least.
+LIST = 3
+LIST_LETTERS = 60
 # Less than two sentences: a wall, a notice, a motto.
 TOO_LITTLE = 150
 
@@ -69,7 +75,6 @@ def choose(page: PageBlocks) -> Choice:
     held = held_text(page, weights)
     signs, levels = furniture_levels(page, held)
     container, sums = _container(page, weights, shares_of(page, weights, levels))
-    container = _ascend(page, container, sums)
     formats = [_format(block.node, page) for block in page.blocks]
     alike = _set_alike(page, weights, levels, formats, container)
     if held[0] - held[container] >= SPREAD * sums[container]:
@@ -79,33 +84,39 @@ def choose(page: PageBlocks) -> Choice:
     end = _end(page, container)
     pruned = _pruned(page, container, end, signs, held)
     inside = [container <= b.node < end and (b.node not in pruned or i in alike) for i, b in enumerate(page.blocks)]
-    blocks, weight = _best_run(_candidates(page, weights, levels, formats, inside))
+    run, weight = _best_run(page, _candidates(page, weights, levels, formats, inside))
     base = levels[container]
+    run = _with_lists(page, weights, levels, formats, run)
     total = sum(w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and levels[b.node] <= base)
-    return Choice(blocks, min(1.0, weight / total) if total else 0.0, _is_furniture(page, weights, container))
+    share = min(1.0, weight / total) if total else 0.0
+    return Choice([page.blocks[i] for i in run], share, _is_furniture(page, weights, container))
 
 
 def _is_furniture(page: PageBlocks, weights: Sequence[float], container: int) -> bool:
-    """Tell whether the *container* is in what calls itself furniture, or is hidden, and other running text is not."""
-    furniture = _in_elements_with(FURNITURE | HIDDEN, page)
-    if not furniture[container]:
+    """Return whether the *container* is in what calls itself furniture, or is hidden, and other running text is not."""
+    node = container
+    while node and not page.signs[node] & (FURNITURE | HIDDEN | MAIN):
+        node = page.parents[node]
+    if not node or page.signs[node] & MAIN:
         return False
+    furniture = within(FURNITURE | HIDDEN, page)
     others = (w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and not furniture[b.node])
     return sum(others) >= TOO_LITTLE
 
 
-def outside_furniture(page: PageBlocks) -> list[Block]:
-    """Return the blocks of *page* that no element around them calls furniture: what a page without main text shows."""
-    furniture = _in_elements_with(MILD | FURNITURE | HIDDEN, page)
-    return [block for block in page.blocks if not furniture[block.node] and any(map(str.isalnum, block.text))]
+def shown_blocks(page: PageBlocks) -> list[Block]:
+    """Return the blocks that a *page* without main text shows.
 
-
-def _in_elements_with(signs: int, page: PageBlocks) -> list[bool]:
-    """Tell of each element whether it, or one around it, has any of these *signs*, be it a mere wrapper or not."""
-    within = [False] * len(page.parents)
-    for node in range(1, len(within)):
-        within[node] = within[page.parents[node]] or bool(page.signs[node] & signs)
-    return within
+    These are all in the elements that call themselves the main text, menus among them, as on a table of contents. On a
+    page without such elements they are what no element around them calls furniture.
+    """
+    main = within(MAIN, page)
+    if any(main):
+        hidden = within(HIDDEN, page)
+        shown = [is_main and not is_hidden for is_main, is_hidden in zip(main, hidden, strict=True)]
+    else:
+        shown = [not is_furniture for is_furniture in within(MILD | FURNITURE | HIDDEN, page)]
+    return [block for block in page.blocks if shown[block.node] and any(map(str.isalnum, block.text))]
 
 
 def _container(page: PageBlocks, weights: Sequence[float], shares: Sequence[float]) -> tuple[int, list[float]]:
@@ -140,25 +151,6 @@ def _end(page: PageBlocks, node: int) -> int:
     while end < len(page.parents) and page.parents[end] >= node:
         end += 1
     return end
-
-
-def _ascend(page: PageBlocks, node: int, sums: Sequence[float]) -> int:
-    """Climb from *node* while its like among the siblings add much.
-
-    Each step adds a quarter to the sum, so there are few, however deep the page.
-    """
-    parents, tags, classes = page.parents, page.tags, page.classes
-    while parents[node] > 0:
-        up = parents[node]
-        twins = (
-            other
-            for other in range(up + 1, _end(page, up))
-            if parents[other] == up and tags[other] == tags[node] and classes[other] == classes[node]
-        )
-        if sum(sums[twin] for twin in twins) < (1 + ASCENT) * sums[node]:
-            break
-        node = up
-    return node
 
 
 def _set_alike(
@@ -231,8 +223,8 @@ def _candidates(
     levels: Sequence[int],
     formats: Sequence[_Format],
     inside: Sequence[bool],
-) -> list[tuple[Block, float]]:
-    """Return the blocks of the container, with weights, and those elsewhere that are set as its paragraphs are."""
+) -> list[tuple[int, float]]:
+    """Return the blocks of the container by their indices, with weights, and those elsewhere set as its paragraphs."""
     sums: defaultdict[_Format, float] = defaultdict(float)
     for format_, weight, is_inside in zip(formats, weights, inside, strict=True):
         if is_inside and weight > 0:
@@ -241,12 +233,12 @@ def _candidates(
         return []
     main = max(sums, key=sums.__getitem__)
     candidates = []
-    for block, format_, weight, is_inside in zip(page.blocks, formats, weights, inside, strict=True):
+    for i, (block, format_, weight, is_inside) in enumerate(zip(page.blocks, formats, weights, inside, strict=True)):
         if is_inside:
             is_line = weight < 0 and block.linked < TEASER and format_ == main
-            candidates.append((block, LINE if is_line else weight))
+            candidates.append((i, LINE if is_line else weight))
         elif weight > 0 and not levels[block.node] and _is_set_as(main, format_):
-            candidates.append((block, weight))
+            candidates.append((i, weight))
     return candidates
 
 
@@ -261,18 +253,73 @@ def _is_set_as(main: _Format, other: _Format) -> bool:
     return other[1] == class_ if class_ else tag == "p" and other == main
 
 
-def _best_run(candidates: Iterable[tuple[Block, float]]) -> tuple[list[Block], float]:
-    """Return the run of candidates with the largest sum, and that; nothing if it is too little."""
-    run: list[Block] = []
-    best: list[Block] = []
+def _best_run(page: PageBlocks, candidates: Iterable[tuple[int, float]]) -> tuple[list[int], float]:
+    """Return the indices of the run of candidates with the largest sum, and that; nothing if it is too little."""
+    run: list[int] = []
+    best: list[int] = []
     length = 0
     total = top = 0.0
-    for block, weight in candidates:
-        total -= min(block.gap, GAP)
+    for i, weight in candidates:
+        total -= min(page.blocks[i].gap, GAP)
         if total <= 0:
             run, total = [], 0.0
-        run.append(block)
+        run.append(i)
         total += weight
         if total > top:
             best, length, top = run, len(run), total
     return (best[:length], top) if top >= TOO_LITTLE else ([], 0.0)
+
+
+def _with_lists(
+    page: PageBlocks, weights: Sequence[float], levels: Sequence[int], formats: Sequence[_Format], run: Sequence[int]
+) -> list[int]:
+    """Return the indices in *run* with those of the lists right before and after it.
+
+    The ingredients of a recipe, the rows of a table often stand in an element of their own beside the text.
+    """
+    if not run:
+        return []
+    before = _list_beside(page, weights, levels, formats, range(run[0] - 1, -1, -1))
+    after = _list_beside(page, weights, levels, formats, range(run[-1] + 1, len(page.blocks)))
+    return [*reversed(before), *run, *after]
+
+
+def _list_beside(
+    page: PageBlocks, weights: Sequence[float], levels: Sequence[int], formats: Sequence[_Format], indices: range
+) -> list[int]:
+    """Return the *indices*, away from the text, up to the end of the list that they begin with; none without a list.
+
+    Furniture in between is left out. Like links and labels, it only separates the list from the text.
+    """
+    blocks, base = page.blocks, levels[page.blocks[indices.start - indices.step].node]
+    found: list[int] = []
+    length = lines = 0
+    total = top = 0.0
+    for i in indices:
+        block = blocks[i]
+        total -= min(blocks[max(i, i - indices.step)].gap, GAP)
+        is_furniture = levels[block.node] > base
+        if not is_furniture:
+            found.append(i)
+        if not is_furniture and _is_line(i, page, formats):
+            lines += 1
+            total += block.size * (1 - 2 * block.linked)
+            if lines >= LIST and total > top:
+                length, top = len(found), total
+        else:
+            total -= min(weights[i], GAP) if weights[i] > 0 else -LABEL
+        if total < -GAP:
+            break
+    return found[:length] if top >= LIST_LETTERS else []
+
+
+def _is_line(i: int, page: PageBlocks, formats: Sequence[_Format]) -> bool:
+    """Tell whether block *i* is a line of a list: by its element, or as one of several short ones in one format."""
+    block, format_ = page.blocks[i], formats[i]
+    # What follows a headline with a link is a teaser.
+    if block.gap >= HEADLINE:
+        return False
+    if is_listed(block.node, page):
+        return True
+    # Before the first block stands the last, and after the last the first: no page is so short that it matters.
+    return block.size < PHRASE and (format_ == formats[i - 1] or format_ == formats[i + 1 - len(formats)])

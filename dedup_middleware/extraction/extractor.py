@@ -35,8 +35,7 @@ class Extracted(NamedTuple):
     is_doubtful: bool = False
     """Whether the paragraphs may not be the main text. Then only what repeats nearly all of them is a copy."""
     is_furniture: bool = False
-    """Whether they stand in furniture while other text does not. Then they tell as little as a notice, and a copy must
-    agree in what stands around, too."""
+    """Whether the paragraphs stand in furniture, such as comments or a notice, while other text does not."""
 
 
 #: From the root of a parsed page, and what it may cost. It changes nothing of the tree, which the callback gets, and

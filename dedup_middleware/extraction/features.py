@@ -5,16 +5,19 @@ It reads and hashes, and does not know what is compared with what.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
 from xxhash import xxh32_digest
 
 from dedup_middleware.features import PageFeatures
-from dedup_middleware.text.clauses import folded, one_line, without_separators
+from dedup_middleware.text.clauses import folded, one_line
+from dedup_middleware.text.facts import all_facts, facts_of_data, without_dates
+from dedup_middleware.text.titles import without_view
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from dedup_middleware.extraction import Texts
 
@@ -25,14 +28,18 @@ _TEXT = etree.XPath("string()")
 _DESCRIPTION = etree.XPath("string((//meta[translate(@name, 'DESCRIPTON', 'descripton') = 'description']/@content)[1])")
 # In the head alone: what stands in the body, a reader may have written.
 _ADDRESSES = etree.XPath("/html/head/link[@rel = 'canonical' or @rel = 'amphtml'][@href]")
-_UNSEEN = frozenset({"script", "style", "noscript", "template", "head"})
+_DATA = frozenset({"application/ld+json", "application/json"})
 #: What follows so many characters is no title any more.
 MAX_TITLE = 300
 #: Texts around the main text that are told apart; what follows counts as one.
-MAX_TEXTS = 63
+MAX_TEXTS = 127
+#: Likewise of what scripts carry as data: facts, and characters.
+MAX_DATA, MAX_DATA_LENGTH = 256, 200_000
 #: An address is cut here, and then leads nowhere.
 MAX_ADDRESS = 2_000
 _DIGITS = b"0123456789"
+# Characters of a line that may be a date and little else.
+_MAX_DATE = 60
 
 
 def features_of(root: etree._Element, found: Texts) -> PageFeatures:
@@ -46,12 +53,30 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     if heading in title or folded(heading) in folded(title):
         heading = ""
     rest = "\n".join(texts[MAX_TEXTS:])
-    encoded = [*map(_encoded, texts[:MAX_TEXTS]), *[_encoded(rest)] * bool(rest)]
-    bare = [text.translate(None, _DIGITS) for text in encoded]
-    numbered = (xxh32_digest(text) for text, other in zip(encoded, bare, strict=True) if len(text) > len(other))
+    around = frozenset(map(text_hash, [*texts[:MAX_TEXTS], *[rest] * bool(rest)]))
+    # The numbers of a title are a part of it, and "page 1 of 2" names a view.
+    with_facts = (text for text in texts if text not in {title, found.heading} and without_view(text))
+    facts = [*all_facts(with_facts), *_data_facts(root)]
     named = {str(link.get("rel")): str(link.get("href")) for link in cast("list[Any]", _ADDRESSES(root))}
     canonical, amp = (named.get(rel, "")[:MAX_ADDRESS].strip() for rel in ("canonical", "amphtml"))
-    return PageFeatures(title, heading, frozenset(map(xxh32_digest, bare)), frozenset(numbered), canonical, amp)
+    return PageFeatures(title, heading, around, frozenset(map(fact_hash, facts)), canonical, amp)
+
+
+def _data_facts(root: etree._Element) -> Iterator[str]:
+    """Yield the facts in what the scripts of the page carry as JSON; what exceeds `MAX_DATA_LENGTH` counts as one."""
+    room = MAX_DATA_LENGTH
+    for element in root.iter("script"):
+        script = element.text if element.get("type") in _DATA else None
+        if not script:
+            continue
+        room -= len(script)
+        if room < 0:
+            yield script
+            return
+        try:
+            yield from facts_of_data(json.loads(script, strict=False), MAX_DATA)
+        except (ValueError, RecursionError):
+            yield from all_facts([script])
 
 
 def description_of(root: etree._Element) -> str:
@@ -64,38 +89,16 @@ def _short(text: object) -> str:
     return one_line(str(text)[: 10 * MAX_TITLE], MAX_TITLE)
 
 
-def shown_text(root: etree._Element) -> Iterator[str]:
-    """Yield the pieces of text that the page under *root* shows, its title and its links among them. O(page)."""
-    yield str(_TITLE(root))
-    hidden: etree._Element | None = None
-    for event, element in etree.iterwalk(root, events=("start", "end", "comment", "pi")):
-        if event == "start":
-            if hidden is None and element.tag in _UNSEEN:
-                hidden = element
-            if hidden is None and element.text:
-                yield element.text
-            continue
-        if element is hidden:
-            hidden = None
-        if hidden is None and element.tail:
-            yield element.tail
-
-
-def shown_folded(root: etree._Element) -> str:
-    """Return all that the page under *root* shows, as :func:`as_shown`. As long as all else that is read of a page."""
-    return as_shown(shown_text(root))
-
-
-def as_shown(texts: Iterable[str]) -> str:
-    """Return *texts* folded, and once more without separators, so that what is written in them is found."""
-    # Half of a page is white space, and folding it would take as long as the rest.
-    text = folded(" ".join(" ".join(texts).split()))
-    return f"{text}\n{without_separators(text)}"
-
-
 def text_hash(text: str) -> bytes:
-    """Return the hash of one *text*, digits apart, as it is in :class:`PageFeatures`."""
+    """Return the hash of one *text*, as it is in :class:`PageFeatures`: without dates, times of day and digits."""
+    if len(text) < _MAX_DATE and any(map(str.isdigit, text)):
+        text = without_dates(text)
     return xxh32_digest(_encoded(text).translate(None, _DIGITS))
+
+
+def fact_hash(text: str) -> bytes:
+    """Return the hash of one fact."""
+    return xxh32_digest(_encoded(text))
 
 
 def _encoded(text: str) -> bytes:

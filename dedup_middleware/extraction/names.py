@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lxml import etree
 
@@ -50,11 +50,19 @@ ROLES: dict[object, Role] = {
     **dict.fromkeys((etree.Comment, etree.ProcessingInstruction, etree.Entity), Role.UNSEEN),
 }
 
+
+def is_shadow_root(element: etree._Element) -> bool:
+    """Tell whether *element* is a template that browsers show: the shadow tree of the element around it."""
+    return element.tag == "template" and element.get("shadowrootmode") in {"open", "closed"}
+
+
 HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
 
 # Parts of running text rather than containers of it: never chosen, and transparent to the weights that pass through.
 _PARTS = "blockquote dd dl dt figcaption figure li ol p pre table tbody thead tr ul"
 PARTS_OF_TEXT = HEADINGS.union(_PARTS.split())
+# The elements of which a list or a table has one for each of its lines.
+LISTED = frozenset({"li", "dt", "dd", "th", "td"})
 
 # What an element says of itself, as bits, for an ``IntFlag`` would take ten times as long to combine.
 MILD = 1
@@ -63,11 +71,28 @@ FURNITURE = 2
 """It calls itself something else than main text."""
 HIDDEN = 4
 """It is not shown, or not at first: a tab, an accordion, a dialogue, a menu."""
+MAIN = 8
+"""It calls itself the main text of the page."""
 
-FURNITURE_TAGS = {
+_TAGS = {
     **dict.fromkeys(("nav", "footer", "form", "figcaption", "noscript"), FURNITURE),
     "aside": MILD,
+    "dialog": FURNITURE | HIDDEN,
+    "main": MAIN,
 }
+# By attribute and value: WAI-ARIA, and the property that schema.org has for the text of an article.
+_ATTRIBUTES = {
+    ("role", "main"): MAIN,
+    ("role", "navigation"): FURNITURE,
+    ("role", "contentinfo"): FURNITURE,
+    ("role", "complementary"): MILD,
+    ("itemprop", "articleBody"): MAIN,
+    # A dialog covers the page until it is answered.
+    **dict.fromkeys([("role", "dialog"), ("role", "alertdialog"), ("aria-modal", "true")], FURNITURE | HIDDEN),
+    ("aria-hidden", "true"): MILD | HIDDEN,
+}
+
+_READ = frozenset(["hidden", "style", *(name for name, _ in _ATTRIBUTES)])
 
 # Whole words only, so "ad" is not in "read". Two words in a row count as one: "sidenav" is "side-nav", "sideNav".
 _WORDS = """
@@ -87,7 +112,12 @@ _MILD_WORDS = """
     sidebar tag tags taglist share sharing social sns follow ad ads promo promos promotion banner lightbox paywall
     rating ratings video videos player
 """
-_SIGNS = {**dict.fromkeys(_WORDS.split(), FURNITURE), **dict.fromkeys(_MILD_WORDS.split(), MILD)}
+_MAIN_WORDS = "articlebody articletext entrybody postbody storybody"
+_SIGNS = {
+    **dict.fromkeys(_WORDS.split(), FURNITURE),
+    **dict.fromkeys(_MILD_WORDS.split(), MILD),
+    **dict.fromkeys(_MAIN_WORDS.split(), MAIN),
+}
 # On an element that holds one paragraph or line, the other words tell how it looks: "ad" in "p.gs.ad.hk".
 _LINES = HEADINGS | {"p", "blockquote", "pre"}
 _WORDS_ON_LINES = "comment comments caption captions credit byline copyright disclaimer"
@@ -143,9 +173,21 @@ def signs_of(name: str, tag: str = "") -> int:
     return read(name[:_NAME_LENGTH])
 
 
-def hides(style: str) -> bool:
-    """Say whether the inline *style* hides its element."""
-    return _HIDDEN_STYLE.search(style) is not None
+def signs_of_element(element: etree._Element) -> int:
+    """Return what the tag and the attributes of *element* say of it. O(attributes), names cached."""
+    tag = element.tag
+    signs = _TAGS.get(tag, 0)
+    read = _signs_of_line if tag in _LINES else _signs_of
+    for name, value in cast("list[tuple[str, str]]", element.items()):
+        if name == "class" or name == "id":  # noqa: PLR1714 - quicker than a look into a tuple
+            signs |= read(value[:_NAME_LENGTH])
+        elif name in _READ:
+            signs |= _ATTRIBUTES.get((name, value), 0)
+            if name == "hidden":
+                signs |= MILD | HIDDEN
+            elif name == "style" and _HIDDEN_STYLE.search(value):
+                signs |= FURNITURE | HIDDEN
+    return signs
 
 
 # Marks that running text has and labels lack, in the scripts that have them, the most frequent ones first; in Thai and

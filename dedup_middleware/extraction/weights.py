@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.blocks import LOOKED_AT
-from dedup_middleware.extraction.names import HEADINGS, HIDDEN, count_marks, ends_cut_off, has_mark
+from dedup_middleware.extraction.names import HEADINGS, HIDDEN, LISTED, MAIN, count_marks, ends_cut_off, has_mark
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SHORT = 40
 SHORT_SHARE = 0.25
 # Labels and headings cost a little: some inside a text are fine, a text does not begin or end with a heap of them.
-LABEL = -8.0
+LABEL = -5.0
 # What weighs less separates blocks as a label does: a date between a headline and a teaser.
 NEXT_TO_NOTHING = 10.0
 # A heading of this length, with a mark in it, is a sentence set in large letters.
@@ -31,9 +31,12 @@ LONG_HEADING = 80
 PHRASE = 80
 # Ten paragraphs are better evidence than one endless block; what exceeds this counts a tenth.
 SATURATION = 1000
-# What remains of a teaser: text that breaks off, or a list item with a headline's share of links.
+# What calls itself the main text counts if it holds as much as a sentence: an app fills its own later.
+SOME_TEXT = 50
+# All outside of it then counts as what stands in two elements of furniture.
+OUTSIDE = 2
+# What remains of a teaser: text that breaks off.
 TEASER = 0.3
-TEASER_LINKS = 0.12
 # What furniture keeps of its weight, once and again; more levels say nothing more.
 FURNITURE_SHARES = (1.0, 0.3, 0.09)
 # What is not shown is looked at last.
@@ -54,8 +57,10 @@ def weigh(block: Block, page: PageBlocks) -> float:
     if tag in HEADINGS and (size < LONG_HEADING or tag == "h1" or not has_mark(text)):
         return LABEL
     weight = size * (1 - 2 * linked)
+    if weight < LABEL and tag == "p":
+        weight = LABEL
     if size < SHORT:
-        if not has_mark(text):
+        if not has_mark(text) and (linked or not is_listed(node, page)):
             return LABEL
         weight *= SHORT_SHARE
     elif size > PHRASE:
@@ -64,9 +69,20 @@ def weigh(block: Block, page: PageBlocks) -> float:
             weight = SATURATION + (weight - SATURATION) / 10
     if ends_cut_off(text):
         weight *= TEASER
-    if linked > TEASER_LINKS and "li" in (tag, page.tags[page.parents[node]]):
-        weight *= TEASER
     return weight
+
+
+def is_listed(node: int, page: PageBlocks) -> bool:
+    """Tell whether *node* is a line of a list or of a table, or right inside of one."""
+    return page.tags[node] in LISTED or page.tags[page.parents[node]] in LISTED
+
+
+def within(signs: int, page: PageBlocks) -> list[bool]:
+    """Tell of each element whether it, or one around it, has any of these *signs*, be it a mere wrapper or not."""
+    found = [False] * len(page.parents)
+    for node in range(1, len(found)):
+        found[node] = found[page.parents[node]] or bool(page.signs[node] & signs)
+    return found
 
 
 def held_text(page: PageBlocks, weights: Sequence[float]) -> list[float]:
@@ -84,22 +100,29 @@ def held_text(page: PageBlocks, weights: Sequence[float]) -> list[float]:
 def furniture_levels(page: PageBlocks, held: Sequence[float]) -> tuple[list[int], list[int]]:
     """Return for each element its signs (see `names`), 0 for a mere wrapper, and how many such elements it is in.
 
-    A hidden one counts as `HIDDEN_LEVEL` at the least.
+    A hidden one counts as `HIDDEN_LEVEL` at the least. Where an element with text calls itself the main text, all
+    outside of it is `OUTSIDE` levels further out, and what the elements around it are called does not count inside.
     """
     parents, signs = page.parents, page.signs.copy()
-    levels = [0] * len(parents)
+    outside = any(sign & MAIN and text >= SOME_TEXT for sign, text in zip(signs, held, strict=True))
+    levels = [OUTSIDE if outside else 0] * len(parents)
+    main = [not outside] * len(parents)
     wrapper, shown = WRAPPER * held[0], held[0] - SHOWN
     for node in range(1, len(parents)):
-        sign = signs[node]
-        if not sign:
-            levels[node] = levels[parents[node]]
-        elif sign & HIDDEN and held[node] <= shown:
-            levels[node] = levels[parents[node]] + HIDDEN_LEVEL
-        elif held[node] >= wrapper:
-            signs[node] = 0
-            levels[node] = levels[parents[node]]
-        else:
-            levels[node] = levels[parents[node]] + 1
+        parent, sign = parents[node], signs[node]
+        level, main[node] = levels[parent], main[parent]
+        if sign & MAIN and not main[node]:
+            main[node] = True
+            sign &= HIDDEN
+            level -= level % HIDDEN_LEVEL
+        sign &= ~MAIN
+        if sign & HIDDEN and held[node] <= shown:
+            level += HIDDEN_LEVEL
+        elif sign and held[node] >= wrapper:
+            sign = 0
+        elif sign:
+            level += 1
+        signs[node], levels[node] = sign, level
     return signs, levels
 
 

@@ -18,7 +18,7 @@ from dedup_middleware.extraction import Texts, check_complete, collapsed
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS
 from dedup_middleware.extraction.extractor import Extracted
 from dedup_middleware.extraction.features import features_of
-from dedup_middleware.extraction.names import FURNITURE, FURNITURE_TAGS, HEADINGS, HIDDEN, ROLES, Role, hides, signs_of
+from dedup_middleware.extraction.names import HEADINGS, ROLES, Role, is_shadow_root, signs_of_element
 from dedup_middleware.extraction.plain import plain_elements
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.titles import is_echoed
@@ -181,11 +181,7 @@ class _Reader:
     def _open(self, element: etree._Element) -> None:
         get = element.get
         names = " ".join(filter(None, (get("class"), get("id"), get("itemprop"), get("role"))))
-        signs = FURNITURE_TAGS.get(element.tag, 0)
-        for name in (get("class"), get("id")):
-            signs |= signs_of(name, element.tag) if name else 0
-        if get("hidden") is not None or hides(get("style") or ""):
-            signs |= FURNITURE | HIDDEN
+        signs = signs_of_element(element)
         self._reading.nodes.append(Node(element.tag, self._path[-1], self._depth, names, signs))
         self._path.append(len(self._reading.nodes) - 1)
 
@@ -223,7 +219,7 @@ def _role(element: etree._Element) -> Role | None:
     role = ROLES.get(element.tag)
     if role is Role.LINK and element.get("href", "#")[:1] == "#":
         return None
-    return role
+    return Role.BLOCK if role is Role.UNSEEN and is_shadow_root(element) else role
 
 
 def _markup(element: etree._Element) -> int:
