@@ -276,7 +276,7 @@ class Witness(str, Enum):
     BOTH = "page and item"
 
 
-class Objection(NamedTuple):
+class Rejection(NamedTuple):
     """Why a page may be another one, although its text is its owner's."""
 
     reason: str

@@ -44,6 +44,7 @@ class Reason(str, Enum):
     LEARNING = "the method is still learning"
     # or something stands in the way.
     SWITCHED_OFF = "switched off"
+    ITEMS_JUDGED = "its items are judged instead"
     STORE_FAILED = "the store failed"
     STORE_AWAY = "the store was away"
     ERROR = "error"
@@ -66,7 +67,6 @@ class Reason(str, Enum):
     OWN_WORDS = "words of its own in the same text"
     OWN_FACTS = "other facts around the same text"
     ANOTHER_ADDRESS = "another address, and too little to tell both from"
-    EARLIER_VERSION = "an earlier version stored the owner without its title"
     # or its item does.
     NO_TEXT_DELIVERED = "the owner's items had no text"
     ITEM_TEXT = "its item says what the owner's did not"

@@ -40,9 +40,10 @@ def known(packed: Iterable[bytes], offsets: Sequence[int]) -> Iterator[tuple[int
     sites = Sites()
     for position, host, features in sorted(pages, key=lambda page: page[0]):
         sites.note(host, features)
-        called = (titles.row_of(p) for p in (*titles.parts(features.title), *titles.parts(features.heading)))
+        called = (titles.site_row(p) for p in (*titles.parts(features.title), *titles.parts(features.heading)))
         parts = frozenset(words for words in called if sites.has_part(host, words))
-        texts = features.texts - sites.own_texts(host, features.texts)
+        around = features.texts | features.facts
+        texts = around - sites.own_texts(host, around)
         if parts or texts:
             yield position, Known(parts, texts)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dedup_middleware.batch.judging import Job
     from dedup_middleware.batch.known import Known
     from dedup_middleware.batch.reading import Row
-    from dedup_middleware.model import Match, Objection, Page
+    from dedup_middleware.model import Match, Page, Rejection
 
     Told = Mapping[bytes, tuple[Holding, ...]]
 
@@ -265,7 +265,7 @@ class _Detector(Detector):
 
     def _look_closely(
         self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
-    ) -> tuple[Match, Objection | None]:
+    ) -> tuple[Match, Rejection | None]:
         match, objected = Detector._look_closely(self, page, exact, live, threshold)  # noqa: SLF001 - its own
         number = match.owner.number
         assert isinstance(self.index, _Index)

@@ -1,6 +1,6 @@
-"""What addresses say of which pages they lead to.
+"""Compares two URLs: whether they may lead to the same page, and what one names that the other does not.
 
-Pure functions over two URLs. Nothing here knows what the pages say.
+Pure functions over URLs, without the pages.
 """
 
 from __future__ import annotations
@@ -12,33 +12,38 @@ from urllib.parse import parse_qsl, unquote
 from dedup_middleware.text.words import split_words
 from dedup_middleware.urls import split
 
+#: Words by which URLs name a view of a page, and the files of pages.
+VIEWS = frozenset(
+    {"print", "printable", "printer", "friendly", "amp", "mobile", "m", "html", "htm", "php", "asp", "aspx", "jsp"}
+)
+
 # Of a part of a path: ";jsessionid=1", "(S(abc))".
 _PARAMETERS = re.compile(r";[^/]*|\([^/]*\)")
 _EXTENSION = re.compile(r"\.[a-z]{2,5}$", re.IGNORECASE)
 _DIGIT = re.compile(r"\d")
 # Of a session, a visitor, a fetch: no person would name a page so.
 _TOKEN = re.compile(r"(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$")
+# A part of a path that names a version of a site, or a view of a page: "/v2/", "/10.0/", "/latest/", "/amp/".
+_VIEW = re.compile(
+    r"v\d+|(?:rel(?:ease)?-?|v)?\d+(?:\.(?:\d+|x))+\w*|latest|stable|dev|devel|master|main|current|edge|nightly|old|archive|"
+    r"print|printable|amp|mobile|m",
+    re.IGNORECASE,
+)
 # In a path: a number by itself, or at its end three words.
 _NAME = re.compile(r"(?<![^\W_])\d+(?![^\W_])|[^\W_]+(?:[-_][^\W_]+){2}[^/]*/?$")
 
 
 def is_same_address(url: str, owner: str) -> bool:
-    """Tell whether one of the two is the other with something added to its query: a session, a mark of a campaign."""
+    """Return whether one URL is the other with parameters added to its query: a session, a campaign."""
     here, there = split(url), split(owner)
     first, second = (Counter(parse_qsl(parts.query, keep_blank_values=True)) for parts in (here, there))
     return here.path == there.path and (first <= second or second <= first)
 
 
-def has_other_parameter(url: str, owner: str) -> bool:
-    """Tell whether both give one parameter of their queries other values: ``?id=1`` and ``?id=2``."""
-    here, there = (dict(parse_qsl(split(each).query, keep_blank_values=True)) for each in (url, owner))
-    return any(there.get(name, value) != value for name, value in here.items())
-
-
 def own_address(url: str, owner: str) -> list[str]:
-    """Return what the path of *url* names that *owner* nowhere does: its numbers, and the words of its last part.
+    """Return the numbers in the path of *url*, and the words of its last part, that the path of *owner* lacks.
 
-    A print view is named as its story is, somewhere else; another notice has another number or name.
+    A print view has the name of its page in another place; another notice has another number or name.
     """
     path, there = _path_words(url), _path_words(owner)
     last = path[-1] if path else []
@@ -46,10 +51,20 @@ def own_address(url: str, owner: str) -> list[str]:
     return [word for word in dict.fromkeys(named) if not any(word in part for part in there)]
 
 
-def has_own_address(url: str, other: str) -> bool:
-    """Tell whether *url* names something that the *other* does not, in its path or by a parameter of its query.
+def is_view(words: str, url: str, other: str) -> bool:
+    """Return whether *words* are a part of *url* that leads to the same page as the *other* URL does.
 
-    Where both name the same by a number or several words, parameters say by which way one came there:
+    They are words that both URLs contain, and words for a view: ``harbour print`` in ``/harbour-print.html``.
+    """
+    named = set(words.split())
+    here, there = (set(split_words(unquote(f"{u.path} {u.query}").casefold())) for u in map(split, (url, other)))
+    return bool(named) and named <= here and named - there <= VIEWS
+
+
+def has_own_address(url: str, other: str) -> bool:
+    """Return whether *url* names something that the *other* does not, in its path or by a parameter of its query.
+
+    Where both have the same number or several words, parameters only record the way to the page:
     ``/news/17?ref=home``, ``?id=17&sid=5``. Tokens name nothing: ``?sid=826d9947``.
     """
     if own_address(url, other):
@@ -66,5 +81,5 @@ def has_own_address(url: str, other: str) -> bool:
 
 def _path_words(url: str) -> list[list[str]]:
     path = _EXTENSION.sub("", _PARAMETERS.sub("", unquote(split(url).path)))
-    words = [found for part in path.split("/") if (found := split_words(part))]
+    words = [found for part in path.split("/") if not _VIEW.fullmatch(part) and (found := split_words(part))]
     return words[:-1] if words and words[-1] in (["index"], ["default"]) else words

@@ -1,25 +1,28 @@
-"""The second opinion: two texts, word by word.
+"""Aligns two texts word by word.
 
-Pure functions over texts; it knows neither hashes nor stores. Small edits break many clauses (a word
-changed in each sentence, characters misread, other punctuation), so that two copies share few; and reports made from
-one template share nearly all of theirs and tell of other people. Both show where the words are aligned. MinHash, the
-usual second opinion, estimates how many shingles two texts share: it takes the templates for copies too
-(docs/verdict.md; `tests/benchmarks/second_opinion.py` measures every number here).
+Pure functions over texts, without hashes or stores. Small edits break many clauses (a word changed in each sentence,
+characters misread, other punctuation), so that two copies share few; and reports made from one template share nearly
+all clauses and have other names. Both show once the words are aligned. MinHash, the usual verification, estimates how
+many shingles two texts share, and takes such reports for copies. `tests/benchmarks/second_opinion.py` measures every
+number here.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
-from dedup_middleware.checks.glances import characters_of, in_pieces, may_be_near
+from dedup_middleware.text.characters import DENSE
 from dedup_middleware.text.clauses import MONTHS, clauses, folded, reduced_once, sentences, significant_clauses, weight
 from dedup_middleware.text.words import (
     LONG_WORD,
     SAME_WORD,
+    VARIANTS,
     differ_in_numbers,
     is_unspaced,
     likeness,
@@ -49,31 +52,40 @@ NOISE = 2
 MAX_CHARACTERS = 100_000
 #: Words of each text that are aligned: the time is their product, 20 ms for these.
 MAX_WORDS = 8_000
+_NEGATIONS = """not no never cannot isn wasn aren weren don doesn didn wouldn couldn shouldn hasn haven hadn t
+    nicht kein keine keinen nie ne pas jamais non nunca не нет 不 没 沒 未 无 無 勿"""
+#: English (with what is left of "isn't"), German, French, Spanish, Italian, Russian and Chinese.
+NEGATIONS = frozenset(_NEGATIONS.split())
+_AUXILIARIES = "do does did has have had is are was were be will would longer"
+_NEGATED = NEGATIONS.union(_AUXILIARIES.split())
 # Words in a row that show where in the owner a sentence belongs.
 _ANCHOR = 3
 # Of sums of shares, in letters.
 _ROUNDING = 1e-6
 # What stands beside a number in a date: reposts are published on another day.
-_DATE_WORDS = frozenset([*"年月日号", *MONTHS.split("|")])
+_DATE_WORD = re.compile(rf"[年月日号]|{MONTHS}")
+_INTERCHANGED = frozenset(chain.from_iterable(VARIANTS))
 # A sentence with a larger share of capitalised words is a headline, or shouted: they tell no names.
 _HEADLINE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What a page says of another text."""
+    """The result of comparing a page with another text, its original."""
 
     cover: float
-    """Share of the page's weight that the owner says, in the same or nearly the same words, 0-1."""
+    """Share of the page's weight that the original contains, in the same or nearly the same words, 0-1."""
     near: tuple[str, ...] = ()
-    """The page's clauses that the owner says nearly but not exactly, reduced."""
+    """The page's clauses that the original contains nearly but not exactly, reduced."""
     other_numbers: tuple[tuple[str, str], ...] = ()
-    """What the owner says and what the page says instead, where sentences are nearly the same and numbers differ."""
+    """Pairs of words of the original and of the page, in nearly the same sentences, whose numbers differ."""
     other_names: tuple[tuple[str, str], ...] = ()
-    """Likewise for names. Either is a reason not to take the page for a duplicate, whatever the cover."""
+    """Pairs of other names, as above. With either, the page is not a duplicate at any cover."""
 
+    negated: tuple[str, ...] = ()
+    """The page's sentences, nearly the original's, of which one is negated and the other is not."""
     reworded: tuple[str, ...] = ()
-    """The page's sentences that the owner says in other words, most of them the same."""
+    """The page's sentences that are aligned with the original for the most part."""
 
 
 @dataclass(slots=True)
@@ -83,12 +95,14 @@ class _Sentence:
     text: str
     words: list[str]
     missing: dict[str, int]
-    """The clauses in it that the owner does not say in the same words, with their weights."""
+    """Its clauses that the original lacks in the same words, with their weights."""
     aligned: float = 0.0
-    """The weight of the words that the owner says here too."""
+    """The weight of the words that are aligned with the original."""
     replaced: list[Replacement] = field(default_factory=list)
     numbers: list[Replacement] = field(default_factory=list)
-    """Those that are other numbers."""
+    """The replacements that are other numbers."""
+    is_negated: bool = False
+    """Whether it has a negation that the original lacks, or the reverse."""
 
     def is_aligned(self, share: float) -> bool:
         return self.aligned >= share * weight("".join(self.words))
@@ -103,13 +117,13 @@ def compare(  # noqa: PLR0913 - two texts, what is known of them, and what is as
     glance: bool = False,
     enough: float = 0.0,
 ) -> Comparison:
-    """Compare the paragraphs of *page* with those of *owner*; what the owner has more does not matter.
+    """Compare the paragraphs of *page* with those of *owner*, the original; additions of the original do not matter.
 
-    *votes* tells of a clause of the page whether it counts (boilerplate does not); *says* whether the owner says one,
-    where somebody knows better than its text. O(page * owner) in words, up to `MAX_WORDS` of each:
+    *votes* returns whether a clause of the page counts (boilerplate does not); *says* whether the original contains a
+    clause, where more is known than its text. O(page * owner) in words, up to `MAX_WORDS` of each:
     0.5 ms for a news page of which most paragraphs are the same, 3 ms where all are edited, 80 ms for the worst of
-    20 000 characters. With a *glance* first, another story takes 0.2 ms, and nothing is told of it but equal clauses;
-    nor where the cover could not be *enough* whatever the alignment shows.
+    20 000 characters. With a *glance*, texts that share too little are compared by equal clauses only, in 0.2 ms;
+    so are texts whose cover cannot reach *enough* by any alignment.
     """
     if says is None:
         says = {clause for clause, _ in clauses("\n".join(owner))}.__contains__
@@ -133,20 +147,22 @@ def compare(  # noqa: PLR0913 - two texts, what is known of them, and what is as
     names = {p for p in doubtful if not may_be_slip(p) or sum(s.replaced.count(p) for s in alike) > 1}
     nearly: dict[str, int] = {}
     for sentence in alike:
-        if sentence.is_aligned(NEAR) and not sentence.numbers and doubtful.isdisjoint(sentence.replaced):
+        is_other = sentence.numbers or sentence.is_negated or not doubtful.isdisjoint(sentence.replaced)
+        if sentence.is_aligned(NEAR) and not is_other:
             nearly |= sentence.missing
     cover = 1 - (sum(missing.values()) - sum(nearly.values())) / total
-    return Comparison(cover, tuple(nearly), _as_text(numbers), _as_text(names), tuple(s.text for s in alike))
+    negated = tuple(s.text for s in alike if s.is_negated and s.is_aligned(NEAR))
+    return Comparison(cover, tuple(nearly), _as_text(numbers), _as_text(names), negated, tuple(s.text for s in alike))
 
 
 def _within_reach(page: Iterable[_Sentence], owner: Iterable[str]) -> int:
-    """Return the weight of the missing clauses of *page* in sentences that the words of *owner* may nearly say."""
+    """Return the weight of the missing clauses of *page* in sentences that *owner* may contain nearly."""
     there = characters_of(owner)
     return sum(sum(s.missing.values()) for s in page if s.missing and may_be_near(s.words, there, NEAR))
 
 
 def _where_they_differ(page: Sequence[str], owner: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the sentences of each text that the other does not have, letter by letter."""
+    """Return the sentences of each text that the other one lacks, character by character."""
     same = frozenset(page).intersection(owner)
     ours, theirs = ([s for p in text if p not in same for s in sentences(p)] for text in (page, owner))
     same = frozenset(ours).intersection(theirs)
@@ -154,7 +170,7 @@ def _where_they_differ(page: Sequence[str], owner: Sequence[str]) -> tuple[list[
 
 
 def _with_missing(ours: Iterable[str], missing: dict[str, int]) -> list[_Sentence]:
-    """Return the sentences *ours*, with each clause that is *missing* in the first one that says it."""
+    """Return the sentences *ours*, with each clause that is *missing* in the first sentence that contains it."""
     left = dict(missing)
     return [
         _Sentence(text, words_of(text), {c: left.pop(c) for c, _ in clauses(text if left else "") if c in left})
@@ -166,7 +182,7 @@ def _with_missing(ours: Iterable[str], missing: dict[str, int]) -> list[_Sentenc
 
 
 def _aligned(page: list[_Sentence], owner: list[str]) -> list[_Sentence]:
-    """Return the sentences of *page* of which *owner* says most in the same order, with what it says instead."""
+    """Return the sentences of *page* that are mostly aligned with *owner*, with the words that are replaced."""
     ordered = _in_order_of(owner, page)
     words = [(sentence, word) for sentence in ordered for word in sentence.words][:MAX_WORDS]
     owner = owner[:MAX_WORDS]
@@ -175,15 +191,27 @@ def _aligned(page: list[_Sentence], owner: list[str]) -> list[_Sentence]:
         if block.size == 1 and is_unspaced(owner[block.b]):
             # Any two Chinese sentences have some characters in the same order.
             continue
-        _replace(words[here : block.a], owner[there : block.b], owner[there - 1 : there], owner[block.b : block.b + 1])
+        gap = words[here : block.a]
+        _replace(gap, owner[there : block.b], owner[there - 1 : there], owner[block.b : block.b + 1])
+        if block.size:
+            sentence = words[block.a][0]
+            sentence.is_negated |= _is_negated([w for s, w in gap if s is sentence], owner[there : block.b])
         here, there = block.a + block.size, block.b + block.size
         for sentence, word in words[block.a : here]:
             sentence.aligned += weight(word)
     return [sentence for sentence in page if sentence.is_aligned(ALIKE)]
 
 
+def _is_negated(here: list[str], there: list[str]) -> bool:
+    """Return whether two gaps in an alignment differ in a negation only: "not" and nothing, "isn't" and "is"."""
+    positive, negative = sorted((here, there), key=len)
+    if NEGATIONS.isdisjoint(negative) or not _NEGATED.issuperset(negative):
+        return False
+    return not positive or (len(positive) == 1 and positive != negative and negative[0].startswith(positive[0]))
+
+
 def _in_order_of(owner: list[str], page: list[_Sentence]) -> list[_Sentence]:
-    """Return the sentences of *page* in the order of *owner*; what it does not say stays behind what comes before."""
+    """Return the sentences of *page* in the order of *owner*; a sentence that is not found follows the one before."""
     positions: dict[tuple[str, ...], int] = {}
     for position, run in enumerate(_runs(owner)):
         # What the owner says twice shows no place.
@@ -224,7 +252,7 @@ def _replace(page: list[tuple[_Sentence, str]], owner: list[str], before: list[s
 
 
 def _is_date(*neighbours: str) -> bool:
-    return any(word[:3] in _DATE_WORDS for word in neighbours)
+    return any(map(_DATE_WORD.fullmatch, neighbours))
 
 
 def _are_characters(pair: Replacement) -> bool:
@@ -235,12 +263,12 @@ def _are_characters(pair: Replacement) -> bool:
 
 
 def _other_names(alike: list[_Sentence], page: Iterable[str], owner: Iterable[str]) -> frozenset[Replacement]:
-    """Return the replacements by which *page* tells of others than *owner*.
+    """Return the replacements of names of *owner* by other names in *page*.
 
-    What is replaced is gone from the page, and the owner does not know what stands there instead. Once is enough if
-    both have capitals. In a script without them it must come twice, and have two characters where these are words.
-    Names that are nearly the owner's, once, have slipped where ordinary words slip too; elsewhere they are among these,
-    and whoever asks may let one go that could be a slip.
+    The replaced name is gone from the page, and the original has the new one nowhere. One occurrence is enough if both
+    have capitals. In a script without capitals two are needed, of two characters where characters are words. A single
+    name that is nearly the original's is a slip where ordinary words slip too. Elsewhere it is returned, and the caller
+    decides whether it may be a slip.
     """
     times = Counter(pair for sentence in alike for pair in sentence.replaced)
     names_here = _capitalised(sentence.text for sentence in alike if sentence.replaced)
@@ -262,14 +290,14 @@ def _other_names(alike: list[_Sentence], page: Iterable[str], owner: Iterable[st
 
 
 def _are_other_words(pair: Replacement) -> bool:
-    """Tell whether the two are words, and different ones rather than two spellings of one."""
+    """Return whether the two are different words, not two spellings of one word."""
     shorter = min(len("".join(words)) for words in pair)
     has_case = any(word != word.upper() for words in pair for word in words)
     return shorter > 1 and (likeness(pair) < SAME_WORD or not (has_case or shorter >= LONG_WORD))
 
 
 def _capitalised(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words, folded, that have a capital inside a sentence of *texts* that is no headline."""
+    """Return the words, folded, that have a capital inside a sentence of *texts* that is not a headline."""
     found: set[str] = set()
     for sentence in (sentence for text in texts for sentence in sentences(text)):
         words = split_words(sentence)
@@ -284,6 +312,39 @@ def _as_text(pairs: Iterable[Replacement]) -> tuple[tuple[str, str], ...]:
 
 
 def cover(weights: Mapping[bytes, int], said: AbstractSet[bytes]) -> float:
-    """Return the share of a text's weight that is in the clauses *said*, 0-1; 0 for a text without telling clauses."""
+    """Return the share of a text's weight that is in the clauses *said*, 0-1; 0 for one without clauses."""
     total = sum(weights.values())
     return sum(w for h, w in weights.items() if h in said) / total if total else 0.0
+
+
+# --- prefilters, by which most alignments need not be made
+
+
+def in_pieces(missing: Mapping[str, int], owner: Sequence[str]) -> int:
+    """Return the weight of the *missing* clauses of which *owner* contains a third, character by character."""
+    said = reduced_once("\n".join(owner)).replace("\n", "")
+    return sum(
+        w
+        for clause, w in missing.items()
+        if any(clause[len(clause) * n // 3 : len(clause) * (n + 1) // 3] in said for n in range(3))
+    )
+
+
+def characters_of(words: Iterable[str]) -> frozenset[str]:
+    """Return the characters that may stand for those of *words*."""
+    return _INTERCHANGED.union(*words)
+
+
+def may_be_near(words: Sequence[str], there: frozenset[str], share: float) -> bool:
+    """Return whether *share* of the weight of a sentence's *words* may be aligned with a text of characters *there*.
+
+    Of a gap with n characters that the text does not have and m others, at most 2m / (2m + n) counts as said. A Han
+    character weighs three letters, so that n of them take at least n (1/2 + n / (n + l)) from the sentence, where l
+    counts its letters of other scripts; of these nothing is known, for words may be alike. O(words).
+    """
+    absent = sum(word not in there and is_unspaced(word) and bool(DENSE.match(word)) for word in words)
+    if not absent:
+        return True
+    sentence = "".join(words)
+    others = len(DENSE.sub("", sentence))
+    return absent * (0.5 + absent / (absent + others)) <= (1 - share) * weight(sentence)

@@ -1,6 +1,6 @@
-"""judge(page) -> verdict: the whole story.
+"""Finds the candidates for a page, compares it with each, and returns the verdict.
 
-It decides and never acts. What each rule earns on labelled pages stands in docs/verdict.md.
+It reads the index and writes nothing. docs/verdict.md describes the steps.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from dedup_middleware.checks import checklist
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, cover
+from dedup_middleware.checks.one_site import LITTLE_TEXT_WEIGHT
+from dedup_middleware.checks.pair import Pair
 from dedup_middleware.checks.preferences import Preferences
 from dedup_middleware.checks.site import Sites
 from dedup_middleware.checks.templates import Templates
-from dedup_middleware.checks.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
-from dedup_middleware.checks.witness import LITTLE_TEXT_WEIGHT, objection
 from dedup_middleware.index.whole_texts import own_template_id
-from dedup_middleware.model import Match, Objection, Verdict, VerdictKind, Witness
+from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 #: Less live text than this, in letters (50 Han characters), and a page is not judged: bios, teasers and walls share
 #: that much by chance.
 MIN_LIVE_WEIGHT = 150
-#: So much of its text, a page is a copy even if extraction has chosen another place than that of its main text.
-DOUBTFUL_THRESHOLD = 0.95
 #: From this share on a stored page is a candidate for the second opinion.
 CANDIDATE_SHARE = 0.02
 # With a smaller share of the page's number of clauses an owner has too little text to say it, however nearly.
@@ -50,25 +49,25 @@ _MAX_SUSPECTS = 16
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """Judge pages against the owners of one index."""
+    """Judges pages against the originals of one index."""
 
     index: Index
     hash_clause: Callable[[str], bytes]
     threshold: float
-    """Share of a page's live text that one owner must hold for a duplicate, above 0.5 and up to 1."""
+    """Least share of a page's non-boilerplate text in the original of a duplicate, above 0.5 and up to 1."""
     preferences: Preferences = field(default_factory=Preferences)
-    """Which pages are never duplicates, and are preferred as owners."""
+    """The pages that are never duplicates, and are preferred as originals."""
     sites: Sites = field(default_factory=Sites)
     templates: Templates = field(default_factory=Templates)
     feeds: frozenset[str] = frozenset()
-    """The kinds of the crawl's feeds: owners that have reached them all are preferred."""
+    """The kinds of the crawl's feeds: originals that have reached them all are preferred."""
 
     def judge(
         self, page: Page, *, threshold: float | None = None, objects: Callable[[StoredPage], object] = lambda _: None
     ) -> Verdict:
-        """Return what *page* is. Reads the store, about 40 gets for a news page, and learns of sites and templates.
+        """Return the verdict on *page*. Reads the store, about 40 gets for a news page; notes its site and templates.
 
-        *objects* returns what else stands against an owner, or nothing: what an item of the page says.
+        *objects* returns why an original is rejected for an item of the page, or ``None``.
         """
         if page.features is not None:
             self.sites.note(host_of(page.url), page.features, self.index.titles_beside(page))
@@ -76,9 +75,9 @@ class Detector:
         return self.preferences.applied(page, verdict, self.index)
 
     def judge_unread(self, page: Page, *, threshold: float) -> Verdict | None:
-        """Return what *page* is, which stands unread for what the store has of it; ``None`` if it must be read to tell.
+        """Return the verdict on an unread *page* from its stored record; ``None`` if the page must be read.
 
-        As :meth:`judge` does, but of the texts around it nothing is learned: the store has too little of them.
+        Unlike :meth:`judge`, it notes nothing of the context: the store has only parts of its hashes.
         """
         known = page.known
         if known is None or known.features is None:
@@ -90,7 +89,7 @@ class Detector:
         return verdict if verdict and self.preferences.applied(page, verdict, self.index) is verdict else None
 
     def least_score(self, threshold: float) -> float:
-        """Return the score from which on a page is a duplicate, where a setting or a request says *threshold*."""
+        """Return the least score of a duplicate, for the *threshold* of a setting or a request."""
         return threshold
 
     def suspected_template(self, page: Page, verdict: Verdict) -> bytes:
@@ -100,9 +99,9 @@ class Detector:
         return self.templates.suspected_template(page, verdict.match.owner)
 
     def as_kept(self, page: Page, verdict: Verdict, threshold: float) -> Page:
-        """Return *page* as one that is kept beside its match, so that what both share leads to that one alone.
+        """Return *page* as it is kept beside its match: clauses that both have are listed for the match only.
 
-        Unless it supersedes that one, or fills in a text of another host's, whose pages are found among themselves.
+        All clauses of *page* are listed if it replaces the match, or fills in a template of another host.
         """
         match = verdict.match
         if match is not None and verdict.reason == Reason.STORYS_OWN:
@@ -137,9 +136,9 @@ class Detector:
         return best
 
     def _candidates(self, page: Page, owns: list[StoredPage], live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
-        """Yield the pages worth a closer look: those with its very text, with some of its clauses, near by SimHash.
+        """Yield candidates: pages with the same text, with some of the clauses, and with similar paragraphs.
 
-        Those of the second and the third kind best first.
+        Of the second and the third kind, the best come first.
         """
         seen = set()
         for equal in self._equals(page, owns):
@@ -160,7 +159,7 @@ class Detector:
                 yield match
 
     def _equals(self, page: Page, owns: list[StoredPage]) -> Iterator[Match]:
-        """Yield the pages with its very text, whatever of it is boilerplate, if there is any."""
+        """Yield the pages with the same text, boilerplate included."""
         if page.fingerprint.weight >= MIN_LIVE_WEIGHT:
             for owner in islice(self.index.equals(page, owns), _MAX_MATCHES):
                 yield Match(owner, 1.0, frozenset(page.fingerprint.weights))
@@ -192,61 +191,73 @@ class Detector:
 
     def _look_closely(
         self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
-    ) -> tuple[Match, Objection | None]:
-        """Return the match with the second opinion on it, and why it may not make a duplicate, or nothing."""
+    ) -> tuple[Match, Rejection | None]:
+        """Return the match, with the score by word-by-word comparison, and why the page is not a duplicate."""
         match, text = exact, cache(partial(self.index.text, exact.owner.number))
-        opinion = self._compare(page, exact, live, text, threshold)
-        if opinion is not None and exact.score < threshold <= opinion.cover:
-            said = exact.shared.union(map(self.hash_clause, opinion.near))
-            match = Match(exact.owner, opinion.cover, said)
+        comparison = self._compare(page, exact, live, text, threshold)
+        if comparison is not None and exact.score < threshold <= comparison.cover:
+            near = exact.shared.union(map(self.hash_clause, comparison.near))
+            match = Match(exact.owner, comparison.cover, near)
         if match.score < threshold or (threshold == 1 and not page.fingerprint.weights.keys() <= match.owner.hashes):
-            return match, Objection(Reason.BELOW_THRESHOLD)
-        nearly = exact.score < threshold
-        objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
-        if objected is None and self._learns_template(page, match.owner, text):
-            objected = self._objection(page, match.owner, opinion, text, nearly=nearly)
-        if objected is None and page.is_doubtful and match.score < DOUBTFUL_THRESHOLD:
-            objected = Objection(Reason.DOUBTFUL)
-        return match, objected
+            return match, Rejection(Reason.BELOW_THRESHOLD)
+        pair = self._pair(page, match, live, text, comparison, is_nearly=exact.score < threshold)
+        return match, self._first_rejection(pair)
 
-    def _objection(
-        self, page: Page, owner: StoredPage, opinion: Comparison | None, text: Callable[[], list[str]], *, nearly: bool
-    ) -> Objection | None:
-        """Return what vetoes, and the page itself, have against its being a copy of *owner*, whose text it has."""
-        others = other_numbers(page.fingerprint, owner)
-        objected = said_nowhere(others, page.paragraphs, text, self.hash_clause)
-        is_template = page.is_furniture or self.templates.has(page, owner)
-        objected = objected or objection(page, owner, text, self.sites, nearly=nearly, is_template=is_template)
-        if objected is not None or opinion is None:
-            return objected
-        return replaced(opinion, nearly=nearly, namesakes=are_namesakes(page.features, owner.features))
+    def _pair(  # noqa: PLR0913 - two pages, and how their texts compare
+        self,
+        page: Page,
+        match: Match,
+        live: AbstractSet[bytes],
+        text: Callable[[], list[str]],
+        comparison: Comparison | None = None,
+        *,
+        is_nearly: bool = False,
+    ) -> Pair:
+        return Pair(
+            page,
+            match.owner,
+            self.sites,
+            text,
+            self.hash_clause,
+            live,
+            match.shared,
+            comparison,
+            is_nearly,
+            match.score,
+        )
 
-    def _learns_template(self, page: Page, owner: StoredPage, text: Callable[[], list[str]]) -> bool:
-        """Note that *page* would be dropped for *owner*; tell whether it is this that shows a template."""
-        if self.templates.has(page, owner):
+    def _first_rejection(self, pair: Pair) -> Rejection | None:
+        """Return the first rejection by the checks that apply to *pair*, or ``None`` for a duplicate."""
+        is_template = self.templates.has(pair.page, pair.original)
+        rejection = checklist.first_rejection(pair, is_template=is_template)
+        if rejection is None and not is_template and self._learns_template(pair):
+            rejection = checklist.first_rejection(pair, is_template=True)
+        return rejection
+
+    def _learns_template(self, pair: Pair) -> bool:
+        """Note that the page of *pair* would be dropped; return whether this shows a template."""
+        page, original = pair.page, pair.original
+        if pair.is_one_site or original.source or page.features is None or self.templates.has(page, original):
             return False
-        if host_of(page.url) != host_of(owner.url) and self.index.is_template(own := own_template_id(page)):
+        if self.index.is_template(own := own_template_id(page)):
             self.templates.recognised.add(own)
             return True
-        return self.templates.learn(page, owner, text, partial(self._others_like, page, owner))
+        return self.templates.learn(pair, partial(self._dropped_for, page))
 
-    def _others_like(self, page: Page, owner: StoredPage, template: bytes) -> list[tuple[StoredPage, list[str]]] | None:
-        """Return the stored pages on the host of *page* that may fill in the text of *owner*, each with its own text.
+    def _dropped_for(self, page: Page, template: bytes) -> list[tuple[StoredPage, list[str]]] | None:
+        """Return the stored pages on the host of *page* that were dropped for a text, each with its own text.
 
-        ``None`` if that is known to be a template.
+        ``None`` if the text is a known template.
         """
         if (suspects := self.index.suspects_unless_known(template)) is None:
             return None
-        host = host_of(page.url)
-        equals = islice(self.index.equals(page, []), _MAX_MATCHES) if host == host_of(owner.url) else ()
-        found = (*equals, *islice(suspects, _MAX_SUSPECTS))
-        on_host = (other for other in found if host_of(other.url) == host and self._may_drop(other, page))
-        return [(other, self.index.text(other.number)) for other in on_host]
+        found = [other for other in islice(suspects, _MAX_SUSPECTS) if self._may_drop(other, page)]
+        return [(other, self.index.text(other.number)) for other in found]
 
     def _compare(
         self, page: Page, exact: Match, live: AbstractSet[bytes], text: Callable[[], list[str]], threshold: float
     ) -> Comparison | None:
-        """Return the second opinion, or ``None`` where it could not change the verdict, or would take too long."""
+        """Return the word-by-word comparison, or ``None`` where it cannot change the verdict or takes too long."""
         owner, score = exact.owner, exact.score
         has_enough = len(owner.hashes) >= _MIN_CLAUSE_SHARE * len(live)
         could_cover = has_enough and page.fingerprint.weight >= LITTLE_TEXT_WEIGHT
@@ -274,23 +285,23 @@ class Detector:
         return owner.delivery.has_reached(self.feeds) and self.preferences.allow(owner.url)
 
     def _still_duplicate(self, page: Page, own: StoredPage, threshold: float) -> Verdict | None:
-        """Return the verdict of an earlier crawl while both the page and its owner are as they were.
+        """Return the verdict of an earlier crawl if neither the page nor its original has changed.
 
         What is boilerplate changes as a store grows; a recrawl must not deliver other pages for that.
         """
         owner = self.index.page(own.owner) if own.owner is not None else None
         if owner is None or not owner.is_owner_of(own) or own.score < round(threshold, 4):
             return None
-        if not self._may_drop(owner, page) or (page.is_doubtful and own.score < DOUBTFUL_THRESHOLD):
-            return None
-        text = partial(self.index.text, owner.number)
-        if self.templates.has(page, owner) or self._learns_template(page, owner, text):
+        if not self._may_drop(owner, page):
             return None
         match = Match(owner, own.score, owner.hashes & page.fingerprint.weights.keys())
+        pair = self._pair(page, match, page.fingerprint.weights.keys(), partial(self.index.text, owner.number))
+        if self.templates.has(page, owner) or self._learns_template(pair):
+            return None
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False), Witness.PAGE)
 
 
 def _how(page: Page, match: Match, *, nearly: bool) -> str:
-    """Return what else a record should say of a duplicate."""
+    """Return the reason that a record has for a duplicate."""
     elsewhere = host_of(page.url) != host_of(match.owner.url)
     return ", ".join([Reason.NEARLY] * nearly + [Reason.ANOTHER_HOST] * elsewhere)

@@ -1,18 +1,20 @@
-"""Items of any type, as texts.
+"""Reads items of any type as texts and short values.
 
-Itemadapter is the only way to an item that is no dict.
+Itemadapter reads all items that are not dicts.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.extraction import parse, texts_of
 from dedup_middleware.reasons import Reason
+from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import weight
 
 if TYPE_CHECKING:
@@ -21,23 +23,45 @@ if TYPE_CHECKING:
 TAG_FIELD = "dedup"
 #: Less than this, in letters, is a value rather than a text.
 MAX_VALUE_WEIGHT = 150
-# Where a text that is markup shows it.
+# A text is markup if a tag stands in so many first characters.
 _START = 200
 _MARKUP = re.compile(r"<[a-zA-Z][^<>]*>")
+# Beside words and punctuation; a hyphen only where it joins no words: "-5", "A-".
+_PERHAPS_SIGN = re.compile(r"[^\w\s.,;:!?'\"()/-]|(?<!\w)-(?=\w)|(?<=\w)-(?!\w)")
+_SIGNS = frozenset("#%&*@-")
+_SIGN_CATEGORIES = ("Sm", "Sc", "So")
+# Of cb_kwargs and meta: more is a text or a data set, not what a list page gives with a link.
+_MAX_CARRIED = 1_000
+# Scrapy's own middlewares write these into meta.
+_OF_SCRAPY = ("depth", "download_", "redirect_", "retry_", "max_retry_", "priority_adjust")
+
+Plain: TypeAlias = "str | int | float | Decimal"
 
 
-Value: TypeAlias = "str | int | float | Decimal"
+class Value(NamedTuple):
+    """A short value of an item: a name, a price, a label; a title is one for each of its parts."""
+
+    field: str
+    words: str
+    """Folded, separated by spaces."""
+    signs: str
+    """What is written beside the words and is not punctuation: ``✓``, ``€``, ``++``."""
+
+    @property
+    def has_number(self) -> bool:
+        """Whether a digit is among its words."""
+        return any(character.isdigit() for character in self.words)
 
 
 def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
-    """Return the texts in *item*, nested ones too; of *fields* only, where they are named. Addresses are no text.
+    """Return the texts in *item*, nested ones too; of *fields* only, where they are named. URLs are left out.
 
     `UnjudgeableError` if it cannot be read: an item's class is the project's, and what it looks up may be gone.
     """
     return [value for _, value in item_values(item, fields) if isinstance(value, str)]
 
 
-def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[str, Value]]:
+def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[str, Plain]]:
     """Return the texts and numbers in *item*, each with its field, as :func:`item_texts` does."""
     try:
         adapter = _fields_of(item)
@@ -50,42 +74,71 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
     return [(name, v) for name, v in values if not (isinstance(v, str) and v.startswith(("http://", "https://")))]
 
 
-def prose_in(texts: Iterable[str], budget: Budget) -> tuple[list[str], list[str]]:
-    """Return what *texts* of an item tell, as paragraphs, and those that are short: names, prices, labels.
+def short_values(values: Iterable[tuple[str, Plain]]) -> Iterator[Value]:
+    """Yield what is short in *values*, by its words and signs."""
+    for field, value in values:
+        if isinstance(value, str):
+            texts = [] if _is_prose(value) else [*titles.parts(value)] or [value]
+        elif isinstance(value, (bool, int)):
+            texts = [str(value)]
+        else:
+            texts = [str(value), f"{value:.2f}"]  # a page writes a price with two decimals
+        for text in texts:
+            found = Value(str(field), titles.row_of(text), _signs_of(text))
+            if found.words or found.signs:
+                yield found
 
-    Of markup it is the main text; where nothing is long, all of it tells. `UnjudgeableError` once the *budget* is
-    spent.
+
+def carried(cb_kwargs: Mapping[str, Any], meta: Mapping[str, Any]) -> frozenset[str]:
+    """Return the words of the short values with numbers that a request carried in its *cb_kwargs* and *meta*."""
+    given = {name: value for name, value in meta.items() if not str(name).startswith(_OF_SCRAPY)}
+    values = [*item_values(dict(cb_kwargs)), *item_values(given)][:_MAX_CARRIED]
+    return frozenset(value.words for value in short_values(values) if value.has_number)
+
+
+def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
+    """Return the paragraphs in *texts* of an item: of markup its main text; of short values only if nothing is long.
+
+    `UnjudgeableError` once the *budget* is spent.
     """
     prose: list[str] = []
     short: list[str] = []
     for text in texts:
-        if _MARKUP.search(text[:_START]):
-            prose += _paragraphs(text, budget)
-        elif len(text) >= MAX_VALUE_WEIGHT or weight(text) >= MAX_VALUE_WEIGHT:
+        if _is_markup(text):
+            found = texts_of(parse(text), budget)
+            prose += found.paragraphs or found.others
+        elif _is_prose(text):
             prose += text.split("\n")
         else:
             short.append(text)
-    return prose or short, short
+    return prose or short
 
 
-def _paragraphs(markup: str, budget: Budget) -> list[str]:
-    found = texts_of(parse(markup), budget)
-    return found.paragraphs or found.others
+def _signs_of(text: str) -> str:
+    found = _PERHAPS_SIGN.findall(text)
+    return "".join(c for c in found if c in _SIGNS or unicodedata.category(c) in _SIGN_CATEGORIES)
 
 
-def _values(item: Any, values: list[Any]) -> Iterator[Value]:
-    """Yield the texts and numbers in *values* of *item*, each thing's once, for things may refer to one another.
+def _is_markup(text: str) -> bool:
+    return _MARKUP.search(text[:_START]) is not None
 
-    Without recursion, for they may nest deeper than the stack.
+
+def _is_prose(text: str) -> bool:
+    return len(text) >= MAX_VALUE_WEIGHT or weight(text) >= MAX_VALUE_WEIGHT or _is_markup(text)
+
+
+def _values(item: Any, values: list[Any]) -> Iterator[Plain]:
+    """Yield the texts and numbers in *values* of *item*, each object's once, for objects may refer to one another.
+
+    Without recursion, for they may nest deeper than the stack. What is neither, such as a response, is left out.
     """
-    # The things themselves are kept too: a new one may have the id of one that is gone.
+    # The objects themselves are kept too: a new one may have the id of one that is gone.
     seen = {id(item): item}
     waiting = values[::-1]
     while waiting:
         value = waiting.pop()
         if isinstance(value, (str, int, float, Decimal)):
-            if not isinstance(value, bool):
-                yield value
+            yield value
             continue
         if value is None or id(value) in seen:
             continue
@@ -99,12 +152,12 @@ def _values(item: Any, values: list[Any]) -> Iterator[Value]:
 
 
 def is_item(item: Any) -> bool:
-    """Tell whether *item* has fields: whether anything can be heard of it."""
+    """Return whether *item* has fields."""
     return _fields_of(item) is not None
 
 
 def _fields_of(item: Any) -> Mapping[str, Any] | None:
-    """Return *item*, whatever it is, by its fields; ``None`` if it is no item."""
+    """Return the fields of *item*; ``None`` if it is not an item."""
     if type(item) is dict:
         return item
     # Where Scrapy is installed itemadapter imports it, which a program that has dicts and pages need not wait for.

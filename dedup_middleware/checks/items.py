@@ -1,7 +1,7 @@
-"""Items as witnesses: what they say, and whether what an owner delivered says it too.
+"""Compares an item of a duplicate page with the items that the page's original delivered.
 
-An item that cannot be read, or costs more than its page may, is not withheld. The witness is the item
-as the callback yields it: before the pipelines, and without our tag.
+The item is dropped only if they contain what it contains: its text, and on the original's site its short values too.
+Between sites values differ as titles do, and a copy is the page that has the text.
 """
 
 from __future__ import annotations
@@ -11,38 +11,43 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.checks.addresses import has_other_parameter
+from dedup_middleware.checks.addresses import is_view
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, cover
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
-from dedup_middleware.checks.editions import is_edition
-from dedup_middleware.checks.item_values import item_values, prose_in
-from dedup_middleware.checks.vetoes import are_namesakes, other_numbers, replaced, said_nowhere
-from dedup_middleware.checks.witness import LITTLE_TEXT_WEIGHT, own_clauses, own_marks
+from dedup_middleware.checks.item_values import item_values, prose_in, short_values
+from dedup_middleware.checks.numbers import not_in_text, renumbered
+from dedup_middleware.checks.one_site import own_title
+from dedup_middleware.checks.own_content import own_clauses, own_symbols
+from dedup_middleware.checks.pair import Pair
 from dedup_middleware.features import ItemContent
 from dedup_middleware.fingerprints import fast_hash
-from dedup_middleware.model import Objection
+from dedup_middleware.model import Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, weight
 from dedup_middleware.text.evidence import as_written
-from dedup_middleware.text.words import shows
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from collections.abc import Set as AbstractSet
-    from decimal import Decimal
 
     from dedup_middleware.budget import Budget
     from dedup_middleware.checks.detector import Detector
+    from dedup_middleware.checks.item_values import Value
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import Fingerprint, Page, StoredPage
 
-#: A field of which pages show fewer of the values than this says nothing of them.
-OFTEN_SHOWN = 0.5
-# Fields that pages do not show are looked for again on every eighth page.
-_LOOKED_AT_AGAIN = 8
+#: Names of keys, without "city_id" and the like, which number what repeats.
+KEY_NAMES = frozenset({"id", "_id", "pid", "uid", "uuid", "guid", "hash", "key", "serial", "index", "rank", "position"})
+#: Values of any other field that must differ. Of 350 salaries that are equally frequent, 50 differ in 3 cases of 100.
+MIN_VALUES = 50
+#: Of the values of a key one in so many may repeat: a page that is linked twice.
+KEY_REPEATS = 100
+# Values of a field that are remembered, and fields: an item's names may be data.
+_MAX_VALUES = 1_000
+_MAX_FIELDS = 1_000
 # Clauses that are looked up as they were written: more than a record shows.
 _MAX_SHOWN = 8
 # Between a field and its value, as a person reads it.
@@ -50,35 +55,59 @@ _IS = ": "
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """What one item says."""
+class ItemText:
+    """What one item contains."""
 
     fingerprint: Fingerprint
     texts: tuple[str, ...]
-    values: Mapping[str, str]
-    """Its short values, by their words, and the field of each."""
+    values: tuple[Value, ...]
 
     @property
     def has_text(self) -> bool:
-        """Whether it says enough to be compared."""
+        """Whether the text is enough to be compared."""
         return self.fingerprint.weight >= MIN_LIVE_WEIGHT
 
 
-class ItemWitness:
-    """Reads items whose texts have *max_characters* in all at most; no longer than the budgets of their pages last."""
+class Keys:
+    """Finds the fields that number the pages of a crawl: ids, serials, ranks.
+
+    A key differs on every page, whatever the page contains, so another value of it is not other content. A town, a
+    category or a salary repeats sooner or later. Only values with digits are keys: every job may be in another town.
+    """
+
+    def __init__(self) -> None:
+        self._values: dict[str, set[str]] = {}
+        self._seen: Counter[str] = Counter()
+        self._repeats: Counter[str] = Counter()
+
+    def note(self, values: Iterable[Value]) -> None:
+        """Note the *values* of an item that is kept, one for each field. O(values)."""
+        for field, words in {value.field: value.words for value in values if value.has_number}.items():
+            if field in self._values or len(self._values) < _MAX_FIELDS:
+                known = self._values.setdefault(field, set())
+                self._seen[field] += 1
+                self._repeats[field] += words in known
+                if len(known) < _MAX_VALUES:
+                    known.add(words)
+
+    def is_key(self, field: str) -> bool:
+        """Return whether *field* is a key; ``False`` until that is certain, for doubt keeps an item."""
+        many = self._seen[field] >= max(MIN_VALUES, KEY_REPEATS * self._repeats[field])
+        return many or field.casefold() in KEY_NAMES
+
+
+class ItemCheck:
+    """Reads and compares items whose texts have *max_characters* in all at most, within the budgets of their pages."""
 
     def __init__(self, fingerprint: Fingerprinter, max_characters: int, fields: Iterable[str] = ()) -> None:
-        """Read the *fields* of items; all of them where none are named."""
+        """Read the *fields* of items; all fields if none are named."""
         self._fingerprint = fingerprint
         self._max_characters = max_characters
         self._fields = tuple(fields) or None
-        # By field: how often a value that its owner did not have was looked for on its page, and found.
-        self._asked: Counter[str] = Counter()
-        self._found: Counter[str] = Counter()
-        self._passed_over = 0
+        self.keys = Keys()
 
-    def read(self, page: Page, item: Any, budget: Budget) -> Statement:
-        """Return what *item* of *page* says, within what is left of its *budget*.
+    def read(self, page: Page, item: Any, budget: Budget) -> ItemText:
+        """Return what *item* of *page* contains, within what is left of its *budget*.
 
         `UnjudgeableError` if it cannot be read.
         """
@@ -89,18 +118,14 @@ class ItemWitness:
         budget.resume()
         try:
             budget.check_time()
-            prose, short = prose_in(texts, budget)
+            prose = prose_in(texts, budget)
             fingerprint = self._fingerprint_of(prose, page, budget)
         finally:
             budget.pause()
-        named: dict[str, str] = {}
-        for name, value in values:
-            parts = _as_shown(value) if not isinstance(value, str) else titles.parts(value) if value in short else ()
-            named |= {row: name for part in parts if (row := titles.row_of(part))}
-        return Statement(fingerprint, tuple(prose), named)
+        return ItemText(fingerprint, tuple(prose), tuple(dict.fromkeys(short_values(values))))
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
-        """Return the fingerprint of *prose*. What is the page's, line by line, has been hashed already."""
+        """Return the fingerprint of *prose*. The page's own lines are hashed already."""
         known = set(page.paragraphs)
         if not self._fingerprint.is_by_line or page.known is not None or not known.issubset(prose):
             return self._fingerprint(prose, budget)
@@ -108,114 +133,105 @@ class ItemWitness:
         weights, skeletons = page.fingerprint.weights, page.fingerprint.skeletons
         return replace(more, weights={**weights, **more.weights}, skeletons={**skeletons, **more.skeletons})
 
-    def content_of(self, statements: Iterable[Statement]) -> ItemContent:
-        """Return what an owner's items, which made these *statements*, said together."""
-        weights: dict[bytes, int] = {}
-        values: set[bytes] = set()
-        texts: list[str] = []
-        for statement in statements:
-            weights |= statement.fingerprint.weights
-            values.update(map(fast_hash, statement.values))
-            texts += statement.texts
-        return ItemContent(
-            frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_LIVE_WEIGHT, tuple(texts)
-        )
-
-    def objection(  # noqa: PLR0913 - an item, its page, and whom it is held to
+    def objection(  # noqa: PLR0913 - an item, its page, its original, and what the page and its request contain
         self,
         page: Page,
-        statement: Statement,
-        owner: StoredPage,
+        item: ItemText,
+        original: StoredPage,
         detector: Detector,
-        shown: Callable[[], str],
         *,
+        shows: Callable[[str], bool],
+        carried: AbstractSet[str],
         threshold: float,
-    ) -> Objection | None:
-        """Return what *statement*, of an item of *page*, says against withholding it for *owner*, if anything.
+    ) -> Rejection | None:
+        """Return what *item* of *page* contains and the items of *original* do not, if anything.
 
-        Its text is held to the page's *threshold*. *detector* knows what is kept of what the owner said, and its site's
-        own words; *shown* returns all that the page shows, folded.
+        Its text is compared by the page's *threshold*. *shows* returns whether the page contains words; *carried* are
+        the values that its request carried.
         """
-        lookup, sites = detector.index, detector.sites
-        has_text = owner.source or (owner.item_content is not None and owner.item_content.has_text)
-        if statement.has_text and not has_text:
-            return Objection(Reason.NO_TEXT_DELIVERED)
-        if statement.has_text and not self._is_said(page, statement, owner, lookup, threshold):
-            said = owner.hashes if owner.item_content is None else owner.item_content.hashes
-            found = (clause for clause, _ in clauses("\n".join(statement.texts)))
-            own = [clause for clause in found if self._fingerprint.hash(clause) not in said]
-            return Objection(Reason.ITEM_TEXT, tuple(as_written(statement.texts, own[:_MAX_SHOWN])))
-        if host_of(page.url) == host_of(owner.url) and owner.item_content is not None:
-            new = (value for value in statement.values if fast_hash(value) not in owner.item_content.values)
-            others = [value for value in new if not sites.has_part(host_of(page.url), value)]
-            # What the page does not show (ids, serials, the time of the fetch) says nothing of it, unless it is asked
-            # for by another value itself: variants of a product may be in a script only.
-            if others and not has_other_parameter(page.url, owner.url):
-                others = self._shown(statement, others, shown)
-            if others:
-                return Objection(Reason.ITEM_VALUE, tuple(f"{statement.values[value]}{_IS}{value}" for value in others))
-        return None
+        content = original.item_content
+        if item.has_text and not (original.source or (content is not None and content.has_text)):
+            return Rejection(Reason.NO_TEXT_DELIVERED)
+        if item.has_text and not self._is_contained(page, item, original, detector.index, threshold):
+            hashes = original.hashes if content is None else content.hashes
+            found = (clause for clause, _ in clauses("\n".join(item.texts)))
+            own = [clause for clause in found if self._fingerprint.hash(clause) not in hashes]
+            return Rejection(Reason.ITEM_TEXT, tuple(as_written(item.texts, own[:_MAX_SHOWN])))
+        if content is None or not _is_on_site(page, original):
+            return None
+        new = [value for value in item.values if _hash(value) not in content.values]
+        new = [value for value in new if not _is_name(value, page, original, detector)]
+        if self._fields is None:
+            new = [value for value in new if self._is_content(value, page.url, original.url, shows, carried)]
+        shown = tuple(f"{value.field}{_IS}{value.words} {value.signs}".rstrip() for value in new)
+        return Rejection(Reason.ITEM_VALUE, shown) if shown else None
 
-    def _shown(self, statement: Statement, values: list[str], shown: Callable[[], str]) -> list[str]:
-        """Return those *values* that stand on their page, and not by chance as a length or a rank may.
+    def _is_content(
+        self, value: Value, url: str, original: str, shows: Callable[[str], bool], carried: AbstractSet[str]
+    ) -> bool:
+        """Return whether another *value* than the *original* has is other content.
 
-        *shown* returns all of its text, and takes as long as all else: where none of the fields could be heard whatever
-        it shows, it is asked for on every eighth page only, to learn of them.
+        Words are, but for those by which the URL names a view. Numbers differ on every fetch too, such as times,
+        lengths and serials: these are content if the page shows them, or if the request carried them and they are not
+        a key of the crawl.
         """
-        fields = {statement.values[value] for value in values}
-        if not any(self._found[f] + 1 >= OFTEN_SHOWN * (self._asked[f] + 1) for f in fields):
-            self._passed_over += 1
-            if self._passed_over % _LOOKED_AT_AGAIN:
-                return []
-        text, found = shown(), []
-        for value in values:
-            field = statement.values[value]
-            is_shown = shows(text, value)
-            self._asked[field] += 1
-            self._found[field] += is_shown
-            if is_shown and self._found[field] >= OFTEN_SHOWN * self._asked[field]:
-                found.append(value)
-        return found
+        if not value.has_number:
+            return not is_view(value.words, url, original)
+        return (value.words in carried and not self.keys.is_key(value.field)) or shows(value.words)
 
-    def _is_said(self, page: Page, statement: Statement, owner: StoredPage, lookup: Lookup, threshold: float) -> bool:
-        said = owner.hashes if owner.item_content is None or owner.source else owner.item_content.hashes
-        text = lookup.item_text(owner)
-        if host_of(page.url) == host_of(owner.url) and self._has_own_clauses(statement, owner, text, said, lookup):
+    def _is_contained(self, page: Page, item: ItemText, original: StoredPage, lookup: Lookup, threshold: float) -> bool:
+        content = original.item_content
+        hashes = original.hashes if content is None or original.source else content.hashes
+        text = lookup.item_text(original)
+        if content is not None and content.is_text_of(original.hashes):
+            # The store has the page's text, of which the items may lack a part.
+            text = [
+                line for line in text if all(self._fingerprint.hash(clause) in hashes for clause, _ in clauses(line))
+            ]
+        if _is_on_site(page, original) and self._has_own_text(item, original, text, hashes, lookup):
             return False
-        others = other_numbers(statement.fingerprint, owner, said)
-        if said_nowhere(others, statement.texts, lambda: text, self._fingerprint.hash):
+        others = renumbered(item.fingerprint, original, hashes)
+        if others and not_in_text(others, item.texts, text, self._fingerprint.hash):
             return False
-        if cover(statement.fingerprint.weights, said) >= threshold:
+        if cover(item.fingerprint.weights, hashes) >= threshold:
             return True
-        if threshold == 1 or sum(map(len, statement.texts)) > MAX_CHARACTERS:
+        if threshold == 1 or sum(map(len, item.texts)) > MAX_CHARACTERS:
             return False
-        nearly = self._nearly(page, statement, owner, text, said)
-        if nearly < threshold and nearly >= RELATED_THRESHOLD and _are_parts(page, statement, owner):
-            # Summaries, cut elsewhere: what is missing in the owner's stands in its page.
-            nearly = self._nearly(page, statement, owner, lookup.text(owner.number), owner.hashes)
+        nearly = self._nearly(item, text, hashes)
+        if RELATED_THRESHOLD <= nearly < threshold and _are_parts(page, item, original):
+            # Summaries, cut elsewhere: the original's page contains what its item lacks.
+            nearly = self._nearly(item, lookup.text(original.number), original.hashes)
         return nearly >= threshold
 
-    def _nearly(
-        self, page: Page, statement: Statement, owner: StoredPage, text: Sequence[str], said: AbstractSet[bytes]
-    ) -> float:
-        """Return how much of *statement* stands in *text*, in the same or nearly the same words; 0 after a veto."""
-        opinion = compare(statement.texts, text, says=lambda clause: self._fingerprint.hash(clause) in said)
-        namesakes = are_namesakes(page.features, owner.features)
-        return 0.0 if replaced(opinion, nearly=True, namesakes=namesakes) else opinion.cover
-
-    def _has_own_clauses(
-        self, statement: Statement, owner: StoredPage, text: Sequence[str], said: AbstractSet[bytes], lookup: Lookup
+    def _has_own_text(
+        self, item: ItemText, original: StoredPage, text: Sequence[str], hashes: AbstractSet[bytes], lookup: Lookup
     ) -> bool:
-        """Tell whether an item on its owner's host has words of its own, but for an edition of one story."""
-        if own_marks(statement.texts, text):
-            return True
-        own = [c for c in own_clauses(statement.texts, text, owner.features) if self._fingerprint.hash(c) not in said]
-        if lookup.is_cut(text):
-            # Of what comes after, the telling clauses are known.
-            own = [clause for clause in own if weight(clause) >= MIN_CLAUSE_WEIGHT]
-        return bool(own) and (
-            statement.fingerprint.weight < LITTLE_TEXT_WEIGHT or not is_edition(statement.texts, text)
-        )
+        """Return whether an item on its original's site has words or signs of its own."""
+        named = [] if original.features is None else [*titles.parts(original.features.title), original.features.heading]
+        # Of what comes after a text that was cut, the store has the clauses that are long enough.
+        is_cut = lookup.is_cut(text)
+
+        def has(clause: str) -> bool:
+            return self._fingerprint.hash(clause) in hashes or (is_cut and weight(clause) < MIN_CLAUSE_WEIGHT)
+
+        return bool(own_clauses(item.texts, [*text, *named], has) or own_symbols(item.texts, text))
+
+    def _nearly(self, item: ItemText, text: Sequence[str], hashes: AbstractSet[bytes]) -> float:
+        """Return the share of *item* that *text* contains in nearly the same words; 0 after a veto."""
+        opinion = compare(item.texts, text, says=lambda clause: self._fingerprint.hash(clause) in hashes)
+        return 0.0 if opinion.other_numbers or opinion.other_names else opinion.cover
+
+
+def content_of(items: Iterable[ItemText]) -> ItemContent:
+    """Return what an original's *items* contain together."""
+    weights: dict[bytes, int] = {}
+    values: set[bytes] = set()
+    texts: list[str] = []
+    for item in items:
+        weights |= item.fingerprint.weights
+        values.update(map(_hash, item.values))
+        texts += item.texts
+    return ItemContent(frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_LIVE_WEIGHT, tuple(texts))
 
 
 def field_of(own: str) -> str:
@@ -223,14 +239,39 @@ def field_of(own: str) -> str:
     return own.partition(_IS)[0]
 
 
-def _are_parts(page: Page, statement: Statement, owner: StoredPage) -> bool:
-    """Tell whether both items say but a part of what their pages do."""
-    if owner.item_content is None or owner.item_content.is_text_of(owner.hashes):
+def _is_on_site(page: Page, original: StoredPage) -> bool:
+    return host_of(page.url) == host_of(original.url)
+
+
+def _is_name(value: Value, page: Page, original: StoredPage, detector: Detector) -> bool:
+    """Return whether *value* is a part of the page's title or heading that is the site's, or the original's too.
+
+    A headline may stand in the original's text instead; a short part, such as a colour, may stand there by chance.
+    """
+    here, there = page.features, original.features
+    if here is None or there is None:
         return False
-    item = frozenset(statement.fingerprint.weights)
-    return not ItemContent(item, frozenset(), has_text=True).is_text_of(page.fingerprint.weights.keys())
+    named = [part for name in (here.title, here.heading) for part in titles.parts(name)]
+    named = [part for part in named if titles.row_of(part) == value.words]
+    if not named or not all(sign in there.title + there.heading for sign in value.signs):
+        return False
+    is_headline = weight(value.words.replace(" ", "")) >= titles.TELLING_TITLE_WEIGHT
+
+    def text() -> list[str]:
+        return detector.index.text(original.number) if is_headline else []
+
+    pair = Pair(page, original, detector.sites, text, detector.hash_clause)
+    own = own_title(pair)
+    return any(part not in own or detector.sites.has_part(pair.host, titles.site_row(part)) for part in named)
 
 
-def _as_shown(number: float | Decimal) -> list[str]:
-    """Return *number* as pages write it: a price has two decimals."""
-    return [str(number)] if isinstance(number, int) else [str(number), f"{number:.2f}"]
+def _hash(value: Value) -> bytes:
+    return fast_hash("\n".join(value))
+
+
+def _are_parts(page: Page, item: ItemText, original: StoredPage) -> bool:
+    """Return whether both items contain only a part of their pages."""
+    if original.item_content is None or original.item_content.is_text_of(original.hashes):
+        return False
+    hashes = frozenset(item.fingerprint.weights)
+    return not ItemContent(hashes, frozenset(), has_text=True).is_text_of(page.fingerprint.weights.keys())

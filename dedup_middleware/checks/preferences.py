@@ -1,4 +1,4 @@
-"""Which of two pages with one text a project would rather have.
+"""Chooses which of two pages with one text is kept.
 
 A preferred page is never a duplicate, so that such a wish costs a second delivery at most.
 """
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """What a project prefers."""
+    """The hosts and URLs that a project prefers."""
 
     hosts: Collection[str] = ()
     """With their subdomains."""
     urls: Collection[re.Pattern[str]] = ()
-    """Found somewhere in an address."""
+    """Found anywhere in a URL."""
     canonical: bool = True
-    """Whether a story's own page is preferred to its views."""
+    """Whether a page is preferred to its print and AMP views."""
 
     def reason(self, url: str) -> str:
         """Return why the page at *url* is preferred; empty if it is not."""
@@ -39,11 +39,11 @@ class Preferences:
         return Reason.PREFERRED_URL if any(pattern.search(url) for pattern in self.urls) else ""
 
     def allow(self, url: str) -> bool:
-        """Tell whether the page at *url* is as good an owner as any: there are no others that are preferred."""
+        """Return whether no other page is preferred to the one at *url* as an original."""
         return not (self.hosts or self.urls) or bool(self.reason(url))
 
     def applied(self, page: Page, verdict: Verdict, index: Lookup) -> Verdict:
-        """Return *verdict*; of a duplicate that is to be delivered all the same, that it is one, and why."""
+        """Return *verdict*; for a duplicate that is preferred, ``related`` with the reason."""
         if verdict.kind is not VerdictKind.DUPLICATE or verdict.match is None:
             return verdict
         reason = self.reason(page.url)
@@ -53,9 +53,10 @@ class Preferences:
 
 
 def is_storys_own(page: Page, owner: StoredPage, index: Lookup) -> bool:
-    """Tell whether *page* is the story's own, and *owner*, which has its text, a view of it: for print, or phones.
+    """Return whether *owner* is a view of *page*, for print or phones.
 
-    The *owner* says so, or the *page*, which then must not name a third one. One or two gets.
+    Its ``rel=canonical`` names *page*, or the ``rel=amphtml`` of *page* names it; *page* must name no other canonical
+    URL. One or two gets.
     """
     features = page.features
     if features is None or features.canonical or owner.pending or host_of(page.url) != host_of(owner.url):

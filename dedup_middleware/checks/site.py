@@ -1,8 +1,8 @@
-"""What is a site's own business on its pages, learned from every page of a crawl, dropped ones included.
+"""Finds what the pages of a host share: parts of titles, texts and facts around the main text.
 
-Where several processes share a store, each learns from the first titles that the others have met, too. It remembers in
-memory only, and of very many things forgets those that were not met for longest. What it does not know counts as a
-page's own: a page is then delivered twice, and none is lost.
+It counts every page of a crawl, dropped ones included, and the first titles that other processes of a shared store have
+seen. It remembers them in memory only, and forgets the oldest of very many. What it does not know counts as a page's
+own, which only keeps pages.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class Sites:
         """Note a page of *host*, and what others there are called. O(texts around it), 10 µs for thirty."""
         for called in (features, *map(PageFeatures, titles_beside)):
             self.note_title(host, called)
-        self._note(host, features.texts, hash(folded(f"{features.title}\n{features.heading}")))
+        self._note(host, features.texts | features.facts, hash(folded(f"{features.title}\n{features.heading}")))
 
     def note_title(self, host: str, features: PageFeatures) -> None:
         """Note what a page of *host* is called. O(parts)."""
         parts = titles.parts(features.title)
         for part in parts if len(parts) > 1 else ():
             others = hash(tuple(other for other in parts if other != part))
-            self._note(host, frozenset([titles.row_of(part)]), others)
+            self._note(host, frozenset([titles.site_row(part)]), others)
 
     def _note(self, host: str, things: frozenset[Hashable], title: int) -> None:
         """Note that *things* stand on a page of *host* with this *title*."""
@@ -70,10 +70,10 @@ class Sites:
     def own_parts(self, host: str, features: PageFeatures) -> list[str]:
         """Return the parts of what a page of *host* is called that are not the site's; all, if all are."""
         parts = titles.parts(features.title) or titles.parts(features.heading)
-        return [part for part in parts if not self.has_part(host, titles.row_of(part))] or [*parts]
+        return [part for part in parts if not self.has_part(host, titles.site_row(part))] or [*parts]
 
     def has_part(self, host: str, words: str) -> bool:
-        """Tell whether *words*, separated by spaces, are known to be a part that titles of *host* have."""
+        """Return whether *words*, separated by spaces, are known to be a part that titles of *host* have."""
         return self._is_known(host, words)
 
     def own_texts(self, host: str, texts: AbstractSet[bytes]) -> set[bytes]:

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.alignment import cover
-from dedup_middleware.checks.detector import DOUBTFUL_THRESHOLD, MIN_LIVE_WEIGHT, Detector
+from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Detector
 from dedup_middleware.fingerprints.literature.method import ROUNDING, unpacked
-from dedup_middleware.model import Match, Objection, Verdict, VerdictKind
+from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
@@ -62,16 +62,12 @@ class PublishedDetector(Detector):
 
     def _look_closely(
         self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
-    ) -> tuple[Match, Objection | None]:
+    ) -> tuple[Match, Rejection | None]:
         if exact.score < threshold:
-            return exact, Objection(Reason.BELOW_THRESHOLD)
-        owner = exact.owner
-        said = replace(exact, score=cover(page.fingerprint.weights, owner.hashes))
-        text = cache(partial(self.index.text, owner.number))
-        opinion, nearly = self._compare(page, said, live, text, self.threshold), said.score < self.threshold
-        objected = self._objection(page, owner, opinion, text, nearly=nearly)
-        if objected is None and self._learns_template(page, owner, text):
-            objected = self._objection(page, owner, opinion, text, nearly=nearly)
-        if objected is None and page.is_doubtful and said.score < DOUBTFUL_THRESHOLD:
-            objected = Objection(Reason.DOUBTFUL)
-        return exact, objected
+            return exact, Rejection(Reason.BELOW_THRESHOLD)
+        contained = replace(exact, score=cover(page.fingerprint.weights, exact.owner.hashes))
+        text = cache(partial(self.index.text, exact.owner.number))
+        comparison = self._compare(page, contained, live, text, self.threshold)
+        is_nearly = contained.score < self.threshold
+        pair = self._pair(page, contained, live, text, comparison, is_nearly=is_nearly)
+        return exact, self._first_rejection(pair)
