@@ -121,7 +121,9 @@ class Index(Revocable):
         if page.known is not None:
             return self._commit_again(page, sealed=sealed, feeds=feeds)
         ended = [] if claim is None else self._ended(claim)
-        own = self.same(page.identities)
+        own = self.same_to_write(page.identities)
+        if page.instead_of is not None:
+            self._settle_first([page.instead_of.number])
         known = own[0] if own and own[0].says(page) and has_given(own[0], page) else None
         reached = self._reached(page, known, feeds)
         batch = self.batch(page.run)
@@ -219,7 +221,7 @@ class Index(Revocable):
         known = self._still(page)
         if known is None and page.known is not None:
             return False
-        own = self.same(page.identities) if known is None else [known]
+        own = self.same_to_write(page.identities) if known is None else [known]
         batch = self.batch()
         stored = StoredPage.of(page, own[0].number if own else batch.number_for(page.url), match)
         if known is not None:

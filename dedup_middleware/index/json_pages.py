@@ -29,7 +29,7 @@ def decode_page(number: int, value: bytes) -> StoredPage:
     head_bytes, _, body = value.partition(b"\n")
     head = json.loads(head_bytes.decode("utf8", "surrogatepass"))
     exact_digest, sections = _sections(head, body)
-    hashes, skeletons, texts, numbered, beside, values = sections
+    hashes, skeletons, texts, facts, beside, values = sections
     return StoredPage(
         number=number,
         url=head["url"],
@@ -40,7 +40,7 @@ def decode_page(number: int, value: bytes) -> StoredPage:
         exact_digest=b"" if exact_digest == _UNKNOWN else exact_digest,
         delivery=_delivery(head),
         source=bytes.fromhex(head.get("source", "")),
-        features=_features(head, texts, numbered),
+        features=_features(head, texts, facts),
         item_content=_said(head, hashes, beside, values),
         simhashes=frozenset(map(decode_simhash, _cut(bytes.fromhex(head.get("simhashes", "")), SIMHASH_BYTES)[0])),
         owner=head.get("owner"),
@@ -97,11 +97,11 @@ def _delivery(fields: dict[str, Any]) -> Delivery:
     return Delivery(run, time, None if feeds is None else frozenset(feeds))
 
 
-def _features(head: dict[str, Any], texts: list[bytes], numbered: list[bytes]) -> PageFeatures | None:
+def _features(head: dict[str, Any], texts: list[bytes], facts: list[bytes]) -> PageFeatures | None:
     # Of pages of before schema 4 nothing is known but a hash of their title.
     if "title" not in head or "counts" not in head:
         return None
-    return PageFeatures(head["title"], head.get("heading", ""), frozenset(texts), frozenset(numbered))
+    return PageFeatures(head["title"], head.get("heading", ""), frozenset(texts), frozenset(facts))
 
 
 def _said(head: dict[str, Any], hashes: list[bytes], beside: list[bytes], values: list[bytes]) -> ItemContent | None:

@@ -9,10 +9,10 @@ from weakref import WeakKeyDictionary
 from dedup_middleware.fingerprints import fingerprinter, published_method
 from dedup_middleware.index.index import Index
 from dedup_middleware.index.journal import Journal
-from dedup_middleware.index.lookup import ALL, Lookup
+from dedup_middleware.index.lookup import ALL
 from dedup_middleware.index.migrations import READABLE
 from dedup_middleware.index.open_claims import OpenClaims
-from dedup_middleware.index.shared import LookingSharedIndex, SharedIndex
+from dedup_middleware.index.shared import SharedIndex
 from dedup_middleware.index.shared_journal import SharedJournal
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.holder import Holder
@@ -22,18 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dedup_middleware.fingerprints.literature.method import Method
-    from dedup_middleware.model import Reach, StoredPage
+    from dedup_middleware.model import Reach
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.medium import Medium
 
 _shared: WeakKeyDictionary[Medium, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
-
-
-class _LookingIndex(Index):
-    """An index that reads what an unclean shutdown left as if it were rolled back, and leaves it so."""
-
-    def page(self, number: int) -> StoredPage | None:
-        return Lookup.page(self, number)
 
 
 def index_of(  # noqa: PLR0913 - what an index is made of, by name
@@ -44,15 +37,10 @@ def index_of(  # noqa: PLR0913 - what an index is made of, by name
     distance: int | None = None,
     method: Method | None = None,
     reach: Reach = ALL,
-    looks: bool = False,
 ) -> Index:
-    """Return an index of *store*; those of one process that share the store share their open claims and its journal.
-
-    One that only *looks* settles nothing that it reads.
-    """
+    """Return an index of *store*; those of one process that share the store share their open claims and its journal."""
     claims, journal = _shared.setdefault(store.medium, (OpenClaims(), _journal(store)))
-    alone, shared = (_LookingIndex, LookingSharedIndex) if looks else (Index, SharedIndex)
-    return (alone if store.shared is None else shared)(
+    return (Index if store.shared is None else SharedIndex)(
         store,
         claims,
         journal,

@@ -67,7 +67,7 @@ def encode_page(page: StoredPage) -> bytes:
     features, said = page.features or PageFeatures(), page.item_content
     hashes = sorted(page.hashes)
     beside = (said.hashes - page.hashes, said.values) if said is not None else ((), ())
-    sections = [hashes, *map(sorted, (page.skeletons, features.texts, features.numbered, *beside))]
+    sections = [hashes, *map(sorted, (page.skeletons, features.texts, features.facts, *beside))]
     hash_size = len(next(chain(hashes, sections[4]), b""))
     run, run_flag = _packed_run(page.run)
     time, time_flag = _packed_time(page.time)
@@ -139,12 +139,12 @@ def _decoded(number: int, value: bytes) -> StoredPage:
         raise ValueError("it has no digest, or hashes of no length")
     address = url.decode("utf8", "surrogatepass")
     identities = pieces.several(IDENTITY_BYTES, identity_count)
-    lengths = (hash_size, FAST_HASH_BYTES, STORED_TEXT_BYTES, STORED_TEXT_BYTES, hash_size, FAST_HASH_BYTES)
-    hashes, skeletons, texts, numbered, beside, values = map(pieces.several, lengths, counts)
+    lengths = (hash_size, FAST_HASH_BYTES, STORED_TEXT_BYTES, FAST_HASH_BYTES, hash_size, FAST_HASH_BYTES)
+    hashes, skeletons, texts, facts, beside, values = map(pieces.several, lengths, counts)
     features = said = None
     if flags & _HAS_FEATURES:
         title, heading = (text.decode("utf8", "surrogatepass") for text in named)
-        features = PageFeatures(title, heading, frozenset(texts), frozenset(numbered))
+        features = PageFeatures(title, heading, frozenset(texts), frozenset(facts))
     clauses = frozenset(hashes)
     if flags & _HAS_SAID:
         own = clauses if flags & _SAID_ALL else _chosen(hashes, pieces.take((len(hashes) + 7) // 8))

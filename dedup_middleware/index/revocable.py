@@ -45,11 +45,16 @@ class Revocable(Lookup):
         """The part that this process has in the line of a store far away."""
         return None
 
-    def page(self, number: int) -> StoredPage | None:
-        """Return a page by its number, stored or pending; one that is unsettled is rolled back first, in a batch."""
-        if number in self.unsettled:
-            self._settle(number)
-        return super().page(number)
+    def same_to_write(self, identities: Iterable[bytes]) -> list[StoredPage]:
+        """Return what :meth:`same` does, for a change of these pages: those in doubt are rolled back first."""
+        values = self.store.get_many([codec.identity_key(i) for i in identities])
+        self._settle_first(codec.decode_identity(value)[0] for value in values if value is not None)
+        return self.same(identities)
+
+    def _settle_first(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if number in self.unsettled:
+                self._settle(number)
 
     def noting(self) -> AbstractContextManager[Reads | None]:
         """Note what is read within the block, for :meth:`rests_on`; ``None`` where it is as easily read again."""

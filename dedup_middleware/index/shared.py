@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.lookup import Lookup
 from dedup_middleware.index.revocable import Reads
 from dedup_middleware.index.shared_ahead import Asker
 from dedup_middleware.index.shared_line import SharedLine
@@ -250,11 +249,3 @@ class SharedIndex(Index):
         for key, value in list(self.store.scan(*shared_codec.CLAIMED)):
             if not self._workers.is_at_work(shared_codec.decode_claimed(value)[0]):
                 self.release(codec.decode_number(key[1:]))
-
-
-class LookingSharedIndex(SharedIndex):
-    """One that leaves what an unclean shutdown left as it is; see `opening`."""
-
-    def page(self, number: int) -> StoredPage | None:
-        """See Lookup."""
-        return Lookup.page(self, number)
