@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.model import Action, Objection, VerdictKind, Witness
+from dedup_middleware.model import Action, Rejection, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.opening import open_at_once, session_of
 from dedup_middleware.session.passage import finish, pass_through
@@ -156,7 +156,7 @@ class Deduplicator:
         read = self._reading(url, html, item, content)
         state = self._examined(read)
         if state.is_duplicate and item is not None:
-            self._session.judge_item(state, item, read.shown)
+            self._session.judge_item(state, item, read.shows)
             if state.is_duplicate and state.objection is not None:
                 state.overrule(state.objection, Witness.ITEM)
         return self._judgement(state)
@@ -171,7 +171,7 @@ class Deduplicator:
         read = self._reading(url, html, item, content)
         state = self._examined(read)
         self._session.enter(state)
-        self._session.keep(state, Objection(Reason.KEPT))
+        self._session.keep(state, Rejection(Reason.KEPT))
         finish(self._session, state, self._kept(read, item))
         self.taken_back[:] = [other for other in self.taken_back if other != read.url]
         return self._judgement(state)
@@ -180,7 +180,7 @@ class Deduplicator:
         """Return what a page is, and keep it unless it is a duplicate: what a crawl does with every page."""
         read = self._reading(url, html, item, content)
         state = self._examined(read)
-        pass_through(self._session, state, self._kept(read, item), item, read.shown)
+        pass_through(self._session, state, self._kept(read, item), item, read.shows)
         return self._judgement(state)
 
     def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Judgement]:
@@ -281,7 +281,7 @@ class _Listener:
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
         self._dedup.note_taken_back(taken)
 
-    def not_keepable(self, kind: type, field: str, value_kind: type) -> None:
+    def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
         pass
 
     def tag_refused(self, kind: type) -> None:

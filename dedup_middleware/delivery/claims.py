@@ -20,7 +20,7 @@ from dedup_middleware.errors import DedupError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedup_middleware.checks.items import Statement
+    from dedup_middleware.checks.items import ItemText
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import Page, StoredPage
 
@@ -45,7 +45,7 @@ class Claim:
         self.page = page
         self.stored = stored
         self.state = ClaimState.PENDING
-        self.statements: list[Statement] = []
+        self.items: list[ItemText] = []
         """What its items say, those that could be read."""
         self.kept: StoredPage | None = None
         """The page as it is stored, once the claim is confirmed."""

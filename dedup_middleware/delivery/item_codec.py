@@ -1,8 +1,9 @@
-"""Items as bytes and back: JSON in which types are named, never code.
+"""Writes items as bytes and reads them back: JSON in which types are named, never code.
 
-``decode(encode(item)) == item``, of the same type: dicts, and whatever else itemadapter knows by itself (Scrapy items,
-dataclasses, attrs, pydantic). What cannot be had back exactly is refused. A class is named, and imported by whoever
-decodes; where it is gone, or is no class of items any more, its items come back as dicts. Nothing runs ``__init__``.
+``decode(encode(item).data) == item``, of the same type, for dicts, Scrapy items, dataclasses, attrs and pydantic
+models. A field with a value that cannot be read back exactly, such as a response or an open file, is left out. A class
+is named, and imported when the item is read; if it is gone, or is not a class of items any more, the item is read as a
+dict. Nothing runs ``__init__``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from enum import Enum
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -30,26 +31,33 @@ _MAX_INT = 2**63
 
 
 class UnkeepableError(ValueError):
-    """An item has something that cannot be had back as it was."""
+    """A value of class *kind* cannot be read back as it was."""
 
-    def __init__(self, kind: type, field: str = "") -> None:
-        """Name its class, *kind*, and the *field* of the item that has it."""
-        super().__init__(kind, field)
+    def __init__(self, kind: type) -> None:
+        super().__init__(kind)
         self.kind = kind
-        self.field = field
 
 
-def encode(item: Any) -> bytes:
-    """Return *item* as bytes; :class:`UnkeepableError` where that could not be undone. 10 µs for a small one."""
+class Encoded(NamedTuple):
+    """An item as bytes."""
+
+    data: bytes
+    left_out: dict[str, type]
+    """The fields that could not be stored, each with the class of the value."""
+
+
+def encode(item: Any) -> Encoded:
+    """Return *item* as bytes; :class:`UnkeepableError` if its class cannot be stored. 10 µs for a small one."""
+    left_out: dict[str, type] = {}
     try:
-        written = _written(item, MAX_DEPTH)
+        written = _written(item, MAX_DEPTH, left_out)
     except UnkeepableError:
         raise
     except Exception as error:  # an item's class is the project's
         raise UnkeepableError(type(item)) from error
     text = json.dumps(written, ensure_ascii=False, separators=(",", ":"))
     # Escaped, two surrogates would come back as one character.
-    return text.encode("utf8", "surrogatepass")
+    return Encoded(text.encode("utf8", "surrogatepass"), left_out)
 
 
 def decode(data: bytes) -> Any:
@@ -65,10 +73,11 @@ def name_of(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-# --- writing: a value as itself where JSON has it, else an object with its tag alone
+# --- writing: a value as itself where JSON has it, else an object with its tag alone; of an item, not of what is in it,
+# fields may be *left_out*
 
 
-def _written(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one for each kind of values
+def _written(value: Any, depth: int, left_out: dict[str, type] | None = None) -> Any:  # noqa: PLR0911 - one for each kind of values
     kind = type(value)
     if kind in (str, float, bool, type(None)) or (kind is int and -_MAX_INT <= value < _MAX_INT):
         return value
@@ -77,7 +86,7 @@ def _written(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one for each kin
     if kind is list:
         return [_written(each, depth - 1) for each in value]
     if kind is dict:
-        return _written_dict(value, depth - 1)
+        return _written_dict(value, depth - 1, left_out)
     if kind in _COLLECTIONS:
         return {_COLLECTIONS[kind]: [_written(each, depth - 1) for each in value]}
     if kind in _SCALARS:
@@ -88,33 +97,45 @@ def _written(value: Any, depth: int) -> Any:  # noqa: PLR0911 - one for each kin
     if isinstance(value, str):
         # Texts that know where they come from, such as those that lxml finds: of an item, they are texts.
         return str.__str__(value)
-    return _written_item(value, kind, depth - 1)
+    return _written_item(value, kind, depth - 1, left_out)
 
 
-def _written_dict(value: dict[Any, Any], depth: int) -> Any:
+def _written_dict(value: dict[Any, Any], depth: int, left_out: dict[str, type] | None) -> Any:
     if all(type(key) is str for key in value):
-        return {"dict": _written_fields(value, depth)}
+        return {"dict": _written_fields(value, depth, left_out)}
     return {"pairs": [[_written(key, depth), _written(each, depth)] for key, each in value.items()]}
 
 
-def _written_fields(values: dict[str, Any], depth: int) -> dict[str, Any]:
+def _written_fields(values: dict[str, Any], depth: int, left_out: dict[str, type] | None) -> dict[str, Any]:
     written = {}
     for name, value in values.items():
         try:
             written[name] = _written(value, depth)
-        except UnkeepableError as error:  # noqa: PERF203 - none is raised but once an item
-            raise UnkeepableError(error.kind, name) from None
+        except UnkeepableError as error:  # noqa: PERF203 - raised for few items
+            if left_out is None:
+                raise
+            left_out[name] = error.kind
     return written
 
 
-def _written_item(item: Any, kind: type, depth: int) -> Any:
+def _written_item(item: Any, kind: type, depth: int, left_out: dict[str, type] | None) -> Any:
     family = _family(kind)
     if family is None:
         raise UnkeepableError(kind)
     if family == "pydantic":
-        return {family: [name_of(kind), {part: _written(value, depth) for part, value in item.__getstate__().items()}]}
-    values = item._values if family == "scrapy" else _fields_of(item, family)  # noqa: SLF001 - dict() would copy
-    return {family: [name_of(kind), _written_fields(values, depth)]}
+        state = dict(item.__getstate__())
+        attributes = _written_attributes(state.pop("__dict__"), depth, left_out)
+        parts = {part: _written(value, depth) for part, value in state.items()}
+        return {family: [name_of(kind), {"__dict__": {"dict": attributes}, **parts}]}
+    if family == "scrapy":
+        values = item._values  # noqa: SLF001 - dict() would copy
+        return {family: [name_of(kind), _written_fields(values, depth, left_out)]}
+    return {family: [name_of(kind), _written_attributes(_fields_of(item, family), depth, left_out)]}
+
+
+def _written_attributes(values: dict[str, Any], depth: int, left_out: dict[str, type] | None) -> dict[str, Any]:
+    # An object without one of its attributes fails wherever it is shown.
+    return {**_written_fields(values, depth, left_out), **dict.fromkeys(left_out or ())}
 
 
 def _fields_of(item: Any, family: str) -> dict[str, Any]:

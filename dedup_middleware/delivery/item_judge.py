@@ -1,6 +1,6 @@
-"""The items of a page, heard before they are withheld.
+"""Decides whether an item of a duplicate page may be dropped; it drops none itself.
 
-It decides on single items and acts on none. An item that cannot be read is not withheld.
+An item that cannot be read is kept.
 """
 
 from __future__ import annotations
@@ -11,50 +11,54 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.model import Objection, VerdictKind
+from dedup_middleware.checks.items import content_of
+from dedup_middleware.model import Rejection, VerdictKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedup_middleware.checks.detector import Detector
-    from dedup_middleware.checks.items import ItemWitness
+    from dedup_middleware.checks.items import ItemCheck
     from dedup_middleware.delivery.claims import Claim
     from dedup_middleware.delivery.page_state import PageState
     from dedup_middleware.model import Page, StoredPage
 
 
 class ItemVerdict(Enum):
-    """What an item says of its page's verdict."""
+    """What an item is beside the items of its page's original."""
 
     REPEATS = "repeats"
-    """Nothing but what the owner's items have said: it may be withheld."""
+    """Its text is theirs: it may be dropped."""
     SILENT = "silent"
-    """Too little to tell: the page decides."""
+    """It has too little text to be compared: it goes with its page."""
     OBJECTS = "objects"
+    """It contains what they do not: it is kept."""
 
 
 class ItemJudge:
-    """Hears the items of one crawl."""
+    """Judges the items of one crawl."""
 
-    def __init__(self, witness: ItemWitness, detector: Detector) -> None:
-        self._witness = witness
+    def __init__(self, check: ItemCheck, detector: Detector) -> None:
+        self._check = check
         self._detector = detector
 
-    def judge(self, state: PageState, item: Any, shown: Callable[[], str]) -> ItemVerdict:
-        """Return what an *item* of a duplicate says; if that stands against its owner, there may be another one.
+    def judge(self, state: PageState, item: Any, shows: Callable[[str], bool]) -> ItemVerdict:
+        """Return what an *item* of a duplicate is; where it is not its original's, there may be another original.
 
-        *shown* returns all that the page shows, folded. What was said last is kept as the state's objection.
+        *shows* returns whether the page contains words. The state keeps the last item's objection.
         """
         assert state.page is not None
         page: Page = state.page
         try:
-            statement = self._witness.read(page, item, state.budget)
+            read = self._check.read(page, item, state.budget)
         except UnjudgeableError as error:
-            state.objection = Objection(error.reason)
+            state.objection = Rejection(error.reason)
             return ItemVerdict.OBJECTS
 
-        def objects(owner: StoredPage) -> Objection | None:
-            return self._witness.objection(page, statement, owner, self._detector, shown, threshold=state.threshold)
+        def objects(owner: StoredPage) -> Rejection | None:
+            return self._check.objection(
+                page, read, owner, self._detector, shows=shows, carried=state.carried, threshold=state.threshold
+            )
 
         match = state.verdict.match
         state.objection = None if match is None else objects(match.owner)
@@ -70,13 +74,15 @@ class ItemJudge:
                 state.suspected_template = self._detector.suspected_template(page, another)
         if state.objection is not None:
             return ItemVerdict.OBJECTS
-        state.agreed |= statement.has_text
-        return ItemVerdict.REPEATS if statement.has_text else ItemVerdict.SILENT
+        state.agreed |= read.has_text
+        return ItemVerdict.REPEATS if read.has_text else ItemVerdict.SILENT
 
     def note(self, claim: Claim, state: PageState, item: Any) -> None:
-        """Note what an *item* of *state* says that is delivered under *claim*."""
+        """Note what an *item* of *state* contains that is kept under *claim*."""
         with suppress(UnjudgeableError):
-            claim.statements.append(self._witness.read(claim.page, item, state.budget))
+            read = self._check.read(claim.page, item, state.budget)
+            claim.items.append(read)
+            self._check.keys.note(read.values)
 
     def says_the_same(self, claim: Claim, *, several: bool) -> bool:
         """Tell whether the items of *claim*, whose page stands unread, leave it owning what it owns.
@@ -89,7 +95,7 @@ class ItemJudge:
         owns_text = bool(known.exact_digest)
         if owns_text and not several:
             return True
-        said = self._witness.content_of(claim.statements)
+        said = content_of(claim.items)
         as_kept = "\n".join(self._detector.index.item_text(known))
         is_same = known.item_content == said and as_kept == "\n".join(said.texts)
         return is_same and several and known.hashes <= said.hashes
@@ -99,6 +105,6 @@ class ItemJudge:
 
         A list of teasers delivers no story.
         """
-        said = self._witness.content_of(claim.statements)
+        said = content_of(claim.items)
         page = claim.page.restricted_to(said.hashes, said.texts) if several else claim.page
         return dataclasses.replace(page, item_content=said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.errors import DedupError
@@ -32,8 +32,8 @@ class Listener(Protocol):
     def taken_back(self, taken: Sequence[TakenBack]) -> None:
         """Request once more what was dropped for a template. Once a template, and again for pages dropped meanwhile."""
 
-    def not_keepable(self, kind: type, field: str, value_kind: type) -> None:
-        """Note that items of class *kind* are delivered, for their *field* has a *value_kind*. Once a class."""
+    def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
+        """Note that dropped items of *kind* are stored without some fields; if none, they are kept. Once a class."""
 
     def tag_refused(self, kind: type) -> None:
         """Note that items of this class take no tag. Once a class."""

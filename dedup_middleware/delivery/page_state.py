@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import Budget, UnjudgeableError
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT
-from dedup_middleware.model import Action, Objection, Page, Verdict, VerdictKind, Witness
+from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Outcome, Reason
 
 if TYPE_CHECKING:
@@ -44,8 +44,6 @@ class PageState:
     """The index's version when the verdict was made."""
     reads: Reads | None = None
     """What of the store the verdict rests on, if that was noted."""
-    is_suspect: bool = False
-    """Whether its drop is to be noted under the key of its `suspected_template`."""
     suspected_template: bytes = b""
     """The key of the owner's text, if the page is to be requested again should that prove a template; else empty."""
     claim: Claim | None = None
@@ -57,9 +55,11 @@ class PageState:
     """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
     request: PackedRequest | None = None
     """The request of a page that may be dropped; ``None`` where it cannot be packed."""
+    carried: frozenset[str] = frozenset()
+    """The short values with numbers that the request of a duplicate carried, by their words."""
     recovered: frozenset[bytes] = frozenset()
     """The keys under which an unclean shutdown left the page, or items of it, in the journal."""
-    objection: Objection | None = None
+    objection: Rejection | None = None
     """What the item that was heard last says against withholding it, if anything."""
     agreed: bool = False
     """Whether an item with text has said no more than its owner's."""
@@ -78,6 +78,8 @@ class PageState:
     """Whether it is delivered, and owns its text, even if it is a duplicate: for its request says so."""
     bytes: int = 0
     """How long the body of the page was; 0 for an item."""
+    items_are_judged: bool = False
+    """Whether the page is unjudged, and its items are judged as if they were pages."""
     items_dropped: int = 0
     items_delivered: int = 0
     items_would_drop: int = 0
@@ -105,7 +107,7 @@ class PageState:
             raise
         self.verdict = before
 
-    def overrule(self, objection: Objection, witness: Witness | None = None) -> None:
+    def overrule(self, objection: Rejection, witness: Witness | None = None) -> None:
         """Let a duplicate be none, for the *objection* of a *witness* or of our own."""
         self.verdict = Verdict(VerdictKind.RELATED, self.verdict.match, objection.reason, witness, objection.difference)
 
@@ -136,6 +138,11 @@ class PageState:
     def is_undecided(self) -> bool:
         """Whether nothing can be told of the page, though that is wanted: then its items are asked."""
         return self.verdict.kind is VerdictKind.UNJUDGED and self.verdict.reason != Reason.SWITCHED_OFF
+
+    @property
+    def reason(self) -> str:
+        """The reason that is recorded."""
+        return Reason.ITEMS_JUDGED if self.items_are_judged else self.verdict.reason
 
     @property
     def has_items(self) -> bool:

@@ -54,7 +54,7 @@ class QuarantinedItem:
     type: str
     """Its class: ``module:qualified.name``."""
     item: Any
-    """The item as it was; a dict where its class cannot be imported here."""
+    """The item as it was, but for fields that cannot be stored; a dict where its class cannot be imported here."""
 
 
 class Quarantine:
@@ -88,13 +88,15 @@ class Quarantine:
 
     # --- what a crawl does
 
-    def keep(self, *, identity: bytes, item: Any, **described: Any) -> int:
-        """Add an *item*, as dropped now, and return its number; the oldest go where there is no room for it.
+    def keep(self, *, identity: bytes, item: Any, **described: Any) -> tuple[int, dict[str, type]]:
+        """Add an *item*, as dropped now; the oldest go where there is no room for it. 0.2 ms.
 
-        *identity* and *described* are fields of :class:`QuarantinedItem`. `item_codec.UnkeepableError` for an item
-        that could not be had back. 0.2 ms.
+        Return its number, and the fields that could not be stored, each with the class of its value. *identity* and
+        *described* are fields of :class:`QuarantinedItem`. `item_codec.UnkeepableError` for an item of a class that
+        cannot be stored.
         """
-        value = zlib.compress(item_codec.encode(item), 1)
+        data, left_out = item_codec.encode(item)
+        value = zlib.compress(data, 1)
         row = {
             **described,
             "time": _now(),
@@ -110,7 +112,7 @@ class Quarantine:
                 {name: _text(v) for name, v in row.items()},
             )
             assert inserted.lastrowid is not None
-            return inserted.lastrowid
+            return inserted.lastrowid, left_out
 
     def take_out(self, numbers: Collection[int]) -> None:
         """Forget these items."""

@@ -146,13 +146,6 @@ class Safety:
             self._write_down(state, entry, kept=kept, journal=needs_journal)
         return state.written_down and not self.failed
 
-    def note_suspect(self, template: bytes, identity: bytes) -> None:
-        """Write down of a page, if it was dropped, that it may fill in the text with the id *template*."""
-        with self._guard():
-            page = self._index.find([identity])
-            if page is not None and page.owner is not None and self._index.request_of(page) is not None:
-                self._index.store.write([(codec.suspect_key(template, page.number), b"")])
-
     def note_template(self, template: bytes, copies: Iterable[StoredPage]) -> None:
         """Write down that the text with the id *template* is one, of which *copies* need not be taken back."""
         with self._guard():
@@ -273,9 +266,7 @@ class Safety:
     ) -> None:
         if state.page is not None and state.verdict.match is not None:
             with self._guard():
-                suspected_template = (
-                    state.suspected_template if state.is_suspect and state.action is Action.DROP else b""
-                )
+                suspected_template = state.suspected_template if state.action is Action.DROP else b""
                 state.written_down = self._index.remember_duplicate(
                     state.page,
                     state.verdict.match,

@@ -44,7 +44,7 @@ class Withholding:
         self._listener = listener
         self._guard = guard
         self._named = {"spider": spider, "run": run}
-        self._refused: set[type] = set()
+        self._warned: set[type] = set()
 
     def may_drop(self, state: PageState, item: Any, feeds: AbstractSet[str], stands: Callable[[], bool]) -> bool | None:
         """Keep *item* of a duplicate, which *feeds* would take, and write down that it is dropped; tell if it may be.
@@ -72,7 +72,7 @@ class Withholding:
             return True
         try:
             with self._guard():
-                number = self._quarantine.keep(
+                number, left_out = self._quarantine.keep(
                     **self._named,
                     url=state.url,
                     host=host_of(state.url),
@@ -82,18 +82,22 @@ class Withholding:
                     item=item,
                 )
                 state.quarantined.append(number)
+                if left_out:
+                    self._listener.count("items/stored_in_part", 1)
+                    self._warn(item, left_out)
                 return True
-        except UnkeepableError as error:
-            self._refuse(state, item, error)
+        except UnkeepableError:
+            if not state.items_dropped:
+                state.verdict = dataclasses.replace(state.verdict, kind=VerdictKind.RELATED, reason=Reason.NOT_KEEPABLE)
+            self._listener.count("items/not_keepable", 1)
+            self._warn(item, {})
         return False
 
-    def _refuse(self, state: PageState, item: Any, error: UnkeepableError) -> None:
-        if not state.items_dropped:
-            state.verdict = dataclasses.replace(state.verdict, kind=VerdictKind.RELATED, reason=Reason.NOT_KEEPABLE)
-        self._listener.count("items/not_keepable", 1)
-        if type(item) not in self._refused:
-            self._refused.add(type(item))
-            self._listener.not_keepable(type(item), error.field, error.kind)
+    def _warn(self, item: Any, left_out: dict[str, type]) -> None:
+        """Warn once of each class of items that are stored without the fields *left_out*, or not at all."""
+        if type(item) not in self._warned:
+            self._warned.add(type(item))
+            self._listener.not_keepable(type(item), left_out)
 
     def _take_out_last(self, state: PageState) -> None:
         if self._quarantine is not None and state.quarantined:

@@ -18,13 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.commandlines import scrapy_dedup
-from dedup_middleware.errors import DedupError, StoreLockedError
+from dedup_middleware.errors import DedupError, RecordsError, StoreLockedError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index import codec
 from dedup_middleware.index.consistency import ConsistencyFilter
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.left_over import crawls_at_work, journalled, shared_by, unsealed
 from dedup_middleware.inspection.records import Record, log_exists, read_records
+from dedup_middleware.inspection.unchecked import last_crawl, listed, mostly_unchecked
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.stores import ON_DISK, default_backend, parse_uri, resolved_uri, size_of_store, store_exists
 from dedup_middleware.stores.layout import SCHEMA_VERSION
@@ -262,6 +263,24 @@ def log_health(config: Config) -> Iterator[Finding]:
         yield problem("log", f"{config.log} holds something else than records", "set DEDUP_LOG to another path")
     else:
         yield ok("log", f"{config.log}, {config.log.stat().st_size / 2**20:.1f} MB")
+
+
+def pages_health(config: Config) -> Iterator[Finding]:
+    """Yield how many pages the last crawl in the log did not check; a problem if they are most of those with items."""
+    try:
+        last = last_crawl(config)
+    except RecordsError:  # the findings about the log report it
+        return
+    if last is None:
+        return
+    found = mostly_unchecked(last.with_items, last.checked, "pages with items in the last crawl")
+    if found is not None:
+        yield problem("pages", found.text, found.remedy)
+    elif last.unchecked:
+        count = sum(last.unchecked.values())
+        yield note("pages", f"the last crawl did not check {count} of its pages: {listed(last.unchecked)}")
+    else:
+        yield ok("pages", "the last crawl checked all pages")
 
 
 def as_explained(explanation: dict[str, Any], config: Config) -> Iterator[Finding]:

@@ -83,7 +83,7 @@ class Recorder:
         if state.items_would_drop:
             self._count("items/would_drop", state.items_would_drop)
         if verdict.kind is VerdictKind.UNJUDGED:
-            self._count(f"unjudged/{verdict.reason.replace(' ', '_')}", 1)
+            self._count(f"unjudged/{state.reason.replace(' ', '_')}", 1)
         if verdict.witness is not None and not state.is_duplicate:
             self._count(f"kept/{verdict.witness.value}/{verdict.reason.replace(' ', '_')}", 1)
         self._alarms.finished(state)
@@ -145,7 +145,7 @@ class Recorder:
             owner_url=match.owner.url if match else None,
             owner_run=match.owner.run if match else None,
             score=round(match.score, 4) if match else None,
-            reason=str(state.verdict.reason),
+            reason=str(state.reason),
             witness=None if witness is None else witness.value,
             difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(state)],
             evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(state)],

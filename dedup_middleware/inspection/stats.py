@@ -40,6 +40,7 @@ def stats(config: Config, run: str | None = None) -> dict[str, Any]:
     return summary | {
         "verdicts": dict(sums.verdicts.most_common()),
         "outcomes": dict(sums.outcomes.most_common()),
+        "unchecked": dict(sums.unchecked.most_common()),
         "kept": {f"by the {witness}: {reason}": count for (witness, reason), count in sums.kept.most_common()},
         "items_dropped": sums.items_dropped,
         "hosts": {f"{host} repeats {owner}": count for (host, owner), count in sums.pairs.most_common(_LISTED)},
@@ -91,8 +92,15 @@ def stats_text(sums: dict[str, Any], *, terminal: bool = False) -> str:
         lines.append(f"            {sums['quarantined']} dropped items, {sums['quarantine_bytes']} bytes")
     if "note" in sums:
         lines.append(f"            {sums['note']}")
-    for name in ("verdicts", "outcomes", "kept", "hosts"):
-        rows = [(one_line(key), str(value)) for key, value in sums[name].items()]
+    names = {
+        "verdicts": "verdicts",
+        "outcomes": "outcomes",
+        "not checked": "unchecked",
+        "kept": "kept",
+        "hosts": "hosts",
+    }
+    for name, field in names.items():
+        rows = [(one_line(key), str(value)) for key, value in sums[field].items()]
         if terminal and rows:
             lines += ["", rendered(Table((name, "pages"), rows), terminal=True)]
         else:

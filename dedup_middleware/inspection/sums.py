@@ -18,6 +18,7 @@ import msgspec
 
 from dedup_middleware.inspection.log_search import blocks, opened, parts
 from dedup_middleware.inspection.records import parse_record
+from dedup_middleware.inspection.unchecked import is_unchecked
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.urls import host_of
 
@@ -53,6 +54,8 @@ class Sums:
     outcomes: Counter[str] = field(default_factory=Counter)
     kept: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By witness and reason: pages that were delivered though another one has their text."""
+    unchecked: Counter[str] = field(default_factory=Counter)
+    """By reason: pages that were not checked."""
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By host of the page and of its owner: duplicates."""
     items_dropped: int = 0
@@ -63,6 +66,7 @@ class Sums:
         self.verdicts.update([line.verdict for line in found])
         self.outcomes.update([line.outcome for line in found])
         self.items_dropped += sum([line.items_dropped for line in found])
+        self.unchecked.update([line.reason for line in found if is_unchecked(line.verdict, line.reason)])
         duplicate = VerdictKind.DUPLICATE.value
         repeats = [line for line in found if line.verdict == duplicate]
         self.pairs.update([(_host(line.url), _host(line.owner_url or "")) for line in repeats])
@@ -74,6 +78,7 @@ class Sums:
             (self.verdicts, other.verdicts),
             (self.outcomes, other.outcomes),
             (self.kept, other.kept),
+            (self.unchecked, other.unchecked),
             (self.pairs, other.pairs),
         ):
             mine.update(theirs)  # type: ignore[arg-type]

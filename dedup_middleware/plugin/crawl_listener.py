@@ -9,7 +9,7 @@ from dedup_middleware.errors import StoreAwayError, StoreError
 from dedup_middleware.plugin import messages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.errors import DedupError
@@ -52,8 +52,8 @@ class CrawlListener:
         if left := [page for page in taken if page.entry is None]:
             self._warn(messages.not_taken_back(self._extension.config, left))
 
-    def not_keepable(self, kind: type, field: str, value_kind: type) -> None:
-        self._warn(messages.not_keepable(kind, field, value_kind))
+    def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
+        self._warn(messages.not_keepable(kind, left_out))
 
     def tag_refused(self, kind: type) -> None:
         self._warn(messages.tag_refused(kind))

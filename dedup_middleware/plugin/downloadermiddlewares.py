@@ -15,6 +15,7 @@ from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.charsets import NO_CHARSETS
+from dedup_middleware.extraction.truncation import is_cut_off
 from dedup_middleware.model import Fetched, VerdictKind
 from dedup_middleware.plugin.arrivals import arrivals_here
 from dedup_middleware.plugin.extension import Visit, extension_of
@@ -39,8 +40,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: How Scrapy flags a response that is not all there: DOWNLOAD_FAIL_ON_DATALOSS, StopDownload.
-CUT_OFF_FLAGS = frozenset({"dataloss", "partial", "download_stopped"})
+#: Scrapy's flags of a response that is incomplete: the connection broke (DOWNLOAD_FAIL_ON_DATALOSS is False), or the
+#: spider stopped the download (StopDownload).
+CUT_OFF_FLAGS = frozenset({"dataloss", "download_stopped"})
+#: Scrapy's flag of a response without a Content-Length that ended with its connection: HTTP/1.0, ``Connection: close``.
+#: Only its markup shows whether it is complete; nearly all are.
+UNKNOWN_LENGTH_FLAG = "partial"
 #: Nothing is at the address any more, 404 and 410: who owned its text from there owns it no more.
 GONE = frozenset({404, 410})
 
@@ -141,7 +146,7 @@ class DedupDownloaderMiddleware:
         return PageState.unjudged(url, reason, options.action, options.threshold, keep=options.keep)
 
     def _checked(self, response: Response) -> HtmlResponse:
-        """Return *response*; `UnjudgeableError` if it is no page, is not all there, or is too large."""
+        """Return *response*; `UnjudgeableError` if it is not HTML, is incomplete, or is too large."""
         if not isinstance(response, HtmlResponse):
             raise UnjudgeableError(Reason.NOT_TEXT)
         if not CUT_OFF_FLAGS.isdisjoint(response.flags):
@@ -150,7 +155,17 @@ class DedupDownloaderMiddleware:
             raise UnjudgeableError(Reason.TOO_LARGE)
         if response.encoding in NO_CHARSETS:
             raise UnjudgeableError(Reason.NO_CHARSET)
+        if UNKNOWN_LENGTH_FLAG in response.flags and is_cut_off(self._text(response)):
+            raise UnjudgeableError(Reason.CUT_OFF)
         return response
+
+    @staticmethod
+    def _text(response: HtmlResponse) -> str:
+        """Return the text of *response*; `UnjudgeableError` if it cannot be decoded."""
+        try:
+            return response.text
+        except (LookupError, ValueError) as error:
+            raise UnjudgeableError(Reason.NOT_PARSED) from error
 
     @staticmethod
     def _page(session: Session, response: HtmlResponse, fetched: Fetched, budget: Budget) -> Page:

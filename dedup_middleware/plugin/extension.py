@@ -264,8 +264,14 @@ class DedupExtension:
         is_away, self.session = self.session.awaits_store, None
         stats = self.crawler.stats
         assert self.opened is not None
-        summary = messages.at_end(self.opened, lambda name: int(stats.get_value(f"dedup/{name}", 0)), is_away=is_away)
+
+        def stat(name: str) -> int:
+            return int(stats.get_value(f"dedup/{name}", 0))
+
+        summary = messages.at_end(self.opened, stat, is_away=is_away)
         logger.info(summary, extra={"spider": self.crawler.spider})
+        if (warning := messages.warning_at_end(stat)) is not None:
+            self._warn(warning)
 
     def _close_files(self) -> None:
         """Close the log, the quarantine and the store. Closing one again does nothing."""

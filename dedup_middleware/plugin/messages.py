@@ -5,10 +5,12 @@ Texts only; whoever asks for them logs them.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.item_values import TAG_FIELD
 from dedup_middleware.commandlines import scrapy_dedup
+from dedup_middleware.inspection.unchecked import NOT_COUNTED, mostly_unchecked
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings.config import passed_over
@@ -16,7 +18,7 @@ from dedup_middleware.stores import can_open, default_backend, resolved_uri
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.errors import DedupError, StoreError
@@ -109,13 +111,18 @@ def tag_refused(kind: type) -> str:
     )
 
 
-def not_keepable(kind: type, field: str, value_kind: type) -> str:
-    """Return what is said when items of class *kind* cannot be kept, for one has a *value_kind* in its *field*."""
-    has = f"{field!r} has" if field else "one has"
+def not_keepable(kind: type, left_out: Mapping[str, type]) -> str:
+    """Return the warning that dropped items of class *kind* are stored without the fields *left_out*, or not at all."""
+    items = f"duplicates of class {kind.__module__}.{kind.__qualname__}"
+    if not left_out:
+        return (
+            f"{items} cannot be stored in the quarantine, so they are kept; yield a dict, a Scrapy item, a dataclass, "
+            "an attrs or a pydantic object, or set DEDUP_QUARANTINE = 0 to drop them for good"
+        )
+    fields = ", ".join(f"{name!r} ({value.__module__}.{value.__qualname__})" for name, value in left_out.items())
     return (
-        f"duplicates of class {kind.__module__}.{kind.__qualname__} cannot be kept in the quarantine, and are "
-        f"delivered: {has} a value of type {value_kind.__module__}.{value_kind.__qualname__}; give it as a text or a "
-        "number, or set DEDUP_QUARANTINE = 0 and they are dropped for good"
+        f"{items} are stored in the quarantine without {fields}, which cannot be stored; "
+        "set such a field in a pipeline, or give it as a text or a number"
     )
 
 
@@ -164,11 +171,31 @@ def _owner(pages: Sequence[TakenBack]) -> str:
     return pages[0].owner_url or "a page that is not stored any more"
 
 
+def unchecked_pages(stat: Callable[[str], int]) -> Counter[str]:
+    """Return how many pages the crawl did not check, by reason; *stat* gives the value of a ``dedup/*`` stat."""
+    return +Counter({reason.value: _unjudged(reason, stat) for reason in Reason if reason not in NOT_COUNTED})
+
+
+def _unjudged(reason: Reason, stat: Callable[[str], int]) -> int:
+    return stat(f"unjudged/{reason.replace(' ', '_')}")
+
+
+def warning_at_end(stat: Callable[[str], int]) -> str | None:
+    """Return the warning that a crawl did not check most of its pages; ``None`` if it did."""
+    unchecked = unchecked_pages(stat)
+    others = sum(_unjudged(reason, stat) for reason in NOT_COUNTED)
+    problem = mostly_unchecked(unchecked, stat("pages") - others - sum(unchecked.values()))
+    return None if problem is None else f"{problem.text}. What to do: {problem.remedy}"
+
+
 def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> str:
     """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat, and its store *is away* or not."""
     config = opened.config
+    unchecked = unchecked_pages(stat)
     lines = [
         ("pages looked at", stat("pages")),
+        ("  not checked", sum(unchecked.values())),
+        *((f"    {reason}", count) for reason, count in unchecked.most_common()),
         ("items delivered", stat("items/delivered")),
         ("duplicates dropped", stat("items/dropped")),
         ("  in favour of other crawls", stat("items/dropped_for_earlier_crawls")),
@@ -183,7 +210,6 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
         ("upgrades", "stories' own pages after views"),
         ("away", "times the store was away"),
         ("away_seconds", "  seconds in all"),
-        (f"unjudged/{Reason.STORE_AWAY.replace(' ', '_')}", "  pages delivered unjudged"),
     )
     lines += [(label, stat(name)) for name, label in sometimes if stat(name)]
     text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)

@@ -10,7 +10,7 @@ from dedup_middleware.budget import Budget, UnjudgeableError
 from dedup_middleware.checks.item_values import item_texts
 from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.identity import item_identity
-from dedup_middleware.model import Action
+from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.item_signals import item_claim, item_type
 from dedup_middleware.plugin.logformatter import duplicate_item
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class DedupItemPipeline:
-    """Judge the text of the item fields named in ``DEDUP_ITEM_FIELDS``, as if the item were a page.
+    """Judge the text and short values of the item fields named in ``DEDUP_ITEM_FIELDS``, as if the item were a page.
 
     Only items of responses that cannot be judged are judged here: JSON, XML, feeds, pages with too little text. Items
     of one request are never compared with one another, and an item that comes again from its own request, unchanged, is
@@ -66,6 +66,11 @@ class DedupItemPipeline:
         session.enter(state)
         await self._wait.settle(session, state)
         session.deliver_if_feed_lacks_it(state, item)
+        if state.is_duplicate:
+            # The response shows nothing that is not in its items, and their fields are named: each value counts.
+            session.judge_item(state, item, bool)
+            if state.objection is not None:
+                session.keep(state, state.objection, Witness.ITEM)
         if state.is_duplicate and state.action is Action.DROP and session.may_drop(state, item):
             self._drop(session, state)
         self._deliver(session, state, item)
@@ -104,6 +109,7 @@ class DedupItemPipeline:
     def _deliver(session: Session, state: PageState, item: Any) -> None:
         session.deliver(state, item, repeats=state.is_duplicate)
         if state.claim is not None:
+            session.settle_items(state, several=False)
             state.claim.callback_finished()
             item_claim.set(state.claim)
         if state.is_duplicate and state.action is Action.DRY_RUN:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from scrapy import Request, signals
 from scrapy.utils.log import logformatter_adapter
 
+from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.checks.item_values import carried
 from dedup_middleware.delivery.item_judge import ItemVerdict
-from dedup_middleware.extraction.features import shown_folded
+from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.identity import request_identity
 from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
@@ -89,8 +91,11 @@ class DedupCallbackMiddleware:
             session.enter(state)
             its_items = self._extension.config.item_fields and state.is_undecided
             if (state.is_duplicate or its_items) and state.action is Action.DROP and response.request is not None:
-                # Now, for the callback may change what is in its arguments.
+                # Now and below, for the callback may change what is in its arguments.
                 state.request = self._extension.packed(response.request)
+            if state.is_duplicate and response.request is not None:
+                with suppress(UnjudgeableError):
+                    state.carried = carried(response.request.cb_kwargs, response.request.meta)
             if session.safety.journal.recovered and state.page is not None and response.request is not None:
                 purpose = purpose_of(response.request, self._extension.spider)
                 state.recovered |= session.safety.recovered(state.page.identities, purpose)
@@ -127,6 +132,7 @@ class _PageOutput:
         self._wait = wait
         self._session, self._state = visit
         self._response = response
+        self._text: PageText | None = None
         self._items = 0
         self._would_drop = 0
         self._waiting: list[Any] = []
@@ -167,7 +173,7 @@ class _PageOutput:
         session.deliver_if_feed_lacks_it(state, item)
         if not state.is_duplicate:
             return ItemVerdict.OBJECTS
-        stance = session.judge_item(state, item, self._shown)
+        stance = session.judge_item(state, item, self._shows)
         is_silent = stance is ItemVerdict.SILENT
         return ItemVerdict.OBJECTS if is_silent and (self._objecting or self._any_delivered) else stance
 
@@ -223,8 +229,10 @@ class _PageOutput:
                 state.items_would_drop = self._would_drop
             session.finish(state)
 
-    def _shown(self) -> str:
-        return shown_folded(cast("TextResponse", self._response).selector.root)
+    def _shows(self, words: str) -> bool:
+        if self._text is None:
+            self._text = PageText(cast("TextResponse", self._response).selector.root)
+        return self._text.shows(words)
 
     @contextmanager
     def _harmless(self) -> Iterator[None]:
@@ -251,6 +259,7 @@ class _PageOutput:
             fingerprint = extension.crawler.request_fingerprinter.fingerprint(self._response.request)
             extension.item_sources[id(item)] = (item, state, request_identity(fingerprint))
             state.items_delivered += 1
+            state.items_are_judged = True
         else:
             self._session.deliver(state, item, repeats=repeats)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.errors import StoreAwayError, StoreError
-from dedup_middleware.model import Fetched, Objection, Verdict, VerdictKind
+from dedup_middleware.model import Fetched, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Judging:
                     return
                 state.verdict = self._detector.judge(state.page, threshold=state.threshold)
                 if state.keep and state.is_duplicate:
-                    state.overrule(Objection(Reason.KEPT))
+                    state.overrule(Rejection(Reason.KEPT))
                 state.suspected_template = self._detector.suspected_template(state.page, state.verdict)
                 return
         if state.page is not None:
@@ -97,14 +97,6 @@ class Judging:
         match = state.verdict.match
         is_same = before is not None and match is not None and match.owner.number == before.owner.number
         return is_same and state.is_duplicate and not state.owner_is_pending
-
-    def look_for_template(self, state: PageState) -> None:
-        """Note whether the drop of a page may have to be taken back; and of which earlier ones that is known by now."""
-        templates = self._detector.templates
-        if state.suspected_template and state.page is not None:
-            state.is_suspect = templates.is_suspect(state.suspected_template, state.page.identities[0])
-        while templates.late:
-            self._safety.note_suspect(*templates.late.pop())
 
     def _judged_unread(self, state: PageState) -> bool:
         """Judge a page that stands unread; tell whether that could be done. If not, it has been read, or cannot be."""

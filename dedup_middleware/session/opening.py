@@ -249,7 +249,6 @@ def _open_store(config: Config, *, looks: bool = False, lost: Resources | None =
             distance=config.simhash_distance if method.has_bits else None,
             method=published,
             reach=Reach(config.scope, config.lease),
-            looks=looks,
         )
         learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
         if lost is not None:

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def pass_through(
-    session: Session, state: PageState, kept: Any, item: Any = None, shown: Callable[[], str] = str
+    session: Session, state: PageState, kept: Any, item: Any = None, shows: Callable[[str], bool] = bool
 ) -> None:
     """See the page of *state*, just examined, to its end: drop it, or deliver it and let it own its text.
 
-    *kept* is what its owner is known to have delivered if it is one; *item*, where there is one, is heard before it is
-    dropped, and *shown* returns all that its page shows, folded.
+    *kept* is what its owner is known to have delivered if it is one. *item*, where there is one, is compared before it
+    is dropped, and *shows* returns whether its page contains words.
     """
     session.enter(state)
     if state.is_duplicate and item is not None:
-        session.judge_item(state, item, shown)
+        session.judge_item(state, item, shows)
         if state.is_duplicate and state.objection is not None:
             session.keep(state, state.objection, Witness.ITEM)
     finish(session, state, kept)

@@ -11,7 +11,7 @@ from dedup_middleware.checks.item_values import is_item
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.charsets import decoded
-from dedup_middleware.extraction.features import as_shown, shown_folded
+from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.features import PageFeatures
 from dedup_middleware.identity import url_identity
 from dedup_middleware.model import Fetched
@@ -114,10 +114,10 @@ class Reading:
             self.url, (url_identity(url),), given, features=features, root=self._root, budget=budget
         )
 
-    def shown(self) -> str:
-        """Return all that the page shows, folded."""
+    def shows(self, words: str) -> bool:
+        """Return whether the page contains *words*, separated by spaces."""
         assert self.page is not None
-        return as_shown(self.page.paragraphs) if self._root is None else shown_folded(self._root)
+        return PageText(self._root, self.page.paragraphs).shows(words)
 
 
 def as_item(page: Page, names: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UNLIMITED, Budget
 from dedup_middleware.canonical import addressed
-from dedup_middleware.checks.items import ItemWitness
+from dedup_middleware.checks.items import ItemCheck
 from dedup_middleware.delivery.claims import Claims, ClaimState
 from dedup_middleware.delivery.item_judge import ItemJudge, ItemVerdict
 from dedup_middleware.delivery.page_state import PageState
@@ -23,7 +23,7 @@ from dedup_middleware.delivery.withholding import Withholding
 from dedup_middleware.errors import DedupError, StoreAwayError, StoreError
 from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.inspection.recorder import Recorder
-from dedup_middleware.model import Action, Objection, Page, Scope, Verdict, VerdictKind
+from dedup_middleware.model import Action, Page, Rejection, Scope, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.session.claiming import Claiming
 from dedup_middleware.session.guard import Guard
@@ -85,7 +85,7 @@ class Session:
         """Judge with *detector* and tell *listener*.
 
         *soon* is for `Claims`, *flush*, *disks* and *seal_interval* for `Safety`, *max_characters* and *item_fields*
-        for `ItemWitness`; *feeds_wanting* returns the kinds of the feeds that want an item. One that *observes* drops
+        for `ItemCheck`; *feeds_wanting* returns the kinds of the feeds that want an item. One that *observes* drops
         nothing; later processes take up one that *continues*; one that *takes_back* requests what a template has cost.
         """
         self.run = run
@@ -94,7 +94,7 @@ class Session:
         index, prints, guard = detector.index, detector.index.prints, Guard(self.fail)
         self._guarded = guard
         self.published = Published(learner, prints, guard) if learner and prints else None
-        self._item_judge = ItemJudge(ItemWitness(fingerprint, max_characters, item_fields), detector)
+        self._item_judge = ItemJudge(ItemCheck(fingerprint, max_characters, item_fields), detector)
         self._detector = detector
         self._listener = listener
         claims = self._claims = Claims(index, self._claim_settled, self.fail, sealed=flush is None, soon=soon)
@@ -183,7 +183,7 @@ class Session:
         match = state.verdict.match
         feeds = self._feeds_wanting(item) if state.is_duplicate else frozenset()
         if state.is_duplicate and match and not match.owner.delivery.has_reached(feeds):
-            self.keep(state, Objection(Reason.NOT_REACHED))
+            self.keep(state, Rejection(Reason.NOT_REACHED))
         return feeds
 
     def may_drop(self, state: PageState, item: Any) -> bool:
@@ -192,23 +192,22 @@ class Session:
             self.reconsider(state)
             feeds = self.deliver_if_feed_lacks_it(state, item)
             state.deliver_undecided()
-            self.judging.look_for_template(state)
             if not state.is_duplicate:
                 return False
             dropped = self._withholding.may_drop(state, item, feeds, partial(self.judging.stands, state))
             if dropped is not None:
                 return dropped
             self.claiming.claim(state)
-        self.keep(state, Objection(Reason.OWNER_PENDING))
+        self.keep(state, Rejection(Reason.OWNER_PENDING))
         return False
 
-    def judge_item(self, state: PageState, item: Any, shown: Callable[[], str]) -> ItemVerdict:
-        """Return what an *item* of a duplicate is; see `ItemJudge`. A store that fails is no reason to withhold it."""
+    def judge_item(self, state: PageState, item: Any, shows: Callable[[str], bool]) -> ItemVerdict:
+        """Return what an *item* of a duplicate is; see `ItemJudge`. Where the store fails, it is kept."""
         with self._guarded():
-            return self._item_judge.judge(state, item, shown)
+            return self._item_judge.judge(state, item, shows)
         return ItemVerdict.OBJECTS
 
-    def keep(self, state: PageState, objection: Objection, witness: Witness | None = None) -> None:
+    def keep(self, state: PageState, objection: Rejection, witness: Witness | None = None) -> None:
         """Let a duplicate be delivered, for the *objection* of a *witness* or of our own, and own what it says."""
         if state.is_duplicate:
             state.overrule(objection, witness)
@@ -246,7 +245,6 @@ class Session:
         if state.finished:
             return
         state.finished = True
-        self.judging.look_for_template(state)
         self.safety.finished(state)
         self._withholding.finished(state)
         self.recorder.finished(state)

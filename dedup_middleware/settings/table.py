@@ -101,7 +101,7 @@ _SETTINGS = (
         kinds.Boolean(),
         default=True,
     ),
-    Setting("DEDUP_ITEM_FIELDS", "the fields of items that are heard", kinds.Names("text"), default=[]),
+    Setting("DEDUP_ITEM_FIELDS", "the fields of items that are compared", kinds.Names("text"), default=[]),
     Setting("DEDUP_FINGERPRINT", "what is kept of a text", kinds.FingerprintName(FINGERPRINTERS), default="clauses"),
     Setting("DEDUP_EXTRACTOR", "how the main text of a page is found", kinds.Name(EXTRACTORS), default="weighted-dom"),
     Setting(

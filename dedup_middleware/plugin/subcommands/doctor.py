@@ -67,6 +67,9 @@ def _all(call: Call) -> Iterator[Finding]:
         health = list(doctor.store_health(config, deep=call.opts.deep))
     yield from health
     yield from doctor.log_health(config)
+    with working("reading the last crawl"):
+        pages = list(doctor.pages_health(config))
+    yield from pages
 
 
 def _page(call: Call) -> Iterator[Finding]:

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.delivery.restoring import PageFilter
 from dedup_middleware.inspection import explain
-from dedup_middleware.inspection.chosen_records import RecordFilter, records
+from dedup_middleware.inspection.chosen_records import RecordFilter, log_of, records
+from dedup_middleware.inspection.sums import sums_of
+from dedup_middleware.inspection.unchecked import listed
 from dedup_middleware.plugin.commands import NOTHING_FOUND
-from dedup_middleware.plugin.subcommands.call import add_common_options, add_page_filter, share
+from dedup_middleware.plugin.subcommands.call import add_common_options, add_page_filter, share, tell
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from dedup_middleware.plugin.subcommands.call import Call
 
@@ -37,4 +40,13 @@ def run(call: Call) -> int:
         count += 1
         print(record.to_line() if opts.json else explain.record_text(record), flush=opts.follow)
     is_choosy = opts.host or opts.owner or opts.run or opts.min_score
+    if not count and not opts.all and not is_choosy:
+        _tell_unchecked(log_of(config))
     return NOTHING_FOUND if is_choosy and not count else 0
+
+
+def _tell_unchecked(log: Path) -> None:
+    """Tell the user of pages in *log* that were not checked: without a duplicate, nothing else is printed."""
+    if unchecked := sums_of(log).unchecked:
+        count = sum(unchecked.values())
+        tell(f"no duplicates; {count} pages were not checked ({listed(unchecked)}): add --all to see them")
