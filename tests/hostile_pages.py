@@ -17,11 +17,11 @@ from scrapy.http import HtmlResponse
 from dedup_middleware.budget import UNLIMITED, UnjudgeableError
 from dedup_middleware.extraction import check_complete, texts_of
 from dedup_middleware.extraction.charsets import NO_CHARSETS
-from dedup_middleware.extraction.features import features_of, shown_text
+from dedup_middleware.extraction.features import features_of
+from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.identity import url_identity
 from dedup_middleware.model import Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -259,7 +259,7 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
     state = library.enter(page, budget)
     session = library.session
     item = {"title": features.title, "text": "\n".join(texts.paragraphs), "html": response.text[:100_000]}
-    session.judge_item(state, item, lambda: folded(" ".join(shown_text(root))))
+    session.judge_item(state, item, PageText(root).shows)
     library.leave(state)
     library.session.recorder.record(state)
     return state.verdict

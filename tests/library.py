@@ -38,7 +38,7 @@ from dedup_middleware.session.session import Session
 from dedup_middleware.stores import OpenStore, open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import timedelta
 
     from dedup_middleware.delivery.claims import Soon
@@ -126,7 +126,7 @@ class Library:
     def taken_back(self, *_: object) -> None:
         pass
 
-    def not_keepable(self, kind: type, field: str, value_kind: type) -> None:
+    def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
         pass
 
     def tag_refused(self, kind: type) -> None:

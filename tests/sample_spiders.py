@@ -21,7 +21,7 @@ import scrapy
 from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.downloadermiddlewares.retry import get_retry_request
-from scrapy.exceptions import DontCloseSpider, DropItem
+from scrapy.exceptions import DontCloseSpider, DropItem, StopDownload
 from scrapy.extensions.feedexport import BlockingFeedStorage
 from scrapy.http import JsonRequest
 from scrapy.logformatter import LogFormatter
@@ -273,6 +273,20 @@ class Doorkeeper:
     def process_spider_input(self, response):
         if "/closed" in response.url:
             raise Mishap
+
+
+class StopsDownloads:
+    """An extension that stops the download of a stopped page once some of it is there."""
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        extension = cls()
+        crawler.signals.connect(extension.bytes_received, signals.bytes_received)
+        return extension
+
+    def bytes_received(self, data, request, spider):
+        if "/stopped" in request.url:
+            raise StopDownload(fail=False)
 
 
 class Mishap(Exception):  # noqa: N818 - what goes wrong is no error of ours

@@ -78,6 +78,23 @@ class Unkeepable(Stories):
         return response
 
 
+class ForeignStory(dict):
+    """An item of a class that may do more than a dict does."""
+
+
+class Foreign(Stories):
+    """Each item is of a class that the quarantine cannot store."""
+
+    name = "foreign"
+
+    def parse(self, response):
+        yield ForeignStory(url=response.url)
+
+    async def start(self):
+        for position, url in enumerate(self.urls.split(",")):
+            yield scrapy.Request(url, priority=-position)
+
+
 class FullDisk:
     """An extension: the disk has no room for another page of the quarantine."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from sample_spiders import Steps, held
 
 
@@ -42,6 +44,21 @@ class Witnesses(Steps):
 
     def parse_given(self, response, html):
         yield {"url": response.url, "html": html}
+
+    def parse_fields(self, response, **fields):
+        yield {"url": response.url, **fields}
+
+    def parse_text_and_fields(self, response, **fields):
+        yield {"url": response.url, "text": text_of(response), **fields}
+
+    def parse_own_fields(self, response):
+        yield {"url": response.url, **{row.attrib["class"]: row.xpath("string()").get() for row in response.css("dd")}}
+
+    def parse_data(self, response):
+        yield {"url": response.url, **json.loads(response.css("script::text").get())}
+
+    def parse_filename(self, response):
+        yield {"url": response.url, "filename": response.url.rpartition("/")[2].partition(".")[0]}
 
     def finish_joined_item(self, response, item):
         yield {**item, "text": [*item["text"], *response.css("p::text").getall()]}

@@ -193,15 +193,16 @@ class TestWhatIsStored:
 
     def test_pages_of_a_template_are_taken_back(self, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"
-        urls = [f"http://a.example/branch/{n}" for n in range(1, 4)]
+        # An aggregator has copied the first branch, and is met before the others.
+        urls = ["http://copies.example/1", *(f"http://a.example/branch/{n}" for n in range(2, 5))]
         with Deduplicator(log=log) as dedup:
             verdicts = [
                 dedup.add(url, branch(town, n)) for n, (url, town) in enumerate(zip(urls, TOWNS, strict=False), 1)
             ]
-            assert [v.is_duplicate for v in verdicts] == [False, True, False]
-            assert dedup.taken_back == urls[1:2]
+            assert [v.is_duplicate for v in verdicts] == [False, True, True, False]
+            assert dedup.taken_back == urls[1:3]
             assert not dedup.keep(urls[1], branch(TOWNS[1], 2)).is_duplicate
-            assert dedup.taken_back == []
+            assert dedup.taken_back == urls[2:3]
         records = [json.loads(line) for line in log.read_text().splitlines()]
         assert [r["outcome"] for r in records if r["url"] == urls[1]] == ["dropped", "taken-back", "delivered"]
 

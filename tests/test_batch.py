@@ -100,7 +100,8 @@ def odd_pages() -> list[dict[str, str]]:
     chance.shuffle(pages)
     view = article("Own", story(400)).replace("</head>", '<link rel="canonical" href="/story-400"></head>')
     own = {"url": "http://paper.example/story-400", "html": article("Own", story(400))}
-    return [*pages, {"url": "http://paper.example/story-400/print", "html": view}, own, own]
+    copied = {"url": "http://copies.example/bank", "html": branch("Copied")}
+    return [copied, *pages, {"url": "http://paper.example/story-400/print", "html": view}, own, own]
 
 
 class TestSideBySide:

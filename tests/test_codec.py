@@ -30,7 +30,7 @@ PAGES = st.builds(
     delivery=DELIVERIES,
     exact_digest=st.just(b"") | st.binary(min_size=8, max_size=8).filter(any),
     source=st.just(b"") | st.binary(min_size=16, max_size=16),
-    features=st.none() | st.builds(PageFeatures, st.text(), st.text(), TEXT_HASHES, TEXT_HASHES),
+    features=st.none() | st.builds(PageFeatures, st.text(), st.text(), TEXT_HASHES, SHORT_HASHES),
     item_content=st.none() | st.builds(ItemContent, HASHES, SHORT_HASHES, st.booleans()),
 )
 DUPLICATES = st.builds(

@@ -17,6 +17,8 @@ from dedup_middleware.extraction import extract_paragraphs, extract_text, paragr
 from dedup_middleware.extraction.blocks import measure, read_page
 from dedup_middleware.extraction.names import HIDDEN, MILD, count_marks, has_mark, signs_of
 from dedup_middleware.extraction.plain import plain_elements
+from dedup_middleware.extraction.shown import PageText
+from dedup_middleware.text.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,10 +136,100 @@ def test_a_text_inside_something_named_like_furniture() -> None:
     assert extract_paragraphs(page(main)) == ENGLISH
 
 
-@pytest.mark.parametrize("hiding", ["style='display: none'", "hidden", "class='sr-only'"])
+@pytest.mark.parametrize("hiding", ["style='display: none'", "hidden", "class='sr-only'", "aria-hidden='true'"])
 def test_hidden_spam_does_not_win(hiding: str) -> None:
     spam = " ".join(f"cheap tickets {i}" for i in range(3000))
     assert extract_paragraphs(page(f"<div {hiding}>{spam}</div><div>{in_tags(ENGLISH, 'p')}</div>")) == ENGLISH
+
+
+@pytest.mark.parametrize("marks", ["role='dialog'", "role='alertdialog'", "aria-modal='true'"])
+def test_a_dialog_longer_than_the_story_does_not_win(marks: str) -> None:
+    dialog = f"<div {marks}><div>{in_tags([text[::-1] for text in ENGLISH], 'p')}</div></div>"
+    main = f"<div>{in_tags(ENGLISH[:3], 'p')}</div>{dialog}"
+    assert extract_paragraphs(page(main)) == ENGLISH[:3]
+
+
+def test_a_closed_dialog_element_does_not_win() -> None:
+    dialog = f"<dialog>{in_tags([text[::-1] for text in ENGLISH], 'p')}</dialog>"
+    assert extract_paragraphs(page(f"{dialog}<div>{in_tags(ENGLISH[:3], 'p')}</div>")) == ENGLISH[:3]
+
+
+@pytest.mark.parametrize("mode", ["open", "closed"])
+def test_a_declarative_shadow_tree_is_read(mode: str) -> None:
+    root = parse(page(f"<a-story><template shadowrootmode='{mode}'>{in_tags(ENGLISH, 'p')}</template></a-story>"))
+    assert paragraphs_of(root) == ENGLISH
+    assert PageText(root).shows(" ".join(words_of(ENGLISH[0])))
+
+
+def test_a_template_that_no_browser_shows_is_not_read() -> None:
+    root = parse(page(f"<template>{in_tags(CHINESE, 'p')}</template><div>{in_tags(ENGLISH, 'p')}</div>"))
+    assert paragraphs_of(root) == ENGLISH
+
+
+INGREDIENTS = ["250 g flour", "3 eggs", "half a litre of milk", "a pinch of salt", "20 g butter", "sugar for the top"]
+
+
+@pytest.mark.parametrize(
+    "ingredients",
+    [
+        f"<ul>{in_tags(INGREDIENTS, 'li')}</ul>",
+        f"<table>{''.join(f'<tr><td>{line}</td></tr>' for line in INGREDIENTS)}</table>",
+        f"<dl>{''.join(f'<dt>{i}</dt><dd>{line}</dd>' for i, line in enumerate(INGREDIENTS))}</dl>",
+        "".join(f"<div class='row'><span>{line}</span></div>" for line in INGREDIENTS),
+    ],
+    ids=["list", "table", "definitions", "rows"],
+)
+@pytest.mark.parametrize("order", [1, -1], ids=["before", "after"])
+def test_a_list_beside_the_text_is_read(ingredients: str, order: int) -> None:
+    parts = [
+        f"<section class='ingredients'><h2>Ingredients</h2><button>Print</button>{ingredients}</section>",
+        f"<section class='steps'><h2>Steps</h2>{in_tags(ENGLISH, 'p')}</section>",
+    ]
+    found = extract_paragraphs(page("".join(parts[::order])))
+    assert set(found) >= {*INGREDIENTS, *ENGLISH}
+
+
+def test_furniture_between_a_list_and_the_text_is_left_out() -> None:
+    advert = "<div class='advertisement'>Buy our pans, they are round</div>"
+    found = extract_paragraphs(page(f"<ul>{in_tags(INGREDIENTS, 'li')}</ul>{advert}<div>{in_tags(ENGLISH, 'p')}</div>"))
+    assert found == [*INGREDIENTS, *ENGLISH]
+
+
+def test_a_list_of_teasers_beside_the_text_is_left_out() -> None:
+    teasers = "".join(
+        f"<li><h3><a href='/a{i}'>Another story of the day, number {i}</a></h3><p>In short, summary {i}.</p></li>"
+        for i in range(8)
+    )
+    assert extract_paragraphs(page(f"<div>{in_tags(ENGLISH, 'p')}</div><ul>{teasers}</ul>")) == ENGLISH
+
+
+@pytest.mark.parametrize(
+    "marks", ["main", "div role='main'", "div itemprop='articleBody'", "div class='post_body'"], ids=lambda m: m[-11:]
+)
+@both_languages
+def test_what_calls_itself_the_main_text_wins(story: list[str], marks: str) -> None:
+    panel = f"<div class='box'>{in_tags([text[::-1] for text in ENGLISH * 2], 'p')}</div>"
+    main = f"<div class='menu-column'><{marks}>{in_tags(story, 'p')}</{marks.split(maxsplit=1)[0]}></div>"
+    assert extract_paragraphs(page(f"{panel}{main}")) == story
+    assert extract_paragraphs(page(f"{main}{panel}")) == story
+
+
+def test_a_hidden_element_that_calls_itself_the_main_text_does_not_win() -> None:
+    hidden = f"<div style='display:none'><main>{in_tags([text[::-1] for text in ENGLISH * 2], 'p')}</main></div>"
+    assert extract_paragraphs(page(f"{hidden}<div>{in_tags(ENGLISH, 'p')}</div>")) == ENGLISH
+
+
+def test_a_paragraph_of_links_stays_in_the_text() -> None:
+    sources = "(<a href='/1'>Law 1</a>, <a href='/2'>Law 2</a>.)"
+    main = f"<p>{ENGLISH[0]}</p><p>{sources}</p><p>{ENGLISH[1]}</p>"
+    assert extract_paragraphs(page(f"<div>{main}</div>")) == [ENGLISH[0], "(Law 1, Law 2.)", ENGLISH[1]]
+
+
+def test_a_table_of_contents_is_what_its_page_shows() -> None:
+    contents = "".join(f"<li><a href='/s{i}'>Section {i}, on the duties of ferrymen</a></li>" for i in range(9))
+    found = extract_text(page(f"<main><h2>Ferries</h2><nav><ul>{contents}</ul></nav></main>"))
+    assert not found.is_main_text
+    assert found.paragraphs == ["Ferries", *(f"Section {i}, on the duties of ferrymen" for i in range(9))]
 
 
 def test_unpunctuated_bulk_does_not_win() -> None:

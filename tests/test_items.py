@@ -106,7 +106,7 @@ def test_a_dry_run_delivers_all_and_records_what_drop_would(site, crawl):
 
 
 def test_a_request_may_ask_for_something_else(site, crawl):
-    nine_of_ten = story(1, paragraphs=10)[:9] + story(2, paragraphs=1)
+    nine_of_ten = [*story(1, paragraphs=10)[:9], story(2)[0][:220], story(3)[0][:220]]
     first = site.add("/first", article("First", story(1, paragraphs=10)))
     asked = {
         "/off": False,
@@ -146,7 +146,7 @@ def test_a_request_may_ask_for_something_else(site, crawl):
 
 
 def test_items_of_a_page_that_has_several_are_judged_one_by_one(site, crawl):
-    old, older, new = story(1, 10), story(2, 10), story(3, 2)
+    old, older, new = story(1, 10), story(2, 10), [story(3)[0][:220]]
     first = site.add("/first", several("First", [old, older]))
     mixed = site.add("/mixed", several("Mixed", [old, older, new]), host=1)
     whole = site.add("/whole", several("Whole", [older, old]), host=1)
@@ -172,7 +172,7 @@ def test_items_of_a_page_that_has_several_are_judged_one_by_one(site, crawl):
 
 def test_a_dry_run_counts_the_items_that_drop_would_drop(site, crawl):
     first = site.add("/first", several("First", [story(1, 10), story(2, 10)]))
-    mixed = site.add("/mixed", several("Mixed", [story(1, 10), story(2, 10), story(3, 2)]), host=1)
+    mixed = site.add("/mixed", several("Mixed", [story(1, 10), story(2, 10), [story(3)[0][:220]]]), host=1)
     steps = [{"url": url, "callback": "parse_parts"} for url in (first, mixed)]
     dry = crawl("sample_spiders.Steps", steps=steps, settings=DRY_RUN)
     assert dry.delivered == [first] * 2 + [mixed] * 3
@@ -223,7 +223,7 @@ def test_an_item_that_costs_more_than_it_may_is_delivered(site, crawl, cap, reas
     one, copy = (serve_json(site, f"/{name}", [entry(1, name)]) for name in ("one", "copy"))
     outcome = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS | cap)
     assert outcome.delivered == ["one", "copy"]
-    assert [r["reason"] for r in outcome.records] == ["not text", reason] * 2
+    assert [r["reason"] for r in outcome.records] == ["its items are judged instead", reason] * 2
     assert outcome.problems == []
 
 
@@ -255,6 +255,18 @@ def test_items_of_an_api_are_judged_by_their_fields(site, crawl):
     assert sorted(again.delivered) == sorted(expected)
     assert len(again.dropped) == len(kinds)
     assert again.problems == []
+
+
+def test_each_short_value_of_a_named_field_keeps_an_item_of_an_api(site, crawl):
+    places = [("Leeds", 31000), ("York", 31000), ("York", 31000), ("York", 32000)]
+    urls = [
+        serve_json(site, f"/{n}", [{**entry(1, str(n)), "city": city, "salary": salary}])
+        for n, (city, salary) in enumerate(places)
+    ]
+    settings = {"DEDUP_ITEM_FIELDS": ["title", "text", "city", "salary"]}
+    outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=settings)
+    assert outcome.delivered == ["0", "1", "3"]
+    assert outcome.record(urls[3])["reason"] == "another value in its item"
 
 
 def test_items_of_an_api_may_be_tagged_or_only_recorded(site, crawl):
@@ -337,7 +349,7 @@ def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
 def test_whatever_an_api_puts_into_its_items_goes_on(site, crawl):
     strange = {"nested": [{"deep": [None, 1, 2.5, True, {"text": "x"}]}], "half": "\ud83d", "nul": "\0", "empty": ""}
     text = "\n".join(story(1)).replace(".", "\ud83d.")
-    bodies = [{"url": str(n), "title": [strange, None], "text": {"parts": [text, n]}} for n in range(2)]
+    bodies = [{"url": str(n), "title": [strange, None], "text": {"parts": [text, 7]}} for n in range(2)]
     urls = [serve_json(site, f"/{n}", [body]) for n, body in enumerate(bodies)]
     outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=FIELDS | {"LOG_LEVEL": "INFO"})
     assert outcome.items == bodies[:1]
@@ -377,12 +389,14 @@ def test_things_that_refer_to_one_another_are_read_once():
 
 def test_pages_of_a_spider_for_an_api_are_judged_as_pages(site, crawl):
     one = serve_json(site, "/one", [entry(1, "a")])
-    page = site.add("/page", article("Page", story(2)))
-    copy = site.add("/copy", blog("Copy", story(2)), host=1)
+    page = site.add("/page", article("Page", story(2)), host=1)
+    copy = site.add("/copy", blog("Copy", story(2)), host=2)
     # The API tells it once more, and a page tells what the API told.
     two = serve_json(site, "/two", [entry(2, "b")])
-    told = site.add("/told", article("Told", story(1)))
-    steps = [*api_steps([one]), {"url": page}, {"url": copy}, *api_steps([two]), {"url": told}]
+    told = site.add("/told", article("Told", story(1)), host=1)
+    first, second = api_steps([one, two])
+    pages = [{"url": url, "callback": "parse_text"} for url in (page, copy, told)]
+    steps = [first, *pages[:2], second, pages[2]]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS)
     assert outcome.delivered == ["a", page]
     assert [i["url"] for i in outcome.dropped] == [copy, "b", told]

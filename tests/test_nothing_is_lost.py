@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import socketserver
 import threading
 
 import pytest
 import scrapy
+from crawling import REACTOR
 from prose import article, blog, several, story, zh_story
 from test_claims_in_crawls import FAILING, RAISES_LAST, pair
 
@@ -204,12 +206,12 @@ def test_what_an_errback_gives_for_a_page_that_its_callback_never_got_is_deliver
     assert outcome.record(b)["owner_url"] == a
 
 
-# --- pages that are not all there
+# --- pages that are incomplete, or may be
 
 
 @contextlib.contextmanager
-def broken_off(bodies):
-    """Serve *bodies* by path on loopback, each with its headers, and hang up before it is whole; yield the root URL."""
+def closing_server(bodies):
+    """Serve *bodies* by path on loopback, each after its headers, and close the connection; yield the root URL."""
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self):
@@ -217,7 +219,7 @@ def broken_off(bodies):
             while self.rfile.readline().strip():
                 pass
             headers, body = bodies[path]
-            self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}\r\n\r\n".encode() + body)
+            self.wfile.write(f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{headers}\r\n".encode() + body)
 
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -230,10 +232,10 @@ def test_a_page_that_was_cut_off_is_not_judged(site, crawl):
     urls = [site.add(f"/{n}", page.decode()) for n, page in enumerate(whole)]
     cut = [page[: len(page) * 9 // 10] for page in whole]
     bodies = {
-        "/length": (f"Content-Length: {len(whole[0])}", cut[0]),
-        "/chunked": ("Transfer-Encoding: chunked", b"%x\r\n%b\r\n" % (len(cut[1]), cut[1])),
+        "/length": (f"Content-Length: {len(whole[0])}\r\n", cut[0]),
+        "/chunked": ("Transfer-Encoding: chunked\r\n", b"%x\r\n%b\r\n" % (len(cut[1]), cut[1])),
     }
-    with broken_off(bodies) as root:
+    with closing_server(bodies) as root:
         first = [root + path for path in bodies]
         steps = [{"url": url} for url in (*first, *urls)]
         outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DOWNLOAD_FAIL_ON_DATALOSS": False})
@@ -241,6 +243,46 @@ def test_a_page_that_was_cut_off_is_not_judged(site, crawl):
     assert outcome.verdicts == dict.fromkeys(first, ("unjudged", "delivered"))
     assert {r["reason"] for r in outcome.records} == {"cut off"}
     assert outcome.stats["dedup/unjudged/cut_off"] == 2
+
+
+def test_pages_that_end_with_their_connection_are_judged(crawl):
+    """HTTP/1.0 and ``Connection: close`` name no length, and nearly all such pages are complete."""
+    packed = gzip.compress(blog("B", story(2)).encode())
+    bodies = {
+        "/a1": ("", article("A", story(1)).encode()),
+        "/b1": ("Connection: close\r\n", blog("B", story(1)).encode()),
+        "/a2": ("", article("A", story(2)).encode() + b"\n<!-- served in 3 ms"),
+        "/b2": ("Content-Encoding: gzip\r\n", packed),
+    }
+    with closing_server(bodies) as root:
+        outcome = crawl("sample_spiders.Steps", steps=[{"url": root + path} for path in bodies])
+    assert outcome.delivered == [root + "/a1", root + "/a2"]
+    assert [item["url"] for item in outcome.dropped] == [root + "/b1", root + "/b2"]
+
+
+@pytest.mark.skipif(REACTOR == "reactorless", reason="httpx flags no response without a length")
+def test_pages_that_end_with_their_connection_before_their_markup_are_not_judged(crawl):
+    page = article("B", story(1)).encode()
+    ends = ("</p>", "</article>", "</main>", '<a href="/section', "</footer>")
+    cuts = [page.index(end.encode()) + len(end) for end in ends]
+    bodies = {"/whole": ("", page), **{f"/{cut}": ("", page[:cut]) for cut in cuts}}
+    with closing_server(bodies) as root:
+        urls = [root + path for path in bodies]
+        outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls])
+    assert outcome.delivered == urls
+    assert outcome.verdicts == dict.fromkeys(urls[1:], ("unjudged", "delivered"))
+    assert outcome.stats["dedup/unjudged/cut_off"] == len(cuts)
+
+
+def test_a_page_whose_download_the_spider_stopped_is_not_judged(site, crawl):
+    whole, stopped = (site.add(path, article("A", story(1))) for path in ("/whole", "/stopped"))
+    outcome = crawl(
+        "sample_spiders.Steps",
+        steps=[{"url": whole}, {"url": stopped}],
+        settings={"EXTENSIONS": {"sample_spiders.StopsDownloads": 0}},
+    )
+    assert outcome.delivered == [whole, stopped]
+    assert outcome.verdicts == {stopped: ("unjudged", "delivered")}
 
 
 # --- the start and the log line
@@ -283,11 +325,11 @@ DEFECTS = [
     "plugin.feeds:Feeds.wanting",
     "index.index:Index.remember_duplicate",
     "plugin.waiting:OwnerWait.settle",
-    "verdict.item_witness:ItemWitness.read",
-    "verdict.item_witness:ItemWitness.objection",
-    "verdict.item_witness:ItemWitness.content_of",
+    "checks.items:ItemCheck.read",
+    "checks.items:ItemCheck.objection",
+    "delivery.item_judge:content_of",
     "session.session:Session.settle_items",
-    "verdict.detector:Detector.judge",
+    "checks.detector:Detector.judge",
     "plugin.downloadermiddlewares:identities_of",
     "delivery.safety:Safety.finished",
     "inspection.records:RecordLog.append",
@@ -317,7 +359,7 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
     told = several("Parts", [story(1), story(2)])
     page, copy, last = (site.add(f"/{n}", told, host=n) for n in range(3))
     steps = [{"url": url, "callback": "parse_parts"} for url in (page, copy, last)]
-    fault = {"at": ["dedup_middleware.checks.items:ItemWitness.objection"], "nth": 1, "kind": "bug"}
+    fault = {"at": ["dedup_middleware.checks.items:ItemCheck.objection"], "nth": 1, "kind": "bug"}
     outcome = crawl(
         "sample_spiders.Steps",
         steps=steps,

@@ -10,11 +10,12 @@ from dataclasses import asdict
 import pytest
 from crawling import IN_ORDER, run_job, store_uri, write_job
 from fault_injection import EXIT_STATUS
+from itemadapter import ItemAdapter
 from local_site import Site
 from prose import article, blog, story
 from sample_spiders_quarantine import KINDS
 from test_commands import run_here
-from test_taking_back import branches
+from test_taking_back import filled
 from test_two_witnesses import visit
 
 from dedup_middleware import open_quarantine
@@ -166,10 +167,10 @@ def test_items_that_cannot_be_written_stay_where_they_are(restorable, tmp_path):
 
 
 def test_a_drop_that_is_taken_back_leaves_nothing_to_restore(site, crawl):
-    urls = branches(site)
+    urls = filled(site)
     outcome = visit(crawl, urls)
-    assert [item["url"] for item in outcome.dropped] == urls[1:2]
-    assert sorted(outcome.delivered) == urls
+    assert [item["url"] for item in outcome.dropped] == urls[1:3]
+    assert set(outcome.delivered) == set(urls)
     assert quarantined(outcome.folder) == []
 
 
@@ -226,13 +227,25 @@ def test_a_full_disk_costs_no_item(site, tmp_path):
     assert "make room on its disk" in line
 
 
-def test_what_cannot_be_kept_is_delivered(site, tmp_path):
+def test_an_item_with_a_field_that_cannot_be_stored_is_dropped_and_stored_without_it(site, tmp_path):
     urls = add_pairs(site, 6)
     outcome = stories(tmp_path, urls, spider="Unkeepable", feed={})
-    assert outcome.delivered == urls
-    assert outcome.stats["dedup/items/not_keepable"] == 6
+    assert outcome.delivered == urls[::2]
+    assert outcome.stats["dedup/items/stored_in_part"] == 6
     assert len(outcome.problems) == 5  # one a class
-    assert "'extra' has a value of type scrapy.http.response.html.HtmlResponse" in outcome.problems[0]
+    assert "without 'extra' (scrapy.http.response.html.HtmlResponse)" in outcome.problems[0]
+    items = [ItemAdapter(item.item) for item in quarantined(tmp_path)]
+    assert [item["url"] for item in items] == urls[1::2]
+    assert not any(item.get("extra") for item in items)
+
+
+def test_an_item_of_a_class_that_cannot_be_stored_is_kept(site, tmp_path):
+    urls = add_pairs(site, 2)
+    outcome = stories(tmp_path, urls, spider="Foreign", feed={})
+    assert outcome.delivered == urls
+    assert outcome.stats["dedup/items/not_keepable"] == 2
+    assert len(outcome.problems) == 1
+    assert "sample_spiders_quarantine.ForeignStory cannot be stored" in outcome.problems[0]
     assert outcome.record(urls[1])["reason"] == "its item cannot be kept in the quarantine"
 
 

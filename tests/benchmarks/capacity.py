@@ -110,7 +110,7 @@ def session_on(store: OpenStore, text_limit: int, run: str) -> Session:
     fingerprint = instance_of("clauses", store.header.key, store.header.hash_bytes)
     index = index_of(store, common=DEFAULTS["DEDUP_COMMON_CLAUSE"], text_limit=text_limit)
     detector = Detector(index, fingerprint.hash, DEFAULTS["DEDUP_THRESHOLD"])
-    listener = Silence(None)  # type: ignore[arg-type]
+    listener = Silence()
     return Session(spider="x", run=run, detector=detector, fingerprint=fingerprint, log=None, listener=listener)
 
 

@@ -9,6 +9,16 @@ A corpus is a file of JSON Lines, plain or packed with xz (``.xz``), one page a 
 - ``kind``: how the page came to be ("verbatim", "templated"), to say which kinds go wrong; may be missing;
 - ``optional``: true where dropping and keeping the page are both right; may be missing.
 
+Where pages overlap, the right verdict depends on the order of the crawl: a trimmed copy that follows the whole story is
+a duplicate, a trimmed copy that precedes it is a story of its own. `relabelled` returns the labels for an order. It
+reads further fields, all of which may be missing:
+
+- ``own``, ``of``: the cluster of the page alone, and the cluster that the page was made from;
+- ``may``: true where the page is optional in every order. With ``own``, ``of``, ``may`` or ``site``, ``optional`` holds
+  for the given order only; without these fields it holds for every order;
+- ``facts``: texts that count beside ``text``; ``nt``: true where the first paragraph, a title, does not count;
+- ``shingle``: true where runs of five words are compared, because quoted lines are wrapped anew.
+
 `extraction.py` reads the first three fields, `detection.py` all of them.
 """
 
@@ -19,7 +29,8 @@ import collections
 import json
 import lzma
 import re
-from dataclasses import dataclass
+import unicodedata
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +39,7 @@ from lxml import etree
 from parsel import Selector
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
 
@@ -48,6 +59,12 @@ class CorpusPage:
     cluster: str
     kind: str
     optional: bool
+    own: str = ""
+    of: str = ""
+    is_always_optional: bool = False
+    is_shingled: bool = False
+    pieces: Mapping[str, int] = field(default_factory=dict)
+    """The sentences, or runs of five words, that the page contains, with their weights."""
 
     @property
     def url(self) -> str:
@@ -80,16 +97,82 @@ def read_corpus(path: Path, required: Collection[str]) -> list[CorpusPage]:
 
 def _page(row: dict[str, Any]) -> CorpusPage:
     text = row.get("text") or ()
+    text = tuple(text.split("\n") if isinstance(text, str) else text)
+    is_made = not _MADE.isdisjoint(row)
     return CorpusPage(
         id=row["id"],
         html=row["html"],
-        text=tuple(text.split("\n") if isinstance(text, str) else text),
+        text=text,
         host=row.get("host", ""),
         path=row.get("path", ""),
         cluster=row.get("cluster", ""),
         kind=row.get("kind", ""),
         optional=bool(row.get("optional")),
+        own=row.get("own", row.get("cluster", "")),
+        of=row.get("of", ""),
+        is_always_optional=bool(row.get("may") or (row.get("optional") and not is_made)),
+        is_shingled=bool(row.get("shingle")),
+        pieces=_shingles(text)
+        if row.get("shingle")
+        else _sentences([*text[bool(row.get("nt")) :], *row.get("facts", ())]),
     )
+
+
+# --- labels
+
+# With these fields, ``optional`` holds for the given order only.
+_MADE = frozenset({"own", "of", "may", "site"})
+# Kinds of new versions: a site's own may be kept or dropped.
+_EDITED = ("edit", "typo", "ocr", "light", "para", "repara", "heads", "rounded")
+#: An earlier page with this share of the text that a page was made of makes it a duplicate.
+SAME = 0.98
+#: And this share of runs of five words is all of a page: quotes are trimmed and wrapped.
+ALL_SHINGLES = 0.93
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？;；])\s+|(?<=[。！？；])|\n")
+_QUOTE = re.compile(r"(?m)^[>|\s]+")
+_NO_LETTER = re.compile(r"[\W_]+")
+_SHINGLE = 5
+
+
+def relabelled(pages: Iterable[CorpusPage]) -> list[CorpusPage]:
+    """Return *pages* with the cluster and the optionality that are right in this order of the crawl.
+
+    - A page made from a cluster belongs to it if an earlier page of that cluster contains its text.
+    - The first page of a cluster is optional if an earlier page of another cluster contains all of it.
+    - A site's new version of its page, and a brief that follows its story, are optional.
+    """
+    done: list[CorpusPage] = []
+    containing: dict[str, list[int]] = collections.defaultdict(list)
+    told, hosts = set[str](), dict[str, set[str]]()
+    for page in pages:
+        weight, held = sum(page.pieces.values()), collections.Counter[int]()
+        for piece, piece_weight in page.pieces.items():
+            held.update(dict.fromkeys(containing[piece], piece_weight))
+            containing[piece].append(len(done))
+        earlier = [(done[number], share / weight) for number, share in held.items()]
+        sources = (e.cluster for e, share in earlier if share >= SAME and page.of in (e.cluster, e.of))
+        cluster = next(sources, page.own) if page.of else page.own
+        all_of_it = ALL_SHINGLES if page.is_shingled else 1
+        is_covered = cluster not in told and any(s >= all_of_it and e.cluster != cluster for e, s in earlier)
+        is_optional = page.is_always_optional or is_covered
+        if not is_optional:
+            told.add(cluster)
+        is_brief = page.kind == "brief" and cluster.removesuffix("-brief") in hosts
+        is_version = page.kind.startswith(_EDITED) and page.host in hosts.get(cluster, ())
+        hosts.setdefault(cluster, set()).add(page.host)
+        done.append(replace(page, cluster=cluster, optional=is_optional or is_brief or is_version))
+    return done
+
+
+def _sentences(texts: Iterable[str]) -> dict[str, int]:
+    sentences = (s for text in texts for s in _SENTENCE_END.split(text))
+    letters = (_NO_LETTER.sub("", unicodedata.normalize("NFKC", s).casefold()) for s in sentences)
+    return {sentence: len(sentence) for sentence in letters if sentence}
+
+
+def _shingles(texts: Iterable[str]) -> dict[str, int]:
+    words = re.findall(r"\w+", _QUOTE.sub(" ", " ".join(texts).casefold()))
+    return {" ".join(words[i : i + _SHINGLE]): 1 for i in range(max(1, len(words) - _SHINGLE + 1))}
 
 
 def half_of(page: CorpusPage) -> int:
@@ -147,19 +230,6 @@ def _clusters(pages: Iterable[CorpusPage], delivered: AbstractSet[str]) -> tuple
     return clusters, told
 
 
-def wrongly_dropped(pages: Iterable[CorpusPage], delivered: AbstractSet[str]) -> collections.Counter[str]:
-    """Return, by kind, how many pages were dropped that are the first of their cluster, optional pages apart."""
-    seen: set[str] = set()
-    wrong: collections.Counter[str] = collections.Counter()
-    for page in pages:
-        if page.optional:
-            continue
-        if page.cluster not in seen and page.id not in delivered:
-            wrong[page.kind] += 1
-        seen.add(page.cluster)
-    return wrong
-
-
 _TOKEN = re.compile(r"[\u3400-\u9fff]|[^\W_\u3400-\u9fff]+")
 _GRAM = 4
 
@@ -184,7 +254,7 @@ def grams(paragraphs: Sequence[str]) -> collections.Counter[tuple[str, ...]]:
 
 def parsed(html: str) -> etree._Element:
     """Return the root of the tree that a callback gets: ``response.selector.root``."""
-    root = Selector(text=html.encode("utf8", "replace").decode()).root
+    root = Selector(text=html.encode("utf8", "replace").decode(), type="html").root
     assert isinstance(root, etree._Element)
     return root
 

@@ -1,30 +1,34 @@
-"""What the verdict is worth on labelled crawls, what each of its parts earns, and what other methods reach.
+"""Measures what each part of the verdict earns on labelled crawls, beside other methods.
 
-Usage: python tests/benchmarks/detection.py CORPUS... [--only VARIANT]... [--text extracted|true|body] [--reversed]
-`corpus.py` says what a corpus is. Prints one table in Markdown: F1 (precision, recall) of the drops in each corpus, and
-over all corpora the lost stories, the wrongly dropped pages by kind, and the time from a page's text to its verdict and
-into the store. The pages are fed to the product in their order, in process, and all that is delivered arrives. A real
-crawl differs in the order only: of two pages that cover one another to different shares, another one may come first.
-With ``--reversed``, copies come before what they copy. A page that is taken back is judged once more.
+Usage: python tests/benchmarks/detection.py CORPUS... [--only VARIANT]...
+`corpus.py` documents the format of a corpus. The command leaves out one part of the product at a time and crawls every
+corpus in the given and in the reversed order, with the labels that are right in each. It prints a table in Markdown:
 
-What a part earns on well extracted text is one thing, what it saves where extraction fails another: ``--text body``
-judges all text of the page. It takes three times as long: minutes for five corpora of 500 pages.
+- a cell is ``lost given/reversed, recall given/reversed``: the stories of which no page was kept, and the share of the
+  copies that was dropped;
+- ``=`` stands where the variant drops the same pages as the product, in both orders;
+- the last column is ``nothing`` where this holds for all corpora, and ``other pages`` where other pages are dropped
+  with the same scores.
+
+The pages are judged in process, one after the other, with an item each that has the page's title and no text. A crawl
+differs in the order only. A page is kept if an earlier copy
+names it as its canonical page; this counts as a missed copy.
 """
 
 from __future__ import annotations
 
-import collections
 import dataclasses
+import re
 import sys
-import time
 from contextlib import ExitStack
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from functools import cache, partial
+from html import unescape
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 from unittest.mock import patch
 
 from corpus import (
     CRAWL_FIELDS,
-    Agreement,
     CorpusError,
     CorpusPage,
     command,
@@ -32,19 +36,20 @@ from corpus import (
     lost_stories,
     parsed,
     read_corpus,
+    relabelled,
     table,
     whole_body,
-    wrongly_dropped,
 )
 from rivals import Exact, Shingles, SimHash
 
 from dedup_middleware.budget import Budget
-from dedup_middleware.checks import comparison, detector, witness
+from dedup_middleware.canonical import addressed
+from dedup_middleware.checks import alignment, checklist, detector
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.site import Sites
 from dedup_middleware.checks.templates import Templates
-from dedup_middleware.extraction import texts_of
-from dedup_middleware.extraction.features import features_of
+from dedup_middleware.extraction.extractor import weighted_dom
+from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.fingerprints.simhash import SimHashFingerprinter
 from dedup_middleware.identity import url_identity
@@ -58,48 +63,71 @@ from dedup_middleware.session.session import Session
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store
 from dedup_middleware.text import clauses as text
+from dedup_middleware.text import titles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
+    from dedup_middleware.checks.checklist import Check
     from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.errors import DedupError
 
 
 class Reading:
-    """A page of a corpus and what is read from its HTML, once for all variants."""
+    """A page's HTML, read once for all variants."""
 
     def __init__(self, page: CorpusPage) -> None:
         root = parsed(page.html)
         self.page = page
-        texts = texts_of(root)
-        self.extracted: Sequence[str] = texts.paragraphs
-        self.features = features_of(root, texts)
-
-    @cached_property
-    def body(self) -> Sequence[str]:
-        return whole_body(self.page.html)
+        self.extracted = weighted_dom(root, Budget())
+        self.shows = cache(PageText(root).shows)
+        title = unescape(found[1]) if (found := _TITLE.search(page.html)) else None
+        self.item = {"id": page.id, "url": page.url, "title": title, "chars": len(page.html)}
 
 
-#: What of a page may be judged; nothing where a corpus does not have it.
+_TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
+
+#: The texts of a page that can be judged; empty where the corpus lacks it.
 TEXTS: dict[str, Callable[[Reading], Sequence[str]]] = {
-    "extracted": lambda reading: reading.extracted,
+    "extracted": lambda reading: reading.extracted.paragraphs,
     "true": lambda reading: reading.page.text,
-    "body": lambda reading: reading.body,
+    "body": lambda reading: whole_body(reading.page.html),
     "response": lambda reading: [reading.page.html],
 }
 
 
 class Judge(Protocol):
-    """One crawl's memory."""
+    """The memory of one crawl."""
 
     def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
-        """Tell whether the next page, whose text is *paragraphs*, is dropped; remember it if not."""
+        """Return whether the next page, with the text *paragraphs*, is dropped; remember it if not."""
+
+
+class Silence:
+    """A Listener that raises failures and notes the URLs of released pages."""
+
+    def __init__(self) -> None:
+        self.released = set[str]()
+
+    def failed(self, error: DedupError) -> NoReturn:
+        """Raise *error*."""
+        raise error
+
+    def taken_back(self, taken: Sequence[TakenBack]) -> None:
+        """Note the pages that are kept after all."""
+        self.released.update(page.page.url for page in taken)
+
+    def _ignore(self, *_: object, **__: object) -> None:
+        """Do nothing."""
+
+    count = one_owner = field_that_keeps = not_keepable = tag_refused = _ignore
 
 
 class Product:
-    """The product as its doors drive it, with default settings and a new store in memory."""
+    """The product with default settings and a new store in memory."""
 
     def __init__(
         self,
@@ -110,206 +138,173 @@ class Product:
         fingerprinter: Callable[[bytes], ClauseFingerprinter] = ClauseFingerprinter,
     ) -> None:
         store = open_store("memory:", fingerprint_scheme="benchmark")
-        kept = index(store, OpenClaims(), Journal(), common=common, text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"])
+        stored = index(store, OpenClaims(), Journal(), common=common, text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"])
         fingerprint = fingerprinter(store.header.key)
         self._threshold = threshold
+        self._listener = Silence()
         self._session = Session(
             spider="benchmark",
             run="benchmark",
-            detector=Detector(kept, fingerprint.hash, threshold),
+            detector=Detector(stored, fingerprint.hash, threshold),
             fingerprint=fingerprint,
             log=None,
-            listener=Silence(self),
+            listener=self._listener,
         )
-        self.again: list[str] = []
-        """Addresses of pages that are taken back, since this was asked last."""
+
+    @property
+    def released(self) -> set[str]:
+        """URLs of pages that were dropped at first and kept in the end."""
+        return self._listener.released
 
     def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
-        """See Judge. One item a page, which is safe before the next page comes."""
-        url = reading.page.url
-        page = self._session.page(url, (url_identity(url),), paragraphs, features=reading.features)
+        """See `Judge`. The page's item is durable before the next page comes."""
+        url, extracted = reading.page.url, reading.extracted
+        identities = (url_identity(url),)
+        features = addressed(extracted.features, url, identities)
+        page = self._session.page(url, identities, paragraphs, features=features)
+        if paragraphs is extracted.paragraphs:
+            page = dataclasses.replace(page, is_doubtful=extracted.is_doubtful)
         state = self._session.examine(page, Action.DROP, self._threshold, Budget())
-        pass_through(self._session, state, {})
+        pass_through(self._session, state, reading.item, reading.item, reading.shows)
         return state.is_duplicate
 
 
-class Silence:
-    """A Listener to whom nothing matters but failures, and what is to be judged once more."""
-
-    def __init__(self, product: Product) -> None:
-        self._product = product
-
-    def count(self, name: str, amount: int = 1) -> None:
-        """Count nothing."""
-
-    def failed(self, error: DedupError) -> NoReturn:
-        """Raise *error*."""
-        raise error
-
-    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
-        """Say nothing."""
-
-    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
-        """Say nothing."""
-
-    def taken_back(self, taken: Sequence[TakenBack]) -> None:
-        """Let the pages be judged once more."""
-        self._product.again += [page.page.url for page in taken]
-
-    def not_keepable(self, kind: type, field: str, value_kind: type) -> None:
-        pass
-
-    def tag_refused(self, kind: type) -> None:
-        """Say nothing."""
+# --- variants
 
 
-# --- variants of the product
+class Variant(NamedTuple):
+    """A judge, the one of `TEXTS` that it judges, and what is replaced meanwhile."""
+
+    judge: Callable[[], Judge] = Product
+    text: str = "extracted"
+    patches: Sequence[AbstractContextManager[object]] = ()
 
 
-def with_simhash(distance: int) -> Callable[[], Product]:
+def replaced(where: Any, **names: Any) -> Variant:
+    """Return the product with these attributes of *where* replaced."""
+    return Variant(patches=[patch.multiple(where, **names)])
+
+
+LISTS = {name: getattr(checklist, name) for name in ("ONE_SITE", "BETWEEN_SITES", "ITEMS")}
+
+
+def without(*checks: Check) -> Variant:
+    """Return the product without these *checks*, in all lists."""
+    return replaced(checklist, **{name: tuple(c for c in found if c not in checks) for name, found in LISTS.items()})
+
+
+def with_simhash(distance: int) -> Variant:
     """Return the product that also looks for paragraphs within *distance* bits."""
-    return partial(Product, index=partial(Index, distance=distance), fingerprinter=SimHashFingerprinter)
+    return Variant(partial(Product, index=partial(Index, distance=distance), fingerprinter=SimHashFingerprinter))
+
+
+def forget() -> None:
+    """Clear the caches of texts: another variant may read the same text differently."""
+    for found in chain(vars(text).values(), vars(titles).values()):
+        if hasattr(found, "cache_clear"):
+            found.cache_clear()
 
 
 def never(*_: object, **__: object) -> None:
-    """Stand in for a rule that is switched off."""
+    """Stand in for a function that finds nothing."""
 
 
-# --- the table
-
-
-@dataclasses.dataclass(frozen=True)
-class Variant:
-    """One row: who judges, which of `TEXTS` if it is a certain one, and what of the product is replaced meanwhile."""
-
-    judge: Callable[[], Judge] = Product
-    text: str = ""
-    patched: Sequence[AbstractContextManager[object]] = ()
-
-
-NO_VETO = patch.multiple(detector, other_numbers=never, replaced=never)
-NO_WITNESS = patch.multiple(detector, objection=never)
-NO_TITLE_BETWEEN = patch.multiple(witness, _between_hosts=never)
-NO_TEMPLATES = patch.object(Templates, "learn", never)
-NO_HOST_RULE = patch.multiple(witness, _on_one_host=never)
-NO_FACTS = patch.multiple(witness, _own_facts=never, own_address=never)
-NO_EDITIONS = patch.multiple(witness, is_edition=never)
-NO_SITES = patch.object(Sites, "_is_known", never)
-NO_EQUALS = patch.object(Index, "equals", lambda *_: iter(()))
-NO_BORROWING = patch.object(Page, "beside", lambda page, *_: page)
-NO_LEAST_WEIGHT = patch.multiple(detector, MIN_LIVE_WEIGHT=0)
-NO_HOST_FREQUENCY = patch.multiple(lookup, COMMON_ON_HOST=sys.maxsize)
-NO_DOUBT = patch.multiple(detector, DOUBTFUL_THRESHOLD=0.0)
-NO_OPINION = patch.object(Detector, "_compare", lambda *_: None)
-NO_NAME_VETO = patch.multiple(comparison, _other_names=lambda *_: frozenset())
-NO_COMMON = partial(Product, common=sys.maxsize)
-
+PRODUCT = "the product"
+CHECKS = tuple(dict.fromkeys(chain.from_iterable(LISTS.values())))
 VARIANTS = {
-    "the product": Variant(),
-    "true text instead of the extracted": Variant(text="true"),
-    "whole body instead of the extracted text": Variant(text="body"),
-    "no Traditional to Simplified": Variant(patched=[patch.object(text, "simplified", str)]),
-    "no number veto": Variant(patched=[NO_VETO]),
-    "no light labelled numbers": Variant(patched=[patch.multiple(text, _is_fact=never)]),
-    "no second witness": Variant(patched=[NO_WITNESS]),
-    "no title between hosts": Variant(patched=[NO_TITLE_BETWEEN]),
-    "no templates": Variant(patched=[NO_TEMPLATES]),
-    "no rule of one host": Variant(patched=[NO_HOST_RULE]),
-    "nothing around the text, no address": Variant(patched=[NO_FACTS]),
-    "no editions": Variant(patched=[NO_EDITIONS]),
-    "nothing learned of sites": Variant(patched=[NO_SITES]),
-    "no equal texts": Variant(patched=[NO_EQUALS]),
-    "look-alikes hold what they share": Variant(patched=[NO_BORROWING]),
-    "candidates from 15 % on": Variant(patched=[patch.multiple(detector, CANDIDATE_SHARE=0.15)]),
-    "nine tenths aligned": Variant(patched=[patch.multiple(comparison, NEAR=0.9)]),
-    "no least live weight": Variant(patched=[NO_LEAST_WEIGHT]),
-    "no common clauses": Variant(NO_COMMON),
-    "no host frequency": Variant(patched=[NO_HOST_FREQUENCY]),
-    "no common clauses, no host frequency": Variant(NO_COMMON, patched=[NO_HOST_FREQUENCY]),
-    "none of the rules from the veto on": Variant(
-        NO_COMMON, patched=[NO_VETO, NO_NAME_VETO, NO_WITNESS, NO_LEAST_WEIGHT, NO_HOST_FREQUENCY]
-    ),
-    "no second opinion": Variant(patched=[NO_OPINION]),
-    "no name veto": Variant(patched=[NO_NAME_VETO]),
-    "main texts never in doubt": Variant(patched=[NO_DOUBT]),
-    "SimHash candidates, distance 3": Variant(with_simhash(3)),
-    "SimHash candidates, distance 10": Variant(with_simhash(10)),
-    "threshold 0.7": Variant(partial(Product, threshold=0.7)),
-    "threshold 0.7, no number veto": Variant(partial(Product, threshold=0.7), patched=[NO_VETO]),
-    "threshold 0.75": Variant(partial(Product, threshold=0.75)),
-    "threshold 0.85": Variant(partial(Product, threshold=0.85)),
-    "threshold 0.9": Variant(partial(Product, threshold=0.9)),
-    "rival: Jaccard of 5-character shingles 0.7": Variant(partial(Shingles, 0.7)),
-    "rival: Jaccard of 5-character shingles 0.8": Variant(partial(Shingles, 0.8)),
+    PRODUCT: Variant(),
+    **{f"no {check.__module__.rpartition('.')[2]}.{check.__name__}": without(check) for check in CHECKS},
+    "no check": without(*CHECKS),
+    "no templates": replaced(Templates, learn=never),
+    "nothing learned of sites": replaced(Sites, _is_known=never),
+    "no equal texts": replaced(Index, equals=lambda *_: iter(())),
+    "no least live weight": replaced(detector, MIN_LIVE_WEIGHT=0),
+    "no common clauses": Variant(partial(Product, common=sys.maxsize)),
+    "no host frequency": replaced(lookup, COMMON_ON_HOST=sys.maxsize),
+    "look-alikes hold what they share": replaced(Page, beside=lambda page, *_: page),
+    "no alignment": replaced(Detector, _compare=never),
+    "nine tenths aligned": replaced(alignment, NEAR=0.9),
+    "candidates from 15 % on": replaced(detector, CANDIDATE_SHARE=0.15),
+    "no light labelled numbers": replaced(text, _is_fact=never),
+    "no Traditional to Simplified": replaced(text, simplified=str),
+    "true text": Variant(text="true"),
+    "whole body": Variant(text="body"),
+    **{f"SimHash candidates, distance {distance}": with_simhash(distance) for distance in (3, 10)},
+    **{f"threshold {share}": Variant(partial(Product, threshold=share)) for share in (0.7, 0.75, 0.85, 0.9)},
+    **{f"rival: Jaccard of 5-character shingles {j}": Variant(partial(Shingles, j)) for j in (0.7, 0.8)},
     "rival: SimHash, 64 bits, distance 3": Variant(SimHash),
     "rival: hash of the extracted text": Variant(Exact),
     "rival: hash of the response's body": Variant(Exact, text="response"),
 }
 
 
-@dataclasses.dataclass
-class Row:
-    """What one variant has done so far."""
+# --- the table
 
-    agreements: list[Agreement | None] = dataclasses.field(default_factory=list)
-    """For each corpus; ``None`` where it lacks what the variant reads."""
-    lost: int = 0
-    wrong: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
-    pages: int = 0
-    seconds: float = 0.0
 
-    def add(self, variant: Variant, readings: Sequence[Reading], chosen: str) -> None:
-        """Crawl one more corpus; the variant judges the *chosen* one of `TEXTS` if it does not say which."""
-        texts = [TEXTS[variant.text or chosen](reading) for reading in readings]
-        if not any(texts):
-            self.agreements.append(None)
-            return
+class Crawl(NamedTuple):
+    """A corpus in one order: its pages with the labels of this order, and the ids of those that were kept."""
+
+    pages: Sequence[CorpusPage]
+    kept: frozenset[str]
+
+    @classmethod
+    def by(cls, variant: Variant, pages: Sequence[CorpusPage], readings: Mapping[str, Reading]) -> Crawl:
+        """Return *pages* as *variant* crawls them."""
         with ExitStack() as patches:
-            for patched in variant.patched:
-                patches.enter_context(patched)
-            judge = variant.judge()
-            start = time.perf_counter()
-            dropped = []
-            places = {reading.page.url: place for place, reading in enumerate(readings)}
-            for reading, said in zip(readings, texts, strict=True):
-                dropped.append(judge.drops(reading, said))
-                while again := getattr(judge, "again", None):
-                    place = places[again.pop()]
-                    dropped[place] = judge.drops(readings[place], texts[place])
-            self.seconds += time.perf_counter() - start
-        pages = [reading.page for reading in readings]
-        delivered = {page.id for page, is_dropped in zip(pages, dropped, strict=True) if not is_dropped}
-        self.agreements.append(drop_agreement(pages, delivered))
-        self.lost += lost_stories(pages, delivered)
-        self.wrong += wrongly_dropped(pages, delivered)
-        self.pages += len(pages)
+            for replacement in variant.patches:
+                patches.enter_context(replacement)
+            forget()
+            judge, texts = variant.judge(), TEXTS[variant.text]
+            kept = {p.id for p in pages if not judge.drops(readings[p.id], texts(readings[p.id]))}
+        released: AbstractSet[str] = getattr(judge, "released", frozenset())
+        return cls(pages, frozenset(p.id for p in pages if p.id in kept or p.url in released))
 
-    def cells(self) -> Iterator[str]:
-        """Yield the row's cells."""
-        for a in self.agreements:
-            yield f"{a.f1:.3f} ({a.precision:.3f}, {a.recall:.3f})" if a else "-"
-        yield str(self.lost)
-        yield ", ".join(f"{count} {kind}" for kind, count in self.wrong.most_common()) or "0"
-        yield f"{1000 * self.seconds / self.pages:.2f}" if self.pages else "-"
+    @property
+    def scores(self) -> tuple[str, str]:
+        """The lost stories and the recall, as the table has them."""
+        return str(lost_stories(self.pages, self.kept)), f"{drop_agreement(self.pages, self.kept).recall:.3f}"
+
+
+def crawls_of(path: Path, names: Sequence[str]) -> dict[str, list[Crawl]]:
+    """Return the crawls of the corpus at *path* in both orders, by variant."""
+    pages = read_corpus(path, CRAWL_FIELDS)
+    orders = [relabelled(pages), relabelled(reversed(pages))]
+    readings = {page.id: Reading(page) for page in pages}
+    return {name: [Crawl.by(VARIANTS[name], order, readings) for order in orders] for name in names}
+
+
+def cell_of(crawls: Sequence[Crawl]) -> str:
+    """Return ``lost given/reversed, recall given/reversed``."""
+    return ", ".join(map("/".join, zip(*(crawl.scores for crawl in crawls), strict=True)))
+
+
+def row_of(name: str, crawls: Sequence[list[Crawl]], product: Sequence[list[Crawl]]) -> Iterator[str]:
+    """Yield the cells of one variant, in the order of the corpora; *product* has done the same *crawls*."""
+    yield name
+    cells, standard = [*map(cell_of, crawls)], [*map(cell_of, product)]
+    changed = [[c.kept for c in here] != [c.kept for c in there] for here, there in zip(crawls, product, strict=True)]
+    for cell, is_changed in zip(cells, changed, strict=True):
+        yield cell if is_changed or name == PRODUCT else "="
+    yield str(sum(int(crawl.scores[0]) for both in crawls for crawl in both))
+    yield "" if cells != standard or name == PRODUCT else "other pages" if any(changed) else "nothing"
 
 
 def main() -> None:
     """Print the table."""
-    parser = command(__doc__, VARIANTS)
-    parser.add_argument("--text", choices=["extracted", "true", "body"], default="extracted")
-    parser.add_argument("--reversed", action="store_true")
-    options = parser.parse_args()
-    rows = {name: Row() for name in options.only or VARIANTS}
+    options = command(__doc__, VARIANTS).parse_args()
+    names = [*dict.fromkeys([PRODUCT, *(options.only or VARIANTS)])]
     try:
-        for corpus in options.corpora:
-            readings = [Reading(page) for page in read_corpus(corpus, CRAWL_FIELDS)][:: -1 if options.reversed else 1]
-            for name, row in rows.items():
-                row.add(VARIANTS[name], readings, options.text)
+        corpora = [crawls_of(path, names) for path in options.corpora]
     except CorpusError as error:
         sys.exit(str(error))
-    names = [corpus.name.partition(".")[0] for corpus in options.corpora]
-    header = ["variant", *(f"{name}: F1 (precision, recall)" for name in names), "lost", "wrongly dropped", "ms a page"]
-    print(table(header, [[name, *row.cells()] for name, row in rows.items()]))
+    header = [
+        "variant",
+        *(path.name.removesuffix(".xz").removesuffix(".jsonl") for path in options.corpora),
+        "lost",
+        "changes",
+    ]
+    product = [crawls[PRODUCT] for crawls in corpora]
+    print(table(header, [[*row_of(name, [crawls[name] for crawls in corpora], product)] for name in names]))
 
 
 if __name__ == "__main__":

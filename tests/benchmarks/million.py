@@ -195,7 +195,7 @@ def judged(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, A
     limit = DEFAULTS["DEDUP_TEXT_LIMIT"] if text else 0
     index = index_of(store, common=DEFAULTS["DEDUP_COMMON_CLAUSE"], text_limit=limit)
     detector = Detector(index, fingerprint.hash, threshold)
-    listener = Silence(None)  # type: ignore[arg-type]
+    listener = Silence()
     session = Session(
         spider="benchmark",
         run="benchmark",

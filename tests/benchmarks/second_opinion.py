@@ -1,12 +1,16 @@
-"""What the second opinion finds and what it keeps apart, on edited copies and refilled templates of real texts.
+"""Measures the word-by-word comparison on edited copies and refilled templates of real texts.
 
 Usage: python tests/benchmarks/second_opinion.py CORPUS... [--stories 100]
-`corpus.py` says what a corpus is; pages with known text are needed. Of the first page of each cluster, copies are made
-with a fixed seed, and each is compared with the page itself. Prints two tables in Markdown: the share of the copies
-that are taken for duplicates, and that of other reports that are, by exact clauses and the number veto alone, with the
-second opinion, and by the rival, the Jaccard value of 5-character shingles from 0.7 on (what MinHash estimates). The
-last row are the pairs of different stories of the corpus itself that share a tenth of their clauses, in numbers: how
-many there are, and how many each method takes for duplicates.
+`corpus.py` documents the format of a corpus; pages with known text are needed. Copies of the first page of each cluster
+are made with a fixed seed, and each is judged on another site than the page itself. Prints two tables in Markdown, the
+share of copies that are taken for duplicates and the same for other reports, by three methods:
+
+- the product without the word-by-word comparison (`alignment.compare`);
+- the product;
+- the Jaccard value of 5-character shingles from 0.7 on, which MinHash estimates.
+
+The last row counts the pairs of different stories of the corpus that share a tenth of their clauses: all, and those
+that each method takes for duplicates.
 """
 
 from __future__ import annotations
@@ -18,22 +22,22 @@ import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 from corpus import CorpusError, read_corpus, table
 from rivals import shingles
 
-from dedup_middleware.checks.alignment import Comparison, compare
-from dedup_middleware.settings.table import DEFAULTS
-from dedup_middleware.text.clauses import clauses, without_digits
+from dedup_middleware import Deduplicator
+from dedup_middleware.checks.detector import Detector
+from dedup_middleware.text.clauses import clauses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 FIELDS = ("id", "html", "text", "cluster")
-THRESHOLD: float = DEFAULTS["DEDUP_THRESHOLD"]
 SHINGLES = 0.7
 SHARED = 0.1
-#: Less text is not judged nearly the same; see `detector.LITTLE_TEXT_WEIGHT`.
+#: Less text is not compared word by word; see `one_site.LITTLE_TEXT_WEIGHT`.
 LEAST_CHARACTERS = 600
 NAMES = ("Harlow", "Bexter", "Quillen", "Marston")
 HAN_NAMES = ("欧阳雪", "司马川", "诸葛平", "上官云")
@@ -106,42 +110,32 @@ COPIES = {
 OTHERS = {"the same report with other names": rename, "the same report with other numbers": renumber}
 
 
-def exact_cover(page: Sequence[str], owner: Sequence[str]) -> float:
-    """Return the share of the page's weight in clauses that the owner says in the same words."""
-    said = {clause for clause, _ in clauses("\n".join(owner))}
-    weights = dict(clauses("\n".join(page)))
-    return sum(w for clause, w in weights.items() if clause in said) / max(1, sum(weights.values()))
+def by_product(page: Text, original: Text) -> bool:
+    """Return whether the product takes *page* for a duplicate of *original*."""
+    with Deduplicator() as dedup:
+        dedup.add("http://original.test/", paragraphs=original)
+        return dedup.judge("http://page.test/", paragraphs=page).is_duplicate
 
 
-def other_numbers(page: Sequence[str], owner: Sequence[str]) -> bool:
-    """Tell whether a clause differs in its digits only, as `vetoes.other_numbers` does."""
-    ours, theirs = ({clause for clause, _ in clauses("\n".join(text))} for text in (page, owner))
-    skeletons = {without_digits(clause) for clause in theirs} - {None}
-    return any(without_digits(clause) in skeletons for clause in ours - theirs)
+def without_alignment(page: Text, original: Text) -> bool:
+    """Return whether equal clauses alone make *page* a duplicate."""
+    with patch.object(Detector, "_compare", lambda *_: None):
+        return by_product(page, original)
 
 
-def is_duplicate(exact: float, opinion: Comparison) -> bool:
-    """Tell what the verdict makes of them but for the number veto."""
-    if opinion.other_names:
-        return False
-    return exact >= THRESHOLD or (opinion.cover >= THRESHOLD and not opinion.other_numbers)
-
-
-def by_shingles(page: Sequence[str], owner: Sequence[str]) -> bool:
-    """Tell what the rival makes of them."""
-    ours, theirs = shingles(page), shingles(owner)
+def by_shingles(page: Text, original: Text) -> bool:
+    """Return whether enough shingles of both texts are equal."""
+    ours, theirs = shingles(page), shingles(original)
     return len(ours & theirs) >= SHINGLES * len(ours | theirs)
 
 
+METHODS = (without_alignment, by_product, by_shingles)
+
+
 def counts(pairs: Iterable[tuple[Text, Text]]) -> list[int]:
-    """Return how many (page, owner) there are, and how many are duplicates by each method."""
-    sums = [0, 0, 0, 0]
-    for page, owner in pairs:
-        exact, is_vetoed = exact_cover(page, owner), other_numbers(page, owner)
-        by_clauses, by_both = exact >= THRESHOLD, is_duplicate(exact, compare(page, owner))
-        found = (True, by_clauses and not is_vetoed, by_both and not is_vetoed, by_shingles(page, owner))
-        sums = [n + each for n, each in zip(sums, found, strict=True)]
-    return sums
+    """Return how many (page, original) there are, and how many are duplicates by each of `METHODS`."""
+    found = [(True, *(method(*pair) for method in METHODS)) for pair in pairs]
+    return [sum(column) for column in zip(*found, strict=True)] or [0] * (1 + len(METHODS))
 
 
 def different_pairs(stories: Sequence[Text]) -> Iterable[tuple[Text, Text]]:
@@ -181,10 +175,10 @@ def main() -> None:
             rows[name] += shares(counts((edit(text, rng), text) for text in stories))
         rows["different stories that share clauses"] += ["/".join(map(str, counts(different_pairs([*first.values()]))))]
     names = [path.name.partition(".")[0] for path in options.corpora]
-    print(table(["copies taken for duplicates", *(f"{n}: exact / second opinion / shingles" for n in names)],
+    print(table(["copies taken for duplicates", *(f"{n}: no alignment / product / shingles" for n in names)],
                 [[name, *rows[name]] for name in COPIES]))  # fmt: skip
     print()
-    print(table(["others taken for duplicates", *(f"{n}: exact / second opinion / shingles" for n in names)],
+    print(table(["others taken for duplicates", *(f"{n}: no alignment / product / shingles" for n in names)],
                 [[name, *cells] for name, cells in rows.items() if name not in COPIES]))  # fmt: skip
 
 

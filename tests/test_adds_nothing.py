@@ -1,0 +1,342 @@
+"""A page is a copy only if it adds nothing: small crawls of one or two sites, and what must come of each second page.
+
+The rows are causes for which pages were lost, or copies were missed, on crawls of many kinds of site.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from prose import story, zh_story
+
+from dedup_middleware import Deduplicator
+
+SITE, OTHER_SITE = "http://one.example", "http://two.example"
+TITLE = "What the harbour council decided about the grain store"
+
+
+def page(
+    title: str, *body: str, heading: str | None = None, head: str = "", below: str = "", menu: str = "Home"
+) -> str:
+    """Return a page with *body* as its main text, paragraphs or markup, and *below* after it."""
+    blocks = "".join(part if part.startswith("<") else f"<p>{part}</p>" for part in body)
+    return (
+        f"<!DOCTYPE html><html><head><meta charset=utf-8><title>{title}</title>{head}</head><body>"
+        f"<nav><a href=/>{menu}</a> <a href=/all>All</a></nav><main><h1>{heading or title}</h1>"
+        f"<article>{blocks}</article></main>{below}</body></html>"
+    )
+
+
+def outcomes(*pages: tuple[str, str]) -> list[str | None]:
+    """Return for each page, in this order, the URL of its original, or ``None`` for one that is kept."""
+    with Deduplicator() as dedup:
+        found = [dedup.add(url, html) for url, html in pages]
+        assert dedup.taken_back == []
+    assert "unjudged" not in {each.verdict for each in found}
+    return [each.owner_url if each.is_duplicate else None for each in found]
+
+
+def assert_all_kept(*pages: tuple[str, str]) -> None:
+    """Assert that no page is a copy of another one, in the given and in the reversed order."""
+    for crawled in (pages, pages[::-1]):
+        kept = dict(zip([url for url, _ in crawled], outcomes(*crawled), strict=True))
+        assert kept == dict.fromkeys(kept)
+
+
+def assert_copy(first: tuple[str, str], copy: tuple[str, str], *before: tuple[str, str]) -> None:
+    """Assert that *copy* is dropped for *first*."""
+    assert outcomes(*before, first, copy)[-1] == first[0]
+
+
+def on_site(*htmls: str, path: str = "/a/{}.html") -> list[tuple[str, str]]:
+    return [(SITE + path.format(number), html) for number, html in enumerate(htmls)]
+
+
+# --- symbols and words
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    ["✓✗", "★☆", "↑↓", "≤≥", "♠♥", ("&amp;&amp;", "||"), ("+", "-"), ("😀", "😡"), ("€", "$")],
+)
+@pytest.mark.parametrize("is_table", [True, False])
+@pytest.mark.parametrize("has_story", [True, False], ids=["in a story", "alone"])
+def test_another_symbol_makes_another_page(one: str, other: str, *, is_table: bool, has_story: bool) -> None:
+    features = ["Works without a network", "Has an export for tables", "Can be read aloud", "Runs on old machines"]
+    told = story(1) if has_story else story(1, 2)
+
+    def shown(marks: list[str]) -> str:
+        rows = zip(features, marks, strict=True)
+        if is_table:
+            return "<table>" + "".join(f"<tr><td>{name}</td><td>{mark}</td></tr>" for name, mark in rows) + "</table>"
+        return "".join(f"<p>{name}: {mark} 5</p>" for name, mark in rows)
+
+    pages = [page(TITLE, *told, shown([one, one, mark, other])) for mark in (one, other)]
+    assert_all_kept(*on_site(*pages))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("northern", "southern"),
+        ("supported", "unsupported"),
+        ("increase", "decrease"),
+        ("Mario", "Maria"),
+        ("inhibits", "inhabits"),
+        ("legal", "illegal"),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 6])
+def test_words_that_are_spelt_alike_are_other_words(one: str, other: str, count: int) -> None:
+    def told(word: str) -> list[str]:
+        return [f"{text} As they told us later, {word} is the word." for text in story(2, count)] + story(3, 6 - count)
+
+    assert_all_kept(*on_site(page(TITLE, *told(one)), page(TITLE, *told(other))))
+
+
+def test_a_word_that_is_replaced_everywhere_makes_another_page() -> None:
+    def recipe(meat: str) -> str:
+        steps = [f"Cut the {meat} into cubes. {text} Turn the {meat} once." for text in story(4, 5)]
+        return page("A stew for a cold evening in the hills", *steps)
+
+    assert_all_kept(*on_site(recipe("beef"), recipe("lamb"), recipe("pork")))
+
+
+def test_the_forecast_of_another_day_is_another_page() -> None:
+    def forecast(sky: str, wind: str, high: int) -> str:
+        return page(
+            "The forecast for the coast and the islands",
+            f"It will be {sky} in the morning, with {wind} winds from the sea. Temperatures reach {high} degrees.",
+            "Small craft should stay in the harbour when the wind rises, and swimmers should mind the flags.",
+            "This forecast is made twice a day from the readings of nine stations, and is read on the radio at noon.",
+            *story(5, 2),
+        )
+
+    days = [("cloudy", "light", 14), ("sunny", "strong", 19), ("rainy", "fresh", 11)]
+    assert_all_kept(*on_site(*(forecast(*day) for day in days)))
+
+
+# --- additions
+
+
+def test_a_reply_that_quotes_the_whole_question_is_another_page() -> None:
+    question = story(6, 4)
+    quoted = "".join(f"<p>&gt; {text}</p>" for text in question)
+    answer = "I had the same trouble with my pump; a new seal was all it took."
+    asked = page("The pump in my cellar hums at night", *question)
+    reply = page("The pump in my cellar hums at night", quoted, answer)
+    assert outcomes(*on_site(asked, reply)) == [None, None]
+
+
+@pytest.mark.parametrize("tell", [story, zh_story])
+@pytest.mark.parametrize("length", [1, 3], ids=["one paragraph", "three paragraphs"])
+@pytest.mark.parametrize("is_first", [True, False], ids=["at the top", "at the end"])
+def test_a_page_with_one_more_entry_is_kept_and_one_with_an_entry_less_is_a_copy(tell, length, *, is_first) -> None:
+    """A thread with one more answer, a live blog with a new entry, a manual with a new section."""
+    entries, new = tell(7, 8), tell(8, length)
+    less = page(TITLE, *entries)
+    more = page(TITLE, *(new + entries if is_first else entries + new))
+    assert outcomes(*on_site(less, more)) == [None, None]
+    assert_copy(*on_site(more, less))
+
+
+def test_a_short_answer_makes_another_page() -> None:
+    thread = story(9, 8)
+    assert outcomes(*on_site(page(TITLE, *thread), page(TITLE, *thread, "It was the seal."))) == [None, None]
+
+
+# --- facts around the text
+
+DESCRIPTION = story(10, 5)
+FACTS = {
+    "price": ("Price: 19.90 EUR", "Price: 24.90 EUR"),
+    "dollars": ("$19.90", "$24.90"),
+    "amount": ("250 g flour", "400 g flour"),
+    "serial number": ("Serial number 4410087", "Serial number 4410093"),
+    "size": ("Width: 40 cm", "Width: 60 cm"),
+    "fraction": ("½ cup of oats", "¼ cup of oats"),
+    "Chinese price": ("价格：128元", "价格：199元"),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), FACTS.values(), ids=FACTS)
+def test_another_fact_beside_the_text_makes_another_page(one: str, other: str) -> None:
+    title = "A tent for two in any weather of the year"
+    pages = [page(title, *DESCRIPTION, below=f"<aside><span class=fact>{fact}</span></aside>") for fact in (one, other)]
+    assert_all_kept(*on_site(*pages))
+
+
+@pytest.mark.parametrize("kind", ["application/ld+json", "application/json"])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [({"price": 19.9}, {"price": 24.9}), ({"offers": [{"price": "120"}]}, {"offers": [{"price": "130"}]})],
+)
+def test_another_fact_in_a_script_makes_another_page(kind: str, one: object, other: object) -> None:
+    title = "A tent for two in any weather of the year"
+    pages = [
+        page(title, *DESCRIPTION, head=f'<script type="{kind}">{json.dumps(data)}</script>') for data in (one, other)
+    ]
+    assert_all_kept(*on_site(*pages))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("17 comments", "21 comments"),
+        ("阅读(1200)", "阅读(1301)"),
+        ("2 hours ago", "3 hours ago"),
+        ("Printed on 5 May 2024, 10:15", "Printed on 6 May 2024, 11:20"),
+        ("Monday, 5 May", "Tuesday, 6 May"),
+    ],
+)
+def test_counters_and_clocks_are_not_facts(one: str, other: str) -> None:
+    title = "A tent for two in any weather of the year"
+    first, copy = (page(title, *DESCRIPTION, below=f"<aside><span>{shown}</span></aside>") for shown in (one, other))
+    assert_copy(*on_site(first, copy))
+
+
+# --- between sites
+
+
+@pytest.mark.parametrize("tell", [story, zh_story])
+@pytest.mark.parametrize("where", ["end", "middle", "beginning"])
+def test_the_whole_story_is_kept_although_its_trimmed_copy_came_first(tell, where: str) -> None:
+    whole = tell(11, 12)
+    start = {"end": 10, "middle": 5, "beginning": 0}[where]
+    trimmed = whole[:start] + whole[start + 2 :]
+    pages = [(f"{SITE}/trimmed", page(TITLE, *trimmed)), (f"{OTHER_SITE}/whole", page(TITLE, *whole, menu="Start"))]
+    assert outcomes(*pages) == [None, None]
+    assert_copy(*pages[::-1])
+
+
+def test_city_sites_on_subdomains_are_kept() -> None:
+    text = story(12, 6)
+
+    def city(town: str, name: str) -> str:
+        told = [f"Our office in {town} is open. {text[0]}", *text[1:5], f"{text[5]} {name} answers your calls."]
+        return page("How we help families that are in debt", *told)
+
+    offices = {"leeds": "Ann Moran", "york": "Dan Oakes", "hull": "Sue Platt"}
+    assert_all_kept(*((f"http://{town}.debt.example/help", city(town.title(), offices[town])) for town in offices))
+
+
+@pytest.mark.parametrize("word", ["decibels", "marks", "marathons", "novels", "junipers", "separate rooms"])
+def test_a_number_beside_a_word_that_begins_like_a_month_is_no_date(word: str) -> None:
+    def told(number: int) -> list[str]:
+        text = story(13, 6)
+        return [*text[:2], f"{text[2][:-1]} and they counted {number} {word} in all the years.", *text[3:]]
+
+    assert_all_kept(*on_site(page(TITLE, *told(40)), page(TITLE, *told(70))))
+    assert_all_kept((f"{SITE}/a", page(TITLE, *told(40))), (f"{OTHER_SITE}/b", page(TITLE, *told(70), menu="Start")))
+
+
+# --- copies
+
+
+def bare(title: str, *paragraphs: str, head: str = "h2") -> str:
+    """Return a view of a page without menus, which has the site's name below its text."""
+    blocks = "".join(f"<p>{text}</p>" for text in paragraphs)
+    return (
+        f"<html><head><title>{title}</title></head><body><{head}>{TITLE}</{head}>{blocks}"
+        "<p>The Harbour Gazette</p></body></html>"
+    )
+
+
+@pytest.mark.parametrize("tell", [story, zh_story])
+@pytest.mark.parametrize(
+    ("path", "title"),
+    [
+        ("/print/store", f"{TITLE} - Print"),
+        ("/store?print=1", f"Print: {TITLE}"),
+        ("/store/print", f"{TITLE} (print version)"),
+        ("/store/druck", f"{TITLE} | Druckversion"),
+        ("/store/dayin", f"{TITLE}_打印版"),
+        ("/amp/store", f"{TITLE} - AMP"),
+        ("/m/store", f"{TITLE} | Mobile version"),
+    ],
+)
+def test_views_of_a_page_are_copies(tell, path: str, title: str) -> None:
+    text = tell(14)
+    whole = page(f"{TITLE} | The Harbour Gazette", *text, heading=TITLE, below="<footer><p>About us</p></footer>")
+    others = [
+        (f"{SITE}/{n}", page(f"News number {n} of this week | The Harbour Gazette", *tell(50 + n))) for n in range(3)
+    ]
+    assert_copy((f"{SITE}/news/store", whole), (SITE + path, bare(title, *text)), *others)
+
+
+@pytest.mark.parametrize("title", ["{} — Library {} documentation", "{} | Manual {}"])
+def test_documentation_versions_of_the_same_letters_are_copies(title: str) -> None:
+    def version(number: str, name: str, text: list[str]) -> tuple[str, str]:
+        return f"{SITE}/docs/{number}/{name}.html", page(title.format(name, number), *text, heading=name)
+
+    others = [version("10.0", name, story(60 + n)) for n, name in enumerate(["Copying", "Locks", "Types", "Views"])]
+    for older, newer in (("10.0", "9.3"), ("9.3", "10.0")):
+        assert_copy(version(older, "Joins", story(15)), version(newer, "Joins", story(15)), *others)
+
+
+CREDITS = [
+    (["Reporting by Ann Moran; editing by Dan Oakes"], []),
+    (["Updated 5 May 2024, 10:15"], []),
+    (["Source: The Harbour Gazette"], []),
+    (["责任编辑：王小明"], []),
+    (["来源：海港日报"], []),
+    (["(完)"], []),
+    (["Copyright 2024 The Harbour Gazette. All rights reserved."], []),
+]
+
+
+@pytest.mark.parametrize("is_one_site", [True, False])
+@pytest.mark.parametrize("credit", [*(lines for lines, _ in CREDITS)], ids=lambda lines: lines[0][:12])
+def test_credits_are_no_words_of_a_page(credit: list[str], *, is_one_site: bool) -> None:
+    other = SITE if is_one_site else OTHER_SITE
+    assert_copy((f"{SITE}/story", page(TITLE, *story(16))), (f"{other}/story?view=2", page(TITLE, *story(16), *credit)))
+
+
+@pytest.mark.parametrize(
+    ("tell", "dateline"),
+    [
+        (story, "LONDON (Reuters) - "),
+        (story, "HARBOUR TOWN, May 5 (AP) — "),
+        (zh_story, "新华社北京4月1日电 "),
+        (zh_story, "（新华社北京4月1日电）"),
+        (zh_story, "本报讯5月6日电（记者王明）"),
+    ],
+)
+@pytest.mark.parametrize("is_one_site", [True, False])
+def test_datelines_are_no_words_of_a_page(tell, dateline: str, *, is_one_site: bool) -> None:
+    first, *rest = tell(17)
+    other = SITE if is_one_site else OTHER_SITE
+    assert_copy(
+        (f"{SITE}/story", page(TITLE, first, *rest)), (f"{other}/story?view=2", page(TITLE, dateline + first, *rest))
+    )
+
+
+@pytest.mark.parametrize("title", ["{} (page 2)", "{} - Page 2", "{} - Seite 2", "{} 第2页", "{} (2/3)"])
+def test_the_pages_of_an_article_are_copies_of_the_whole(title: str) -> None:
+    text = story(18, 9)
+    whole = (f"{SITE}/store/all", page(TITLE, *text))
+    part = (f"{SITE}/store/2", page(title.format(TITLE), *text[3:6], heading=TITLE))
+    assert_copy(whole, part)
+
+
+@pytest.mark.parametrize("title", ["{} (page 2)", "{} - Page 2", "{} 第2页"])
+def test_the_pages_of_an_article_are_kept_where_the_whole_is_not_known(title: str) -> None:
+    text = story(18, 9)
+    assert_all_kept(*on_site(page(TITLE, *text[:4]), page(title.format(TITLE), *text[4:])))
+
+
+VOWELS = {
+    "Hebrew": ("בית הספר פתוח היום לכל הילדים בעיר, ואחר כך נלך כולנו אל הנמל הישן", "\u05b7"),
+    "Arabic": ("افتتحت المدرسة اليوم لكل الاطفال في المدينة، ثم ذهبنا جميعا الى الميناء القديم", "\u064e"),
+}
+
+
+@pytest.mark.parametrize(("sentence", "mark"), VOWELS.values(), ids=VOWELS)
+def test_vowel_marks_and_tatweel_are_no_other_words(sentence: str, mark: str) -> None:
+    text = [sentence.replace(" ", f" {word} ", 3) + "." for word in sentence.split()]
+    marked = [re.sub(r"(?<=\w)(?=\w)", mark, paragraph) for paragraph in text]
+    assert_copy(*on_site(page(TITLE, *text), page(TITLE, *marked), path="/a?sid={}"))
+    stretched = [re.sub(r"(?<=\w)(?=\w)", "\u0640", paragraph) for paragraph in text]
+    assert_copy(*on_site(page(TITLE, *text), page(TITLE, *stretched), path="/a?sid={}"))

@@ -1,0 +1,174 @@
+"""A crawl that does not check most of its pages reports it: in its log, in ``stats``, in ``doctor`` and in ``log``."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from crawling import REACTOR, store_uri
+from local_site import Answer
+from prose import article, blog, story
+from test_commands import run, run_here
+from test_nothing_is_lost import closing_server
+
+from dedup_middleware.inspection.unchecked import MIN_PAGES, NOT_COUNTED, REMEDIES, mostly_unchecked
+from dedup_middleware.reasons import Reason
+from dedup_middleware.stores import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from crawling import Outcome
+    from local_site import Site
+
+#: Between a short and a long story.
+MAX_BYTES = 2_000
+
+
+def small(site: Site, number: int) -> list[dict[str, Any]]:
+    """Serve so many pages that are checked, and return the steps that request them."""
+    return [{"url": site.add(f"/small/{n}", article("A", story(n, 2)))} for n in range(number)]
+
+
+def large(site: Site, number: int) -> list[dict[str, Any]]:
+    return [{"url": site.add(f"/large/{n}", article("A", story(n, 12)))} for n in range(number)]
+
+
+def empty(site: Site, number: int) -> list[dict[str, Any]]:
+    return [{"url": site.add(f"/empty/{n}", article("A", ["Closed."]))} for n in range(number)]
+
+
+def switched_off(site: Site, number: int) -> list[dict[str, Any]]:
+    return [{"url": step["url"], "meta": {"dedup": False}} for step in small(site, number)]
+
+
+@pytest.fixture
+def visit(crawl):
+    """Crawl *steps*, in the same folder each time."""
+
+    def visit(*steps: list[dict[str, Any]], folder: str = "crawl") -> Outcome:
+        every = [step for some in steps for step in some]
+        return crawl("sample_spiders.Steps", steps=every, settings={"DEDUP_MAX_BYTES": MAX_BYTES}, folder=folder)
+
+    return visit
+
+
+def command(outcome: Outcome, name: str, *arguments: str, run: Callable[..., Any] = run_here) -> Any:
+    folder = outcome.folder
+    named = ("-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}")
+    return run(name, *arguments, *named, folder=folder)
+
+
+def pages_found(outcome: Outcome, run: Callable[..., Any] = run_here) -> tuple[int, list[dict[str, str]]]:
+    """Return the exit status of ``doctor``, and what it finds about pages."""
+    said = command(outcome, "doctor", "--json", run=run)
+    return said.exit_status, [finding for finding in said.json if finding["about"] == "pages"]
+
+
+def summary_of(outcome: Outcome) -> dict[str, int]:
+    summary = outcome.log.partition("dedup summary")[2]
+    return {label: int(number) for label, number in re.findall(r"^ +(\S.*?) {2,}(\d+)$", summary, re.MULTILINE)}
+
+
+def test_most_pages_unchecked_are_a_warning_with_the_reason_and_the_remedy(site, visit) -> None:
+    outcome = visit(large(site, 7), empty(site, 2), small(site, 5), switched_off(site, 5))
+    (warning,) = outcome.problems
+    assert "9 of 14 pages were not checked for duplicates" in warning
+    assert "The most frequent reason: too large (7). What to do: raise DEDUP_MAX_BYTES" in warning
+    found = summary_of(outcome)
+    assert (found["pages looked at"], found["not checked"]) == (19, 9)
+    assert (found["too large"], found["too little text"]) == (7, 2)
+    assert "switched off" not in found
+
+    (sums,) = command(outcome, "stats", "--json").json
+    assert sums["unchecked"] == {"too large": 7, "too little text": 2}
+    assert re.search(r"^not checked +7  too large\n +2  too little text$", command(outcome, "stats").out, re.MULTILINE)
+
+    status, (finding,) = pages_found(outcome)
+    assert (status, finding["level"]) == (4, "problem")
+    assert finding["text"].startswith("9 of 14 pages with items in the last crawl were not checked for duplicates")
+    assert finding["remedy"].startswith("raise DEDUP_MAX_BYTES")
+
+    said = command(outcome, "log")
+    assert (said.exit_status, said.out) == (0, "")
+    assert said.err.startswith("dedup: no duplicates; 9 pages were not checked (too large 7, too little text 2)")
+    assert command(outcome, "log", "--json", "--all").err == ""
+
+
+def test_while_the_store_is_in_use_doctor_counts_without_a_verdict(site, visit) -> None:
+    outcome = visit(large(site, 10))
+    with closing(open_store(store_uri(outcome.folder), fingerprint_scheme=None)):
+        _, (finding,) = pages_found(outcome, run)
+    assert (finding["level"], finding["text"]) == ("note", "the last crawl did not check 10 of its pages: too large 10")
+
+
+def test_half_of_the_pages_are_no_warning_but_are_counted(site, visit) -> None:
+    outcome = visit(large(site, 6), small(site, 6))
+    assert outcome.problems == []
+    assert summary_of(outcome)["not checked"] == 6
+    status, (finding,) = pages_found(outcome)
+    assert (status, finding["level"]) == (0, "note")
+    assert finding["text"] == "the last crawl did not check 6 of its pages: too large 6"
+
+
+def test_a_crawl_that_checks_every_page_counts_none(site, visit) -> None:
+    steps = small(site, 2)
+    copy = {"url": site.add("/copy", blog("B", story(0, 2)), host=1)}
+    outcome = visit(steps, [copy], switched_off(site, 12))
+    assert outcome.problems == []
+    assert summary_of(outcome)["not checked"] == 0
+    status, (finding,) = pages_found(outcome)
+    assert (status, finding["level"], finding["text"]) == (0, "ok", "the last crawl checked all pages")
+
+
+def test_doctor_looks_at_the_last_crawl_alone(site, visit) -> None:
+    visit(large(site, 12), small(site, 1))
+    # What is unchanged in it was new to the first one.
+    outcome = visit(small(site, 12), large(site, 1))
+    assert pages_found(outcome)[0] == 0
+    outcome = visit(large(site, 12), small(site, 11))
+    status, (finding,) = pages_found(outcome)
+    assert status == 4
+    assert finding["text"].startswith("12 of 23 pages")
+
+
+def test_pages_whose_items_are_checked_one_by_one_do_not_count(site, crawl) -> None:
+    bodies = [[{"text": " ".join(story(n))}] for n in range(12)] + [[]] * 4
+    urls = [
+        site.add(f"/{n}", Answer(json.dumps(body), headers={"Content-Type": "application/json"}))
+        for n, body in enumerate(bodies)
+    ]
+    steps = [{"url": url, "callback": "parse_api"} for url in urls]
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}, folder="crawl")
+    assert outcome.problems == []
+    assert summary_of(outcome)["not checked"] == 4
+    assert outcome.stats["dedup/unjudged/its_items_are_judged_instead"] == 12
+    status, (finding,) = pages_found(outcome)
+    assert (status, finding["text"]) == (0, "the last crawl did not check 4 of its pages: not text 4")
+
+
+@pytest.mark.skipif(REACTOR == "reactorless", reason="httpx flags no response without a length")
+def test_a_site_of_which_every_page_is_cut_off_is_named(crawl) -> None:
+    page = article("A", story(1)).encode()
+    bodies = {f"/{n}": ("", page[: -100 - n]) for n in range(MIN_PAGES)}
+    with closing_server(bodies) as root:
+        outcome = crawl("sample_spiders.Steps", steps=[{"url": root + path} for path in bodies])
+    (warning,) = outcome.problems
+    assert "10 of 10 pages were not checked for duplicates. The most frequent reason: cut off (10)" in warning
+    assert "must end with </body> or </html>" in warning
+
+
+def test_few_pages_are_no_problem() -> None:
+    assert mostly_unchecked(Counter({"cut off": MIN_PAGES - 1}), 0) is None
+    assert mostly_unchecked(Counter(), 0) is None
+    assert mostly_unchecked(Counter({"a new reason": MIN_PAGES}), MIN_PAGES - 1) is not None
+
+
+def test_every_reason_that_stats_count_has_a_remedy() -> None:
+    reasons = [*Reason]
+    unjudged = reasons[: reasons.index(Reason.NEARLY)]
+    assert set(unjudged) - set(NOT_COUNTED) == REMEDIES.keys()
