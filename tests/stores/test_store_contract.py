@@ -54,8 +54,13 @@ class _Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
-        self.uri = type(self).uri_in(Path(self.folder.name))
-        self.store = open_store(self.uri, fingerprint_scheme=SCHEME)
+        try:
+            self.uri = type(self).uri_in(Path(self.folder.name))
+            self.store = open_store(self.uri, fingerprint_scheme=SCHEME)
+        except BaseException:
+            # Where there is no server, the test is skipped here.
+            self.folder.cleanup()
+            raise
         self.model: dict[bytes, bytes] = {}
         self.scans: list[tuple[Iterator[tuple[bytes, bytes]], list[tuple[bytes, bytes]]]] = []
 
