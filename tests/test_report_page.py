@@ -99,7 +99,7 @@ def faults(browser: Browser) -> list[dict[str, Any]]:
 
 class TestTable:
     def test_it_is_searched(self, browser: Browser) -> None:
-        assert browser.run(FOUND) == 195
+        assert browser.run(FOUND) == 197
         assert search(browser, COPIER.upper()) == 24
         assert all(COPIER in row for row in texts(browser, ".drops tbody tr"))
         assert search(browser, "nowhere at all") == 0
@@ -164,9 +164,9 @@ class TestPair:
     def test_one_leads_to_the_next(self, browser: Browser) -> None:
         rows = texts(browser, ".open")
         click(browser, ".drops tbody tr:last-child")
-        browser.wait("return document.querySelector('#pair header span')?.textContent === '50 of 195'")
+        browser.wait("return document.querySelector('#pair header span')?.textContent === '50 of 197'")
         click(browser, "#pair .on")
-        browser.wait("return document.querySelector('#pair header span').textContent === '51 of 195'")
+        browser.wait("return document.querySelector('#pair header span').textContent === '51 of 197'")
         press(browser, Keys.ESCAPE)
         browser.wait(IS_BACK)
         assert texts(browser, ".open") != rows, "the table has turned its page with it"
