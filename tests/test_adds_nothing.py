@@ -340,3 +340,44 @@ def test_vowel_marks_and_tatweel_are_no_other_words(sentence: str, mark: str) ->
     assert_copy(*on_site(page(TITLE, *text), page(TITLE, *marked), path="/a?sid={}"))
     stretched = [re.sub(r"(?<=\w)(?=\w)", "\u0640", paragraph) for paragraph in text]
     assert_copy(*on_site(page(TITLE, *text), page(TITLE, *stretched), path="/a?sid={}"))
+
+
+# --- one change in a long text
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The bridge is open to carts.", "The bridge is not open to carts."),
+        ("Ann beat Bob by two.", "Bob beat Ann by two."),
+        ("<pre>if a == b:</pre>", "<pre>if a != b:</pre>"),
+        ("<pre>if a &lt; b:</pre>", "<pre>if a &gt; b:</pre>"),
+        ("<h2>Norwich</h2>", "<h2>Leeds</h2>"),
+        ("Part of it is supported.", "Part of it is unsupported."),
+    ],
+)
+def test_one_change_in_a_long_text_makes_another_page(one: str, other: str) -> None:
+    # The original has the words of the other sentence elsewhere, too.
+    text = [*story(20), "This is supported, and that is not open to carts."]
+    assert_all_kept(*on_site(page(TITLE, *text, one), page(TITLE, *text, other)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("is", "is not"), ("is", "isn't"), ("is rated A+", "is rated A-"), ("is 18°", "is 19°")]
+)
+def test_a_negation_or_a_symbol_makes_another_story_between_sites(one: str, other: str) -> None:
+    first, *rest = story(21)
+    pages = [
+        (
+            f"{host}/story",
+            page(TITLE, first, f"The bridge at the mill {word} by the state all year. {rest[0]}", *rest[1:]),
+        )
+        for host, word in ((SITE, one), (OTHER_SITE, other))
+    ]
+    assert_all_kept(*pages)
+
+
+@pytest.mark.parametrize(("one", "other"), [("Colour: blue", "Colour: red"), ("Waterproof: ✓", "Waterproof: ✗")])
+def test_another_line_beside_the_text_makes_another_page(one: str, other: str) -> None:
+    pages = [page(TITLE, *DESCRIPTION, below=f"<aside><p>{line}</p></aside>") for line in (one, other)]
+    assert_all_kept(*on_site(*pages))
