@@ -41,6 +41,14 @@ _TOWN = "The ferry to {} was late again, and nobody at the pier could say when t
 _TOWNS = [*enumerate(("Riverton", "Lakewood", "Eastham"))]
 
 
+def notice(_: str, text: list[str]) -> str:
+    """Return a page whose extracted text is a notice that all such pages have; it outweighs the *text*."""
+    title = "Acme plumbing and heating services of the northern counties"
+    hidden = "".join(f"<div><p>{paragraph}</p></div>" for paragraph in story(50, 8))
+    main = "".join(f"<p>{paragraph}</p>" for paragraph in text)
+    return f"<title>{title}</title><h1>{title}</h1><article>{main}</article><noscript>{hidden}</noscript>"
+
+
 class TinyCrawl:
     """Pages of a made-up crawl, a case for each part of the verdict; the kind of a page is the name of its case."""
 
@@ -58,6 +66,7 @@ class TinyCrawl:
             self.add("table", f"table {day}", [*story(6), _TABLE.format(day)])
             self.add("bio", f"bio {day}", [_BIO], is_known=False)
             self.add("wall", f"wall {day}", story(7, 1), host="wall.test", is_known=False)
+            self.add("furniture", f"furniture {day}", story(60 + day, 1), page=notice, is_known=False)
         for number, town in _TOWNS:
             self.add("name", f"town {number}", [*story(22), _TOWN.format(town)])
         self.add("passage", "short", story(23))
@@ -153,13 +162,17 @@ def test_every_check_has_a_row(detection) -> None:
     [
         ("no numbers.other_numbers", {"table": "1/1"}),
         ("no one_site.address", {"wall": "1/1"}),
+        ("no between_sites.furniture", {"furniture": "1/1"}),
         ("no between_sites.replaced", {"name": "2/2"}),
         ("no between_sites.passage", {"passage": "1/0"}),
-        ("no check", {"report": "1/1", "table": "1/1", "wall": "1/1", "name": "2/2", "passage": "1/0"}),
+        (
+            "no check",
+            {"report": "1/1", "table": "1/1", "wall": "1/1", "name": "2/2", "passage": "1/0", "furniture": "1/1"},
+        ),
         ("no least live weight", {"bio": "1/1"}),
         ("no common clauses", {"boilerplate": "1/0"}),
         ("no light labelled numbers", {"table": "1/1"}),
-        ("rival: hash of the extracted text", {"bio": "1/1", "wall": "1/1"}),
+        ("rival: hash of the extracted text", {"bio": "1/1", "wall": "1/1", "furniture": "1/1"}),
     ],
 )
 def test_pages_that_a_part_keeps_are_lost_without_it(detection, variant: str, lost: dict[str, str]) -> None:

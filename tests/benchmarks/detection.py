@@ -163,7 +163,8 @@ class Product:
         features = addressed(extracted.features, url, identities)
         page = self._session.page(url, identities, paragraphs, features=features)
         if paragraphs is extracted.paragraphs:
-            page = dataclasses.replace(page, is_doubtful=extracted.is_doubtful)
+            doubtful, furniture = extracted.is_doubtful, extracted.is_furniture
+            page = dataclasses.replace(page, is_doubtful=doubtful, is_furniture=furniture)
         state = self._session.examine(page, Action.DROP, self._threshold, Budget())
         pass_through(self._session, state, reading.item, reading.item, reading.shows)
         return state.is_duplicate
