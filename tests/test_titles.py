@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dedup_middleware.checks.site import OTHER_TITLES, Sites
 from dedup_middleware.features import PageFeatures
-from dedup_middleware.text.titles import is_telling, main_part, own_parts, parts, shared_terms
+from dedup_middleware.text.titles import main_part, own_parts, parts, shared_terms
 from dedup_middleware.text.words import terms, words_of
 
 
@@ -28,18 +28,17 @@ def test_parts_of_a_title(title: str, expected: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("title", "heading", "main", "telling"),
+    ("title", "heading", "main"),
     [
-        ("Council decides on the bypass | Site", "", "council decides on the bypass", True),
-        ("公告 | 某某人民法院", "", "某 某 人 民 法 院", False),
-        ("", "A heading that is long enough to tell", "a heading that is long enough to tell", True),
-        ("Notice", "", "notice", False),
-        ("", "", "", False),
+        ("Council decides on the bypass | Site", "", "council decides on the bypass"),
+        ("公告 | 某某人民法院", "", "某 某 人 民 法 院"),
+        ("", "A heading that is long enough to tell", "a heading that is long enough to tell"),
+        ("Notice", "", "notice"),
+        ("", "", ""),
     ],
 )
-def test_the_main_part_and_whether_it_tells(title: str, heading: str, main: str, *, telling: bool) -> None:
-    features = PageFeatures(title, heading)
-    assert (main_part(features), is_telling(features)) == (main, telling)
+def test_the_main_part(title: str, heading: str, main: str) -> None:
+    assert main_part(PageFeatures(title, heading)) == main
 
 
 @pytest.mark.parametrize(

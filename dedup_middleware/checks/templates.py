@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.own_content import own_clauses
 from dedup_middleware.features import PageFeatures
@@ -34,24 +34,14 @@ _MAX_PAGES = 16
 _MAX_KEPT = 1_000
 
 
-class _Filling(NamedTuple):
-    """A page, and what it adds to the text that it would be dropped for."""
-
-    url: str
-    own: frozenset[str]
-
-    def is_apart_from(self, other: _Filling) -> bool:
-        """Return whether both pages add what the other one lacks."""
-        return not self.own <= other.own and not other.own <= self.own
-
-
 class Templates:
     """The texts of one crawl for which pages with content of their own would be dropped, by :func:`template_id`."""
 
     def __init__(self) -> None:
         self.recognised: set[bytes] = set()
         """The keys of texts that are templates."""
-        self._texts: OrderedDict[bytes, dict[bytes, _Filling]] = OrderedDict()
+        # Of each key: what each page adds, by the identity of the page.
+        self._texts: OrderedDict[bytes, dict[bytes, frozenset[str]]] = OrderedDict()
 
     def has(self, page: Page, original: StoredPage) -> bool:
         """Return whether the text of *original*, or that of *page*, is a template on the host of *page*."""
@@ -73,19 +63,16 @@ class Templates:
             stored = earlier(key)
             if stored is None:
                 self.recognised.add(key)
-            self._texts[key] = {
-                other.identities[0]: _Filling(other.url, _own(other, text, pair)) for other, text in stored or ()
-            }
+            self._texts[key] = {other.identities[0]: _own(other, text, pair) for other, text in stored or ()}
         fillings = self._texts[key]
         self._texts.move_to_end(key)
         while len(self._texts) > _MAX_KEPT:
             self._texts.popitem(last=False)
-        filling = _Filling(page.url, own)
-        is_new = page.identities[0] not in fillings and not any(own <= other.own for other in fillings.values())
+        is_new = page.identities[0] not in fillings and not any(own <= other for other in fillings.values())
         if is_new and len(fillings) < _MAX_PAGES:
-            apart = [other for other in fillings.values() if filling.is_apart_from(other)]
-            fillings[page.identities[0]] = filling
-            if any(one.is_apart_from(other) for one, other in combinations(apart, 2)):
+            apart = [other for other in fillings.values() if _are_apart(own, other)]
+            fillings[page.identities[0]] = own
+            if any(_are_apart(one, other) for one, other in combinations(apart, 2)):
                 self.recognised.add(key)
         return key in self.recognised
 
@@ -103,6 +90,11 @@ def template_id(page: Page, original: StoredPage) -> bytes:
     """Return 8 bytes that identify the text and title of *original* among those of the host of *page*."""
     title = "" if original.features is None else titles.main_part(original.features)
     return codec.template_hash(host_of(page.url), original.digest, title)
+
+
+def _are_apart(one: frozenset[str], other: frozenset[str]) -> bool:
+    """Return whether each of two pages adds what the other one lacks."""
+    return not one <= other and not other <= one
 
 
 def _own(page: Page | StoredPage, paragraphs: Sequence[str], pair: Pair) -> frozenset[str]:

@@ -79,11 +79,6 @@ def is_echoed(title: str, texts: Iterable[str]) -> bool:
     return any(word in text for word in telling)
 
 
-def is_telling(features: PageFeatures) -> bool:
-    """Tell whether the title is long enough to be one page's only."""
-    return weight(main_part(features).replace(" ", "")) >= TELLING_TITLE_WEIGHT
-
-
 def in_a_row(texts: Iterable[str]) -> str:
     """Return the words of *texts*, for :func:`says`."""
     return f" {' '.join(word for text in texts for word in words_of(text))} "
