@@ -33,19 +33,19 @@ _VIEW = re.compile(
 _NAME = re.compile(r"(?<![^\W_])\d+(?![^\W_])|[^\W_]+(?:[-_][^\W_]+){2}[^/]*/?$")
 
 
-def is_same_address(url: str, owner: str) -> bool:
+def is_same_address(url: str, other: str) -> bool:
     """Return whether one URL is the other with parameters added to its query: a session, a campaign."""
-    here, there = split(url), split(owner)
+    here, there = split(url), split(other)
     first, second = (Counter(parse_qsl(parts.query, keep_blank_values=True)) for parts in (here, there))
     return here.path == there.path and (first <= second or second <= first)
 
 
-def own_address(url: str, owner: str) -> list[str]:
-    """Return the numbers in the path of *url*, and the words of its last part, that the path of *owner* lacks.
+def own_address(url: str, other: str) -> list[str]:
+    """Return the numbers in the path of *url*, and the words of its last part, that the path of the *other* lacks.
 
     A print view has the name of its page in another place; another notice has another number or name.
     """
-    path, there = _path_words(url), _path_words(owner)
+    path, there = _path_words(url), _path_words(other)
     last = path[-1] if path else []
     named = [*last, *(word for part in path for word in part if word.isdigit())]
     return [word for word in dict.fromkeys(named) if not any(word in part for part in there)]

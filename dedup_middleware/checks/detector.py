@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 #: Less live text than this, in letters (50 Han characters), and a page is not judged: bios, teasers and walls share
 #: that much by chance.
 MIN_LIVE_WEIGHT = 150
-#: From this share on a stored page is a candidate for the second opinion.
+#: From this share on a stored page is a candidate: a copy with edits in most of its clauses shares few of them.
 CANDIDATE_SHARE = 0.02
-# With a smaller share of the page's number of clauses an owner has too little text to say it, however nearly.
+# A stored page with fewer clauses than this share of the page's is too short to contain its text.
 _MIN_CLAUSE_SHARE = 0.5
 #: From this share on a page is related to another: worth a record, never a drop.
 RELATED_THRESHOLD = 0.5
 #: Candidates looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
 _MAX_MATCHES = 5
-# Reasons that no witness gives.
+# Reasons given here; the others are given by checks.
 _OURS = (Reason.BELOW_THRESHOLD, Reason.DOUBTFUL)
 #: Dropped pages of earlier crawls that are looked at for one text.
 _MAX_SUSPECTS = 16
@@ -145,7 +145,7 @@ class Detector:
             seen.add(equal.owner.number)
             yield equal
         weights = {h: page.fingerprint.weights[h] for h in live}
-        # Without kept texts there is no second opinion, and only a page that holds half of this one matters. Clauses
+        # Without kept texts there is no comparison, and only a page that holds half of this one matters. Clauses
         # that do not lead to it lead to its look-alike: one of the two is known to hold a quarter.
         first = 0.0 if self.index.has_texts else RELATED_THRESHOLD / 2
         matches = self.index.matches(page.fingerprint, live, least=CANDIDATE_SHARE, first=first)

@@ -71,7 +71,7 @@ class ItemText:
 class Keys:
     """Finds the fields that number the pages of a crawl: ids, serials, ranks.
 
-    A key differs on every page, whatever the page contains, so another value of it is not other content. A town, a
+    A key differs on every page, so another value of it is not other content. A town, a
     category or a salary repeats sooner or later. Only values with digits are keys: every job may be in another town.
     """
 

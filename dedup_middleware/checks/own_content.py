@@ -30,7 +30,6 @@ _SYMBOL = re.compile(
     r"|\d+(?:[.:]\d+)+|\d+,\d\d?(?!\d)"
 )
 
-
 #: Clauses that are found before a text counts as another one: more than a record shows.
 MAX_FOUND = 8
 

@@ -33,7 +33,7 @@ _DATA = frozenset({"application/ld+json", "application/json"})
 MAX_TITLE = 300
 #: Texts around the main text that are told apart; what follows counts as one.
 MAX_TEXTS = 127
-#: Likewise of what scripts carry as data: facts, and characters.
+#: Values with numbers that are read from the data of one script, and characters of the data of all scripts.
 MAX_DATA, MAX_DATA_LENGTH = 256, 200_000
 #: An address is cut here, and then leads nowhere.
 MAX_ADDRESS = 2_000
