@@ -6,6 +6,7 @@ It reads and hashes, and does not know what is compared with what.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from lxml import etree
@@ -13,7 +14,7 @@ from xxhash import xxh32_digest
 
 from dedup_middleware.features import PageFeatures
 from dedup_middleware.text.clauses import folded, one_line
-from dedup_middleware.text.facts import all_facts, facts_of_data, without_dates
+from dedup_middleware.text.facts import all_facts, facts_of_data, has_number, without_dates
 from dedup_middleware.text.titles import without_view
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
     rest = "\n".join(texts[MAX_TEXTS:])
     around = frozenset(map(text_hash, [*texts[:MAX_TEXTS], *[rest] * bool(rest)]))
     # The numbers of a title are a part of it, and "page 1 of 2" names a view.
-    with_facts = (text for text in texts if text not in {title, found.heading} and without_view(text))
+    with_facts = (
+        text for text in texts if has_number(text) and text not in {title, found.heading} and without_view(text)
+    )
     facts = [*all_facts(with_facts), *_data_facts(root)]
     named = {str(link.get("rel")): str(link.get("href")) for link in cast("list[Any]", _ADDRESSES(root))}
     canonical, amp = (named.get(rel, "")[:MAX_ADDRESS].strip() for rel in ("canonical", "amphtml"))
@@ -91,8 +94,16 @@ def _short(text: object) -> str:
 
 def text_hash(text: str) -> bytes:
     """Return the hash of one *text*, as it is in :class:`PageFeatures`: without dates, times of day and digits."""
-    if len(text) < _MAX_DATE and any(map(str.isdigit, text)):
-        text = without_dates(text)
+    return _short_text_hash(text) if len(text) < _MAX_DATE else _without_digits_hash(text)
+
+
+# The pages of a site repeat their menus. 2 MB.
+@lru_cache(maxsize=8192)
+def _short_text_hash(text: str) -> bytes:
+    return _without_digits_hash(without_dates(text) if any(map(str.isdigit, text)) else text)
+
+
+def _without_digits_hash(text: str) -> bytes:
     return xxh32_digest(_encoded(text).translate(None, _DIGITS))
 
 

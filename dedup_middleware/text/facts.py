@@ -71,9 +71,14 @@ def without_dates(text: str) -> str:
     return _TIME.sub("", folded(text))
 
 
+def has_number(text: str) -> bool:
+    """Return whether *text* contains a digit or a fraction."""
+    return _HAS_NUMBER.search(text) is not None
+
+
 def all_facts(texts: Iterable[str]) -> set[str]:
     """Return the facts in *texts*; what follows the first `MAX_CHARACTERS` of them counts as one. O(characters)."""
-    text = "\n".join(filter(_HAS_NUMBER.search, texts))
+    text = "\n".join(filter(has_number, texts))
     return {*facts_of(text[:MAX_CHARACTERS]), *([text[MAX_CHARACTERS:]] if len(text) > MAX_CHARACTERS else [])}
 
 
