@@ -56,8 +56,6 @@ def first_rejection(pair: Pair, *, is_template: bool) -> Rejection | None:
 
     *is_template*: pages that fill in one template are compared as pages of one site are, on different sites too.
     """
-    if pair.page.features is None or pair.original.source:
-        checks = ITEMS
-    else:
-        checks = ONE_SITE if pair.is_one_site or is_template else BETWEEN_SITES
+    are_strict = pair.is_one_site or is_template
+    checks = ITEMS if pair.are_items else ONE_SITE if are_strict else BETWEEN_SITES
     return next((found for check in checks if (found := check(pair)) is not None), None)

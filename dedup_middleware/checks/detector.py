@@ -193,38 +193,24 @@ class Detector:
         self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
     ) -> tuple[Match, Rejection | None]:
         """Return the match, with the score by word-by-word comparison, and why the page is not a duplicate."""
-        match, text = exact, cache(partial(self.index.text, exact.owner.number))
-        comparison = self._compare(page, exact, live, text, threshold)
-        if comparison is not None and exact.score < threshold <= comparison.cover:
-            near = exact.shared.union(map(self.hash_clause, comparison.near))
-            match = Match(exact.owner, comparison.cover, near)
-        if match.score < threshold or (threshold == 1 and not page.fingerprint.weights.keys() <= match.owner.hashes):
+        text = cache(partial(self.index.text, exact.owner.number))
+        pair = Pair(page, exact.owner, self.sites, text, self.hash_clause, live, exact.shared, score=exact.score)
+        # On one site a copy has no word of its own, and nearly the same words are other words.
+        if pair.are_items or not pair.is_one_site:
+            pair = self._aligned(pair, threshold)
+        match = replace(exact, score=pair.score, shared=pair.shared)
+        has_all = threshold < 1 or page.fingerprint.weights.keys() <= match.owner.hashes
+        if match.score < threshold or not has_all:
             return match, Rejection(Reason.BELOW_THRESHOLD)
-        pair = self._pair(page, match, live, text, comparison, is_nearly=exact.score < threshold)
         return match, self._first_rejection(pair)
 
-    def _pair(  # noqa: PLR0913 - two pages, and how their texts compare
-        self,
-        page: Page,
-        match: Match,
-        live: AbstractSet[bytes],
-        text: Callable[[], list[str]],
-        comparison: Comparison | None = None,
-        *,
-        is_nearly: bool = False,
-    ) -> Pair:
-        return Pair(
-            page,
-            match.owner,
-            self.sites,
-            text,
-            self.hash_clause,
-            live,
-            match.shared,
-            comparison,
-            is_nearly,
-            match.score,
-        )
+    def _aligned(self, pair: Pair, threshold: float) -> Pair:
+        """Return *pair* with the word-by-word comparison, where that can be made, and the better score."""
+        comparison = self._compare(pair, threshold)
+        if comparison is None or not pair.score < threshold <= comparison.cover:
+            return replace(pair, comparison=comparison)
+        shared = pair.shared.union(map(self.hash_clause, comparison.near))
+        return replace(pair, comparison=comparison, score=comparison.cover, shared=shared, is_nearly=True)
 
     def _first_rejection(self, pair: Pair) -> Rejection | None:
         """Return the first rejection by the checks that apply to *pair*, or ``None`` for a duplicate."""
@@ -254,23 +240,21 @@ class Detector:
         found = [other for other in islice(suspects, _MAX_SUSPECTS) if self._may_drop(other, page)]
         return [(other, self.index.text(other.number)) for other in found]
 
-    def _compare(
-        self, page: Page, exact: Match, live: AbstractSet[bytes], text: Callable[[], list[str]], threshold: float
-    ) -> Comparison | None:
+    def _compare(self, pair: Pair, threshold: float) -> Comparison | None:
         """Return the word-by-word comparison, or ``None`` where it cannot change the verdict or takes too long."""
-        owner, score = exact.owner, exact.score
+        page, owner, live, score = pair.page, pair.original, pair.live, pair.score
         has_enough = len(owner.hashes) >= _MIN_CLAUSE_SHARE * len(live)
         could_cover = has_enough and page.fingerprint.weight >= LITTLE_TEXT_WEIGHT
         if (
             1 in (score, threshold)
             or (score < threshold and not could_cover)
             or sum(map(len, page.paragraphs)) > MAX_CHARACTERS
-            or not text()
+            or not pair.text
         ):
             return None
         return compare(
             page.paragraphs,
-            text(),
+            pair.text,
             votes=lambda clause: self.hash_clause(clause) in live,
             says=lambda clause: self.hash_clause(clause) in owner.hashes,
             glance=score < threshold,
@@ -295,7 +279,8 @@ class Detector:
         if not self._may_drop(owner, page):
             return None
         match = Match(owner, own.score, owner.hashes & page.fingerprint.weights.keys())
-        pair = self._pair(page, match, page.fingerprint.weights.keys(), partial(self.index.text, owner.number))
+        text, all_clauses = partial(self.index.text, owner.number), page.fingerprint.weights.keys()
+        pair = Pair(page, owner, self.sites, text, self.hash_clause, all_clauses, match.shared, score=own.score)
         if self.templates.has(page, owner) or self._learns_template(pair):
             return None
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False), Witness.PAGE)

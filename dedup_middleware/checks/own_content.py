@@ -15,6 +15,7 @@ from dedup_middleware.text.titles import in_a_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
 
 def _symbols() -> str:
@@ -84,7 +85,8 @@ def own_symbols(texts: Sequence[str], original: Sequence[str], *, replaced: bool
 
     *replaced*: only those in whose place the original has others.
     """
-    ours, theirs = _symbols_by_sentence(texts), _symbols_by_sentence(original)
+    ours = _symbols_by_sentence(texts, frozenset(original))
+    theirs = _symbols_by_sentence(original) if ours else {}
     new = [pair for pair in ours if pair not in theirs]
     if not new:
         return []
@@ -106,22 +108,33 @@ def own_symbols(texts: Sequence[str], original: Sequence[str], *, replaced: bool
     return own
 
 
-def _symbols_by_sentence(texts: Iterable[str]) -> dict[tuple[str, tuple[str, ...]], None]:
-    """Return the sentences of *texts* that have symbols, with these; a mark by itself belongs to what it follows."""
+def _symbols_by_sentence(
+    texts: Iterable[str], known: AbstractSet[str] = frozenset()
+) -> dict[tuple[str, tuple[str, ...]], None]:
+    """Return the sentences of *texts* that have symbols, with these; those of *known* texts are left out.
+
+    A mark by itself belongs to the sentence or the text before it.
+    """
     found: dict[tuple[str, tuple[str, ...]], None] = {}
-    label = ""
+    before = ""
     for text in texts:
-        has_words = any(map(str.isalnum, text))
-        if has_words and not _SYMBOL.search(text):
-            label = text
-            continue
-        for sentence in sentences(text) if has_words else [text]:
-            is_mark = not any(map(str.isalnum, sentence))
-            symbols = tuple(sentence if is_mark else _SYMBOL.findall(unicodedata.normalize("NFKC", sentence)))
-            label = label if is_mark else sentence
-            if symbols:
-                found[label, symbols] = None
+        has_words = _has_words(text)
+        if not has_words or (text not in known and _SYMBOL.search(text)):
+            label = before if has_words else "".join(sentences(before)[-1:])
+            for sentence in sentences(text) if has_words else [text]:
+                if _has_words(sentence):
+                    label, symbols = sentence, _SYMBOL.findall(unicodedata.normalize("NFKC", sentence))
+                else:
+                    symbols = [*sentence]
+                if symbols:
+                    found[label, tuple(symbols)] = None
+        if has_words:
+            before = text
     return found
+
+
+def _has_words(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def letters_of(texts: Iterable[str]) -> str:

@@ -31,7 +31,7 @@ class Pair:
     hash_clause: Callable[[str], bytes]
     live: AbstractSet[bytes] = frozenset()
     """Hashes of the page's clauses that are not boilerplate."""
-    shared: AbstractSet[bytes] = frozenset()
+    shared: frozenset[bytes] = frozenset()
     """Hashes of the page's clauses that the original has, in the same or nearly the same words."""
     comparison: Comparison | None = None
     """The word-by-word comparison of both texts, where one was made."""
@@ -73,6 +73,11 @@ class Pair:
         domain = self.host.split(".")[-2:]
         is_one_domain = len(domain) > 1 and not domain[-1].isdigit() and domain == other.split(".")[-2:]
         return is_one_domain and self.here.title == self.there.title and not self.has_other_template
+
+    @property
+    def are_items(self) -> bool:
+        """Whether one of the two is an item that stands for a page: it has nothing around its text."""
+        return self.page.features is None or self.original.source != b""
 
     @cached_property
     def has_same_letters(self) -> bool:

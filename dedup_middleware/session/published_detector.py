@@ -5,13 +5,14 @@ Where to look, how much is alike and from where on are the method's; what speaks
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.alignment import cover
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Detector
+from dedup_middleware.checks.pair import Pair
 from dedup_middleware.fingerprints.literature.method import ROUNDING, unpacked
 from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -65,9 +66,7 @@ class PublishedDetector(Detector):
     ) -> tuple[Match, Rejection | None]:
         if exact.score < threshold:
             return exact, Rejection(Reason.BELOW_THRESHOLD)
-        contained = replace(exact, score=cover(page.fingerprint.weights, exact.owner.hashes))
         text = cache(partial(self.index.text, exact.owner.number))
-        comparison = self._compare(page, contained, live, text, self.threshold)
-        is_nearly = contained.score < self.threshold
-        pair = self._pair(page, contained, live, text, comparison, is_nearly=is_nearly)
-        return exact, self._first_rejection(pair)
+        score = cover(page.fingerprint.weights, exact.owner.hashes)
+        pair = Pair(page, exact.owner, self.sites, text, self.hash_clause, live, exact.shared, score=score)
+        return exact, self._first_rejection(self._aligned(pair, self.threshold))

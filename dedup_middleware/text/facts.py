@@ -97,7 +97,7 @@ def facts_of_data(data: object, most: int) -> Iterator[str]:
             waiting.extend((key, each) for each in reversed(value))
         elif isinstance(value, (int, float, str)) and not isinstance(value, bool):
             text = str(value).removesuffix(".0")
-            if any(map(str.isnumeric, text)) and not _IDENTIFIER.search(text):
+            if has_number(text) and not _IDENTIFIER.search(text):
                 lines.append(f"{key}: {text}")
     # Marked, for what a script carries is compared with what another script carries, not with the text of a page.
     return (f"data {fact}" for fact in facts_of("\n".join(lines)))
