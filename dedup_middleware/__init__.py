@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dedup_middleware.api import Deduplicator, Judgement
-    from dedup_middleware.delivery.quarantine import QuarantinedItem, open_quarantine
     from dedup_middleware.extraction import extract_paragraphs, extract_text
     from dedup_middleware.inspection.chosen_records import Records, open_records
     from dedup_middleware.inspection.records import Record
@@ -21,12 +20,10 @@ __all__ = [
     "Addon",
     "Deduplicator",
     "Judgement",
-    "QuarantinedItem",
     "Record",
     "Records",
     "extract_paragraphs",
     "extract_text",
-    "open_quarantine",
     "open_records",
 ]
 
@@ -34,12 +31,10 @@ _HOMES = {
     "Addon": "dedup_middleware.plugin.addon",
     "Deduplicator": "dedup_middleware.api",
     "Judgement": "dedup_middleware.api",
-    "QuarantinedItem": "dedup_middleware.delivery.quarantine",
     "Record": "dedup_middleware.inspection.records",
     "Records": "dedup_middleware.inspection.chosen_records",
     "extract_paragraphs": "dedup_middleware.extraction",
     "extract_text": "dedup_middleware.extraction",
-    "open_quarantine": "dedup_middleware.delivery.quarantine",
     "open_records": "dedup_middleware.inspection.chosen_records",
 }
 

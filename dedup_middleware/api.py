@@ -1,6 +1,6 @@
 """The same verdicts without Scrapy: for archives, frames and programs of your own.
 
-It drives a `Session` as the plugin does, and decides nothing.
+It drives a `Deduplication` as the plugin does, and decides nothing.
 """
 
 from __future__ import annotations
@@ -11,17 +11,24 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.model import Action, Rejection, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
-from dedup_middleware.session.opening import open_at_once, session_of
-from dedup_middleware.session.passage import finish, pass_through
-from dedup_middleware.session.reading import PageContent, Reading, arguments_of, as_item, check_item
+from dedup_middleware.session.opening import deduplication_of, open_at_once
+from dedup_middleware.session.reading import (
+    PageContent,
+    Reading,
+    arguments_of,
+    as_item,
+    check_item,
+    end_pass,
+    pass_through,
+)
 from dedup_middleware.session.runs import run_id
 from dedup_middleware.settings.config import Config
 from dedup_middleware.settings.table import PREFIX
 from dedup_middleware.stores import refusals
+from dedup_middleware.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,8 +36,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Required, Self, Unpack
 
-    from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.errors import DedupError
+    from dedup_middleware.model import StoredPage
 
 __all__ = ["Deduplicator", "Document", "Judgement", "Options"]
 
@@ -43,9 +50,7 @@ class Options(TypedDict, total=False):
     threshold: float
     scope: str
     lease: float | None
-    preferred_hosts: Sequence[str]
-    preferred_urls: Sequence[str]
-    prefer_canonical: bool
+    preferred: Sequence[str]
     item_fields: Sequence[str]
     fingerprint: str
     simhash_distance: int
@@ -139,14 +144,14 @@ class Deduplicator:
         with its kinds :class:`StoreLockedError`, :class:`StoreCorruptError` and :class:`StoreVersionError`, where the
         store cannot be used.
         """
-        self.taken_back: list[str] = []
+        self.released: list[str] = []
         """URLs of pages that were called duplicates, until later ones showed that they only fill in a template.
 
         They are to be delivered after all: :meth:`keep` them. Grows while pages are added.
         """
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
-        self._session = session_of(self._opened, run_id(None), _Listener(self))
+        self._deduplication = deduplication_of(self._opened, run_id(None), _Listener(self))
         self._read: Reading | None = None
 
     def judge(
@@ -156,7 +161,7 @@ class Deduplicator:
         read = self._reading(url, html, item, content)
         state = self._examined(read)
         if state.is_duplicate and item is not None:
-            self._session.judge_item(state, item, read.shows)
+            self._deduplication.check_item(state, item, read.shows)
             if state.is_duplicate and state.objection is not None:
                 state.overrule(state.objection, Witness.ITEM)
         return self._judgement(state)
@@ -170,17 +175,17 @@ class Deduplicator:
         """
         read = self._reading(url, html, item, content)
         state = self._examined(read)
-        self._session.enter(state)
-        self._session.keep(state, Rejection(Reason.KEPT))
-        finish(self._session, state, self._kept(read, item))
-        self.taken_back[:] = [other for other in self.taken_back if other != read.url]
+        self._deduplication.enter(state)
+        self._deduplication.keep(state, Rejection(Reason.KEPT))
+        end_pass(self._deduplication, state, self._kept(read, item))
+        self.released[:] = [other for other in self.released if other != read.url]
         return self._judgement(state)
 
     def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Judgement:
         """Return what a page is, and keep it unless it is a duplicate: what a crawl does with every page."""
         read = self._reading(url, html, item, content)
         state = self._examined(read)
-        pass_through(self._session, state, self._kept(read, item), item, read.shows)
+        pass_through(self._deduplication, state, self._kept(read, item), item, read.shows)
         return self._judgement(state)
 
     def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Judgement]:
@@ -198,9 +203,9 @@ class Deduplicator:
         Once in the life of a store, before its first page is judged: else it learns from the first pages that are, and
         calls none of these a duplicate. Other methods, and our own fingerprints, learn nothing.
         """
-        if self._session.published is None:
+        if (published := self._deduplication.reader.published) is None:
             return
-        with self._session.published.learning():
+        with published.learning():
             for page in pages:
                 content = arguments_of(page)
                 self._reading(content.pop("url"), content.pop("html", None), content.pop("item", None), content)
@@ -210,7 +215,7 @@ class Deduplicator:
         """Close the store and the log. A second call does nothing."""
         self._read = None
         if not self._opened.store.closed:
-            self._session.close()
+            self._deduplication.close()
             self._opened.store.close()
 
     def __enter__(self) -> Self:
@@ -219,10 +224,10 @@ class Deduplicator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def note_taken_back(self, taken: Sequence[TakenBack]) -> None:
-        """Note pages that were called duplicates and are none; the session's listener does."""
-        self._session.recorder.record_taken_back(taken)
-        self.taken_back += dict.fromkeys(page.page.url for page in taken)
+    def note_undone(self, pages: Sequence[StoredPage]) -> None:
+        """Note pages that were called duplicates and are none; the listener does."""
+        self._deduplication.recorder.undone(pages)
+        self.released += dict.fromkeys(page.url for page in pages)
 
     # --- inside
 
@@ -236,17 +241,17 @@ class Deduplicator:
             self._read = None
             read = Reading(asked)
             try:
-                read.read(self._session, self._config)
+                read.read(self._deduplication, self._config)
             except UnjudgeableError as error:
                 read.reason = error.reason
             self._read = read
         return self._read
 
-    def _examined(self, read: Reading) -> PageState:
+    def _examined(self, read: Reading) -> Visit:
         config = self._config
         if read.page is None:
-            return PageState.unjudged(read.url, read.reason, Action.DROP, config.threshold)
-        return self._session.examine(read.page, Action.DROP, config.threshold, config.budget())
+            return Visit.unjudged(read.url, read.reason, Action.DROP, config.threshold)
+        return self._deduplication.judge(read.page, Action.DROP, config.threshold, config.budget())
 
     def _kept(self, read: Reading, item: Any) -> Any:
         """Return what is kept of a page: the item, or else its text."""
@@ -254,8 +259,8 @@ class Deduplicator:
             return item
         return {} if read.page is None else as_item(read.page, self._config.item_fields)
 
-    def _judgement(self, state: PageState) -> Judgement:
-        record = self._session.recorder.record(state)
+    def _judgement(self, state: Visit) -> Judgement:
+        record = self._deduplication.recorder.record(state)
         names = (field.name for field in fields(Judgement))
         return Judgement(**{name: getattr(record, name) for name in names})
 
@@ -278,8 +283,8 @@ class _Listener:
     def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
         logger.warning("of %d pages that repeat another one, %d were kept for another %r alone", pages, kept, field)
 
-    def taken_back(self, taken: Sequence[TakenBack]) -> None:
-        self._dedup.note_taken_back(taken)
+    def released(self, pages: Sequence[StoredPage]) -> None:
+        self._dedup.note_undone(pages)
 
     def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
         pass
@@ -295,4 +300,4 @@ def _settings(store: str, log: str | PathLike[str] | None, options: Options) -> 
             near = difflib.get_close_matches(name, Options.__annotations__, n=1)
             raise ConfigError(f"{name} is no option of Deduplicator" + (f"; did you mean {near[0]}?" if near else ""))
     given = {PREFIX + name.upper(): value for name, value in options.items()}
-    return {**given, "DEDUP_STORE": store, "DEDUP_LOG": "" if log is None else log, "DEDUP_QUARANTINE": 0}
+    return {**given, "DEDUP_STORE": store, "DEDUP_LOG": "" if log is None else log}

@@ -79,7 +79,3 @@ class FeedError(DedupError):
 
 class RecordsError(DedupError):
     """The log of records cannot be read or written."""
-
-
-class QuarantineError(DedupError):
-    """The file of dropped items cannot be opened, read or written."""

@@ -111,7 +111,7 @@ class Page:
     borrowed: frozenset[bytes] = frozenset()
     """Clauses that lead to another page, and not to this one: what look-alikes share is no boilerplate."""
     instead_of: StoredPage | None = None
-    """The owner of its text that it supersedes, for it is the story's own page."""
+    """The original that it replaces, as it was when this page was judged: see `checks.preferences`."""
     body_digest: bytes = b""
     """16 bytes of what it was read from, and how; empty where nobody knows."""
     known: StoredPage | None = None
@@ -217,7 +217,7 @@ class StoredPage:
     @property
     def content(self) -> bytes:
         """24 bytes that change whenever what it owns does: its digest, and its clause hashes in any order."""
-        return self.digest + reduce(xor, (int.from_bytes(h, "big") for h in self.hashes), 0).to_bytes(8, "big")
+        return self.digest + reduce(xor, [int.from_bytes(h, "big") for h in self.hashes], 0).to_bytes(8, "big")
 
     def is_owner_of(self, duplicate: StoredPage) -> bool:
         """Tell whether this is an owner, and still what it was when *duplicate* was dropped in favour of it."""

@@ -17,8 +17,8 @@ class Outcome(str, Enum):
     WOULD_DROP = "would-drop"
     LINKS_LAST = "links-last"
     """A duplicate that gave no item: its links are followed last."""
-    TAKEN_BACK = "taken-back"
-    """A duplicate that is requested again."""
+    RELEASED = "released"
+    """A duplicate whose dropped items were released."""
 
 
 class Reason(str, Enum):
@@ -56,8 +56,7 @@ class Reason(str, Enum):
     # Related: too little is repeated, or the page is preferred.
     BELOW_THRESHOLD = "below the threshold"
     DOUBTFUL = "too little of a main text that is in doubt"
-    PREFERRED_HOST = "a preferred host"
-    PREFERRED_URL = "a preferred address"
+    PREFERRED = "preferred"
     STORYS_OWN = "the story's own page"
     # The same sentences tell of something else.
     OTHER_NUMBERS = "other numbers in the same sentences"
@@ -75,8 +74,7 @@ class Reason(str, Enum):
     KEPT = "kept all the same"
     # What is safe elsewhere is not yet, or not everywhere,
     OWNER_PENDING = "the owner's claim was still open"
-    NOT_JOURNALLED = "the owner is not sealed yet, and the request cannot be journalled"
-    NOT_KEEPABLE = "its item cannot be kept in the quarantine"
+    NOT_KEEPABLE = "its item cannot be stored"
     NOT_REACHED = "a feed that takes such items has taken none of the owner's"
-    # or it was dropped and should not have been.
-    A_TEMPLATE = "its owner's text is a template"
+    # or its original was lost after it was dropped.
+    RELEASED = "its dropped items were released"

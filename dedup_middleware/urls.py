@@ -6,6 +6,7 @@ Pure functions of texts; a URL that is none passes through.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ _PLAIN = re.compile(r"https?://([a-z0-9.-]+)(?:/|\Z)")
 _HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?")
 _QUERY_VALUE = re.compile(r"=[^&;#]*")
 REDACTED = "*"
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def without_secrets(url: str, *, redact: bool) -> str:
@@ -78,6 +80,28 @@ def as_in_urls(host: str) -> str:
         return str(IPv6Address(host.strip("[]")))
     except ValueError:
         return host_of(safe_url_string(f"http://{host}/")) if _HOST.fullmatch(host) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class HostPattern:
+    """Matches the URLs of a host and its subdomains, as a regular expression matches others."""
+
+    host: str
+    """As `as_in_urls` returns it."""
+    port: int | None = None
+    """``None`` for any port."""
+
+    def search(self, url: str) -> bool:
+        """Return whether *url* is on the host, and on the port if there is one."""
+        return is_under(host_of(url), (self.host,)) and self.port in (None, _port_of(url))
+
+
+def _port_of(url: str) -> int | None:
+    parts = split(url)
+    try:
+        return parts.port or _DEFAULT_PORTS.get(parts.scheme)
+    except ValueError:
+        return None
 
 
 def is_under(host: str, domains: Collection[str]) -> bool:

@@ -25,7 +25,7 @@ def main() -> None:
             verdict = dedup.add(file.absolute().as_uri(), file.read_bytes())
             if verdict.is_duplicate:
                 print(f"{file} repeats {verdict.owner_url} ({verdict.score:.0%})")
-        for url in dedup.taken_back:
+        for url in dedup.released:
             print(f"{url} is no duplicate after all: its text is a template of its site")
 
 

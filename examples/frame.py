@@ -16,7 +16,7 @@ def marked(pages: pl.DataFrame) -> pl.DataFrame:
     """Return *pages* with what each of them is."""
     with Deduplicator() as dedup:
         verdicts = list(dedup.stream(zip(pages["url"].to_list(), pages["html"].to_list(), strict=True)))
-        after_all = set(dedup.taken_back)
+        after_all = set(dedup.released)
     return pages.with_columns(
         verdict=pl.Series(["related" if v.url in after_all else v.verdict for v in verdicts]),
         repeats=pl.Series([None if v.url in after_all else v.owner_url for v in verdicts], dtype=pl.String),

@@ -43,7 +43,7 @@ def main() -> None:
             for verdict in dedup.stream(pages(path)):
                 if not verdict.is_duplicate:
                     print(json.dumps({"url": verdict.url, "verdict": verdict.verdict}))
-        for url in dedup.taken_back:
+        for url in dedup.released:
             print(json.dumps({"url": url, "verdict": "related"}))
 
 

@@ -33,13 +33,13 @@ def beside(uri: str, scheme: str) -> OpenStore:
     """Open the store at *uri*, for fingerprints of *scheme*, as another process would."""
     kind, path = parse_uri(uri)
     if kind == "sqlite":
-        opening = disk.Opening(scheme, Holder.this_process("a test"), {}, disk.MEMORY)
-        medium, age = disk._open_medium(sqlite_shared, disk.resolved(path), opening)
+        opening = disk.Opening(scheme, Holder.this_process("a test"), disk.MEMORY)
+        medium, created = disk._open_medium(sqlite_shared, disk.resolved(path), opening)
     else:
         from dedup_middleware.stores import redis  # noqa: PLC0415 - where redis-py is
 
-        medium, age = external.open_medium(redis.PLAIN, uri, path, scheme, {}, ours=True)
-    return OpenStore(medium, created=age.created, leave=medium.close)
+        medium, created = external.open_medium(redis.PLAIN, uri, path, scheme, ours=True)
+    return OpenStore(medium, created=created, leave=medium.close)
 
 
 def die(store: OpenStore) -> None:

@@ -23,15 +23,15 @@ EDGES = {
     "confirm": ["dedup_middleware.index.index:Index.commit"],
     "flush": ["dedup_middleware.plugin.feeds:_flushed"],
     "sync": ["dedup_middleware.plugin.feeds:_wait_for"],
-    "seal": ["dedup_middleware.delivery.sealing:Sealing.seal"],
+    "checkpoint": ["dedup_middleware.durability:Durability._write_durable"],
     "store": [
         "dedup_middleware.stores.folder_store:FolderStore._wait",
         "dedup_middleware.stores.sqlite_store:SQLiteStore._wait",
     ],
-    "journal": ["dedup_middleware.index.index:Index.remember_duplicate"],
+    "drop": ["dedup_middleware.index.index:Index.remember_duplicate"],
 }
-#: Those of a round of sealing.
-ROUND = ("flush", "sync", "seal", "store")
+#: Those of a checkpoint.
+ROUND = ("flush", "sync", "checkpoint", "store")
 STORE_CALLS = [f"dedup_middleware.stores.opened:OpenStore.{name}" for name in ("get_many", "scan", "write")]
 
 

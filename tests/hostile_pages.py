@@ -253,13 +253,14 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
         texts = texts_of(root, budget)
         features = features_of(root, texts)
         identities = (url_identity(response.url),)
-        page = library.session.page(response.url, identities, texts.paragraphs, features=features, budget=budget)
+        page = library.deduplication.reader.paragraphs(
+            response.url, identities, texts.paragraphs, features=features, budget=budget
+        )
     except UnjudgeableError as error:
         return Verdict(VerdictKind.UNJUDGED, reason=error.reason)
-    state = library.enter(page, budget)
-    session = library.session
+    visit = library.enter(page, budget)
     item = {"title": features.title, "text": "\n".join(texts.paragraphs), "html": response.text[:100_000]}
-    session.judge_item(state, item, PageText(root).shows)
-    library.leave(state)
-    library.session.recorder.record(state)
-    return state.verdict
+    library.deduplication.check_item(visit, item, PageText(root).shows)
+    library.leave(visit)
+    library.deduplication.recorder.record(visit)
+    return visit.verdict

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.budget import UNLIMITED, Budget
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.preferences import Preferences
+from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.index.batch import listed
@@ -21,32 +22,30 @@ from dedup_middleware.index.codec import (
     decode_number,
     decode_postings,
     decode_simhash,
-    identity_of,
+    encode_number,
     is_template_key,
+    last_number,
     repeat_key,
-    suspect_number,
 )
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.journal import Journal
-from dedup_middleware.index.journal_codec import decode_entry
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.page_codec import decode_page
 from dedup_middleware.index.shared_codec import decode_claimed
 from dedup_middleware.model import Action, Page, Reach, Scope
-from dedup_middleware.session.session import Session
+from dedup_middleware.settings.table import SETTINGS
 from dedup_middleware.stores import OpenStore, open_store
+from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import timedelta
 
-    from dedup_middleware.delivery.claims import Soon
-    from dedup_middleware.delivery.disk_waits import Flush
-    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.durability import Flush
     from dedup_middleware.errors import DedupError
     from dedup_middleware.inspection.records import RecordLog
-    from dedup_middleware.model import Verdict
+    from dedup_middleware.model import StoredPage, Verdict
+    from dedup_middleware.visit import Visit
 
 #: What every clause of :func:`clause` weighs.
 CLAUSE_WEIGHT = 30
@@ -68,6 +67,11 @@ def page_of(name: str, clauses: Iterable[int | str], *, request: str | None = No
     return Page(url, (asked, url_identity(url)), fingerprint(paragraphs), paragraphs, run)
 
 
+def preferences(preferred: Collection[str]) -> Preferences:
+    """Return what DEDUP_PREFERRED makes of a list."""
+    return Preferences(SETTINGS["DEDUP_PREFERRED"].read([*preferred]))
+
+
 class Library:
     """One store in memory, and what a crawl does with it."""
 
@@ -80,26 +84,26 @@ class Library:
         text_limit: int = 20_000,
         fingerprint: ClauseFingerprinter = fingerprint,
         distance: int | None = None,
-        preferred_hosts: Collection[str] = (),
+        preferred: Collection[str] = (),
         room: int = sys.maxsize,
         store: OpenStore | None = None,
         flush: Flush | None = None,
-        soon: Soon | None = None,
+        dropped_size: int | None = None,
     ) -> None:
         self.fingerprint = fingerprint
         self.flush = flush
-        self.soon = soon
+        self.dropped_size = dropped_size
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         reach = Reach(scope, lease)
         self.index = index_of(self.store, common=COMMON, text_limit=text_limit, distance=distance, reach=reach)
-        self.detector = Detector(self.index, fingerprint.hash, threshold, Preferences(preferred_hosts))
+        self.detector = Detector(self.index, fingerprint.hash, threshold, preferences(preferred))
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
         self.begin("run")
 
     def begin(self, run: str, log: RecordLog | None = None) -> None:
         """Begin another crawl on the same store."""
-        self.session = Session(
+        self.deduplication = Deduplication(
             spider="spider",
             run=run,
             detector=self.detector,
@@ -107,7 +111,7 @@ class Library:
             log=log,
             listener=self,
             flush=self.flush,
-            soon=self.soon,
+            dropped_size=self.dropped_size,
         )
 
     def count(self, name: str, amount: int = 1) -> None:
@@ -123,7 +127,7 @@ class Library:
     def field_that_keeps(self, *_: object) -> None:
         pass
 
-    def taken_back(self, *_: object) -> None:
+    def released(self, pages: Sequence[StoredPage]) -> None:
         pass
 
     def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
@@ -134,44 +138,40 @@ class Library:
 
     def crash(self) -> None:
         """Forget what was in memory only, as a process does that is killed and begun again."""
-        self.index = Index(
-            self.store, OpenClaims(), Journal(), common=COMMON, text_limit=20_000, reach=self.index.reach
-        )
+        self.index = Index(self.store, OpenClaims(), common=COMMON, text_limit=20_000, reach=self.index.reach)
         self.detector = replace(self.detector, index=self.index)
 
     def page(self, name: str, clauses: Iterable[int | str], *, request: str | None = None) -> Page:
         """Return a page of the present crawl."""
-        page = page_of(name, clauses, request=request, run=self.session.run)
+        page = page_of(name, clauses, request=request, run=self.deduplication.run)
         return replace(page, fingerprint=self.fingerprint(page.paragraphs))
 
     def judge(self, name: str, clauses: Iterable[int | str]) -> Verdict:
         return self.detector.judge(self.page(name, clauses))
 
-    def enter(self, page: Page, budget: Budget = UNLIMITED) -> PageState:
-        """Let *page* enter the spider: if it is new, its claim is open afterwards."""
-        state = self.session.examine(page, Action.DROP, self.detector.threshold, budget)
-        self.session.enter(state)
-        return state
+    def enter(self, page: Page, budget: Budget = UNLIMITED) -> Visit:
+        """Let *page* enter the spider: if it is new, its claim is pending afterwards."""
+        visit = self.deduplication.judge(page, Action.DROP, self.detector.threshold, budget)
+        self.deduplication.enter(visit)
+        return visit
 
-    def leave(self, state: PageState, *, items: int | Sequence[object] = 1) -> PageState:
+    def leave(self, visit: Visit, *, items: int | Sequence[object] = 1) -> Visit:
         """Let the output of the page flow to its end, its items into the pipelines and out, or into the drop.
 
         *items*: what they are, or how many without text.
         """
-        self.session.reconsider(state)
+        self.deduplication.reconsider(visit)
         given = [{}] * items if isinstance(items, int) else items
         for item in given:
-            if state.is_duplicate:
-                state.items_dropped += 1
+            if visit.is_duplicate:
+                visit.items_dropped += 1
             else:
-                self.session.deliver(state, item)
-                if state.claim:
-                    state.claim.item_scraped()
-        if state.claim:
-            self.session.settle_items(state, several=len(given) > 1 and not isinstance(items, int))
-            state.claim.callback_finished()
-        self.session.finish(state)
-        return state
+                self.deduplication.deliver(visit, item)
+                self.deduplication.item_left(visit)
+        if visit.stage is Stage.PENDING:
+            self.deduplication.end_callback(visit, several=len(given) > 1 and not isinstance(items, int))
+        self.deduplication.finish(visit)
+        return visit
 
     def visit(
         self,
@@ -180,7 +180,7 @@ class Library:
         *,
         request: str | None = None,
         items: int | Sequence[object] = 1,
-    ) -> PageState:
+    ) -> Visit:
         """Crawl a page from its response to the end of its output."""
         return self.leave(self.enter(self.page(name, clauses, request=request)), items=items)
 
@@ -215,12 +215,16 @@ class Library:
                 assert rest in pages[decode_identity(value)[0]].identities
             elif kind in (b"t", b"s"):
                 assert decode_number(rest) in pages.keys() | claims.keys()
-            elif kind in (b"u", b"r"):
-                assert decode_number(rest) in (owners if kind == b"u" else pages.keys() - owners.keys())
+            elif kind == b"u":
+                assert decode_number(rest) in owners
             elif kind == b"d":
-                assert is_template_key(key) or suspect_number(key) in pages
+                assert is_template_key(key) or last_number(key) in pages
             elif kind == b"j":
-                assert decode_entry(value)[0] == identity_of(rest)
+                assert b"v" + encode_number(decode_number(value)) + rest in pairs
+            elif kind == b"v":
+                assert b"j" + rest[-12:] in pairs
+            elif kind == b"r":
+                assert b"j" + rest in pairs
             elif key.startswith(b"hn"):
                 assert decode_simhash(key[2:18]) in owners[decode_number(key[18:])].simhashes
             elif kind == b"h":
@@ -230,7 +234,7 @@ class Library:
                 assert line.place > max(pages, default=0) >> 16
                 assert line[1:] == (len(owners), len(pages) - len(owners), True)
             elif kind == b"o":
-                assert pages[suspect_number(key)].owner == decode_number(key[1:8])
+                assert pages[last_number(key)].owner == decode_number(key[1:8])
             elif kind == b"q":
                 assert all(rest in claims[number].identities for number in decode_postings(value))
             elif kind in (b"g", b"w"):

@@ -33,7 +33,7 @@ def outcomes(*pages: tuple[str, str]) -> list[str | None]:
     """Return for each page, in this order, the URL of its original, or ``None`` for one that is kept."""
     with Deduplicator() as dedup:
         found = [dedup.add(url, html) for url, html in pages]
-        assert dedup.taken_back == []
+        assert dedup.released == []
     assert "unjudged" not in {each.verdict for each in found}
     return [each.owner_url if each.is_duplicate else None for each in found]
 

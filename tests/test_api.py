@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prose import article, blog, story, zh_story
-from test_taking_back import TOWNS, branch
+from test_templates_in_crawls import TOWNS, branch
 
 from dedup_middleware import Deduplicator, Judgement
 from dedup_middleware.errors import ConfigError, StoreError, StoreLockedError
@@ -191,7 +191,7 @@ class TestWhatIsStored:
                 name: verdict[name] for name in ("verdict", "owner_url", "score", "evidence") if name in record
             }
 
-    def test_pages_of_a_template_are_taken_back(self, tmp_path: Path) -> None:
+    def test_pages_of_a_template_are_no_duplicates_after_all(self, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"
         # An aggregator has copied the first branch, and is met before the others.
         urls = ["http://copies.example/1", *(f"http://a.example/branch/{n}" for n in range(2, 5))]
@@ -200,11 +200,11 @@ class TestWhatIsStored:
                 dedup.add(url, branch(town, n)) for n, (url, town) in enumerate(zip(urls, TOWNS, strict=False), 1)
             ]
             assert [v.is_duplicate for v in verdicts] == [False, True, True, False]
-            assert dedup.taken_back == urls[1:3]
+            assert dedup.released == urls[1:3]
             assert not dedup.keep(urls[1], branch(TOWNS[1], 2)).is_duplicate
-            assert dedup.taken_back == urls[2:3]
+            assert dedup.released == urls[2:3]
         records = [json.loads(line) for line in log.read_text().splitlines()]
-        assert [r["outcome"] for r in records if r["url"] == urls[1]] == ["dropped", "taken-back", "delivered"]
+        assert [r["outcome"] for r in records if r["url"] == urls[1]] == ["dropped", "released", "delivered"]
 
     def test_the_log_is_one_that_scrapy_dedup_reads(self, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"

@@ -1,4 +1,4 @@
-"""A store whose server goes away and comes back: meanwhile everything is delivered, then pages are judged again."""
+"""A store whose server goes away and comes back: meanwhile everything is kept, then pages are judged again."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from scrapy.settings import Settings
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.delivery.claims import ClaimState
 from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import codec
-from dedup_middleware.index.journal import PackedRequest
-from dedup_middleware.inspection.left_over import journalled
+from dedup_middleware.inspection.left_over import in_doubt, to_release
 from dedup_middleware.model import Action
-from dedup_middleware.plugin.waiting import OwnerWait
+from dedup_middleware.plugin.waiting import OriginalWait
 from dedup_middleware.reasons import Reason
-from dedup_middleware.session.opening import open_again, open_at_once, session_of
+from dedup_middleware.releaser import Releaser
+from dedup_middleware.session.opening import deduplication_of, open_again, open_at_once
 from dedup_middleware.settings.config import Config
 from dedup_middleware.stores import STORES, open_store
+from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
     from pathlib import Path
 
-    from dedup_middleware.delivery.disk_waits import Wait
-    from dedup_middleware.delivery.page_state import PageState
-    from dedup_middleware.session.session import Session
+    from dedup_middleware.deduplicator import Deduplication
+    from dedup_middleware.durability import Wait
+    from dedup_middleware.visit import Visit
 
 FEED = {"FEEDS": {"feed-%(time)s.jsonl": {"format": "jsonlines"}}, "DEDUP_SEAL_INTERVAL": 1000}
 LATE_FEED = {
@@ -185,9 +185,9 @@ def test_so_it_is_with_a_redis_server_that_is_killed_and_begun_again(server, tmp
         assert server.fed() == outcome.delivered == [a, gone.url, unjudged, back.url]
         assert (outcome.log.count("is away"), outcome.log.count(BACK)) == (1, 1)
         assert "Traceback" not in outcome.log
-        # What was delivered before is sealed all the same: nothing is left for the next crawl to request.
+        # What was delivered before is durable all the same: nothing is left for the next crawl to release.
         with closing(open_store(server.settings["DEDUP_STORE"], fingerprint_scheme=None)) as store:
-            assert journalled(store, ()) == 0
+            assert (in_doubt(store, ()), to_release(store)) == (0, 0)
         with server.crawl("two", [], settings=FEED) as running:
             running.wait()
         assert len(server.fed()) == 4
@@ -212,7 +212,7 @@ def test_it_may_go_away_as_often_as_it_likes(server):
     assert (outcome.log.count(GONE), outcome.log.count(BACK)) == (3, 3)
 
 
-def test_away_at_the_end_what_was_dropped_is_requested_by_the_next_crawl(server):
+def test_away_at_the_end_what_was_dropped_is_released_by_the_next_crawl(server):
     a, b = server.page("/a", 1), server.page("/b", 1, host=1)
     gone = server.door("/gone", 2)
     with server.crawl("one", steps_of(a, b, gone.url), settings=FEED) as running:
@@ -225,7 +225,7 @@ def test_away_at_the_end_what_was_dropped_is_requested_by_the_next_crawl(server)
     server.flag.unlink()
     with server.crawl("two", [], settings=FEED) as running:
         outcome = running.wait()
-    # Nobody has sealed its owner, so that it is delivered once more.
+    # Its original was not made durable, so the story is delivered once more.
     assert server.fed() == [a, gone.url, b]
 
 
@@ -250,8 +250,7 @@ def test_crawlers_of_one_process_that_share_it_each_go_on(server, path):
 
 @pytest.mark.parametrize("feed", [FEED, LATE_FEED], ids=["local", "late"])
 @pytest.mark.parametrize("path", ["pages", "alone/pages"], ids=["shared", "alone"])
-def test_what_was_delivered_and_not_sealed(server, path, feed):
-    """It is sealed by the same process after all; of a store that says nothing of processes, it is delivered again."""
+def test_what_was_confirmed_before_is_made_durable_once_the_store_is_back(server, path, feed):
     server.settings = {"DEDUP_STORE": f"away:{path.replace('pages', f'{server.folder}/pages')}"}
     a, b = server.page("/a", 1), server.page("/b", 1, host=1)
     gone, back, c = server.door("/gone", 2), server.door("/back", 3), server.page("/c", 1, host=2)
@@ -262,16 +261,13 @@ def test_what_was_delivered_and_not_sealed(server, path, feed):
             server.flag.unlink()
             server.says(BACK)
         outcome = running.wait()
-    fed, twice = server.fed(), 0 if path == "pages" else 1
-    assert fed[:3] == [a, gone.url, back.url]
-    # Of the page that is requested again and the one that comes next, whichever is there first.
-    assert fed[3:] in ([[b], [c]] if twice else [[]])
-    assert len(dropped(outcome)) == 2
-    assert outcome.stats.get("dedup/journal/requested_again", 0) == twice
+    assert server.fed() == [a, gone.url, back.url]
+    assert dropped(outcome) == [b, c]
+    assert "dedup/items/released" not in outcome.stats
     with server.crawl("two", steps_of(server.page("/d", 1)), settings=feed) as running:
         outcome = running.wait()
     assert outcome.delivered == []
-    assert "dedup/journal/requested_again" not in outcome.stats
+    assert "dedup/items/released" not in outcome.stats
 
 
 def test_a_crawl_that_begins_meanwhile_observes_until_it_is_back(server):
@@ -287,7 +283,7 @@ def test_a_crawl_that_begins_meanwhile_observes_until_it_is_back(server):
     assert outcome.delivered == [a, b, back.url, c, d]
     assert dropped(outcome) == [e]
     assert (outcome.log.count("This crawl observes, until the store is back"), outcome.log.count(BACK)) == (1, 1)
-    assert (outcome.folder / "records.quarantine").exists()
+    assert "dedup/failures" not in outcome.stats
     assert "it only observed" not in outcome.log
     with server.crawl("two", steps_of(server.page("/f", 2, host=2))) as running:
         assert running.wait().delivered == []
@@ -297,7 +293,7 @@ def test_what_else_fails_meanwhile_is_not_mended_by_its_return(server):
     a, b = server.page("/a", 1), server.page("/b", 1, host=1)
     gone, back = server.door("/gone", 2), server.door("/back", 3)
     # What is unjudged is the first that is recorded.
-    full = {"DEDUP_LOG": "/dev/full", "DEDUP_QUARANTINE": 0}
+    full = {"DEDUP_LOG": "/dev/full"}
     with server.crawl("one", steps_of(a, gone.url, back.url, b), settings=full) as running:
         with gone.reached():
             server.flag.touch()
@@ -386,54 +382,56 @@ class Crawl:
         self.buffer: list[str] = []
         self.safe: list[str] = []
         self.dropped: list[str] = []
-        self.journalled = 0
-        settings = {"DEDUP_STORE": uri, "DEDUP_LOG": "", "DEDUP_QUARANTINE": 0, "DEDUP_SEAL_INTERVAL": interval}
+        settings = {"DEDUP_STORE": uri, "DEDUP_LOG": "", "DEDUP_SEAL_INTERVAL": interval}
         self.opened = open_at_once(Config.from_settings(Settings(settings), "spider"))
-        self.session = session_of(self.opened, run, Quiet(), flush=self.store_feed)
+        self.deduplication = self.begun(run)
+        self.releaser = Releaser(self.deduplication)
+
+    def begun(self, run: str) -> Deduplication:
+        """Return the deduplication of what is open."""
+        return deduplication_of(self.opened, run, Quiet(), flush=self.store_feed, stores_items=True)
 
     def store_feed(self) -> tuple[set[Hashable], Wait]:
         self.safe += self.buffer
         self.buffer.clear()
         return set(), nothing
 
-    def enter(self, name: str) -> tuple[Session, PageState]:
+    def enter(self, name: str) -> tuple[Deduplication, Visit]:
         """Begin with the page *name*, which tells the story before its dot."""
         self.go_on()
         url = f"http://site/{name}"
         told = int(name.partition(".")[0])
-        page = self.session.page(url, (url_identity(url),), [clause(20 * told + n) for n in range(9)])
-        state = self.session.examine(page, Action.DROP, 0.8, UNLIMITED)
-        self.session.enter(state)
-        return self.session, state
+        clauses = [clause(20 * told + n) for n in range(9)]
+        page = self.deduplication.reader.paragraphs(url, (url_identity(url),), clauses)
+        visit = self.deduplication.judge(page, Action.DROP, 0.8, UNLIMITED)
+        self.deduplication.enter(visit)
+        return self.deduplication, visit
 
     def go_on(self) -> None:
         """Try to open the store again, if it is away."""
-        if self.session.awaits_store:
+        if self.deduplication.awaits_store:
             with suppress(StoreAwayError):
                 if not self.opened.store.closed:
                     self.opened.store.close()
                 self.opened = open_again(self.opened)
-                before = self.session
-                self.session = session_of(self.opened, before.run, Quiet(), flush=self.store_feed)
-                self.session.go_on_from(before)
+                before = self.deduplication
+                self.deduplication = self.begun(before.run)
+                self.deduplication.go_on_from(before)
+                self.releaser = Releaser(self.deduplication)
 
-    def leave(self, session: Session, state: PageState) -> None:
-        name = state.url.removeprefix("http://site/")
-        packed = name.encode()
-        state.request = PackedRequest(packed, packed, b"parse")
-        session.reconsider(state)
-        if state.is_duplicate and session.may_drop(state, {}):
-            session.count_drop(state)
+    def leave(self, deduplication: Deduplication, visit: Visit) -> None:
+        name = visit.url.removeprefix("http://site/")
+        item = {"name": name}
+        deduplication.reconsider(visit)
+        if visit.is_duplicate and deduplication.drop(visit, item):
+            deduplication.count_drop(visit)
             self.dropped.append(name)
         else:
-            session.deliver(state, {})
+            deduplication.deliver(visit, item)
             self.buffer.append(name)
-            if state.claim is not None:
-                state.claim.item_scraped()
-                session.settle_items(state, several=False)
-        if state.claim is not None:
-            state.claim.callback_finished()
-        session.finish(state)
+            deduplication.item_left(visit)
+        deduplication.end_callback(visit, several=False)
+        deduplication.finish(visit)
 
     def visit(self, names: Iterable[str]) -> None:
         """Visit pages, with two of them on their way at a time."""
@@ -447,14 +445,22 @@ class Crawl:
             self.leave(*before)
 
     def idle(self) -> None:
+        """Release what is to be released by now: what other processes have left behind, too."""
         self.go_on()
-        while names := [entry.request.decode() for _, entry in self.session.safety.to_request_again()]:
-            self.visit(names)
+        self.releaser.has_any()
+        deduplication = self.deduplication
+        for dropped, by_person in self.releaser.take():
+            visit = self.releaser.release(dropped, by_person=by_person)
+            deduplication.reconsider(visit)
+            for item, each in zip(self.releaser.go_on(visit), dropped, strict=False):
+                self.buffer.append(item["name"])
+                deduplication.item_left(visit)
+                deduplication.released_item_left(each)
 
     def end(self) -> None:
         self.idle()
         self.store_feed()
-        self.session.close()
+        self.deduplication.close()
         self.opened.store.close()
 
 
@@ -515,11 +521,11 @@ def test_wherever_it_goes_away_each_story_is_delivered(tmp_path: Path, monkeypat
     assert dropped_at_all
 
 
-def test_duplicates_that_wait_for_an_owner_are_delivered(tmp_path: Path, monkeypatch):
+def test_duplicates_that_wait_for_an_original_are_kept(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(STORES.ours, "away", "away_store")
     away_store.begin()
     crawl = Crawl(f"away:{tmp_path}/pages", "one")
-    (_, owner), (session, duplicate) = crawl.enter("0.a"), crawl.enter("0.b")
+    (_, original), (deduplication, duplicate) = crawl.enter("0.a"), crawl.enter("0.b")
     counted: Counter[str] = Counter()
     extension = SimpleNamespace(
         config=SimpleNamespace(wait=60),
@@ -528,62 +534,61 @@ def test_duplicates_that_wait_for_an_owner_are_delivered(tmp_path: Path, monkeyp
     )
 
     async def wait() -> None:
-        waiting = asyncio.ensure_future(OwnerWait(extension).settle(session, duplicate))  # type: ignore[arg-type]
+        waiting = asyncio.ensure_future(OriginalWait(extension).settle(deduplication, duplicate))  # type: ignore[arg-type]
         await asyncio.sleep(0)
         assert counted == {"waits": 1}
         away_store.away_calls = range(sys.maxsize)
         crawl.enter("1.a")
         await asyncio.wait_for(waiting, 10)
 
-    assert duplicate.owner_is_pending
+    assert duplicate.original_is_pending
     asyncio.run(wait())
     assert (duplicate.is_duplicate, duplicate.verdict.reason) == (False, Reason.STORE_AWAY)
-    assert owner.claim is not None
-    assert owner.claim.state is ClaimState.VOID
+    assert original.stage is Stage.VOID
     crawl.opened.store.close()
 
 
-def test_a_feed_that_is_stored_meanwhile_is_on_its_medium(tmp_path: Path, monkeypatch):
+def left_in_doubt(crawl: Crawl) -> list[bytes]:
+    return [key for key, _ in crawl.opened.store.scan(*codec.IN_DOUBT)]
+
+
+def test_a_feed_that_is_stored_meanwhile_is_durable_once_the_store_is_back(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(STORES.ours, "away", "away_store")
     away_store.begin()
     crawl = Crawl(f"away:{tmp_path}/pages", "one")
-    crawl.session.safety._flush = lambda: ({"batch"}, nothing)
+    monkeypatch.setattr(crawl.deduplication.durability, "_flush", lambda: ({"batch"}, nothing))
     crawl.visit(["0.a", "1.a", "0.b"])
     assert crawl.dropped == ["0.b"]
+    assert len(left_in_doubt(crawl)) == 2
     away_store.away_calls = range(sys.maxsize)
     crawl.visit(["2.a"])
-    crawl.session.safety.stored("batch", nothing)
+    crawl.deduplication.durability.stored("batch", nothing)
     away_store.away_calls = ()
     crawl.go_on()
-    crawl.session.safety.stored("another", nothing)
-    kept = {key[:1] for key, _ in crawl.opened.store.scan(b"\x01", b"\xff")}
-    assert not kept & {codec.JOURNAL[0], codec.UNSEALED[0]}
+    crawl.deduplication.durability.stored("another", nothing)
+    assert left_in_doubt(crawl) == []
     crawl.opened.store.close()
 
 
-def test_a_round_that_begins_as_the_store_goes_away_still_waits_for_its_feeds(tmp_path: Path, monkeypatch):
-    """Who waits has their files open; and what the round seals is sealed once the store is back."""
+def test_a_checkpoint_that_begins_as_the_store_goes_away_still_waits_for_its_feeds(tmp_path: Path, monkeypatch):
+    """Its wait has files open; and what it makes durable is noted once the store is back."""
     monkeypatch.setitem(STORES.ours, "away", "away_store")
     away_store.begin()
     crawl = Crawl(f"away:{tmp_path}/pages", "one", interval=1)
     waited: list[int] = []
-    crawl.session.safety._flush = lambda: ({"batch"}, lambda: waited.append(away_store.calls))
-    crawl.visit(["0.a"])
-    sealing = crawl.session.safety._sealing
-    # The batch is stored, but its seal is left to the next round, where the store is away.
-    sealing.stored("batch")
-    begin_round = sealing.begin_round
 
-    def away_from_now(awaited: set[Hashable]) -> Wait | None:
-        away_store.away_calls = range(sys.maxsize)
-        return begin_round(awaited)
+    def flush() -> tuple[set[Hashable], Wait]:
+        if crawl.buffer[-1:] == ["1.a"]:
+            away_store.away_calls = range(sys.maxsize)
+        return {"batch"}, lambda: waited.append(away_store.calls)
 
-    monkeypatch.setattr(sealing, "begin_round", away_from_now)
-    crawl.visit(["1.a"])
-    assert crawl.session.awaits_store
+    monkeypatch.setattr(crawl.deduplication.durability, "_flush", flush)
+    crawl.visit(["0.a", "1.a"])
+    crawl.deduplication.durability.stored("batch", nothing)
+    assert crawl.deduplication.awaits_store
     assert len(waited) == 2
     away_store.away_calls = ()
     crawl.go_on()
-    crawl.session.safety.stored("batch", nothing)
-    assert not [key for key, _ in crawl.opened.store.scan(b"\x01", b"\xff") if key[:1] == codec.UNSEALED]
+    crawl.deduplication.durability.stored("batch", nothing)
+    assert left_in_doubt(crawl) == []
     crawl.opened.store.close()

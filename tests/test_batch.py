@@ -15,7 +15,7 @@ import pytest
 from crawling import environment
 from made_archive import archive
 from prose import article, blog, story, zh_story
-from test_taking_back import TOWNS, branch
+from test_templates_in_crawls import TOWNS, branch
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.batch.archive import Refused, entries, parts_of
@@ -53,10 +53,10 @@ def config(**settings: object) -> Config:
 
 
 def one_by_one(pages: Iterable[dict[str, str]]) -> tuple[list[list[object]], set[str]]:
-    """Return what a crawl would say of *pages*, and what it would take back."""
+    """Return what a crawl would say of *pages*, and what it would release."""
     with Deduplicator() as dedup:
         verdicts = [[getattr(verdict, name) for name in COMPARED] for verdict in dedup.stream(pages)]
-        return verdicts, set(dedup.taken_back)
+        return verdicts, set(dedup.released)
 
 
 def side_by_side(folder: Path, path: Path, *, world_pages: int, buckets: int = 5) -> Path:
@@ -72,7 +72,7 @@ def side_by_side(folder: Path, path: Path, *, world_pages: int, buckets: int = 5
 def verdicts_in(folder: Path) -> tuple[list[list[object]], set[str]]:
     """Return the verdicts in a batch's *folder*, as :func:`one_by_one` does."""
     said = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
-    return [[line[name] for name in COMPARED] for line in said], {s["url"] for s in said if "taken_back" in s}
+    return [[line[name] for name in COMPARED] for line in said], {s["url"] for s in said if "released" in s}
 
 
 def run(folder: Path, *args: object) -> subprocess.CompletedProcess[str]:
@@ -121,7 +121,7 @@ class TestSideBySide:
         expected = one_by_one(pages)
         folder = side_by_side(tmp_path, written(tmp_path, pages), world_pages=world_pages)
         assert verdicts_in(folder) == expected
-        assert expected[1], "nothing was taken back"
+        assert expected[1], "nothing was released"
         assert {"same", "the story's own page"} <= {
             said for verdict in expected[0] for said in (verdict[1], verdict[4])
         }
@@ -181,7 +181,7 @@ class TestCommand:
 
     @pytest.mark.parametrize(
         ("choice", "settings", "owner"),
-        [("earliest", {}, A), ("longest", {}, B), ("preferred", {"preferred_hosts": ["c.example"]}, C)],
+        [("earliest", {}, A), ("longest", {}, B), ("preferred", {"preferred": ["c.example"]}, C)],
     )
     def test_a_cluster_has_the_owner_that_is_asked_for(self, tmp_path, choice, settings, owner) -> None:
         texts = {A: story(1), B: [*story(1), story(2)[0][:200]], C: story(1)}

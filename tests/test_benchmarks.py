@@ -357,7 +357,7 @@ def test_no_thief_makes_an_original_of_a_preferred_host_drop(corpora: list[Path]
 @pytest.mark.parametrize("store", [*ENGINES, "sqlite"])
 def test_a_small_store_is_filled_judged_against_and_looked_at(store: str) -> None:
     need(store)
-    finished = run("million.py", "--pages", "100", "--new", "10", "--unsealed", "20", "--store", store, "--text")
+    finished = run("million.py", "--pages", "100", "--new", "10", "--in-doubt", "20", "--store", store, "--text")
     assert (finished.returncode, finished.stderr) == (0, "")
     found = json.loads(finished.stdout)
     assert (found["pages"], found["store"]) == (100, store)

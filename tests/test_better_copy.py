@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 import pytest
+from beside import KINDS, shared_uri
 from crawling import Outcome, store_uri
 from prose import article, blog, story
 from test_commands import Output, run_here
+from test_crashes import again, fed, killed
 
 from dedup_middleware.api import Deduplicator
 
@@ -31,27 +34,174 @@ def steps(*urls: str) -> list[dict[str, str]]:
     return [{"url": url} for url in urls]
 
 
-class TestPreferredUrls:
-    def test_a_page_with_such_an_address_is_delivered_and_takes_the_story(self, site: Site, crawl) -> None:
-        printed = site.add("/print/1", blog("Printed", story(1)))
-        own = site.add("/story/1", article("Own", story(1)))
-        copy = site.add("/copy", blog("Copy", story(1)), host=1)
+def told(site: Site, number: int, *, host: int, name: str = "copy") -> str:
+    """Add a copy of story *number* to a host, and return its URL."""
+    return site.add(f"/{name}/{number}", blog(f"{name} {number}", story(number)), host=host)
+
+
+class TestPreferred:
+    #: The site's host 0 is preferred, by name.
+    HOST: ClassVar = {"DEDUP_PREFERRED": ["127.0.0.1"]}
+    FATE: ClassVar = {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
+
+    @pytest.mark.parametrize("shared", ["", *KINDS], ids=str)
+    def test_it_takes_the_place_of_a_copy_that_came_first(self, site: Site, crawl, request, *, shared: str) -> None:
+        first, own, late = told(site, 1, host=1), told(site, 1, host=0), told(site, 1, host=2)
+        folder = request.getfixturevalue("tmp_path")
+        store = {"DEDUP_STORE": shared_uri(shared, folder, request)} if shared else {}
+        run = partial(crawl, "sample_spiders.Steps", settings=self.HOST | store, folder="one")
+        outcome = run(steps=steps(first, own, late))
+        assert outcome.delivered == [first, own]
+        record = outcome.record(own)
+        assert (record["verdict"], record["owner_url"], record["reason"]) == ("related", first, "preferred")
+        assert outcome.record(late)["owner_url"] == own
+        assert outcome.stats["dedup/upgrades"] == 1
+        again = run(steps=steps(first, own, late), afresh=True)
+        assert again.delivered == [own]
+        assert {again.record(url)["owner_url"] for url in (first, late)} == {own}
+        if not shared:
+            assert "1 owners, 2 duplicates" in command(outcome, "stats").out
+
+    @pytest.mark.parametrize("together", [False, True])
+    def test_among_preferred_pages_duplicates_are_dropped(self, site: Site, crawl, *, together: bool) -> None:
+        """Of 18 pages 11: seven stories, and four copies that came before the preferred page."""
+        pages = []
+        for number in range(1, 5):
+            own = [told(site, number, host=0, name=name) for name in ("own", "again")]
+            pages.append([told(site, number, host=1), *own])
+        pages += [[told(site, number, host=host) for host in (0, 1)] for number in (5, 6)]
+        pages.append([told(site, 7, host=0, name=name) for name in ("own", "again")])
+        urls = [url for story_pages in pages for url in story_pages]
+        assert len(urls) == 18
+        outcome = crawl("sample_spiders.Steps", steps=steps(*urls), settings=self.HOST, together=together)
+        kept = [[url for url in story_pages if url in outcome.delivered] for story_pages in pages]
+        if not together:
+            assert kept == [
+                *(story_pages[:2] for story_pages in pages[:4]),
+                *(story_pages[:1] for story_pages in pages[4:]),
+            ]
+            assert len(outcome.delivered) == 11
+        # In any order exactly one of each story is on the preferred host.
+        assert [sum("127.0.0.1" in url for url in urls) for urls in kept] == [1] * 7
+        assert outcome.problems == []
+
+    @pytest.mark.parametrize(
+        ("preferred", "expected"),
+        [
+            (["/story/"], True),
+            ("/story/", True),
+            ('["/story/"]', True),
+            (["127.0.0.1"], True),
+            ("127.0.0.1", True),
+            (["127.0.0.1:1"], False),
+            (["0.0.1"], True),  # as a domain would have it
+            (["story"], False),  # a host of that name
+            ([], False),
+        ],
+    )
+    def test_hosts_and_expressions(self, site: Site, crawl, preferred: object, *, expected: bool) -> None:
+        first, own = told(site, 1, host=1), told(site, 1, host=0, name="story")
+        outcome = crawl("sample_spiders.Steps", steps=steps(first, own), settings={"DEDUP_PREFERRED": preferred})
+        assert (own in outcome.delivered) is expected
+
+    def test_what_is_no_expression_is_told(self, crawl) -> None:
+        outcome = crawl("sample_spiders.Steps", steps=[], settings={"DEDUP_PREFERRED": ["("]})
+        assert "DEDUP_PREFERRED = ['('] contains '(', which is not a valid regular expression" in outcome.log
+
+    @pytest.mark.parametrize(
+        "step",
+        [
+            {"callback": "generator_raises_first"},
+            {"callback": "generator_raises_last"},
+            {"callback": "parse_links"},
+            {"cb_kwargs": {"fate": "drop"}},
+            {"cb_kwargs": {"fate": "fail"}},
+        ],
+        ids=["raises", "raises after its item", "no item", "item dropped", "item failed"],
+    )
+    def test_one_whose_items_come_to_nothing_takes_no_place(self, site: Site, crawl, step: dict[str, object]) -> None:
+        first, own, late = told(site, 1, host=1), told(site, 1, host=0), told(site, 1, host=2)
+        wanted = [*steps(first), {"url": own, **step}, *steps(late)]
+        outcome = crawl("sample_spiders.Steps", steps=wanted, settings=self.HOST | self.FATE, folder="one")
+        assert outcome.record(late)["owner_url"] == first
+        assert "dedup/upgrades" not in outcome.stats
+        assert "1 owners, 1 duplicates" in command(outcome, "stats").out
+        # And the next crawl has it.
+        again = crawl("sample_spiders.Steps", steps=steps(first, own), settings=self.HOST, folder="one", afresh=True)
+        assert again.delivered == [first, own]
+
+    def test_a_copy_whose_items_are_still_under_way_stays_an_original_beside_it(self, site: Site, crawl) -> None:
+        first, own = told(site, 1, host=1), told(site, 1, host=0)
+        held = {"url": first, "cb_kwargs": {"fate": "hold"}}
+        settings = self.HOST | self.FATE | {"HOLD_UNTIL": {"dedup/claims/confirmed": 1}, "CONCURRENT_REQUESTS": 1}
         outcome = crawl(
-            "sample_spiders.Steps", steps=steps(printed, own, copy), settings={"DEDUP_PREFERRED_URLS": ["/story/"]}
+            "sample_spiders.Steps", steps=[held, *steps(own)], settings=settings, folder="one", together=True
         )
-        assert outcome.delivered == [printed, own]
-        assert outcome.record(own)["reason"] == "a preferred address"
-        assert outcome.record(copy)["owner_url"] == own
+        assert outcome.delivered == [own, first]
+        late = told(site, 1, host=2)
+        again = crawl("sample_spiders.Steps", steps=steps(late), settings=self.HOST, folder="one", afresh=True)
+        assert again.record(late)["owner_url"] == own
 
-    @pytest.mark.parametrize("given", ["/story/", '["/story/"]'])
-    def test_patterns_may_come_from_the_command_line(self, site: Site, crawl, given: str) -> None:
-        pages = site.add("/print/1", blog("Printed", story(1))), site.add("/story/1", article("Own", story(1)))
-        outcome = crawl("sample_spiders.Steps", steps=steps(*pages), settings={"DEDUP_PREFERRED_URLS": given})
-        assert outcome.delivered == [*pages]
+    def test_a_page_that_says_much_less_replaces_none(self, site: Site, crawl) -> None:
+        """What the copy says beyond it would be nobody's."""
+        text = story(1, 12)
+        first, own = site.add("/full", blog("full", text), host=1), site.add("/part", blog("part", text[:4]))
+        late = site.add("/full", blog("late", text), host=2)
+        outcome = crawl("sample_spiders.Steps", steps=steps(first, own, late), settings=self.HOST)
+        assert outcome.delivered == [first, own]
+        assert outcome.record(late)["owner_url"] == first
 
-    def test_what_is_no_pattern_is_told(self, crawl) -> None:
-        outcome = crawl("sample_spiders.Steps", steps=[], settings={"DEDUP_PREFERRED_URLS": ["("]})
-        assert "DEDUP_PREFERRED_URLS = ['('] is no list of patterns" in outcome.log
+    def test_a_former_original_with_more_text_is_kept_by_the_next_crawl(self, site: Site, crawl) -> None:
+        """It was not compared with the preferred page, only that with it."""
+        text = story(1, 8)
+        first, own = site.add("/full", blog("full", text), host=1), site.add("/part", blog("part", text[:5]))
+        run = partial(crawl, "sample_spiders.Steps", settings=self.HOST, folder="one")
+        outcome = run(steps=steps(first, own))
+        assert outcome.delivered == [first, own]
+        assert "1 owners, 1 duplicates" in command(outcome, "stats").out
+        assert run(steps=steps(first), afresh=True).delivered == [first]
+
+    def test_a_preferred_copy_is_not_replaced_by_what_it_names_as_canonical(self, site: Site, crawl) -> None:
+        printed = site.add("/print/1", linked(blog("s", story(1)), canonical="/story/1"))
+        own = site.add("/story/1", article("s", story(1)))
+        run = partial(crawl, "sample_spiders.Steps", steps=steps(printed, own))
+        assert run(settings={"DEDUP_PREFERRED": ["/print/"]}).delivered == [printed]
+        assert run(settings=self.HOST).delivered == [printed, own]
+
+    def test_for_programs(self) -> None:
+        with Deduplicator("memory:", preferred=["a.test"]) as dedup:
+            verdicts = [
+                dedup.add(url, blog(url, story(1)))
+                for url in ("http://b.test/1", "http://www.a.test/1", "http://a.test/2", "http://c.test/1")
+            ]
+        said = [(verdict.verdict, verdict.owner_url) for verdict in verdicts]
+        assert said[0] == ("new", None)
+        assert said[1] == ("related", "http://b.test/1")
+        assert said[2:] == [("duplicate", "http://www.a.test/1")] * 2
+
+
+class TestPreferredAfterACrash:
+    PREFERRED: ClassVar = {"DEDUP_PREFERRED": ["127.0.0.1"]}
+
+    @pytest.mark.parametrize("settings", [{}, {"DEDUP_SEAL_INTERVAL": 1}], ids=["in buffers", "flushed"])
+    def test_no_story_is_lost(self, site: Site, tmp_path, settings: dict[str, object]) -> None:
+        """Copies were dropped for the former original, and for the preferred page."""
+        first, before, own = told(site, 1, host=1), told(site, 1, host=2), told(site, 1, host=0)
+        after = told(site, 1, host=2, name="after")
+        crashed = killed(tmp_path, site, steps(first, before, own, after), **self.PREFERRED, **settings)
+        assert crashed.delivered == [first, own]
+        assert [item["url"] for item in crashed.dropped] == [before, after]
+        assert settings or fed(crashed) == []
+        # What was dropped is there, or what it was dropped for.
+        outcome = again(tmp_path, [], **self.PREFERRED)
+        assert fed(outcome)
+        assert outcome.problems == []
+        # Two crawls later the preferred page is the only original.
+        for _ in range(2):
+            outcome = again(tmp_path, steps(first, before, own, after), **self.PREFERRED)
+        assert fed(outcome).count(own) >= 2
+        verdicts = {url: verdict for url, (verdict, _) in outcome.verdicts.items()}
+        assert verdicts == dict.fromkeys((first, before, after), "duplicate") | {own: "same"}
 
 
 class TestCanonical:
@@ -156,11 +306,6 @@ class TestCanonical:
         b = site.add("/b", article("b", story(1)))
         assert crawl("sample_spiders.Steps", steps=steps(a, b)).delivered == [a]
 
-    def test_it_can_be_switched_off(self, site: Site, crawl) -> None:
-        own, printed, _ = self.pages(site, 1)
-        settings = {"DEDUP_PREFER_CANONICAL": False}
-        assert crawl("sample_spiders.Steps", steps=steps(printed, own), settings=settings).delivered == [printed]
-
     def test_one_that_a_pipeline_refuses_takes_nobodys_place(self, site: Site, crawl) -> None:
         text = story(1)
         printed = site.add("/print", linked(blog("s", text), canonical="/own"))
@@ -179,23 +324,25 @@ def command(outcome: Outcome, *arguments: str) -> Output:
     return run_here(*arguments, *here, folder=outcome.folder)
 
 
-class TestCorrections:
-    def test_what_is_restored_owns_its_text_and_is_never_dropped_for_its_former_owner(self, site: Site, crawl) -> None:
+class TestOverrides:
+    def test_an_allowed_page_owns_its_text_and_is_never_dropped_for_the_same_page(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
         assert first.delivered == [a]
-        assert command(first, "restore", b).exit_status == 0
+        assert command(first, "allow", b).exit_status == 0
+        released = crawl("sample_spiders.Steps", steps=[], folder="one", afresh=True)
+        assert released.delivered == [b]
         again = [crawl("sample_spiders.Steps", steps=steps(a, b), folder="one", afresh=True) for _ in range(2)]
         assert [outcome.delivered for outcome in again] == [[a, b], [a, b]]
 
-        said = command(first, "corrections")
-        assert said.out.splitlines()[0].endswith(b)
-        assert said.out.splitlines()[1:] == [f"    does not repeat {a}"]
+        listed = command(first, "allow", "--list")
+        assert listed.out.splitlines()[0].endswith(b)
+        assert listed.out.splitlines()[1:] == [f"    is no duplicate of {a}"]
 
-    def test_the_former_owner_is_not_dropped_for_it_either(self, site: Site, crawl) -> None:
+    def test_the_former_original_is_not_dropped_for_it_either(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        command(first, "restore", b)
+        assert command(first, "allow", b).exit_status == 0
         crawl("sample_spiders.Steps", steps=steps(b), folder="one", afresh=True)
         site.add("/a", article("a", [*story(1), "One more line, which was added a day later by the same hand."]))
         assert crawl("sample_spiders.Steps", steps=steps(a), folder="one", afresh=True).delivered == [a]
@@ -203,17 +350,17 @@ class TestCorrections:
     def test_it_owns_its_text_once_it_is_delivered(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        command(first, "restore", b)
+        assert command(first, "allow", b).exit_status == 0
         crawl("sample_spiders.Steps", steps=[], folder="one", afresh=True)
         assert "2 owners, 0 duplicates" in command(first, "stats").out
 
-    def test_a_correction_can_be_taken_back(self, site: Site, crawl) -> None:
+    def test_an_override_can_be_removed(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        assert command(first, "corrections").out == "nothing was restored yet\n"
-        command(first, "restore", b)
-        said = command(first, "corrections", "--forget", b)
-        assert (said.exit_status, said.out.splitlines()[1]) == (0, f"    may repeat again {a}")
-        said = command(first, "corrections", "--forget", b)
-        assert (said.exit_status, said.err.count("\n")) == (3, 1)
-        assert "was not corrected" in said.err
+        assert command(first, "allow", "--list").out == "no page was allowed yet\n"
+        command(first, "allow", b)
+        removed = command(first, "allow", "--remove", b)
+        assert (removed.exit_status, removed.out.splitlines()[1]) == (0, f"    may be a duplicate again of {a}")
+        removed = command(first, "allow", "--remove", b)
+        assert (removed.exit_status, removed.err.count("\n")) == (3, 1)
+        assert "was not allowed" in removed.err

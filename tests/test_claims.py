@@ -1,4 +1,4 @@
-"""A claim is confirmed when the page's items are safe, and void in every other case."""
+"""A claim is confirmed when all items of its page have left the pipelines, and void in every other case."""
 
 from __future__ import annotations
 
@@ -9,95 +9,109 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from library import Library
 
-from dedup_middleware.delivery.claims import Claim, Claims, ClaimState
-from dedup_middleware.errors import DedupError, StoreError
+from dedup_middleware.errors import StoreError
+from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-PENDING, CONFIRMED, VOID = ClaimState
+    from dedup_middleware.visit import Visit
 
-
-def fail(error: DedupError) -> None:
-    raise AssertionError(f"the store of this test works: {error}")
+PENDING, CONFIRMED, VOID = Stage.PENDING, Stage.CONFIRMED, Stage.VOID
 
 
-def opened(claims: Claims, library: Library, name: str, clauses: Iterable[int]) -> Claim:
-    """Return the open claim of a new page."""
-    page = library.page(name, clauses)
-    return claims.open(page, library.index.claim(page))
+def entered(library: Library, name: str, clauses: Iterable[int]) -> Visit:
+    """Return the visit of a new page, which has a pending claim."""
+    visit = library.enter(library.page(name, clauses))
+    assert visit.stage is PENDING
+    return visit
 
 
 class ClaimMachine(RuleBasedStateMachine):
     """Open, feed and end claims in every legal order, beside a model of what must come of each."""
 
-    is_patient = False
-
     def __init__(self) -> None:
         super().__init__()
         self.library = Library()
-        self.settled: list[Claim] = []
-        self.later: list[Callable[[], None]] = []
-        soon = self.later.append if self.is_patient else None
-        self.claims = Claims(self.library.index, self.settled.append, fail, soon=soon)
-        self.opened: list[Claim] = []
-        # For each claim: items on their way, items scraped, whether the callback has finished, whether it failed, and
-        # whether, complete, it was confirmed.
-        self.facts: list[dict[str, int]] = []
+        self.core = self.library.deduplication
+        self.visits: list[Visit] = []
+        self.numbers: list[int] = []
+        # For each claim: items that came while it was pending, items that left the pipelines, whether the callback has
+        # ended, and where the page stands.
+        self.yielded: list[int] = []
+        self.left: list[int] = []
+        self.ended: list[bool] = []
+        self.expected: list[Stage] = []
         self.calls: list[list[int]] = []
+        self.ends = {CONFIRMED: 0, VOID: 0}
 
     def _some(self, data: st.DataObject) -> int:
-        return data.draw(st.integers(0, len(self.opened) - 1), label="claim")
+        return data.draw(st.integers(0, len(self.visits) - 1), label="claim")
+
+    def _end(self, number: int, stage: Stage) -> None:
+        if self.expected[number] is PENDING:
+            self.expected[number] = stage
+            self.ends[stage] += 1
+
+    def _confirm_if_complete(self, number: int) -> None:
+        if self.ended[number] and self.left[number] == self.yielded[number]:
+            self._end(number, CONFIRMED if self.yielded[number] else VOID)
 
     @rule()
     def open(self) -> None:
-        number = len(self.opened)
-        self.opened.append(opened(self.claims, self.library, f"p{number}", range(number, number + 9)))
-        self.facts.append({"yielded": 0, "scraped": 0, "finished": 0, "failed": 0, "confirmed": 0})
+        number = len(self.visits)
+        visit = entered(self.library, f"p{number}", range(9 * number, 9 * number + 9))
+        self.visits.append(visit)
+        assert visit.stored is not None
+        self.numbers.append(visit.stored.number)
+        self.yielded.append(0)
+        self.left.append(0)
+        self.ended.append(False)
+        self.expected.append(PENDING)
         self.calls.append([])
 
-    @precondition(lambda self: self.opened)
+    @precondition(lambda self: self.visits)
     @rule(data=st.data())
     def yield_item(self, data: st.DataObject) -> None:
         number = self._some(data)
-        if not self.facts[number]["finished"]:
-            self.opened[number].item_yielded()
-            self.facts[number]["yielded"] += 1
+        if not self.ended[number]:
+            self.core.deliver(self.visits[number], {})
+            self.yielded[number] += self.expected[number] is PENDING
 
-    @precondition(lambda self: self.opened)
+    @precondition(lambda self: self.visits)
     @rule(data=st.data())
-    def scrape_item(self, data: st.DataObject) -> None:
+    def item_leaves(self, data: st.DataObject) -> None:
         number = self._some(data)
-        if self.facts[number]["scraped"] < self.facts[number]["yielded"]:
-            self.facts[number]["scraped"] += 1
-            self.opened[number].item_scraped()
-            self._confirm_if_due()
+        if self.left[number] < self.yielded[number]:
+            self.left[number] += 1
+            self.core.item_left(self.visits[number])
+            self._confirm_if_complete(number)
 
-    @precondition(lambda self: self.opened)
-    @rule(data=st.data())
-    def fail_item(self, data: st.DataObject) -> None:
+    @precondition(lambda self: self.visits)
+    @rule(data=st.data(), by_project=st.booleans())
+    def lose_item(self, data: st.DataObject, *, by_project: bool) -> None:
         number = self._some(data)
-        facts = self.facts[number]
-        if facts["scraped"] < facts["yielded"]:
-            facts["failed"] |= not self._complete(facts)
-            self.opened[number].item_failed()
+        if self.left[number] < self.yielded[number]:
+            (self.core.item_dropped if by_project else self.core.item_failed)(self.visits[number])
+            self._end(number, VOID)
 
-    @precondition(lambda self: self.opened)
+    @precondition(lambda self: self.visits)
     @rule(data=st.data(), well=st.booleans())
     def end_callback(self, data: st.DataObject, *, well: bool) -> None:
         number = self._some(data)
-        facts = self.facts[number]
-        if facts["finished"]:
+        if self.ended[number]:
             return
+        self.ended[number] = True
         if well:
-            facts["finished"] = 1
-            self.opened[number].callback_finished()
-            self._confirm_if_due()
+            self.core.end_callback(self.visits[number], several=False)
+            self._confirm_if_complete(number)
         else:
-            facts["finished"] = facts["failed"] = 1
-            self.opened[number].callback_failed()
+            self.core.callback_failed(self.visits[number])
+            self._end(number, VOID)
+            # What comes in place of its output is not the page's.
+            self.expected[number] = Stage.JUDGED
 
-    @precondition(lambda self: self.opened)
+    @precondition(lambda self: self.visits)
     @rule(data=st.data())
     def wait(self, data: st.DataObject) -> None:
         number = self._some(data)
@@ -105,140 +119,84 @@ class ClaimMachine(RuleBasedStateMachine):
         self.calls[number].append(0)
 
         def settled() -> None:
-            assert self.opened[number].state is not PENDING
+            assert self.visits[number].stage is not PENDING
             self.calls[number][waiter] += 1
 
-        self.opened[number].when_settled(settled)
-        self._confirm_if_due()
-
-    @rule(writes=st.booleans())
-    def work(self, *, writes: bool) -> None:
-        assert self.claims.atomically(lambda: writes) is writes
-        if writes:
-            self._confirm()
-
-    @precondition(lambda self: self.later)
-    @rule()
-    def look(self) -> None:
-        while self.later:
-            self.later.pop()()
-        self._confirm()
-
-    @rule()
-    def revoke_all(self) -> None:
-        for facts in self.facts:
-            facts["failed"] |= not facts["confirmed"]
-        self.claims.revoke_all()
-
-    def _confirm_if_due(self) -> None:
-        waiting = zip(self.facts, self.calls, strict=True)
-        if not self.is_patient or any(
-            calls and self._complete(facts) and not facts["failed"] for facts, calls in waiting
-        ):
-            self._confirm()
-
-    def _confirm(self) -> None:
-        for facts in self.facts:
-            facts["confirmed"] |= self._complete(facts) and not facts["failed"]
-
-    @staticmethod
-    def _complete(facts: dict[str, int]) -> bool:
-        return bool(facts["finished"] and facts["scraped"] == facts["yielded"])
-
-    def _expected(self, facts: dict[str, int]) -> ClaimState:
-        if facts["failed"]:
-            return VOID
-        if not self._complete(facts):
-            return PENDING
-        if not facts["yielded"]:
-            return VOID
-        return CONFIRMED if facts["confirmed"] else PENDING
+        self.core.when_settled(self.visits[number], settled)
 
     @invariant()
-    def every_claim_stands_where_it_must(self) -> None:
-        states = [claim.state for claim in self.opened]
-        assert states == [self._expected(facts) for facts in self.facts]
-        assert len(self.settled) == len({id(claim) for claim in self.settled}) == len(states) - states.count(PENDING)
-        for claim, calls in zip(self.opened, self.calls, strict=True):
-            assert all(count == (claim.state is not PENDING) for count in calls)
-            assert self.claims.of(claim.stored) is (claim if claim.state is PENDING else None)
+    def every_page_stands_where_it_must(self) -> None:
+        assert [visit.stage for visit in self.visits] == self.expected
+        assert self.core._pending.keys() == {
+            number for number, stage in zip(self.numbers, self.expected, strict=True) if stage is PENDING
+        }
+        stats = self.library.stats
+        assert (stats["claims/confirmed"], stats["claims/void"]) == (self.ends[CONFIRMED], self.ends[VOID])
+        for stage, calls in zip(self.expected, self.calls, strict=True):
+            assert all(count == (stage is not PENDING) for count in calls)
 
     @invariant()
     def confirmed_pages_are_stored_pending_ones_in_memory_and_void_ones_nowhere(self) -> None:
         index = self.library.index
-        for claim in self.opened:
-            assert (index.find(claim.page.identities) is not None) == (claim.state is CONFIRMED)
-            assert (index.page(claim.stored.number) is not None) == (claim.state is PENDING)
+        for visit, number, stage in zip(self.visits, self.numbers, self.expected, strict=True):
+            assert visit.page is not None
+            assert (index.find(visit.page.identities) is not None) == (stage is CONFIRMED)
+            assert (index.page(number) is not None) == (stage is PENDING)
         self.library.check()
 
 
-class PatientClaimMachine(ClaimMachine):
-    """The same where a claim that is complete is confirmed with what is written next."""
-
-    is_patient = True
-
-
 TestClaimMachine = ClaimMachine.TestCase
-TestPatientClaimMachine = PatientClaimMachine.TestCase
-TestClaimMachine.settings = TestPatientClaimMachine.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None
-)
+TestClaimMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 
 
 class TestFailingStore:
-    """The medium fails under a claim: the claim is void, and whoever waits is told."""
+    """The store fails under a claim: the claim is void, and what waits for it is told."""
 
     def test_a_claim_that_cannot_be_stored_is_void(self) -> None:
-        library, states, told, failures = Library(), [], [], []
-        claims = Claims(library.index, lambda claim: states.append(claim.state), failures.append)
-        claim = opened(claims, library, "a", range(9))
-        claim.when_settled(lambda: told.append(claim.state))
-        claim.item_yielded()
-        claim.callback_finished()
+        library, told = Library(), []
+        visit = entered(library, "a", range(9))
+        library.deduplication.when_settled(visit, lambda: told.append(visit.stage))
+        library.deduplication.deliver(visit, {})
+        library.deduplication.end_callback(visit, several=False)
         library.store.close()
-        claim.item_scraped()
-        assert [type(failure) for failure in failures] == [StoreError]
-        assert claim.state is VOID
+        library.deduplication.item_left(visit)
+        assert [type(failure) for failure in library.failures] == [StoreError]
+        assert visit.stage is VOID
         assert told == [VOID]
-        assert library.index.page(claim.stored.number) is None
-        assert claims.of(claim.stored) is None
-        assert states == [VOID], "what is counted is what came of the claim"
+        assert library.deduplication._pending == {}
+        assert library.stats["claims/confirmed"] == 0
 
-    def test_those_that_wait_to_be_stored_are_void_too(self) -> None:
-        library, later, failures = Library(), [], []
-        claims = Claims(library.index, lambda _: None, failures.append, soon=later.append)
-        three = [opened(claims, library, f"p{number}", range(9 * number, 9 * number + 9)) for number in range(3)]
-        for claim in three[:2]:
-            claim.item_yielded()
-            claim.item_scraped()
-            claim.callback_finished()
-        assert [claim.state for claim in three] == [PENDING] * 3
+    def test_those_that_are_pending_are_void_too(self) -> None:
+        library = Library()
+        three = [entered(library, f"p{number}", range(9 * number, 9 * number + 9)) for number in range(3)]
         library.store.close()
-        later.pop()()
-        assert [type(failure) for failure in failures] == [StoreError]
-        assert [claim.state for claim in three] == [VOID, VOID, PENDING]
-        assert later == []
+        library.deduplication.deliver(three[0], {})
+        library.deduplication.item_left(three[0])
+        library.deduplication.end_callback(three[0], several=False)
+        assert [type(failure) for failure in library.failures] == [StoreError]
+        assert [visit.stage for visit in three] == [VOID] * 3
+        assert library.stats["claims/void"] == 3
 
     def test_voiding_needs_no_store(self) -> None:
         library = Library()
-        claims = Claims(library.index, lambda _: None, fail)
-        three = [opened(claims, library, f"p{number}", range(9)) for number in range(3)]
+        three = [entered(library, f"p{number}", range(9 * number, 9 * number + 9)) for number in range(3)]
         library.store.close()
-        claims.revoke_all()
-        assert [claim.state for claim in three] == [VOID] * 3
+        library.deduplication.close()
+        assert [visit.stage for visit in three] == [VOID] * 3
 
 
 class TestUnchangedPage:
-    """A page that the store owns already has nothing to claim, and nothing to lose."""
+    """A page that the store has as an original already has nothing to claim, and nothing to lose."""
 
-    def test_its_failure_leaves_it_an_owner(self) -> None:
+    def test_its_failure_leaves_it_an_original(self) -> None:
         library = Library()
-        page = library.page("a", range(9))
-        own = library.index.commit(page)
-        claims = Claims(library.index, lambda _: None, fail)
-        claim = claims.open(page, own)
-        assert claims.of(own) is None
-        claim.callback_failed()
+        library.visit("a", range(9))
+        (own,) = library.index.pages()
+        library.begin("second")
+        visit = library.enter(library.page("a", range(9)))
+        assert visit.stored == own
+        assert library.deduplication._pending == {}
+        library.deduplication.callback_failed(visit)
         assert library.index.page(own.number) == own
 
     def test_its_delivery_makes_it_a_page_of_this_crawl(self) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import scrapy
 from crawling import Running, run_job, write_job
-from local_site import wait_until
+from local_site import Answer, wait_until
 from prose import article, blog, story
 
 FATES = {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
@@ -94,6 +96,27 @@ def test_twins_in_flight_wait_for_the_first(site, crawl, end):
         assert {r["url"]: r["owner_url"] for r in outcome.records} == dict.fromkeys({a, b, c} - {owner}, owner)
         assert outcome.stats["dedup/items/dropped"] == 2
         assert outcome.problems == []
+    assert "dedup/waits/given_up" not in outcome.stats
+
+
+def test_an_original_whose_pipeline_raises_late_costs_no_copy_its_item(site, tmp_path):
+    """A copy waits for it, and takes over; the other is dropped in favour of that copy."""
+    is_held = threading.Event()
+    a = site.add("/a", article("a", story(1)))
+    copies = [site.add(f"/{n}", Answer(blog(f"{n}", story(1)), hold=is_held), host=n) for n in (1, 2)]
+    steps = [{"url": a, "cb_kwargs": {"fate": "hold fail"}}, *({"url": url} for url in copies)]
+    settings = {**FATES, "FEEDS": {"feed.jsonl": {"format": "jsonlines"}}, "DEDUP_WAIT": 20}
+    settings["HOLD_UNTIL"] = {"dedup/waits": 2}
+    command = write_job(tmp_path, "sample_spiders.Steps", steps=steps, together=True, settings=settings)
+    with Running(tmp_path, command) as running:
+        wait_until((tmp_path / "held").exists)
+        is_held.set()
+        outcome = running.wait()
+    (original,) = outcome.delivered
+    assert original in copies
+    assert [item["url"] for item in outcome.lines("feed.jsonl")] == [original]
+    assert {item["url"] for item in outcome.dropped} == {*copies} - {original}
+    assert outcome.stats["dedup/claims/void"] == 1
     assert "dedup/waits/given_up" not in outcome.stats
 
 

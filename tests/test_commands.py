@@ -179,7 +179,7 @@ class TestLog:
             record("http://a.example/3", owner_url="http://o/"),
         )
         here = ("--json", "-s", "DEDUP_LOG=log")
-        said = run_here("log", "--owner", "http://o/其", *here, folder=tmp_path)
+        said = run_here("log", "--original", "http://o/其", *here, folder=tmp_path)
         assert [r["url"][-1] for r in said.json] == ["1", "2"]
         said = run_here("log", "--host", "Bücher.EXAMPLE", *here, folder=tmp_path)
         assert [r["url"][-1] for r in said.json] == ["1"]
@@ -340,7 +340,7 @@ class TestExplain:
         uri = store_uri(own.outcome.folder)
         with contextlib.closing(open_store(uri, fingerprint_scheme=None)) as store:
             index = index_of(store, common=3, text_limit=20_000)
-            index.revoke(page.number for page in list(index.pages()) if page.url == own.first)
+            index.remove(page.number for page in list(index.pages()) if page.url == own.first)
         (explained,) = own.run_here("explain", own.repost, "--json").json
         assert explained["stored"]["owner_url"] is None
         assert {sentence["share"] for sentence in explained["stored"]["sentences"]} == {None}
@@ -677,7 +677,7 @@ class TestMistakes:
         [
             (
                 [],
-                "<log|stats|explain|tune|report|restore|corrections|doctor|repair|forget|export|import|batch|compact|reset|compare>",
+                "<log|stats|explain|tune|report|dropped|allow|doctor|repair|forget|export|import|batch|compact|reset|compare>",
             ),
             (["remember"], "invalid choice"),
             (["log", "--min-score", "2"], "'2' is no number from 0 to 1"),
@@ -691,7 +691,7 @@ class TestMistakes:
         assert done.exit_status == 2
         assert said in done.err + done.out
 
-    @pytest.mark.parametrize("arguments", [["explain"], ["restore"], ["restore", "--owner"], ["log", "--owner"]])
+    @pytest.mark.parametrize("arguments", [["explain"], ["allow"], ["dropped", "--original"], ["log", "--original"]])
     @pytest.mark.parametrize("url", ["http://[bad", "\udcff"])
     def test_what_is_no_url_is_one_line(self, own: Crawled, arguments: list[str], url: str) -> None:
         own.run_here(*arguments, url).refused("is not a URL")
@@ -706,14 +706,12 @@ class TestMistakes:
 
     def test_what_needs_a_store_says_that_none_is_named(self, tmp_path: Path) -> None:
         write_log(tmp_path / "log", record("http://a/"))
-        for name in (["restore", "--all"], ["repair"]):
+        for name in (["allow", "--all"], ["repair"]):
             run_here(*name, "-s", "DEDUP_LOG=log", folder=tmp_path).refused("no store is named", "-s DEDUP_STORE=URI")
 
-    def test_a_page_that_was_not_dropped_cannot_be_restored(self, own: Crawled) -> None:
-        own.run_here("restore", own.first).refused(own.first, "is not stored", status=3)
-        own.run_here("restore", "--owner", "http://nowhere/").refused(
-            "no page at http://nowhere/ owns anything", status=3
-        )
+    def test_a_page_that_was_not_dropped_cannot_be_allowed(self, own: Crawled) -> None:
+        own.run_here("allow", own.first).refused(own.first, "is not stored", status=3)
+        own.run_here("allow", "--remove", own.first).refused("was not allowed", status=3)
 
     @pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
     @pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may look at everything")

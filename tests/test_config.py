@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +18,7 @@ from dedup_middleware.plugin.project import read_config
 from dedup_middleware.settings.config import Config, PageOptions, passed_over, unknown_settings
 from dedup_middleware.settings.table import DEFAULTS, StoreBusy
 from dedup_middleware.stores import open_store
+from dedup_middleware.urls import HostPattern
 
 
 def config(**values: Any) -> Config:
@@ -63,7 +65,7 @@ class TestDefaults:
         assert {name.removeprefix("DEDUP_").lower() for name in DEFAULTS} <= set(Config.__slots__)
 
 
-ADDRESSES = ("a.example", "127.0.0.1", "::1")
+ADDRESSES = tuple(map(HostPattern, ("a.example", "127.0.0.1", "::1")))
 
 
 class TestGoodValues:
@@ -85,6 +87,8 @@ class TestGoodValues:
             ("DEDUP_THRESHOLD", 1, "threshold", 1.0),
             ("DEDUP_OUTLINK_PENALTY", "0", "outlink_penalty", 0),
             ("DEDUP_SCOPE", "crawl", "scope", Scope.CRAWL),
+            ("DEDUP_SCOPE", "store", "scope", Scope.STORE),
+            ("DEDUP_SCOPE", "auto", "scope", Scope.STORE),
             ("DEDUP_ITEM_FIELDS", "title, text,", "item_fields", ("title", "text")),
             ("DEDUP_ITEM_FIELDS", ["title"], "item_fields", ("title",)),
             ("DEDUP_ITEM_FIELDS", '["title", "text"]', "item_fields", ("title", "text")),
@@ -101,13 +105,24 @@ class TestGoodValues:
             ("DEDUP_WAIT", "0.5", "wait", 0.5),
             ("DEDUP_LEASE", "1.5", "lease", timedelta(days=1.5)),
             ("DEDUP_LEASE", "None", "lease", None),
-            ("DEDUP_QUARANTINE", "1.5gb", "quarantine", 1_500_000_000),
-            ("DEDUP_QUARANTINE", "100 KB", "quarantine", 100_000),
-            ("DEDUP_QUARANTINE", "0", "quarantine", 0),
-            ("DEDUP_QUARANTINE_AGE", "7", "quarantine_age", timedelta(days=7)),
-            ("DEDUP_PREFERRED_HOSTS", "News.example,b", "preferred_hosts", ("news.example", "b")),
-            ("DEDUP_PREFERRED_HOSTS", "bücher.example", "preferred_hosts", ("xn--bcher-kva.example",)),
-            ("DEDUP_PREFERRED_HOSTS", ["a.example.", "127.0.0.1", "[::1]"], "preferred_hosts", ADDRESSES),
+            ("DEDUP_DROPPED_SIZE", "1.5gb", "dropped_size", 1_500_000_000),
+            ("DEDUP_DROPPED_SIZE", "100 KB", "dropped_size", 100_000),
+            ("DEDUP_DROPPED_SIZE", "0", "dropped_size", 0),
+            ("DEDUP_DROPPED_AGE", "7", "dropped_age", timedelta(days=7)),
+            ("DEDUP_PREFERRED", "News.example, b", "preferred", (HostPattern("news.example"), HostPattern("b"))),
+            ("DEDUP_PREFERRED", "bücher.example", "preferred", (HostPattern("xn--bcher-kva.example"),)),
+            ("DEDUP_PREFERRED", ["a.example.", "127.0.0.1", "[::1]"], "preferred", ADDRESSES),
+            ("DEDUP_PREFERRED", "a.example:8080", "preferred", (HostPattern("a.example", 8080),)),
+            ("DEDUP_PREFERRED", "", "preferred", ()),
+            ("DEDUP_PREFERRED", "/(a|b){1,2}/", "preferred", (re.compile("/(a|b){1,2}/"),)),
+            ("DEDUP_PREFERRED", "[ab]/story", "preferred", (re.compile("[ab]/story"),)),
+            (
+                "DEDUP_PREFERRED",
+                '["/story/", "a.example"]',
+                "preferred",
+                (re.compile("/story/"), HostPattern("a.example")),
+            ),
+            ("DEDUP_PREFERRED", "https://a.example/", "preferred", (re.compile("https://a.example/"),)),
             ("DEDUP_REDACT_QUERY", "true", "redact_query", True),
             ("DEDUP_SEAL_INTERVAL", "7", "seal_interval", 7),
             ("DEDUP_TUNE_GC", "0", "tune_gc", False),
@@ -151,28 +166,27 @@ BAD = {
     "DEDUP_MAX_MILLISECONDS": [0, "1 s", 0.5, "inf"],
     "DEDUP_TEXT_LIMIT": [-1, "all"],
     "DEDUP_WAIT": [-0.1, "long", "inf"],
-    "DEDUP_QUARANTINE": ["1KB", -1, "200", "much", "1..5MB", "999999999GB", True, []],
-    "DEDUP_QUARANTINE_AGE": [0, -1, "long"],
+    "DEDUP_DROPPED_SIZE": ["1KB", -1, "200", "much", "1..5MB", "999999999GB", True, []],
+    "DEDUP_DROPPED_AGE": [0, -1, "long"],
     "DEDUP_LEASE": [0, -1, "long", "inf", 10**12],
-    "DEDUP_PREFERRED_URLS": [5, ["a", 5], "(", ["/story/", "["], '["("]', {"a": 1}, "[1, 2"],
-    "DEDUP_PREFER_CANONICAL": ["perhaps", []],
-    "DEDUP_PREFERRED_HOSTS": [
+    "DEDUP_PREFERRED": [
         5,
         {"a": 1},
         ["a", 5],
-        "https://example.org",
-        "example.org:8080",
-        "example.org/news",
-        "*.example.org",
-        [".example.org"],
-        "a@example.org",
-        "a b",
+        [re.compile("a")],
+        ["a..b"],
         "a..b",
-        "::::::",
+        ".example.org",
+        ["-.", "a.", "."],
+        "*.example.org",
+        ["/story/", "["],
+        "(",
+        '["("]',
+        "[1, 2",
+        "a{99999999999}",
     ],
     "DEDUP_REDACT_QUERY": ["maybe", ""],
     "DEDUP_SEAL_INTERVAL": [0, 1.5, "often"],
-    "DEDUP_TAKE_BACK": ["maybe", "", [1]],
     "DEDUP_TUNE_GC": ["maybe", "", [1]],
 }
 

@@ -15,12 +15,12 @@ from prose import story, zh_story
 from dedup_middleware.checks.alignment import cover
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.checks.numbers import renumbered
-from dedup_middleware.delivery.item_judge import ItemVerdict
 from dedup_middleware.errors import StoreError
 from dedup_middleware.identity import item_identity
 from dedup_middleware.index.lookup import COMMON_ON_HOST
 from dedup_middleware.model import Page, Scope, VerdictKind
 from dedup_middleware.reasons import Reason
+from dedup_middleware.visit import Stage
 
 NEW, SAME, DUPLICATE, RELATED, UNJUDGED = VerdictKind
 
@@ -101,8 +101,8 @@ def test_a_look_alike_of_who_leads_to_a_text_owns_it_where_no_texts_are_kept() -
 def test_dropped_duplicates_never_change_a_later_verdict(texts: list[frozenset[int]], probe: frozenset[int]) -> None:
     library, without = Library(), Library()
     for number, text in enumerate(texts):
-        state = library.visit(f"p{number}", sorted(text))
-        if state.verdict.kind is not DUPLICATE:
+        visit = library.visit(f"p{number}", sorted(text))
+        if visit.verdict.kind is not DUPLICATE:
             without.visit(f"p{number}", sorted(text))
     one, other = library.judge("probe", sorted(probe)), without.judge("probe", sorted(probe))
     assert (one.kind, one.reason, one.match and (one.match.owner.url, one.match.score, one.match.shared)) == (
@@ -119,7 +119,7 @@ def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(t
     for number in range(8):
         library.begin(f"crawl {number}")
         visits = [library.visit(f"http://host{n}/{number}", [*text, 100 + n]) for n in range(20)]
-        assert [state.items_delivered for state in visits] == [1] + 19 * [0]
+        assert [visit.items_delivered for visit in visits] == [1] + 19 * [0]
         library.check()
 
 
@@ -133,7 +133,7 @@ def test_owners_whose_lease_is_over_make_nothing_common() -> None:
 def delivered(library: Library, run: str, visits: list[tuple[str, frozenset[int], int]]) -> set[str]:
     library.begin(run)
     cases = [library.visit(name, text, items=items) for name, text, items in visits]
-    return {state.url for state in cases if state.items_delivered}
+    return {visit.url for visit in cases if visit.items_delivered}
 
 
 @settings(deadline=None, max_examples=200)
@@ -187,15 +187,15 @@ def test_whatever_is_dropped_its_owner_was_delivered_in_scope(
         if scope is Scope.CRAWL:
             safe.clear()
         for name, request, text, items in visits:
-            state = library.visit(name, text, request=request, items=items)
-            assert state.page is not None
-            if state.items_dropped:
-                assert state.verdict.match is not None
-                owner = state.verdict.match.owner
+            visit = library.visit(name, text, request=request, items=items)
+            assert visit.page is not None
+            if visit.items_dropped:
+                assert visit.verdict.match is not None
+                owner = visit.verdict.match.owner
                 assert (owner.url, owner.digest) in safe
-                assert owner.url != state.url
+                assert owner.url != visit.url
             elif items:
-                safe.add((state.url, state.page.fingerprint.digest))
+                safe.add((visit.url, visit.page.fingerprint.digest))
 
 
 def test_scope_crawl_drops_in_favour_of_this_crawl_only() -> None:
@@ -439,7 +439,9 @@ class TestLittleText:
 class TestItemsOfOneRequest:
     def item(self, library: Library, request: str, text: list[str]) -> Page:
         source = request.encode().ljust(16)
-        return library.session.page(f"http://site/{request}", (item_identity(source, text),), text, source=source)
+        return library.deduplication.reader.paragraphs(
+            f"http://site/{request}", (item_identity(source, text),), text, source=source
+        )
 
     def test_are_never_compared_with_each_other_but_with_those_of_others(self) -> None:
         library = Library()
@@ -477,31 +479,30 @@ class TestPages:
         first = library.enter(library.page("first", range(10)))
         repost = library.enter(library.page("repost", range(10)))
         assert repost.is_duplicate
-        assert repost.owner_is_pending
-        assert library.session.claiming.of_owner(repost) is first.claim
+        assert repost.original_is_pending
+        assert library.deduplication.pending_original(repost) is first
         library.leave(first)
         library.leave(repost)
         assert repost.items_dropped == 1
-        assert not repost.owner_is_pending
+        assert not repost.original_is_pending
 
     def test_a_duplicate_of_a_page_that_fails_takes_its_place(self) -> None:
         library = Library()
         first = library.enter(library.page("first", range(10)))
         reposts = [library.enter(library.page(f"repost{n}", range(10))) for n in range(2)]
-        assert first.claim is not None
-        first.claim.callback_failed()
+        library.deduplication.callback_failed(first)
         for repost in reposts:
             library.leave(repost)
-        assert [state.items_delivered for state in reposts] == [1, 0]
+        assert [visit.items_delivered for visit in reposts] == [1, 0]
         library.check()
 
     def test_a_page_that_fails_twice_over_leaves_nothing(self) -> None:
         library = Library()
-        state = library.enter(library.page("first", range(10)))
-        library.session.close()
+        visit = library.enter(library.page("first", range(10)))
+        library.deduplication.close()
         assert library.contents() == {}
-        assert state.claim is not None
-        library.leave(state)
+        assert visit.stage is Stage.VOID
+        library.leave(visit)
         assert library.contents() == {}
 
     def test_after_a_failure_of_the_store_everything_is_delivered(self) -> None:
@@ -512,10 +513,10 @@ class TestPages:
         repost = library.visit("repost", range(10))
         assert (repost.verdict.kind, repost.items_delivered) == (UNJUDGED, 1)
         assert library.visit("again", range(10)).items_delivered == 1
-        assert waiting.claim is not None
+        assert waiting.stage is Stage.VOID
         assert len(library.failures) == 1
         assert library.stats["failures"] == 1
-        assert not library.session._claims._open
+        assert not library.deduplication._pending
 
     def test_a_store_in_memory_that_is_full_forgets_and_nothing_is_dropped_any_more(self) -> None:
         library = Library(room=20_000)
@@ -533,9 +534,9 @@ class TestPages:
         library = Library()
         cases = [library.enter(library.page(f"p{number}", range(10 * number, 10 * number + 10))) for number in range(3)]
         library.store.close()
-        for state in cases:
-            library.leave(state)
-        assert [state.items_delivered for state in cases] == [1, 1, 1]
+        for visit in cases:
+            library.leave(visit)
+        assert [visit.items_delivered for visit in cases] == [1, 1, 1]
         assert len(library.failures) == 1
         assert library.stats["claims/void"] == 3
 
@@ -561,30 +562,33 @@ class TestPages:
         library.check()
 
     @pytest.mark.parametrize(
-        ("item", "expected"),
+        ("item", "may_be_dropped"),
         [
-            ({"text": story(2), "terms": story(1)[:1]}, ItemVerdict.OBJECTS),
-            ({"text": [*story(1), *story(2)[:2]]}, ItemVerdict.OBJECTS),
-            ({"text": story(1)}, ItemVerdict.REPEATS),
-            ({"text": story(1)[:3]}, ItemVerdict.REPEATS),
-            ({"html": "".join(f"<p>{paragraph}</p>" for paragraph in story(1))}, ItemVerdict.REPEATS),
-            ({"title": "The old grain store"}, ItemVerdict.OBJECTS),
-            ({"id": 7}, ItemVerdict.SILENT),
-            ({"text": []}, ItemVerdict.SILENT),
-            ({}, ItemVerdict.SILENT),
+            ({"text": story(2), "terms": story(1)[:1]}, False),
+            ({"text": [*story(1), *story(2)[:2]]}, False),
+            ({"text": story(1)}, True),
+            ({"text": story(1)[:3]}, True),
+            ({"html": "".join(f"<p>{paragraph}</p>" for paragraph in story(1))}, True),
+            ({"title": "The old grain store"}, False),
+            ({"id": 7}, None),
+            ({"text": []}, None),
+            ({}, None),
         ],
         ids=["another", "more", "the same", "less", "markup", "title", "number", "empty", "nothing"],
     )
-    def test_an_item_of_a_duplicate_is_heard(self, item: dict[str, object], *, expected: ItemVerdict) -> None:
+    def test_an_item_of_a_duplicate_is_compared_with_those_of_its_original(
+        self, item: dict[str, object], *, may_be_dropped: bool | None
+    ) -> None:
         library = Library()
         library.visit("first", story(1), items=[{"text": story(1)}])
-        state = library.enter(library.page("copy", story(1)))
-        assert library.session.judge_item(state, item, lambda _: False) is expected
+        visit = library.enter(library.page("copy", story(1)))
+        assert library.deduplication.check_item(visit, item, lambda _: False) is may_be_dropped
 
 
 def test_cover_and_numbers_of_a_text_without_telling_clauses() -> None:
     library = Library()
-    owner = library.index.commit(library.page("a", range(10)))
+    owner, _ = library.index.commit(library.page("a", range(10)))
+    assert owner is not None
     empty = library.page("b", ["he said", "12"])
     assert cover(empty.fingerprint.weights, owner.hashes) == 0.0
     assert not renumbered(empty.fingerprint, owner)

@@ -47,9 +47,9 @@ def test_a_slow_disk_does_not_stop_the_event_loop(told, tmp_path, reactor):
     assert stories_fed(outcome, told) == sorted(set(told.stories.values()))
     assert outcome.stats["dedup/verdict/duplicate"] == 40
     assert outcome.problems == []
-    # All is sealed: the next crawl has nothing to request again.
+    # All originals are durable: the next crawl has nothing to release.
     outcome = crawled(tmp_path, told, {})
-    assert "dedup/journal/requested_again" not in outcome.stats
+    assert "dedup/items/released" not in outcome.stats
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_after_a_sync_that_failed_nothing_is_dropped(told, tmp_path, store, brok
     assert set(stories_fed(outcome, told)) == set(told.stories.values())
     after = outcome.log.splitlines()[outcome.log.splitlines().index(said[0]) :]
     assert not [line for line in after if "Dropped:" in line]
-    # What was dropped for what was not sealed comes now.
+    # The next crawl rolls back what was not durable, and has no trouble with it.
     outcome = crawled(tmp_path, told, {}, store)
     assert outcome.problems == []
     assert outcome.exit_status == 0

@@ -17,8 +17,9 @@ from test_sharing import Worker
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import codec
+from dedup_middleware.index.in_doubt import Doubt
 from dedup_middleware.plugin.addon import Addon
-from dedup_middleware.plugin.checkup import standing
+from dedup_middleware.plugin.subcommands.checkup import standing
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
@@ -119,11 +120,11 @@ def test_a_store_that_is_damaged_or_of_other_fingerprints_comes_with_a_remedy_th
 
 def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
     with closing(open_store(store_uri(tmp_path), fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
-        store.write([(codec.unsealed_key(1), b"")])
+        store.write([(codec.doubt_key(1), Doubt("run", None).encode())])
     before = contents(tmp_path)
     status, findings = doctor(tmp_path)
     assert status == 0
-    assert any("1 owners are to be delivered again" in finding["text"] for finding in findings)
+    assert any("1 originals of a crawl that did not end cleanly" in finding["text"] for finding in findings)
     assert contents(tmp_path) == before
 
 
@@ -151,12 +152,12 @@ def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> N
     worker.enter(worker.page("b", range(20, 29)))
     beside = told()
     assert "shared by 1 crawl now" in beside
-    assert "no crash has left anything to be done" in beside
+    assert "no pending recovery work" in beside
     assert state() == "shared by 1 crawl now"
     worker.die()
     after = told()
     assert state() == "closed"
-    assert any(text.startswith("0 dropped pages are to be requested again, and 1 owners") for text in after)
+    assert "pending: 0 dropped items to release, and 1 originals of a crawl that did not end cleanly" in after
     assert "all of it was read, and fits together: 1 owners, 0 duplicates" in after
     worker.store.close()
 
@@ -195,10 +196,10 @@ class TestOfAPage:
         assert other["text"] == "it would be judged new"
         assert contents(crawled) == before
 
-    def test_an_owner_that_a_crash_left_unsealed_drops_nothing_and_stays(self, crawled: Path) -> None:
+    def test_an_original_that_a_crash_left_in_doubt_drops_nothing_and_stays(self, crawled: Path) -> None:
         with closing(open_store(store_uri(crawled), fingerprint_scheme=None)) as store:
             (key,) = [key for key, _ in store.scan(*codec.PAGES)]
-            store.write([(codec.unsealed_key(codec.decode_number(key[1:])), b"")])
+            store.write([(codec.doubt_key(codec.decode_number(key[1:])), Doubt("run", None).encode())])
         before = contents(crawled)
         try:
             _, (finding,) = doctor(crawled, "http://elsewhere/copy", "--html", "copy.html")
@@ -206,7 +207,7 @@ class TestOfAPage:
             assert contents(crawled) == before
         finally:
             with closing(open_store(store_uri(crawled), fingerprint_scheme=None)) as store:
-                store.write([], [codec.unsealed_key(codec.decode_number(key[1:]))])
+                store.write([], [codec.doubt_key(codec.decode_number(key[1:]))])
 
     def test_of_a_page_that_nobody_knows_it_says_how_to_ask(self, crawled: Path) -> None:
         _, (finding,) = doctor(crawled, "http://elsewhere/copy")

@@ -19,8 +19,6 @@ from prose import article, blog, story
 from redis_server import RedisServer
 from test_sharing import Worker
 
-from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.model import Action
 from dedup_middleware.plugin import arrivals
 from dedup_middleware.plugin.arrivals import arrivals_here
 
@@ -154,7 +152,7 @@ class TestArrivals:
 
     def fetches(self, worker, count):
         pages = [worker.page(f"{number}", range(9 * number, 9 * number + 9)) for number in range(count)]
-        return pages, [worker.session.judging.fetching(page) for page in pages]
+        return pages, [worker.index.fetching(page) for page in pages]
 
     def arrive(self, fetches, threads):
         async def ask():
@@ -180,7 +178,7 @@ class TestArrivals:
         assert threads == []
         asked = worker.store.shared.trips
         for page in pages:
-            assert worker.session.examine(page, Action.DROP, worker.detector.threshold, UNLIMITED).page is page
+            assert worker.judge_page(page).page is page
         assert worker.store.shared.trips == asked, "it is all at hand"
 
     def test_it_is_asked_again_where_the_connection_is_lost(self, worker, threads):

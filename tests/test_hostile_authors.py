@@ -11,12 +11,11 @@ import pytest
 import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
-from library import Library
+from library import Library, preferences
 from poisoning import CASES, PREFERRED, SPOOFS, VICTIM, Loot, crawled
 from prose import article, blog, story, zh_story
 
 from dedup_middleware.checks.detector import LITTLE_TEXT_WEIGHT
-from dedup_middleware.checks.preferences import Preferences
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
@@ -164,7 +163,7 @@ def test_some_thieves_are_found_by_the_second_opinion_only(name: str, loot: Loot
 
 def test_the_record_of_an_original_says_why_it_is_delivered() -> None:
     _, victim = crawled([("http://thief.test/", story(1))], story(1), [PREFERRED])
-    assert (victim.verdict.kind, victim.verdict.reason) == (RELATED, Reason.PREFERRED_HOST)
+    assert (victim.verdict.kind, victim.verdict.reason) == (RELATED, Reason.PREFERRED)
 
 
 @pytest.mark.parametrize("thief", SPOOFS)
@@ -182,17 +181,17 @@ def test_an_address_that_shows_a_preferred_host_is_not_preferred(thief: str) -> 
     "url", [f"http://{PREFERRED}/", f"http://{PREFERRED}./", f"http://a.b.{PREFERRED.upper()}.:8080/x", VICTIM]
 )
 def test_a_preferred_host_is_known_however_it_is_written(url: str) -> None:
-    library = Library(preferred_hosts=[PREFERRED])
+    library = Library(preferred=[PREFERRED])
     library.visit("http://thief.test/", story(1))
     assert library.visit(url, story(1)).items_delivered == 1
     assert not host_of(url).endswith(".")
 
 
 def test_a_thief_whose_items_are_under_way_cannot_stop_the_original() -> None:
-    library = Library(preferred_hosts=[PREFERRED])
+    library = Library(preferred=[PREFERRED])
     thief = library.enter(library.page("http://thief.test/", story(1)))
     victim = library.enter(library.page(VICTIM, story(1)))
-    assert library.session.claiming.of_owner(victim) is None
+    assert library.deduplication.pending_original(victim) is None
     library.leave(thief)
     assert library.leave(victim).items_delivered == 1
     assert library.visit(COPY, story(1)).verdict.match.owner.url == VICTIM
@@ -201,7 +200,7 @@ def test_a_thief_whose_items_are_under_way_cannot_stop_the_original() -> None:
 def test_an_original_that_was_dropped_is_delivered_once_its_host_is_preferred() -> None:
     library, victim = crawled([("http://thief.test/", story(1))], story(1), [])
     assert victim.is_duplicate
-    library.detector = replace(library.detector, preferences=Preferences([PREFERRED]))
+    library.detector = replace(library.detector, preferences=preferences([PREFERRED]))
     library.begin("the next crawl")
     assert library.visit(VICTIM, story(1)).items_delivered == 1
 
@@ -216,7 +215,10 @@ def test_crawls_are_not_deceived_by_addresses(site, crawl) -> None:
         originals.append(site.add(f"/{number}", article("Original", text)))
         copies.append(site.add(f"/{number}", blog("Copy", text), host=2))
         steps += [{"url": url} for url in (thief, originals[-1], copies[-1], thief)]
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_PREFERRED_HOSTS": ["127.0.0.1"]})
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_PREFERRED": ["127.0.0.1"]})
     assert [url for url in outcome.delivered if url in originals] == originals
-    assert [item["url"] for item in outcome.dropped] == copies
+    dropped = [item["url"] for item in outcome.dropped]
+    assert [url for url in dropped if url in copies] == copies
+    # A thief is a duplicate of the original from then on.
+    assert {url for url in dropped if url not in copies} <= set(outcome.delivered) - {*originals}
     assert [outcome.record(copy)["owner_url"] for copy in copies] == originals

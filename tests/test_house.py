@@ -32,7 +32,7 @@ FLOORS = (
     "index",
     "settings",
     "checks",
-    "delivery",
+    "core",
     "inspection",
     "session",
     "comparison",
@@ -42,6 +42,8 @@ FLOORS = (
 )
 #: What programs without Scrapy import.
 DOORS = {"__init__", "api"}
+#: What happens to a page and its items.
+CORE = {"visit", "durability", "listener"}
 MAX_LINES = 600
 
 
@@ -71,7 +73,9 @@ def imported(module: Path) -> set[str]:
 def floor_of(name: str) -> str:
     """Return the floor of the module *name*, with dots or slashes, below the package."""
     first = re.split(r"[./]", name)[0]
-    return first if first in FLOORS else "doors" if first in DOORS else "ground"
+    if first in {"deduplicator", "releaser"}:
+        return "session"
+    return first if first in FLOORS else "doors" if first in DOORS else "core" if first in CORE else "ground"
 
 
 def test_a_floor_stands_on_those_below() -> None:

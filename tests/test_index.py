@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from library import COMMON, Library, fingerprint, page_of
 
 from dedup_middleware.checks.detector import Detector
-from dedup_middleware.delivery.sealing import Sealing, recover
+from dedup_middleware.durability import Durability, recover
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index.codec import (
@@ -19,14 +20,14 @@ from dedup_middleware.index.codec import (
     clause_key,
     decode_postings,
     encode_line,
-    journal_key,
-    page_key,
 )
 from dedup_middleware.index.consistency import ConsistencyFilter
-from dedup_middleware.index.journal import JournalEntry
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
 from dedup_middleware.stores import open_store
+
+if TYPE_CHECKING:
+    from dedup_middleware.durability import Flush
 
 # Few addresses and few clauses, so that pages meet, change, redirect to one another and repeat one another.
 TEXTS = st.builds(lambda first, length: frozenset(range(first, first + length)), st.integers(0, 9), st.integers(4, 9))
@@ -39,6 +40,13 @@ def holders(library: Library, page: Page) -> dict[bytes, tuple[int, ...]]:
     """Return each clause of *page* with the stored pages that hold it."""
     contents = library.contents()
     return {h: decode_postings(contents.get(clause_key(h), b"")) for h in page.fingerprint.weights}
+
+
+def commit(library: Library, page: Page, *, durable: bool = False, feeds: str = "") -> StoredPage:
+    """Commit *page* as an original."""
+    stored, _ = library.index.commit(page, durable=durable, feeds=frozenset(feeds))
+    assert stored is not None
+    return stored
 
 
 def identity_keys(library: Library) -> dict[bytes, set[int]]:
@@ -77,7 +85,7 @@ class TestReading:
     def test_a_kept_page_is_found_by_each_of_its_identities(self) -> None:
         library = Library()
         page = library.page("end", range(9), request="start")
-        kept = library.index.commit(page)
+        kept = commit(library, page)
         assert [library.index.find([identity]) for identity in page.identities] == [kept, kept]
         assert library.index.page(kept.number) == kept
         assert kept.hashes == page.fingerprint.weights.keys()
@@ -95,8 +103,8 @@ class TestReading:
     def test_of_equal_matches_the_older_stored_one_comes_first(self) -> None:
         library = Library()
         pending = library.index.claim(library.page("pending", range(9)))
-        older, younger = (library.index.commit(library.page(name, range(9))) for name in ("older", "younger"))
-        half = library.index.commit(library.page("half", range(4)))
+        older, younger = (commit(library, library.page(name, range(9))) for name in ("older", "younger"))
+        half = commit(library, library.page("half", range(4)))
         numbers = (half.number, younger.number, pending.number, older.number)
         page = library.page("new", range(6))
         live = {h: numbers if h in half.hashes else numbers[1:] for h in page.fingerprint.weights}
@@ -113,14 +121,14 @@ class TestReading:
         page = page_of("a", range(9))
         for limit, expected in ((40, "\n".join(page.paragraphs)[:40].split("\n")), (0, [])):
             index = index_of(store, common=COMMON, text_limit=limit)
-            kept = index.commit(page_of(str(limit), range(9)))
+            kept, _ = index.commit(page_of(str(limit), range(9)))
             assert index.text(kept.number) == expected
 
 
 def test_the_list_of_a_common_clause_stays_short() -> None:
     library = Library()
     for number in range(10):
-        library.index.commit(library.page(f"p{number}", [0, 100 + number]))
+        commit(library, library.page(f"p{number}", [0, 100 + number]))
     (numbers,) = holders(library, library.page("new", [0])).values()
     assert COMMON < len(numbers) <= COMMON + 2
     library.check()
@@ -129,8 +137,8 @@ def test_the_list_of_a_common_clause_stays_short() -> None:
 class TestSuperseding:
     def test_the_page_keeps_its_number_and_holds_its_new_text_only(self) -> None:
         library = Library()
-        old = library.index.commit(library.page("a", range(9)))
-        new = library.index.commit(library.page("a", range(5, 14)))
+        old = commit(library, library.page("a", range(9)))
+        new = commit(library, library.page("a", range(5, 14)))
         assert new.number == old.number
         for number in range(14):
             held = holders(library, library.page("b", [number]))
@@ -204,7 +212,7 @@ class TestOpenClaims:
     def test_the_version_grows_with_every_change_and_only_then(self) -> None:
         library = Library()
         index, versions = library.index, [library.index.version]
-        kept = index.commit(library.page("a", range(9)))
+        kept = commit(library, library.page("a", range(9)))
         versions.append(index.version)
         pending = index.claim(library.page("b", range(20, 29)))
         versions.append(index.version)
@@ -226,7 +234,7 @@ class TestStaleness:
         library = Library()
         index, page = library.index, library.page("a", range(10))
         version = index.version
-        index.commit(library.page("other", range(100, 110)))
+        commit(library, library.page("other", range(100, 110)))
         assert not index.changed_since(version, page)
         pending = index.claim(library.page("twin", range(5, 15)))
         assert index.changed_since(version, page)
@@ -234,7 +242,7 @@ class TestStaleness:
         index.release(pending.number)
         assert index.changed_since(version, page)
         version = index.version
-        index.commit(library.page("a", range(200, 210)))
+        commit(library, library.page("a", range(200, 210)))
         assert index.changed_since(version, page), "the page itself, as another crawler saw it"
         assert not index.changed_since(index.version, page)
 
@@ -243,7 +251,7 @@ class TestStaleness:
         index, page = library.index, library.page("a", range(10))
         version = index.version
         for number in range(200):
-            index.commit(library.page(f"p{number}", [1000 + number]))
+            commit(library, library.page(f"p{number}", [1000 + number]))
         assert index.changed_since(version, page)
 
     @given(st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 20), min_size=1, max_size=8)), max_size=12))
@@ -253,7 +261,7 @@ class TestStaleness:
         detector = Detector(library.index, fingerprint.hash, 0.8)
         version, verdict = library.index.version, detector.judge(page)
         for name, said in changes:
-            library.index.commit(library.page(f"p{name}", sorted(said)))
+            commit(library, library.page(f"p{name}", sorted(said)))
             if library.index.changed_since(version, page):
                 version, verdict = library.index.version, detector.judge(page)
             assert detector.judge(page) == verdict
@@ -270,214 +278,206 @@ def test_what_is_whole_is_kept_by_repair_as_it_is(visits: Visits) -> None:
     assert len(pairs) == len(dict(pairs))
 
 
-class TestSealing:
-    """What of a delivery a crash can take back."""
+class TestDurability:
+    """What of a delivery a crash can undo."""
 
     @staticmethod
-    def sealing(library: Library, run: str, scope: Scope = Scope.STORE) -> Sealing:
-        return Sealing(library.index, run, scope, interval=1)
+    def durability(library: Library, run: str, flush: Flush | None = None) -> Durability:
+        return Durability(library.index, run, interval=1, flush=flush, disks=None, guard=nullcontext)
 
-    @staticmethod
-    def seal(sealing: Sealing, page: StoredPage) -> None:
-        sealing.confirmed(page.number)
-        sealing.begin_round(set())
-
-    def test_a_new_owner_is_certain_once_its_own_crawl_has_sealed_it(self) -> None:
+    def test_a_new_original_is_durable_once_its_own_crawl_has_made_it_so(self) -> None:
         library = Library()
-        one, other = self.sealing(library, "run"), self.sealing(library, "other")
-        owner = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
-        self.seal(other, owner)
-        assert not one.is_certain(owner, set())
-        self.seal(one, owner)
-        assert one.is_certain(owner, {"f"})
-        assert other.is_certain(owner, set())
-        assert not self.sealing(library, "other", Scope.CRAWL).is_certain(owner, set())
-        assert not one.is_certain(owner, {"f", "g"})
+        one, other = self.durability(library, "run"), self.durability(library, "other")
+        original = commit(library, library.page("a", range(9)), feeds="f")
+        other.confirmed(original.number)
+        assert one.relies_on(original, frozenset()) == "run"
+        one.confirmed(original.number)
+        assert one.relies_on(original, {"f"}) == ""
+        assert other.relies_on(original, frozenset()) == ""
+        assert one.relies_on(original, {"f", "g"}) is None
         library.check()
 
+    def test_within_a_crawl_what_an_earlier_one_delivered_does_not_count(self) -> None:
+        library = Library(scope=Scope.CRAWL)
+        original = commit(library, library.page("a", range(9)), durable=True)
+        assert self.durability(library, "run").relies_on(original, frozenset()) == ""
+        assert self.durability(library, "other").relies_on(original, frozenset()) is None
+
     @pytest.mark.parametrize("ends", ["crash", "failure"])
-    def test_an_owner_that_is_delivered_again_is_as_certain_as_before(self, ends: str) -> None:
+    def test_an_original_that_is_delivered_again_is_as_durable_as_before(self, ends: str) -> None:
         library = Library()
-        first = library.index.commit(library.page("a", range(9)), sealed=True, feeds=frozenset({"f"}))
+        first = commit(library, library.page("a", range(9)), durable=True, feeds="f")
         library.begin("second")
-        seals = self.sealing(library, "second")
-        again = library.index.commit(library.page("a", range(9)), feeds=frozenset({"g"}))
+        durability = self.durability(library, "second", lambda: ({"slow"}, lambda: None))
+        again = commit(library, library.page("a", range(9)), feeds="g")
         assert again.delivery.feeds == {"f", "g"}
-        assert (seals.is_certain(again, {"f"}), seals.is_certain(again, {"g"})) == (True, False)
+        assert (durability.relies_on(again, {"f"}), durability.relies_on(again, {"g"})) == ("", "second")
         if ends == "failure":
-            seals.confirmed(again.number)
-            seals.give_up()
+            durability.confirmed(again.number)
+            durability.fail()
+            durability.end(store_failed=False)
         else:
             library.crash()
             recover(library.index)
         assert library.index.page(again.number) == first
         assert library.judge("copy", range(9)).kind is VerdictKind.DUPLICATE
-        library.check()
-
-    def test_judging_writes_nothing_of_what_an_unclean_end_left(self) -> None:
-        library = Library()
-        kept = library.index.commit(library.page("kept", range(9)), sealed=True)
-        left = [library.index.commit(library.page(f"left {n}", range(n, n + 9))) for n in range(20, 80, 10)]
-        again = library.index.commit(library.page("kept", range(9)), feeds=frozenset({"g"}))
-        before = library.contents()
-        library.crash()
-        recover(library.index)
-        library.begin("next")
-        assert library.contents() == before
-        assert [*library.index.pages()] == [kept]
-        assert library.judge("a copy", [*range(20, 28), 99]).kind is VerdictKind.NEW
-        assert library.contents() == before
-        assert library.index.same(left[0].identities) == []
-        assert library.contents() == before
-        # Killed once more, it is as it was.
-        library.crash()
-        recover(library.index)
-        library.begin("after next")
-        assert [*library.index.pages()] == [kept]
-        library.index.settle(2)
-        assert len(library.index.unsettled) == len(left) - 1
-        library.index.settle(sys.maxsize)
-        assert not library.index.unsettled
-        assert [*library.index.pages()] == [library.index.page(again.number)] == [kept]
         assert not any(key[:1] == b"u" for key in library.contents())
         library.check()
 
-    def test_a_page_that_an_unclean_end_left_is_rolled_back_before_it_is_stored_anew(self) -> None:
+    def test_what_an_unclean_end_left_is_rolled_back_at_once(self) -> None:
         library = Library()
-        left = library.index.commit(library.page("left", range(9)))
+        kept = commit(library, library.page("kept", range(9)), durable=True)
+        for n in range(20, 80, 10):
+            commit(library, library.page(f"left {n}", range(n, n + 9)))
+        commit(library, library.page("kept", range(9)), feeds="g")
         library.crash()
         recover(library.index)
         library.begin("next")
-        library.visit("left", range(50, 59))
-        assert page_key(left.number) not in library.contents()
-        (stored,) = library.index.pages()
-        assert library.index.same(left.identities) == [stored]
+        assert [*library.index.pages()] == [kept]
+        before = library.contents()
+        assert not any(key[:1] == b"u" for key in before)
+        assert library.judge("a copy", [*range(20, 28), 99]).kind is VerdictKind.NEW
+        assert library.contents() == before
         library.check()
 
-    def test_void_owners_make_nothing_common_and_keep_nobody_out_of_a_list(self) -> None:
+    def test_lost_originals_make_nothing_common_and_keep_no_page_out_of_a_list(self) -> None:
         library = Library()
         for n in range(COMMON + 3):
-            library.index.commit(library.page(f"left {n}", [*range(9), *range(n * 20 + 20, n * 20 + 29)]))
+            commit(library, library.page(f"left {n}", [*range(9), *range(n * 20 + 20, n * 20 + 29)]))
         library.crash()
         recover(library.index)
+        library.begin("next")
         library.visit("whole", range(9))
-        assert library.judge("copy", range(9)).kind is VerdictKind.DUPLICATE
-        library.index.settle(sys.maxsize)
         assert library.judge("copy", range(9)).kind is VerdictKind.DUPLICATE
         library.check()
 
-    def test_of_another_text_nothing_was_certain(self) -> None:
+    def test_of_another_text_nothing_was_durable(self) -> None:
         library = Library()
-        library.index.commit(library.page("a", range(9)), sealed=True)
+        commit(library, library.page("a", range(9)), durable=True)
         library.begin("second")
-        again = library.index.commit(library.page("a", range(20, 29)))
-        assert not self.sealing(library, "second").is_certain(again, set())
+        again = commit(library, library.page("a", range(20, 29)))
+        assert self.durability(library, "second").relies_on(again, frozenset()) == "second"
         library.crash()
         recover(library.index)
         assert library.index.page(again.number) is None
         library.check()
 
-    def test_of_a_page_that_gave_its_headlines_only_the_story_was_not_certain(self) -> None:
+    def test_of_a_page_that_gave_its_headlines_only_the_story_was_not_durable(self) -> None:
         """Its text is the same, and what it owned of it was less."""
         library = Library()
         page = library.page("a", range(9))
-        library.index.commit(
-            page.restricted_to(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1]), sealed=True
-        )
+        headlines = page.restricted_to(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1])
+        commit(library, headlines, durable=True)
         library.begin("second")
-        again = library.index.commit(library.page("a", range(9)))
-        assert not self.sealing(library, "second").is_certain(again, set())
+        again = commit(library, library.page("a", range(9)))
+        assert self.durability(library, "second").relies_on(again, frozenset()) == "second"
         library.crash()
         recover(library.index)
         assert library.judge("copy", range(9)).kind is VerdictKind.NEW
         library.check()
 
-    def test_of_a_page_that_now_gives_less_everything_was_certain(self) -> None:
+    def test_of_a_page_that_now_gives_less_everything_was_durable(self) -> None:
         library = Library()
         page = library.page("a", range(9))
-        library.index.commit(page, sealed=True)
-        less = library.index.commit(page.restricted_to(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1]))
-        assert self.sealing(library, "run").is_certain(less, set())
+        commit(library, page, durable=True)
+        less = page.restricted_to(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1])
+        assert self.durability(library, "run").relies_on(commit(library, less), frozenset()) == ""
 
     def test_the_same_again_in_the_same_crawl_changes_nothing(self) -> None:
         library = Library()
-        owner = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
-        seals = self.sealing(library, "run")
-        self.seal(seals, owner)
-        again = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
-        assert seals.is_certain(again, {"f"})
+        original = commit(library, library.page("a", range(9)), feeds="f")
+        durability = self.durability(library, "run")
+        durability.confirmed(original.number)
+        again = commit(library, library.page("a", range(9)), feeds="f")
+        assert durability.relies_on(again, {"f"}) == ""
 
-    def test_a_delivery_that_is_not_stored_yet_is_not_sealed_by_an_earlier_round(self) -> None:
-        """The first is on its medium, the second waits for a feed that is stored at its end."""
+    def test_a_delivery_that_is_not_stored_yet_is_not_durable_by_an_earlier_checkpoint(self) -> None:
+        """The first is on disk, the second waits for a feed that is stored at its end."""
         library = Library()
-        sealing = seals = self.sealing(library, "run")
-        owner = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
-        sealing.confirmed(owner.number)
-        sealing.begin_round({"slow"})
-        again = library.index.commit(library.page("a", range(9)), feeds=frozenset({"g"}))
-        sealing.confirmed(again.number)
-        sealing.begin_round({"slower"})
-        sealing.stored("slow")
-        sealing.seal()
-        assert not seals.is_certain(again, set())
-        sealing.stored("slower")
-        sealing.seal()
-        assert seals.is_certain(again, {"f", "g"})
+        feeds = iter(["slow", "slower"])
+        durability = self.durability(library, "run", lambda: ({next(feeds)}, lambda: None))
+        durability.confirmed(commit(library, library.page("a", range(9)), feeds="f").number)
+        again = commit(library, library.page("a", range(9)), feeds="g")
+        durability.confirmed(again.number)
+        durability.stored("slow", lambda: None)
+        assert durability.relies_on(again, frozenset()) == "run"
+        durability.stored("slower", lambda: None)
+        assert durability.relies_on(again, {"f", "g"}) == ""
 
-    def test_one_crawl_does_not_seal_what_another_has_delivered(self) -> None:
+    def test_one_crawl_does_not_make_durable_what_another_has_delivered(self) -> None:
         """Two crawlers of a process deliver one page to different feeds; the second one's feed is stored first."""
         library = Library()
-        first, second = self.sealing(library, "first"), self.sealing(library, "second")
+        first, second = self.durability(library, "first"), self.durability(library, "second")
         library.begin("first")
-        owner = library.index.commit(library.page("a", range(9)), feeds=frozenset({"f"}))
-        entry = JournalEntry(b"i" * 16, "spider", b"request")
-        copy = library.page("b", range(9))
-        match = next(library.index.matches(copy.fingerprint, dict.fromkeys(owner.hashes, (owner.number,))))
-        library.index.remember_duplicate(copy, match, entry, journal=True)
+        original = commit(library, library.page("a", range(9)), feeds="f")
         library.begin("second")
-        again = library.index.commit(library.page("a", range(9)), feeds=frozenset({"g"}))
-        self.seal(second, again)
-        assert (second.is_certain(again, {"g"}), second.is_certain(again, {"f"})) == (True, False)
-        assert journal_key(entry.key) in library.contents()
-        self.seal(first, owner)
-        assert journal_key(entry.key) not in library.contents()
+        again = commit(library, library.page("a", range(9)), feeds="g")
+        first.confirmed(original.number)
+        assert first.relies_on(again, {"f"}) == "second"
+        second.confirmed(again.number)
+        assert second.relies_on(again, {"g"}) == ""
 
-    def test_what_rests_on_two_owners_is_journalled_until_both_are_sealed(self) -> None:
-        """Its items were dropped for one and the other."""
-        library = Library()
-        sealing = self.sealing(library, "run")
-        owners = [library.index.commit(library.page(name, range(n, n + 9))) for n, name in ((0, "a"), (20, "b"))]
-        entry = JournalEntry(b"i" * 16, "spider", b"request")
-        for owner in owners:
-            self.drop_for(library, owner, entry)
-        for owner, is_there in zip(owners, (True, False), strict=True):
-            self.seal(sealing, owner)
-            assert (journal_key(entry.key) in library.contents()) == is_there
 
-    def test_a_drop_that_is_certain_clears_no_other_of_the_same_crawl(self) -> None:
-        library = Library()
-        certain = library.index.commit(library.page("a", range(9)), sealed=True)
-        uncertain = library.index.commit(library.page("b", range(20, 29)))
-        entry = JournalEntry(b"i" * 16, "spider", b"request")
-        self.drop_for(library, uncertain, entry)
-        self.drop_for(library, certain, entry, journal=False)
-        assert journal_key(entry.key) in library.contents()
-
-    def test_a_page_that_was_visited_and_then_dropped_again_stays_journalled(self) -> None:
-        """A feed that is stored at its end may seal the visit only now."""
-        library = Library()
-        entry = JournalEntry(b"i" * 16, "spider", b"request")
-        self.drop_for(library, library.index.commit(library.page("a", range(9))), entry)
-        library.crash()
-        recover(library.index)
-        sealing = self.sealing(library, "run")
-        sealing.visited(entry.key)
-        sealing.begin_round({"slow"})
-        self.drop_for(library, library.index.commit(library.page("b", range(20, 29))), entry)
-        sealing.stored("slow")
-        assert journal_key(entry.key) in library.contents()
+class TestDroppedItems:
+    """What is released when an original is lost."""
 
     @staticmethod
-    def drop_for(library: Library, owner: StoredPage, entry: JournalEntry, *, journal: bool = True) -> None:
-        copy = library.page("copy", range(9))
-        library.index.remember_duplicate(copy, Match(owner, 1.0, owner.hashes), entry, journal=journal)
+    def drop(library: Library, name: str, original: StoredPage, relies_on: str) -> int:
+        header = {
+            "spider": "s",
+            "run": "run",
+            "crawl": "",
+            "url": name,
+            "original_url": "o",
+            "score": 1.0,
+            "type": "t:t",
+        }
+
+        def items(number: int) -> list[tuple[bytes, bytes]]:
+            return library.index.dropped.pairs(number, original.number, relies_on, header, b"{}")
+
+        return library.index.remember_duplicate(
+            library.page(name, range(9)), Match(original, 1.0, original.hashes), items
+        )
+
+    def releases(self, library: Library) -> list[str]:
+        keys = [release.key for release in library.index.dropped.releases("s", "next")]
+        return [item.url for item in library.index.dropped.get(keys)]
+
+    def test_those_that_rely_on_a_lost_original_are_released(self) -> None:
+        library = Library()
+        lost = commit(library, library.page("a", range(9)))
+        kept = commit(library, library.page("b", range(20, 29)), durable=True)
+        self.drop(library, "of lost", lost, "run")
+        self.drop(library, "of kept", kept, "")
+        library.crash()
+        assert self.releases(library) == []
+        assert recover(library.index) == 1
+        assert self.releases(library) == ["of lost"]
+        assert recover(library.index) == 0
+        library.check()
+
+    def test_those_that_were_dropped_for_an_earlier_delivery_stay_dropped(self) -> None:
+        library = Library()
+        original = commit(library, library.page("a", range(9)), durable=True, feeds="f")
+        self.drop(library, "first", original, "")
+        library.begin("second")
+        again = commit(library, library.page("a", range(9)), feeds="g")
+        self.drop(library, "second", again, "second")
+        library.crash()
+        recover(library.index)
+        assert self.releases(library) == ["second"]
+
+    def test_the_oldest_are_removed_but_never_one_that_may_be_released(self) -> None:
+        library = Library()
+        doubtful = commit(library, library.page("a", range(9)))
+        durable = commit(library, library.page("b", range(20, 29)), durable=True)
+        for name, original, relies_on in (("1", doubtful, "run"), ("2", durable, ""), ("3", durable, "")):
+            self.drop(library, name, original, relies_on)
+        dropped = library.index.dropped
+        size = dropped.size
+        dropped.make_room(0, size=size - 1, age=None)
+        assert [item.url for item in dropped] == ["1", "3"]
+        dropped.make_room(0, size=0, age=None)
+        assert [item.url for item in dropped] == ["1"]
+        library.check()

@@ -307,11 +307,11 @@ def test_a_request_to_an_api_may_ask_for_something_else(site, crawl):
     assert [i["url"] for i in outcome.items if "dedup" in i] == ["/tag"]
 
 
-def test_an_item_of_an_api_that_is_restored_is_delivered_and_stays_so(site, crawl):
+def test_an_item_of_an_api_that_is_allowed_is_released_and_stays_allowed(site, crawl):
     one, copy = (serve_json(site, f"/{name}", [entry(1, name)]) for name in ("one", "copy"))
     first = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS, folder="one")
     assert [i["url"] for i in first.dropped] == ["copy"]
-    assert run_scrapy(first.folder, "dedup", "restore", "--all").returncode == 0
+    assert run_scrapy(first.folder, "dedup", "allow", "--all").returncode == 0
     second = crawl("sample_spiders.Steps", steps=[], settings=FIELDS, folder="one", afresh=True)
     assert second.delivered == ["copy"]
     third = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS, folder="one", afresh=True)

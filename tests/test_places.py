@@ -190,7 +190,7 @@ def dedup(folder: Path, *arguments: str, env: dict[str, str]) -> subprocess.Comp
 
 
 def place_said(outcome: Outcome) -> str:
-    (line,) = [line for line in outcome.log.splitlines() if "dedup: action drop, store" in line]
+    (line,) = [line for line in outcome.log.splitlines() if "dedup: action drop, " in line]
     return line
 
 

@@ -1,4 +1,4 @@
-"""A power failure at each step of a round of sealing, in any order of the steps, costs nobody a story.
+"""A power failure at each step of a checkpoint, in any order of the steps, loses no story.
 
 What the machine had is modelled: of a feed, what it had when its disk was last waited for; of the store's log, any
 beginning that has what it had then; of the watermark, what was renamed into place.
@@ -18,12 +18,15 @@ import pytest
 from engines import ENGINES, need
 from test_away import Crawl, Quiet
 
-from dedup_middleware.session.opening import session_of
+from dedup_middleware.releaser import Releaser
+from dedup_middleware.session.opening import deduplication_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
-    from dedup_middleware.delivery.disk_waits import Then, Wait
+    from dedup_middleware.durability import Wait
+
+    Then = Callable[[Wait], None]
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there a descriptor tells its file")
 
@@ -60,7 +63,10 @@ class Machine(Crawl):
     def __init__(self, kind: Kind, path: Path, chance: random.Random) -> None:
         super().__init__(kind.uri(path), "one", interval=1)
         self.kind = kind
-        self.session = session_of(self.opened, "one", Quiet(), flush=self.hand_over, disks=self)
+        self.deduplication = deduplication_of(
+            self.opened, "one", Quiet(), flush=self.hand_over, disks=self, stores_items=True
+        )
+        self.releaser = Releaser(self.deduplication)
         self.path = path
         self.chance = chance
         self.handed: list[str] = []
@@ -133,7 +139,7 @@ class Machine(Crawl):
     def close_one(self) -> None:
         if self.closing:
             batch = self.closing.pop(0)
-            self.session.safety.stored(batch, self.to_disk(batch))
+            self.deduplication.durability.stored(batch, self.to_disk(batch))
 
     def run(self) -> None:
         while self.to_visit or self.waits or self.over or self.closing:
@@ -159,7 +165,7 @@ class Machine(Crawl):
             after.end()
             lost = stories(after.dropped) - stories(after.safe + self.safe)
             if cut == size:
-                # The journal is whole.
+                # The dropped items are whole.
                 lost |= stories(self.dropped) - stories(after.safe + self.safe)
             assert not lost
             shutil.rmtree(left)
@@ -167,7 +173,7 @@ class Machine(Crawl):
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("seed", range(1, 1 + int(os.environ.get("POWER_FAILURES", "2"))))
-def test_a_power_failure_at_any_step_of_a_round_loses_no_story(
+def test_a_power_failure_at_any_step_of_a_checkpoint_loses_no_story(
     name: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need(name)

@@ -78,8 +78,8 @@ class TestTallies:
         )
         assert tallies.totals() == {"pages": 1, "items": 2, "bytes": 2000, "fetches": 2}
 
-    def test_what_is_taken_back_was_not_saved(self) -> None:
-        again = record(verdict="related", outcome="taken-back", items_dropped=0)
+    def test_what_was_released_was_not_saved(self) -> None:
+        again = record(verdict="related", outcome="released", items_dropped=0)
         tallies = tallied(record(), again)
         assert tallies.totals()["pages"] == 0
         assert not tallies.clusters()
@@ -180,7 +180,7 @@ HOSTILE_RECORDS = st.builds(
     Record,
     **dict.fromkeys(("time", "spider", "run", "url", "reason", "title"), TEXTS),
     verdict=st.sampled_from(["duplicate", "related", "same", "nonsense"]),
-    outcome=st.sampled_from(["dropped", "taken-back", "nonsense"]),
+    outcome=st.sampled_from(["dropped", "released", "nonsense"]),
     owner_url=st.none() | TEXTS,
     score=st.none() | st.floats() | st.integers(),
     witness=st.none() | TEXTS,

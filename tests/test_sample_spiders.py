@@ -182,7 +182,7 @@ def test_a_new_text_supersedes_only_once_its_items_are_safe(site, crawl):
 
 def test_scope_crawl_delivers_a_story_once_in_each_crawl(site, crawl):
     a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)))
-    settings = {"DEDUP_SCOPE": "crawl", "FEEDS": {"feed.json": {"format": "json", "overwrite": True}}}
+    settings = {"DEDUP_SCOPE": "crawl"}
     first = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings, folder="scope")
     assert first.delivered == [a]
     second = crawl(
@@ -191,13 +191,10 @@ def test_scope_crawl_delivers_a_story_once_in_each_crawl(site, crawl):
     assert second.delivered == [b]
     assert second.record(a)["owner_run"] == second.record(a)["run"]
     assert "dedup/items/dropped_for_earlier_crawls" not in second.stats
-    assert "will be overwritten" not in second.log
 
-    settings |= {"DEDUP_SCOPE": "store"}
-    third = crawl("sample_spiders.Steps", steps=[{"url": a}], settings=settings, folder="scope", afresh=True)
+    third = crawl("sample_spiders.Steps", steps=[{"url": a}], folder="scope", afresh=True)
     assert third.delivered == []
     assert third.record(a)["owner_url"] == b
-    assert "dedup: feed.json will be overwritten, but the store is kept" in third.log
 
 
 # --- a project with a mind of its own

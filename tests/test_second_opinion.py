@@ -43,7 +43,7 @@ class TestEditedCopies:
         case = library.visit("http://two/", edited(tell(1), each=2))
         assert (case.verdict.kind, case.verdict.reason.split(", ")[0]) == (DUPLICATE, Reason.NEARLY)
         assert case.items_dropped
-        assert len(library.session.recorder.evidence(case)) == 5
+        assert len(library.deduplication.recorder.evidence(case)) == 5
 
     def test_it_stays_a_duplicate_in_the_next_crawl(self, tell: type) -> None:
         library = Library()
@@ -124,7 +124,7 @@ class TestSimHash:
         assert [p.number for p in library.index.near(page, [])] == [pending.number]
         library.index.release(pending.number)
         assert not [*library.index.near(page, [])]
-        kept = library.index.commit(library.page("http://one/", story(1)))
+        kept, _ = library.index.commit(library.page("http://one/", story(1)))
         assert [p.number for p in library.index.near(page, [])] == [kept.number]
         assert not [*library.index.near(library.page("http://one/", story(1)), [kept])], "the page itself"
         library.index.commit(library.page("http://one/", story(2)))

@@ -1,14 +1,16 @@
-"""Several processes share one store: each sees what the others own, and what any of them leaves, another takes over."""
+"""Several processes share one store: each drops what the others have, and releases what any of them has lost."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
-from functools import partialmethod
+from functools import partial, partialmethod
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import urlsplit
 
 import pytest
 from beside import CLASSES, KINDS, beside, die, shared_uri
@@ -23,22 +25,26 @@ from redis_server import RedisServer
 from scrapy.settings import Settings
 
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.delivery.claims import ClaimState
+from dedup_middleware.durability import recover
 from dedup_middleware.errors import StoreError
 from dedup_middleware.features import PageFeatures
-from dedup_middleware.index.journal import PackedRequest
 from dedup_middleware.inspection import left_over
-from dedup_middleware.model import Action, VerdictKind
-from dedup_middleware.plugin.waiting import OwnerWait
+from dedup_middleware.model import Action, Verdict, VerdictKind
+from dedup_middleware.plugin.waiting import OriginalWait
+from dedup_middleware.reasons import Reason
+from dedup_middleware.releaser import Releaser
 from dedup_middleware.stores import destroy_store, redis_memory
 from dedup_middleware.stores.redis_store import RedisStore
+from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from dedup_middleware.delivery.page_state import PageState
+    from local_site import Site
+
     from dedup_middleware.model import Page
+    from dedup_middleware.visit import Visit
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 
@@ -48,44 +54,63 @@ def nothing() -> None:
 
 
 class Worker(Library):
-    """A process that crawls with a shared store, and has one feed, which is stored when it says so."""
+    """A process that crawls with a shared store, and has one feed, which is on disk once `store_feed` is called."""
 
-    def __init__(self, uri: str, run: str, *, is_patient: bool = False) -> None:
-        self.later: list[Callable[[], None]] = []
-        self.judged: list[PageState] = []
-        self.entered: list[PageState] = []
-        super().__init__(
-            store=beside(uri, fingerprint.scheme),
-            flush=lambda: ({"feed"}, nothing),
-            soon=self.later.append if is_patient else None,
-        )
-        self.index.journal.recover(self.store)
-        self.index.take_over()
+    def __init__(self, uri: str, run: str) -> None:
+        self.judged: list[Visit] = []
+        self.entered: list[Visit] = []
+        store = beside(uri, fingerprint.scheme)
+        super().__init__(store=store, flush=lambda: ({"feed"}, nothing), dropped_size=sys.maxsize)
+        self.index.in_doubt.note_worker()
+        recover(self.index)
         self.begin(run)
+        self.releaser = Releaser(self.deduplication)
 
-    def drop(self, state: PageState) -> bool:
-        """Let an item of the duplicate *state* be dropped, if it may be."""
-        name = state.url.encode()
-        state.request = PackedRequest(b"{}" + name, b"{}" + name, b"parse")
-        dropped = self.session.may_drop(state, {})
-        if dropped:
-            self.session.count_drop(state)
+    def judge_page(self, page: Page) -> Visit:
+        return self.deduplication.judge(page, Action.DROP, self.detector.threshold, UNLIMITED)
+
+    def drop(self, visit: Visit) -> bool:
+        """Return whether an item of the duplicate *visit* is dropped; else it is kept."""
+        is_dropped = self.deduplication.drop(visit, {"of": visit.url})
+        if is_dropped:
+            self.deduplication.count_drop(visit)
         else:
-            self.session.deliver(state, {})
-        self.session.finish(state)
-        return dropped
+            self.deduplication.deliver(visit, {})
+            self.deduplication.item_left(visit)
+            self.deduplication.end_callback(visit, several=False)
+        self.deduplication.finish(visit)
+        return is_dropped
 
     def store_feed(self) -> None:
-        self.session.safety.stored("feed", nothing)
+        self.deduplication.durability.stored("feed", nothing)
 
-    def a_moment_later(self) -> None:
-        looks = [*self.later]
-        self.later.clear()
-        for look in looks:
-            look()
+    def release(self) -> list[str]:
+        """Do as a crawl does that is idle; return the URLs of the dropped items that go on to the feed."""
+        released = []
+        if self.releaser.has_any():
+            for items, by_person in self.releaser.take():
+                visit = self.releaser.release(items, by_person=by_person)
+                visit.keep_undecided()
+                for item, dropped in zip(self.releaser.go_on(visit), items, strict=False):
+                    assert item == {"of": dropped.url}
+                    released.append(dropped.url)
+                    self.deduplication.item_left(visit)
+                    self.deduplication.released_item_left(dropped)
+        return released
 
-    def to_request(self) -> list[bytes]:
-        return [entry.request for _, entry in self.session.safety.to_request_again()]
+    @property
+    def dropped(self) -> list[str]:
+        """The URLs of the dropped items in the store."""
+        return [item.url for item in self.index.dropped]
+
+    @property
+    def doubts(self) -> int:
+        return sum(key[:1] == b"u" for key in self.contents())
+
+    def close(self) -> None:
+        """End as a crawl does; its feed is on disk, or never will be."""
+        self.deduplication.close()
+        self.store.close()
 
     def die(self) -> None:
         """End as a process does that is killed: the system lets go of its lock, and nothing else happens."""
@@ -127,65 +152,62 @@ def _undone(work: Callable[[], object]) -> NoReturn:
 
 
 @pytest.mark.usefixtures("repeats")
-class TestOwners:
-    """What one worker has, the others repeat."""
+class TestOriginals:
+    """What one worker has kept, the others drop."""
 
     def test_a_claim_of_another_is_waited_for(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         claimed = there.enter(there.page("a", range(9)))
-        state = here.enter(here.page("b", range(9)))
-        assert state.owner_is_pending
-        assert here.session.claiming.of_owner(state) is None
-        assert here.session.claiming.another_holds_owner(state)
+        visit = here.enter(here.page("b", range(9)))
+        assert visit.original_is_pending
+        assert here.deduplication.pending_original(visit) is None
+        assert here.deduplication.is_pending_elsewhere(visit)
         there.leave(claimed)
-        assert not here.session.claiming.another_holds_owner(state)
-        here.session.reconsider(state)
-        assert state.is_duplicate
-        assert not state.owner_is_pending
+        assert not here.deduplication.is_pending_elsewhere(visit)
+        here.deduplication.reconsider(visit)
+        assert visit.is_duplicate
+        assert not visit.original_is_pending
         here.check()
 
     def test_a_claim_that_comes_to_nothing_leaves_the_story_to_the_other(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         claimed = there.enter(there.page("a", range(9)))
-        state = here.enter(here.page("b", range(9)))
+        visit = here.enter(here.page("b", range(9)))
         there.leave(claimed, items=0)
-        here.session.reconsider(state)
-        assert not state.is_duplicate
-        assert state.claim is not None
+        here.deduplication.reconsider(visit)
+        assert not visit.is_duplicate
+        assert visit.stage is Stage.PENDING
         here.check()
 
-    def test_of_two_that_were_judged_before_either_claimed_one_owns_the_story(self, two: tuple[Worker, Worker]) -> None:
+    def test_of_two_that_were_judged_before_a_claim_one_is_the_original(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
-        judged = [
-            worker.session.examine(worker.page(name, range(9)), Action.DROP, worker.detector.threshold, UNLIMITED)
-            for worker, name in zip(two, "ab", strict=True)
-        ]
-        assert [state.verdict.kind for state in judged] == [VerdictKind.NEW, VerdictKind.NEW]
-        for worker, state in zip(two, judged, strict=True):
-            worker.session.enter(state)
-        assert [state.is_duplicate for state in judged] == [False, True]
-        assert here.session.claiming.of_owner(judged[0]) is None
+        judged = [worker.judge_page(worker.page(name, range(9))) for worker, name in zip(two, "ab", strict=True)]
+        assert [visit.verdict.kind for visit in judged] == [VerdictKind.NEW, VerdictKind.NEW]
+        for worker, visit in zip(two, judged, strict=True):
+            worker.deduplication.enter(visit)
+        assert [visit.is_duplicate for visit in judged] == [False, True]
+        assert here.deduplication.pending_original(judged[0]) is None
         there.check()
 
     def test_the_same_page_met_by_both_is_no_duplicate_of_itself(self, two: tuple[Worker, Worker]) -> None:
         here = two[0]
-        states = [worker.enter(worker.page("a", range(9))) for worker in two]
-        assert [state.is_duplicate for state in states] == [False, False]
-        for worker, state in zip(two, states, strict=True):
-            worker.leave(state)
+        visits = [worker.enter(worker.page("a", range(9))) for worker in two]
+        assert [visit.is_duplicate for visit in visits] == [False, False]
+        for worker, visit in zip(two, visits, strict=True):
+            worker.leave(visit)
         assert [page.url for page in here.index.pages()] == ["http://site/a"]
         here.check()
 
     def test_a_claim_of_a_worker_who_is_dead_is_nobodys(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.enter(there.page("a", range(9)))
-        state = here.enter(here.page("b", range(9)))
+        visit = here.enter(here.page("b", range(9)))
         there.die()
-        assert not here.session.claiming.another_holds_owner(state)
-        here.session.reconsider(state)
-        assert not state.is_duplicate
-        here.leave(state)
-        here.index.take_over()
+        assert not here.deduplication.is_pending_elsewhere(visit)
+        here.deduplication.reconsider(visit)
+        assert not visit.is_duplicate
+        here.leave(visit)
+        recover(here.index)
         assert not any(key[:1] in (b"g", b"q") for key in here.contents())
         here.check()
 
@@ -209,63 +231,112 @@ def test_what_others_have_met_tells_what_of_a_title_is_a_sites_own(two: tuple[Wo
 
 
 @pytest.mark.usefixtures("repeats")
-class TestJournal:
-    """What a drop rests on may be another worker's to lose."""
+class TestDoubt:
+    """The original that a drop relies on may be another worker's to lose."""
 
-    def test_it_stays_until_the_other_has_sealed_its_delivery(self, two: tuple[Worker, Worker]) -> None:
+    def test_it_lasts_until_the_other_has_a_checkpoint(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.visit("a", range(9))
         assert here.drop(here.enter(here.page("b", range(9))))
         here.visit("c", range(20, 29))
         here.store_feed()
-        assert _journalled(here) == 1
+        assert here.doubts == 1
         there.store_feed()
-        here.visit("d", range(40, 49))
-        here.store_feed()
-        assert _journalled(here) == 0
-        assert here.to_request() == []
-
-    def test_it_is_not_left_over_as_long_as_the_other_delivers(self, two: tuple[Worker, Worker]) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        shared = there.store.shared
-        assert shared is not None
-        assert left_over.journalled(here.store, [shared.worker]) == 0
-        assert left_over.journalled(here.store, []) == 1
-
-    def test_what_the_other_loses_is_requested_again(self, two: tuple[Worker, Worker]) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        assert here.to_request() == []
+        assert here.doubts == 0
         there.die()
-        assert here.to_request() == [b"{}http://site/b"]
-        assert here.to_request() == []
-        state = here.visit("b", range(9))
-        assert not state.is_duplicate
+        assert here.release() == []
+        here.check()
 
-    def test_what_a_third_has_rolled_back_is_requested_again(self, uri: str, two: tuple[Worker, Worker]) -> None:
+    def test_it_is_not_left_over_as_long_as_the_other_is_at_work(self, two: tuple[Worker, Worker]) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        assert left_over.in_doubt(here.store, left_over.crawls_at_work(here.store)) == 0
+        there.die()
+        assert left_over.in_doubt(here.store, left_over.crawls_at_work(here.store)) == 1
+
+    def test_what_the_other_loses_is_released(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.visit("a", range(9))
         assert here.drop(here.enter(here.page("b", range(9))))
+        assert here.release() == []
+        there.die()
+        assert here.release() == ["http://site/b"]
+        assert here.release() == []
+        assert here.dropped == ["http://site/b"], "it is not on disk yet"
+        here.store_feed()
+        assert here.dropped == []
+        visit = here.visit("a", range(9))
+        assert visit.verdict.match is not None
+        assert visit.verdict.match.owner.url == "http://site/b"
+        here.check()
+
+    def test_what_a_third_has_rolled_back_is_released(self, uri: str, two: tuple[Worker, Worker]) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        assert here.drop(here.enter(here.page("b", range(9))))
+        there.die()
+        Worker(uri, "three").close()
+        assert here.index.find(here.page("a", []).identities) is None
+        assert here.doubts == 0
+        assert here.release() == ["http://site/b"]
+
+    def test_what_a_dead_worker_leaves_is_released_by_one(self, uri: str, two: tuple[Worker, Worker]) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        for name in "bcd":
+            assert there.drop(there.enter(there.page(name, range(9))))
         there.die()
         third = Worker(uri, "three")
-        third.index.settle(10)
-        third.store.close()
-        assert here.index.find(here.page("a", []).identities) is None
-        assert here.to_request() == [b"{}http://site/b"]
+        takes = [worker.releaser.take() for worker in (third, here)]
+        taken = [[item.url for item in items] for take in (*takes, *takes) for items, _ in [next(take, ([], False))]]
+        assert sorted(url for urls in taken for url in urls) == [f"http://site/{name}" for name in "bcd"]
+        assert all(taken[:2]), "each has one of them"
+        third.close()
 
-    def test_what_a_dead_worker_leaves_is_requested_by_one(self, uri: str, two: tuple[Worker, Worker]) -> None:
+    def test_of_two_that_release_copies_of_one_story_one_delivers_it(
+        self, uri: str, two: tuple[Worker, Worker]
+    ) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        for name in "bc":
+            assert there.drop(there.enter(there.page(name, range(9))))
+        there.die()
+        third = Worker(uri, "three")
+        released = []
+        for worker in (third, here):
+            items, _ = next(worker.releaser.take())
+            visit = worker.releaser.release(items, by_person=False)
+            released.append((worker, visit))
+        pending = [worker.deduplication.is_pending_elsewhere(visit) for worker, visit in released]
+        assert pending == [False, True], "the second waits for the first"
+        for worker, visit in released:
+            worker.deduplication.reconsider(visit)
+            for _ in worker.releaser.go_on(visit):
+                worker.deduplication.item_left(visit)
+                worker.deduplication.released_item_left(visit.released[0])
+        assert [visit.items_delivered for _, visit in released] == [1, 0]
+        third.store_feed()
+        assert here.dropped == ["http://site/c"]
+        third.close()
+        here.check()
+
+    def test_what_a_worker_releases_that_dies_is_released_by_another(
+        self, uri: str, two: tuple[Worker, Worker]
+    ) -> None:
         here, there = two
         there.visit("a", range(9))
         assert there.drop(there.enter(there.page("b", range(9))))
         there.die()
+        assert here.release() == ["http://site/b"]
         third = Worker(uri, "three")
-        assert third.to_request() + here.to_request() == [b"{}http://site/b"]
-        third.store.close()
+        assert third.release() == []
+        here.die()
+        assert third.release() == ["http://site/b"]
+        third.store_feed()
+        assert third.dropped == []
+        third.close()
 
-    def test_what_was_left_and_is_dropped_again_for_what_is_lost_stays(
+    def test_what_is_released_and_dropped_again_for_what_is_lost_is_released_again(
         self, uri: str, two: tuple[Worker, Worker]
     ) -> None:
         here, there = two
@@ -273,73 +344,200 @@ class TestJournal:
         dead.visit("a", range(9))
         assert dead.drop(dead.enter(dead.page("b", range(9))))
         dead.die()
-        assert here.to_request() == [b"{}http://site/b"]
-        here.index.settle(10)
+        recover(here.index)
         there.visit("c", range(9))
-        state = here.enter(here.page("b", range(9)))
-        assert state.page is not None
-        state.recovered = here.session.safety.recovered(state.page.identities, b"parse")
-        assert state.recovered
-        assert here.drop(state)
+        assert here.release() == []
+        assert here.dropped == ["http://site/b"]
         there.die()
-        here.session.close()
-        here.store.close()
+        here.close()
         third = Worker(uri, "three")
-        assert third.to_request() == [b"{}http://site/b"]
+        assert third.release() == ["http://site/b"]
         for worker in (dead, third):
             worker.store.close()
 
-    def test_what_cannot_be_made_ones_own_is_left_to_another(
+    def test_what_cannot_be_taken_is_left_to_another(
         self, uri: str, two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         here, there = two
         there.visit("a", range(9))
         assert there.drop(there.enter(there.page("b", range(9))))
         there.die()
-        here.index.take_over()
+        recover(here.index)
 
         def full(*_: object, **__: object) -> None:
             raise StoreError("the disk is full")
 
         monkeypatch.setattr(here.store.shared, "write", full)
-        assert here.to_request() == []
+        assert here.release() == []
         assert [str(failure) for failure in here.failures] == ["the disk is full"]
         third = Worker(uri, "three")
-        assert third.to_request() == [b"{}http://site/b"]
+        assert third.release() == ["http://site/b"]
         third.store.close()
 
-    def test_what_rests_on_a_delivery_that_was_sealed_since_is_not_requested(self, two: tuple[Worker, Worker]) -> None:
+    def test_no_drop_relies_on_an_original_of_a_worker_that_is_dead(self, two: tuple[Worker, Worker]) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        entered = here.enter(here.page("b", range(9)))
+        assert entered.is_duplicate
+        there.die()
+        for visit in (entered, here.enter(here.page("c", range(20, 29)))):
+            assert not here.drop(visit)
+        assert entered.verdict.reason == Reason.OWNER_PENDING
+        assert here.dropped == []
+        here.store_feed()
+        assert here.release() == []
+        assert [page.url for page in here.index.pages()] == ["http://site/c"], "what was kept in doubt owns nothing"
+        here.check()
+
+    def test_what_a_worker_has_that_is_at_work_no_other_takes(self, uri: str, two: tuple[Worker, Worker]) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        claimed = there.enter(there.page("b", range(20, 29)))
+        dead = Worker(uri, "dead")
+        dead.visit("c", range(40, 49))
+        dead.enter(dead.page("d", range(60, 69)))
+        dead.die()
+        third = Worker(uri, "three")
+        for worker in (here, third):
+            recover(worker.index)
+            visits = [worker.enter(worker.page(f"copy{n}", range(n, n + 9))) for n in (0, 20)]
+            assert [visit.is_duplicate for visit in visits] == [True, True]
+            assert [visit.original_is_pending for visit in visits] == [False, True]
+        assert here.doubts == 1
+        assert [page.url for page in here.index.pages()] == ["http://site/a"]
+        there.leave(claimed)
+        there.store_feed()
+        assert here.doubts == 0
+        assert claimed.stage is Stage.CONFIRMED
+        dead.store.close()
+        third.close()
+        here.check()
+
+    def test_what_one_spider_has_dropped_no_other_releases(self, uri: str, two: tuple[Worker, Worker]) -> None:
+        here, there = two
+        stranger = Worker(uri, "stranger")
+        stranger.deduplication.spider = "stranger"
+        there.visit("a", range(9))
+        assert stranger.drop(stranger.enter(stranger.page("b", range(9))))
+        here.visit("c", range(20, 29))
+        there.die()
+        assert here.release() == []
+        assert [page.url for page in here.index.pages() if page.owner is None] == ["http://site/c"]
+        assert stranger.release() == ["http://site/b"]
+        stranger.close()
+
+    def test_what_relies_on_an_original_that_was_durable_stays_dropped(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.visit("a", range(9))
         assert here.drop(here.enter(here.page("b", range(9))))
         there.store_feed()
         here.die()
-        assert there.to_request() == []
-        assert _journalled(there) == 0
+        assert there.release() == []
+        assert there.dropped == ["http://site/b"]
 
-    def test_what_a_worker_who_has_closed_leaves_is_seen_to_by_the_other(self, two: tuple[Worker, Worker]) -> None:
+    def test_what_a_worker_has_dropped_that_has_closed_is_released_by_another(
+        self, uri: str, two: tuple[Worker, Worker]
+    ) -> None:
         here, there = two
         there.visit("a", range(9))
         assert here.drop(here.enter(here.page("b", range(9))))
-        here.session.close()
-        here.store.close()
-        assert there.to_request() == []
-        assert _journalled(there) == 1
-        there.store_feed()
-        assert _journalled(there) == 0
+        here.close()
+        assert there.release() == []
+        there.die()
+        third = Worker(uri, "three")
+        assert third.release() == ["http://site/b"]
+        third.close()
 
-    def test_a_delivery_that_another_has_made_since_is_not_sealed_by_the_first(
-        self, two: tuple[Worker, Worker]
-    ) -> None:
+    def test_what_another_has_delivered_since_the_first_does_not_make_durable(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         here.visit("a", range(9))
         there.visit("a", range(9))
         here.store_feed()
         there.die()
-        state = here.enter(here.page("b", range(9)))
-        here.index.take_over()
-        here.session.reconsider(state)
-        assert not state.is_duplicate
+        visit = here.enter(here.page("b", range(9)))
+        recover(here.index)
+        assert not here.drop(visit)
+        assert not visit.is_duplicate
+
+    def test_what_was_dropped_for_a_page_is_released_though_another_has_delivered_that_since(
+        self, uri: str, two: tuple[Worker, Worker]
+    ) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        assert here.drop(here.enter(here.page("b", range(9))))
+        here.visit("a", range(9))
+        there.die()
+        here.die()
+        third = Worker(uri, "three")
+        assert third.release() == ["http://site/b"]
+        third.close()
+
+    def test_what_was_dropped_for_a_text_is_released_though_another_has_met_its_page_without_it(
+        self, two: tuple[Worker, Worker]
+    ) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        assert here.drop(here.enter(here.page("b", range(9))))
+        here.visit("a", range(20, 29))
+        there.die()
+        here.store_feed()
+        assert here.release() == ["http://site/b"]
+
+    def test_what_one_makes_durable_who_leaves_while_others_look_is_not_rolled_back(
+        self, two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        assert here.drop(here.enter(here.page("b", range(9))))
+        shared, leaving = here.store.shared, there.store.shared
+        assert shared is not None
+        assert leaving is not None
+        is_at_work, worker = shared.is_at_work, leaving.worker
+
+        def left_meanwhile(which: bytes) -> bool:
+            if which == worker and not there.store.closed:
+                there.store_feed()
+                there.close()
+            return is_at_work(which)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(shared, "is_at_work", left_meanwhile)
+            # As where another worker is dead, too.
+            patch.setattr(here.index.in_doubt, "dead_workers", lambda: [worker])
+            assert recover(here.index) == 0
+        assert there.store.closed
+        assert here.release() == []
+        assert here.enter(here.page("c", range(9))).is_duplicate
+
+
+def test_what_two_find_to_be_a_template_at_once_is_released_by_one(
+    two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = two
+    here.visit("a", range(9))
+    here.store_feed()
+    visit = here.enter(here.page("b", range(9)))
+    visit.suspected_template = template = b"template"
+    assert here.drop(visit)
+    monkeypatch.setattr(type(here.detector), "judge_stored", lambda *_: Verdict(VerdictKind.NEW))
+    other = there.visit("c", range(20, 29))
+    released: list[str] = []
+    atomically = here.index.atomically
+
+    def too_late(work: Callable[[], object]) -> object:
+        if not released:
+            there.detector.templates.recognised.add(template)
+            there.deduplication._release_recognised(other)
+            released.extend(there.release())
+        return atomically(work)
+
+    monkeypatch.setattr(here.index, "atomically", too_late)
+    here.detector.templates.recognised.add(template)
+    here.deduplication._release_recognised(visit)
+    assert released == ["http://site/b"]
+    assert here.release() == []
+    there.store_feed()
+    here.check()
 
 
 def test_a_claim_that_ends_while_it_is_looked_for_is_looked_at_anew(
@@ -347,81 +545,46 @@ def test_a_claim_that_ends_while_it_is_looked_for_is_looked_at_anew(
 ) -> None:
     here, there = two
     claimed = there.enter(there.page("a", range(9)))
-    state = here.enter(here.page("b", range(9)))
-    look = here.session.claiming.another_holds_owner
+    visit = here.enter(here.page("b", range(9)))
+    look = here.deduplication.is_pending_elsewhere
 
-    def too_late(state: PageState) -> bool:
-        if claimed.claim is not None and claimed.claim.state is ClaimState.PENDING:
+    def too_late(visit: Visit) -> bool:
+        if claimed.stage is Stage.PENDING:
             there.leave(claimed)
-        return look(state)
+        return look(visit)
 
-    monkeypatch.setattr(here.session.claiming, "another_holds_owner", too_late)
+    monkeypatch.setattr(here.deduplication, "is_pending_elsewhere", too_late)
     extension = SimpleNamespace(
-        session=here.session,
         config=SimpleNamespace(wait=5),
         crawler=SimpleNamespace(settings=Settings(), engine=None),
         count=here.count,
     )
-    asyncio.run(OwnerWait(extension).settle(here.session, state))  # type: ignore[arg-type]
-    assert state.is_duplicate
-    assert not state.owner_is_pending
-
-
-@pytest.mark.parametrize("uri", ["redis"], indirect=True)
-@pytest.mark.parametrize("look", ["look_at_others", "take_over"])
-def test_what_is_sealed_by_one_who_leaves_while_others_look_is_not_lost(
-    two: tuple[Worker, Worker], look: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, there = two
-    there.visit("a", range(9))
-    assert here.drop(here.enter(here.page("b", range(9))))
-    shared, journal = here.store.shared, here.session.safety.journal
-    assert shared is not None
-    is_at_work = shared.is_at_work
-    delivering = there.store.shared.worker if there.store.shared else b""
-
-    def left_meanwhile(worker: bytes) -> bool:
-        if worker == delivering and not there.store.closed:
-            there.store_feed()
-            there.session.close()
-            there.store.close()
-        return is_at_work(worker)
-
-    monkeypatch.setattr(shared, "is_at_work", left_meanwhile)
-    if look == "take_over":
-        here.index.take_over()
-    else:
-        journal.look_at_others(is_idle=True)
-    assert there.store.closed
-    assert journal.recovered == {}
-    assert journal.unsettled == {}
-    assert here.to_request() == []
-    state = here.enter(here.page("c", range(9)))
-    assert state.is_duplicate
+    asyncio.run(OriginalWait(extension).settle(here.deduplication, visit))  # type: ignore[arg-type]
+    assert visit.is_duplicate
+    assert not visit.original_is_pending
 
 
 @pytest.mark.parametrize("kind", ["redis"])
-def test_a_page_takes_two_round_trips_whatever_the_others_write(
+def test_a_page_takes_three_round_trips_whatever_the_others_write(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     uri = shared_uri(kind, tmp_path, request)
-    three = [Worker(uri, f"run{number}", is_patient=True) for number in range(3)]
+    three = [Worker(uri, f"run{number}") for number in range(3)]
     for worker in three:
-        worker.visit(f"first of {worker.session.run}", range(9))  # it takes its places in line
+        worker.visit(f"first of {worker.deduplication.run}", range(9))  # it takes its places in line
     trips = [_trips(worker) for worker in three]
     visits = 30
     for number in range(visits):
         for which, worker in enumerate(three):
             told = (3 * number + which) * 9 + 9
             page = worker.page(f"{number}/{which}", range(told, told + 9))
-            fetch = worker.session.judging.fetching(page)
+            fetch = worker.index.fetching(page)
             assert fetch is not None
             fetch.run()
             worker.leave(worker.enter(page))
     for worker, before in zip(three, trips, strict=True):
-        # And now and then a third: where another has come in between, or what is complete has waited long enough.
-        assert _trips(worker) - before <= 2.2 * visits
-        worker.a_moment_later()
+        # To be judged, claimed and confirmed. And now and then a fourth: where another has come in between.
+        assert _trips(worker) - before <= 3.2 * visits
         worker.check()
         worker.store.close()
 
@@ -439,7 +602,7 @@ def test_what_others_write_elsewhere_is_no_reason_to_judge_a_page_again(
     )
     told = iter(range(0, 10_000, 9))
 
-    def next_page(worker: Worker, name: str) -> PageState:
+    def next_page(worker: Worker, name: str) -> Visit:
         number = next(told)
         return worker.enter(worker.page(name, range(number, number + 9)))
 
@@ -448,17 +611,17 @@ def test_what_others_write_elsewhere_is_no_reason_to_judge_a_page_again(
         here.leave(next_page(here, f"before{number}"))
     judged.clear()
     first = here.page("a", range(20_000, 20_009))
-    state = here.session.examine(first, Action.DROP, here.detector.threshold, UNLIMITED)
+    visit = here.judge_page(first)
     there.leave(next_page(there, "elsewhere"))
-    here.session.enter(state)
+    here.deduplication.enter(visit)
     assert judged.count(first.url) == 1
-    assert state.claim is not None
+    assert visit.stage is Stage.PENDING
     second = here.page("b", range(30_000, 30_009))
-    state = here.session.examine(second, Action.DROP, here.detector.threshold, UNLIMITED)
+    visit = here.judge_page(second)
     there.visit("the same", range(30_000, 30_009))
-    here.session.enter(state)
+    here.deduplication.enter(visit)
     assert judged.count(second.url) > 1, "what others write of it is one"
-    assert state.is_duplicate
+    assert visit.is_duplicate
     for worker in (here, there):
         worker.store.close()
 
@@ -467,10 +630,6 @@ def _trips(worker: Worker) -> int:
     shared = worker.store.shared
     assert isinstance(shared, RedisStore)
     return shared.trips
-
-
-def _journalled(worker: Worker) -> int:
-    return sum(key[:1] == b"j" for key in worker.contents())
 
 
 class SharingMachine(RuleBasedStateMachine):
@@ -492,7 +651,7 @@ class SharingMachine(RuleBasedStateMachine):
     def join(self) -> None:
         if len(self.workers) < 3:
             self.runs += 1
-            self.workers.append(Worker(self.uri, f"run{self.runs}", is_patient=self.runs % 2 == 0))
+            self.workers.append(Worker(self.uri, f"run{self.runs}"))
             self.fed.append([])
 
     @rule(who=st.integers(0, 2), told=st.integers(0, 4), page=st.integers(0, 5))
@@ -505,18 +664,18 @@ class SharingMachine(RuleBasedStateMachine):
     def judge(self, who: int, told: int, page: int, *, fetches: bool) -> None:
         worker = self.workers[who % len(self.workers)]
         judged = worker.page(f"{told}/{page}", range(told * 20, told * 20 + 9))
-        fetch = worker.session.judging.fetching(judged)
+        fetch = worker.index.fetching(judged)
         if fetch is not None and fetches:
             fetch.run()
-        worker.judged.append(worker.session.examine(judged, Action.DROP, worker.detector.threshold, UNLIMITED))
+        worker.judged.append(worker.judge_page(judged))
 
     @rule(who=st.integers(0, 2))
     def enter(self, who: int) -> None:
         worker = self.workers[who % len(self.workers)]
         if worker.judged:
-            state = worker.judged.pop(0)
-            worker.session.enter(state)
-            worker.entered.append(state)
+            visit = worker.judged.pop(0)
+            worker.deduplication.enter(visit)
+            worker.entered.append(visit)
 
     @rule(who=st.integers(0, 2))
     def go_on(self, who: int) -> None:
@@ -524,15 +683,18 @@ class SharingMachine(RuleBasedStateMachine):
         if self.workers[number].entered:
             self._go_on(number, self.workers[number].entered.pop(0))
 
-    def _go_on(self, number: int, state: PageState) -> None:
-        worker, told = self.workers[number], int(state.url.removeprefix("http://site/").partition("/")[0])
-        if state.is_duplicate and worker.drop(state):
+    def _go_on(self, number: int, visit: Visit) -> None:
+        worker, told = self.workers[number], self._told(visit.url)
+        if not visit.is_duplicate:
+            worker.leave(visit)
+        elif worker.drop(visit):
             self.dropped.add(told)
-        elif not state.is_duplicate:
-            worker.leave(state)
-            self.fed[number].append(told)
-        else:
-            self.fed[number].append(told)
+            return
+        self.fed[number].append(told)
+
+    @staticmethod
+    def _told(url: str) -> int:
+        return int(url.removeprefix("http://site/").partition("/")[0])
 
     @rule(who=st.integers(0, 2))
     def store_feed(self, who: int) -> None:
@@ -541,16 +703,9 @@ class SharingMachine(RuleBasedStateMachine):
         self.workers[number].store_feed()
 
     @rule(who=st.integers(0, 2))
-    def wait_a_moment(self, who: int) -> None:
-        self.workers[who % len(self.workers)].a_moment_later()
-
-    @rule(who=st.integers(0, 2))
-    def request_again(self, who: int) -> None:
+    def release(self, who: int) -> None:
         number = who % len(self.workers)
-        worker = self.workers[number]
-        for request in worker.to_request():
-            told, page = map(int, request.decode().removeprefix("{}http://site/").split("/"))
-            self.visit(number, told, page)
+        self.fed[number] += map(self._told, self.workers[number].release())
 
     @precondition(lambda self: len(self.workers) > 1)
     @rule(who=st.integers(0, 2), cleanly=st.booleans())
@@ -560,7 +715,7 @@ class SharingMachine(RuleBasedStateMachine):
         if cleanly:
             self.safe.update(fed)
             worker.store_feed()
-            worker.session.close()
+            worker.deduplication.close()
         else:
             worker.die()
         worker.store.close()
@@ -570,15 +725,14 @@ class SharingMachine(RuleBasedStateMachine):
         self.workers[0].check()
 
     def teardown(self) -> None:
-        # Whoever is left requests what is to be requested, until there is nothing any more.
+        # Whoever is left releases what is to be released.
         last = Worker(self.uri, "last")
         for number in range(len(self.workers)):
             self.safe.update(self.fed[number])
             self.workers[number].store_feed()
-            self.workers[number].session.close()
-            self.workers[number].store.close()
+            self.workers[number].close()
         self.workers, self.fed = [last], [[]]
-        self.request_again(0)
+        self.release(0)
         self.store_feed(0)
         assert self.dropped <= self.safe
         last.store.close()
@@ -612,6 +766,11 @@ def crawls(uri: str, tmp_path: Path, parts: list[list[str]], **more: object) -> 
 
 def fed(*outcomes: Outcome) -> list[str]:
     return [item["url"] for outcome in outcomes for item in outcome.lines("feed.jsonl")]
+
+
+def has_asked(site: Site, url: str) -> bool:
+    """Return whether a crawl has asked for *url*: what came before it has been seen to its end."""
+    return urlsplit(url).path in site.paths()
 
 
 def test_of_processes_that_meet_a_story_at_once_one_delivers_it(uri, site, tmp_path):
@@ -656,6 +815,63 @@ def test_what_waits_for_a_process_that_is_killed_is_delivered(site, tmp_path):
     assert fed(outcome) == [c, b]
     assert outcome.stats["dedup/waits"] == 1
     assert outcome.problems == []
+
+
+def test_what_a_process_that_is_killed_had_in_doubt_is_released_by_one_of_the_others(uri, site, tmp_path):
+    """The others crawl all the time; the first of them that is idle releases it, with what the other has dropped."""
+    a, b, c, d = (
+        site.add(f"/{name}", (article, blog)[host % 2](name, story(1)), host=host)
+        for name, host in zip("abcd", (0, 1, 2, 1), strict=True)
+    )
+    own = site.add("/own", article("Own", story(2)))
+    doors = [threading.Event() for _ in range(3)]
+    held = [
+        site.add(f"/held/{n}", Answer(article(f"Held {n}", story(10 + n)), hold=door)) for n, door in enumerate(doors)
+    ]
+    shared = {**FEED, "DEDUP_STORE": uri, "DEDUP_SEAL_INTERVAL": 100}
+    plans = {"first": [a, held[0]], "second": [b, own, c, held[1]], "third": [d, held[2]]}
+    begun = {}
+    with ExitStack() as running:
+        for name, urls in plans.items():
+            command = write_job(tmp_path / name, "sample_spiders.OneByOne", urls=",".join(urls), settings=shared)
+            begun[name] = running.enter_context(Running(tmp_path / name, command))
+            wait_until(partial(has_asked, site, urls[-1]))
+        first = begun["first"].kill()
+        for door in doors[:2]:
+            door.set()
+        second = begun["second"].wait()
+        doors[2].set()
+        third = begun["third"].wait()
+    assert fed(first) == []
+    assert [[item["url"] for item in outcome.dropped[:2]] for outcome in (second, third)] == [[b, c], [d]]
+    assert (fed(second), fed(third)) == ([own, held[1], b], held[2:])
+    assert [outcome.stats.get("dedup/items/released", 0) for outcome in (second, third)] == [1, 0]
+    assert [outcome.problems for outcome in (second, third)] == [[], []]
+    with closing(beside(uri, fingerprint.scheme)) as store:
+        assert (left_over.in_doubt(store, ()), left_over.to_release(store)) == (0, 0)
+
+
+def test_what_was_durable_before_its_process_was_killed_is_not_released(uri, site, tmp_path):
+    a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
+    doors = [threading.Event() for _ in range(2)]
+    held = [
+        site.add(f"/held/{n}", Answer(article(f"Held {n}", story(10 + n)), hold=door)) for n, door in enumerate(doors)
+    ]
+    shared = {**FEED, "DEDUP_STORE": uri, "DEDUP_SEAL_INTERVAL": 1}
+    with ExitStack() as running:
+        begun = []
+        for name, url, last in (("first", a, held[0]), ("second", b, held[1])):
+            command = write_job(tmp_path / name, "sample_spiders.OneByOne", urls=f"{url},{last}", settings=shared)
+            begun.append(running.enter_context(Running(tmp_path / name, command)))
+            wait_until(partial(has_asked, site, last))
+        first = begun[0].kill()
+        for door in doors:
+            door.set()
+        second = begun[1].wait()
+    assert fed(first) == [a]
+    assert fed(second) == [held[1]]
+    assert "dedup/items/released" not in second.stats
+    assert second.problems == []
 
 
 def test_a_store_that_is_shared_is_not_for_a_process_that_wants_it_alone(site, tmp_path, crawl):

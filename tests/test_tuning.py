@@ -87,8 +87,8 @@ class TestReplay:
         assert [case.number for case in found.cases] == [1]
         assert found.kept == {"another title": 1}
 
-    def test_a_page_that_was_taken_back_is_not_dropped(self) -> None:
-        taken = verdict(0, 0.9, verdict="related", outcome="taken-back", reason="its owner's text is a template")
+    def test_a_page_that_was_released_is_not_dropped(self) -> None:
+        taken = verdict(0, 0.9, verdict="related", outcome="released", reason="its dropped items were released")
         found = recorded([verdict(0, 0.9), verdict(1, 0.9), taken])
         assert [case.number for case in found.cases] == [1]
         again = recorded([verdict(0, 0.9), taken, verdict(0, 0.95)])
@@ -379,7 +379,7 @@ class TestAtATerminal:
         owner_says, page_says = (f"{mark} {story(n)[place][:30]}" for mark, n, place in (("-", 1, 5), ("+", 3, 0)))
         assert owner_says in said[first:second]
         assert page_says in said[first:second]
-        assert f"to bring it back: scrapy dedup restore {repost['url']}" in said
+        assert f"to release its items: scrapy dedup allow {repost['url']}" in said
         assert "answers: 2; from 0.8 on 0 the same and 1 different, below 1 the same and 0 different" in said
         kept = [(answer.url, answer.same) for answer in Answers.beside(paired.folder / "records.jsonl").about()]
         assert kept == [(repost["url"], False), (partly["url"], True)]

@@ -77,7 +77,7 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
         came, refused = (_in_order if opts.spark is None else _on_spark)(opts, job, files, tell)
     report = {
         "output": str(opts.output),
-        "pages": sum(count for kind, count in came.items() if kind != output.TAKEN_BACK),
+        "pages": sum(count for kind, count in came.items() if kind != output.RELEASED),
         "verdicts": {kind: count for kind, count in sorted(came.items()) if count},
         "left_out": dict(refused.counts),
         "left_out_first": refused.first,

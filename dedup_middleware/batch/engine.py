@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.batch.archive import Part
 
-    Values = dict[str, list[bytes]]
+    Values = dict[str, list[Any]]
     """The values of some elements, by kind."""
     Gathers = Callable[[int, Values], Iterable["Element"]]
     Maps = Callable[["Element"], Iterable["Element"]]
@@ -26,8 +26,8 @@ class Element(NamedTuple):
     kind: str
     key: int
     """Elements of one key are gathered in one place."""
-    value: bytes
-    """Best of some 100 kB: each goes through other processes by itself."""
+    value: Any
+    """Best of some 100 kB: each goes through other processes by itself, and must not be changed."""
 
 
 class Engine(Protocol):
@@ -42,10 +42,10 @@ class Engine(Protocol):
     def gathered(self, data: Sequence[Any], kinds: Sequence[str], work: Gathers) -> Any:
         """Return what *work* makes of all elements of these *kinds* that have one key, for each key."""
 
-    def collect(self, data: Any, kind: str) -> Iterable[bytes]:
+    def collect(self, data: Any, kind: str) -> Iterable[Any]:
         """Return the values of this *kind*, which are few, in any order."""
 
-    def stream(self, data: Any, kind: str) -> Iterable[bytes]:
+    def stream(self, data: Any, kind: str) -> Iterable[Any]:
         """Yield the values of this *kind*, in the order of their keys: 0 and up, fewer than there are buckets."""
 
 
@@ -68,11 +68,11 @@ class OneProcess:
                 by_key[key][kind].append(value)
         return [made for key, values in by_key.items() for made in work(key, values)]
 
-    def collect(self, data: list[Element], kind: str) -> Iterable[bytes]:
+    def collect(self, data: list[Element], kind: str) -> Iterable[Any]:
         """See Engine."""
         return self.stream(data, kind)
 
-    def stream(self, data: list[Element], kind: str) -> Iterable[bytes]:
+    def stream(self, data: list[Element], kind: str) -> Iterable[Any]:
         """See Engine."""
         chosen = sorted((element for element in data if element.kind == kind), key=lambda element: element.key)
         return [element.value for element in chosen]

@@ -10,11 +10,11 @@ from typing import IO, TYPE_CHECKING
 
 from dedup_middleware.batch.archive import Refused, entries
 from dedup_middleware.batch.judging import Heard
-from dedup_middleware.batch.outcome import Ledger, taken_back
+from dedup_middleware.batch.outcome import Ledger, noting_release
 from dedup_middleware.batch.output import XZ_PRESET, counted
 from dedup_middleware.batch.reading import row_of
 from dedup_middleware.index.exporting import Exporter
-from dedup_middleware.session.opening import open_at_once, session_of
+from dedup_middleware.session.opening import deduplication_of, open_at_once
 from dedup_middleware.stores import default_backend
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from dedup_middleware.batch.archive import Part
     from dedup_middleware.batch.judging import Job
     from dedup_middleware.batch.output import Files
+    from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.index.index import Index
-    from dedup_middleware.session.session import Session
     from dedup_middleware.stores import OpenStore
 
 
@@ -40,10 +40,10 @@ def judge_in_order(
     refused = Refused()
     with tempfile.TemporaryDirectory(prefix=".store-", dir=scratch) as folder, tempfile.TemporaryFile() as lines:
         store = f"{default_backend()}:{Path(folder, 'store')}"
-        opened = open_at_once(replace(job.config, store=store, log=None, quarantine=0))
+        opened = open_at_once(replace(job.config, store=store, log=None))
         try:
             heard = Heard()
-            session = session_of(opened, job.run, heard)
+            session = deduplication_of(opened, job.run, heard)
             ledger = Ledger(session, opened.index, job)
             for line in _verdicts(session, ledger, job, parts, refused):
                 lines.write(f"{line}\n".encode("ascii"))
@@ -58,16 +58,18 @@ def judge_in_order(
     return came, refused
 
 
-def _verdicts(session: Session, ledger: Ledger, job: Job, parts: Sequence[Part], refused: Refused) -> Iterator[str]:
+def _verdicts(
+    session: Deduplication, ledger: Ledger, job: Job, parts: Sequence[Part], refused: Refused
+) -> Iterator[str]:
     pages = (entry for part in parts for entry in entries(part, refused))
     for position, entry in enumerate(pages):
         yield ledger.judge(position, row_of(session, job.config, entry))
 
 
 def _noted(lines: IO[bytes], heard: Heard, target: IO[bytes]) -> Iterator[str]:
-    """Write the *lines* of verdicts to *target*, with what was taken back by the end, and yield them."""
+    """Write the *lines* of verdicts to *target*, with what was released by the end, and yield them."""
     for raw in lines:
-        line = taken_back(raw.decode("ascii").rstrip("\n"), heard.urls)
+        line = noting_release(raw.decode("ascii").rstrip("\n"), heard.urls)
         target.write(f"{line}\n".encode("ascii"))
         yield line
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.preferences import Preferences
+from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.extraction.extractor import extractor
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.journal import Journal
 from dedup_middleware.index.open_claims import OpenClaims
-from dedup_middleware.session.session import Session
 from dedup_middleware.stores.medium import Medium
 from dedup_middleware.stores.memory import MemoryStore
 from dedup_middleware.stores.opened import OpenStore
@@ -21,7 +20,7 @@ from dedup_middleware.stores.opened import OpenStore
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dedup_middleware.delivery.taking_back import TakenBack
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.settings.config import Config
     from dedup_middleware.stores.layout import Header
     from dedup_middleware.stores.protocol import Store
@@ -58,14 +57,12 @@ class BatchSession:
         self.job = job
         medium = Medium(store or MemoryStore(), job.header, ExitStack(), remembers=False)
         self.store = OpenStore(medium, created=True, leave=medium.close)
-        self.index = index(
-            self.store, OpenClaims(), Journal(), common=config.common_clause, text_limit=config.text_limit
-        )
+        self.index = index(self.store, OpenClaims(), common=config.common_clause, text_limit=config.text_limit)
         fingerprint = instance_of(config.fingerprint, job.header.key, job.header.hash_bytes)
-        preferences = Preferences(config.preferred_hosts, config.preferred_urls, config.prefer_canonical)
+        preferences = Preferences(config.preferred)
         self.detector = detector(self.index, fingerprint.hash, config.threshold, preferences, **detecting)
         self.heard = Heard()
-        self.session = Session(
+        self.session = Deduplication(
             spider="",
             run=job.run,
             detector=self.detector,
@@ -75,21 +72,20 @@ class BatchSession:
             listener=self.heard,
             max_characters=config.max_bytes,
             item_fields=config.item_fields,
-            takes_back=config.take_back,
         )
 
 
 class Heard:
-    """A `Listener` that remembers which drops have been taken back."""
+    """A `Listener` that remembers which drops are undone."""
 
     def __init__(self) -> None:
         self.numbers: set[int] = set()
         self.urls: set[str] = set()
 
-    def taken_back(self, taken: Sequence[TakenBack]) -> None:
+    def released(self, pages: Sequence[StoredPage]) -> None:
         """See Listener."""
-        self.numbers.update(each.page.number for each in taken)
-        self.urls.update(each.page.url for each in taken)
+        self.numbers.update(page.number for page in pages)
+        self.urls.update(page.url for page in pages)
 
     def failed(self, error: Exception) -> None:
         """See Listener. There is no disk that could fail."""

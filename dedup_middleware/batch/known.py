@@ -6,8 +6,7 @@ for very long; here each of some parts of all hosts has the room that a crawl ha
 
 from __future__ import annotations
 
-import pickle
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.checks.site import Sites
 from dedup_middleware.text import titles
@@ -31,11 +30,11 @@ class Known(NamedTuple):
 NOTHING = Known()
 
 
-def known(packed: Iterable[bytes], offsets: Sequence[int]) -> Iterator[tuple[int, Known]]:
+def known(packed: Iterable[Any], offsets: Sequence[int]) -> Iterator[tuple[int, Known]]:
     """Yield what is known of pages, by position, unless that is nothing; *packed* has all pages of some hosts."""
     pages: list[tuple[int, str, PageFeatures]] = []
     for value in packed:
-        part, found = pickle.loads(value)  # noqa: S301 - what this batch has pickled
+        part, found = value
         pages += ((offsets[part] + index, host, features) for index, host, features in found)
     sites = Sites()
     for position, host, features in sorted(pages, key=lambda page: page[0]):

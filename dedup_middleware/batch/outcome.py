@@ -8,40 +8,36 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.batch.postings import position_of
-from dedup_middleware.checks.preferences import Preferences
-from dedup_middleware.delivery.page_state import PageState
+from dedup_middleware.checks.preferences import REPLACES, Preferences
 from dedup_middleware.index import codec, page_codec
 from dedup_middleware.model import Action, VerdictKind
-from dedup_middleware.reasons import Reason
-from dedup_middleware.session.passage import pass_through
-from dedup_middleware.session.reading import as_item
+from dedup_middleware.session.reading import as_item, pass_through
+from dedup_middleware.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from dedup_middleware.batch.judging import Job
     from dedup_middleware.batch.reading import Row
+    from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.session.session import Session
     from dedup_middleware.settings.config import Config
 
 #: Which page of a cluster is its owner: the one that the archive has first, has most of, or prefers.
 CHOICES = ("earliest", "longest", "preferred")
-# Pages that repeat another one, and are delivered all the same.
-_PREFERRED = (Reason.PREFERRED_HOST, Reason.PREFERRED_URL, Reason.STORYS_OWN)
 _FIELDS = ("url", "verdict", "owner_url", "score", "reason", "witness", "difference", "evidence", "title")
 
 
 class Ledger:
     """Judges the pages of an archive in a session, under numbers that tell their positions, and notes what came."""
 
-    def __init__(self, session: Session, index: Index, job: Job) -> None:
+    def __init__(self, session: Deduplication, index: Index, job: Job) -> None:
         self._session = session
         self._index = index
         self._job = job
         self._preferred: dict[int, int] = {}
-        self.last: PageState | None = None
+        self.last: Visit | None = None
         """The page that was judged last."""
 
     def judge(self, position: int, row: Row) -> str:
@@ -51,10 +47,10 @@ class Ledger:
         """
         config = self._job.config
         if row.page is None:
-            state = PageState.unjudged(row.url, row.reason, Action.DROP, config.threshold)
+            state = Visit.unjudged(row.url, row.reason, Action.DROP, config.threshold)
         else:
             self._queue_up(position)
-            state = self._session.examine(row.page, Action.DROP, config.threshold, config.budget())
+            state = self._session.judge(row.page, Action.DROP, config.threshold, config.budget())
             pass_through(self._session, state, as_item(row.page, config.item_fields))
             self._note(state, row)
         self.last = state
@@ -69,10 +65,10 @@ class Ledger:
         line = codec.decode_line(value)._replace(place=position + 1)
         store.write([(codec.NEXT_PLACE_KEY, codec.encode_line(line))])
 
-    def _note(self, state: PageState, row: Row) -> None:
+    def _note(self, state: Visit, row: Row) -> None:
         match, page = state.verdict.match, row.page
         assert page is not None
-        is_preferred = match is not None and state.verdict.reason in _PREFERRED
+        is_preferred = match is not None and state.verdict.reason in REPLACES
         if not (row.time or is_preferred):
             return
         stored = self._index.find(page.identities)
@@ -84,13 +80,14 @@ class Ledger:
         if match is not None and is_preferred and stored.number != match.owner.number:
             self._preferred[stored.number] = match.owner.number
 
-    def clusters(self, taken_back: Collection[int]) -> Iterator[tuple[int, str]]:
+    def clusters(self, released: Collection[int]) -> Iterator[tuple[int, str]]:
         """Yield the clusters of two pages and more, by the position of the first, each as a line of JSON.
 
-        Pages of the numbers that were *taken_back* are in none.
+        Pages of the numbers that were *released* are in none.
         """
-        owners = {p.number: p.owner for p in self._index.pages() if p.owner is not None and p.number not in taken_back}
-        owners = {**self._preferred, **owners}
+        owners = {p.number: p.owner for p in self._index.pages() if p.owner is not None and p.number not in released}
+        # One that was replaced is a duplicate of the better one by now, not the other way round.
+        owners |= {number: former for number, former in self._preferred.items() if former not in owners}
         members: defaultdict[int, set[int]] = defaultdict(set)
         for number in owners:
             root = _root(number, owners)
@@ -117,15 +114,15 @@ def _owner(pages: list[StoredPage], job: Job) -> StoredPage:
         return max(pages, key=lambda page: len(page.hashes))
     if job.owner == "preferred":
         config: Config = job.config
-        preferences = Preferences(config.preferred_hosts, config.preferred_urls)
-        return next((page for page in pages if preferences.reason(page.url)), pages[0])
+        preferences = Preferences(config.preferred)
+        return next((page for page in pages if preferences.include(page.url)), pages[0])
     return pages[0]
 
 
-def taken_back(line: str, urls: Collection[str]) -> str:
+def noting_release(line: str, urls: Collection[str]) -> str:
     """Return the verdict *line*, with a note if it is of a duplicate at one of *urls*, which turned out to be none."""
     if not urls:
         return line
     said = json.loads(line)
     is_one = said["url"] in urls and said["verdict"] == VerdictKind.DUPLICATE.value
-    return json.dumps(said | {"taken_back": True}) if is_one else line
+    return json.dumps(said | {"released": True}) if is_one else line

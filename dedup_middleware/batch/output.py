@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import lzma
-import pickle
 from collections import Counter, defaultdict
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from dedup_middleware.batch.steps import WorldEnd
 
 #: How the verdicts are counted that later pages have shown to be wrong.
-TAKEN_BACK = "taken back"
+RELEASED = "released"
 NAMES = ("verdicts.jsonl", "clusters.jsonl", "store.jsonl.xz")
 # A tenth of the time of the default for a fifth more bytes.
 XZ_PRESET = 1
@@ -97,7 +96,7 @@ def write_judged(engine: Engine, job: Job, judged: Judged, files: Files) -> Coun
     came: Counter[str] = Counter()
     templates: set[str] = set()
     for value in engine.collect(shards, "sums"):
-        counts, more = pickle.loads(value)  # noqa: S301 - what this batch has pickled; so is all that follows
+        counts, more = value
         came += counts
         templates |= more
     files.store.write(packed(sorted(templates)))
@@ -115,7 +114,7 @@ class _Sort:
     """See `Judged`."""
 
     def __call__(self, element: Element) -> Iterator[Element]:
-        end: WorldEnd = pickle.loads(element.value)  # noqa: S301
+        end: WorldEnd = element.value
         if end.world in self.gone or self.last_round.get(end.world, 1) != end.round:
             return
         found: defaultdict[int, list[list[Any]]] = defaultdict(lambda: [[], [], [], []])
@@ -128,20 +127,20 @@ class _Sort:
         for line in end.written.templates:
             found[0][3].append(line)
         for shard, lines in found.items():
-            yield Element("lines", shard, pickle.dumps(lines, pickle.HIGHEST_PROTOCOL))
+            yield Element("lines", shard, lines)
 
 
 def _write(key: int, values: Values) -> Iterator[Element]:
     """Lines of one shard -> what is written of it, and ``sums``."""
     gathered: list[list[Any]] = [[], [], [], []]
     for value in values["lines"]:
-        for lines, more in zip(gathered, pickle.loads(value), strict=True):  # noqa: S301
+        for lines, more in zip(gathered, value, strict=True):
             lines.extend(more)
     verdicts, clusters, stored = ([line for _, line in sorted(lines)] for lines in gathered[:3])
     yield Element("verdicts", key, as_text(verdicts))
     yield Element("clusters", key, as_text(clusters))
     yield Element("store", key, packed(stored))
-    yield Element("sums", key, pickle.dumps((counted(verdicts), set(gathered[3]))))
+    yield Element("sums", key, (counted(verdicts), set(gathered[3])))
 
 
 def as_text(lines: Iterable[str]) -> bytes:
@@ -150,10 +149,10 @@ def as_text(lines: Iterable[str]) -> bytes:
 
 
 def counted(verdicts: Iterable[str]) -> Counter[str]:
-    """Return how many of these lines have which verdict; and what was taken back, too."""
+    """Return how many of these lines have which verdict; and what was released, too."""
     found: Counter[str] = Counter()
     for line in verdicts:
         said = json.loads(line)
         found[said["verdict"]] += 1
-        found[TAKEN_BACK] += "taken_back" in said
+        found[RELEASED] += "released" in said
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import struct
 from collections import defaultdict
 from dataclasses import dataclass
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.batch.archive import Entry, Part
     from dedup_middleware.batch.judging import Job
+    from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.model import Page
-    from dedup_middleware.session.session import Session
     from dedup_middleware.settings.config import Config
 
 #: A clause of a page: its hash, the page's place in its part, the mark of its host, and its share of the text, of 254.
@@ -50,7 +49,7 @@ class Row(NamedTuple):
     time: str = ""
 
 
-def row_of(session: Session, config: Config, entry: Entry) -> Row:
+def row_of(session: Deduplication, config: Config, entry: Entry) -> Row:
     """Return the page that *entry* is, as a crawl would read it. 1 to 6 ms."""
     reading = Reading(entry.content)
     try:
@@ -64,26 +63,26 @@ def row_of(session: Session, config: Config, entry: Entry) -> Row:
 
 @dataclass(frozen=True)
 class ReadPart:
-    """The first step: ``pages``, pickled, each by itself; ``clauses``, ``ties`` and ``sites`` of them; a ``report``."""
+    """The first step: ``pages``; ``clauses``, ``ties`` and ``sites`` of them; a ``report``."""
 
     job: Job
 
     def __call__(self, number: int, part: Part) -> Iterator[Element]:
         """Read *part*, which has this *number*."""
         session, refused, links = BatchSession(self.job).session, Refused(), _Links(self.job.buckets)
-        rows: list[bytes] = []
+        rows: list[Row] = []
         count = 0
         for count, entry in enumerate(entries(part, refused), 1):
             row = row_of(session, self.job.config, entry)
-            rows.append(pickle.dumps(row, pickle.HIGHEST_PROTOCOL))
+            rows.append(row)
             if row.page is not None:
                 links.note(count - 1, row.page)
             if len(rows) == _AT_ONCE:
-                yield Element("pages", number, pickle.dumps((number, count - len(rows), rows)))
+                yield Element("pages", number, (number, count - len(rows), rows))
                 rows = []
-        yield Element("pages", number, pickle.dumps((number, count - len(rows), rows)))
+        yield Element("pages", number, (number, count - len(rows), rows))
         yield from links.elements(number)
-        yield Element("report", number, pickle.dumps((number, count, refused)))
+        yield Element("report", number, (number, count, refused))
 
 
 class _Links:
@@ -117,7 +116,7 @@ class _Links:
             for bucket, value in packed.items():
                 yield Element(kind, bucket, _PART.pack(number) + value)
         for bucket, pages in self._sites.items():
-            yield Element("sites", bucket, pickle.dumps((number, pages), pickle.HIGHEST_PROTOCOL))
+            yield Element("sites", bucket, (number, pages))
 
 
 def part_of(value: bytes) -> tuple[int, memoryview]:

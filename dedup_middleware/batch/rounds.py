@@ -8,7 +8,6 @@ are judged once more. Each round settles the first page at least that was judged
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +29,7 @@ class Judged(NamedTuple):
     """An archive that has been judged."""
 
     data: list[Any]
-    """What an engine has made; ``world`` are pickled, see `WorldEnd`."""
+    """What an engine has made; ``world`` are `WorldEnd`."""
     last_round: dict[int, int]
     """The round in which a world was judged last, if that is not the first."""
     gone: frozenset[int]
@@ -46,7 +45,7 @@ def judge_all(
 ) -> Judged:
     """Judge the pages of *parts*, in their order, and *tell* how far that has come."""
     read = engine.read(parts, ReadPart(job))
-    reports = sorted(map(pickle.loads, engine.collect(read, "report")), key=lambda report: report[0])
+    reports = sorted(engine.collect(read, "report"), key=lambda report: report[0])
     refused = Refused()
     for _, _, others in reports:
         refused.add(others)
@@ -103,7 +102,7 @@ class _Rounds:
         """Return what is known of all clauses now, and which worlds have to be judged once more."""
         engine, division = self.engine, self.division
         again: set[int] = set()
-        asked = [pickle.loads(value) for value in engine.collect(judged, "asked")]  # noqa: S301
+        asked = list(engine.collect(judged, "asked"))
         for world, each in asked:
             for position in each.joins:
                 again |= {division.now(world), division.world_of(position)}
@@ -118,5 +117,5 @@ class _Rounds:
                     division.merge(world, division.world_of(position))
         state = engine.gathered([state, judged], ("state", "held"), steps.Settle(self.job, division, active))
         for value in engine.collect(state, "changed"):
-            again |= pickle.loads(value)  # noqa: S301
+            again |= value
         return state, frozenset(map(division.now, again))

@@ -46,7 +46,7 @@ class Spark:
         chosen = self._context.union([*data]).filter(lambda element: element[0] in wanted)
         by_key = chosen.map(lambda element: (element[1], (element[0], element[2]))).groupByKey(self._buckets)
 
-        def worked(pair: tuple[int, Iterable[tuple[str, bytes]]]) -> Iterable[Element]:
+        def worked(pair: tuple[int, Iterable[tuple[str, Any]]]) -> Iterable[Element]:
             values: Values = {kind: [] for kind in kinds}
             for kind, value in pair[1]:
                 values[kind].append(value)
@@ -54,12 +54,12 @@ class Spark:
 
         return by_key.flatMap(worked).persist(self._kept)
 
-    def collect(self, data: Any, kind: str) -> Iterable[bytes]:
+    def collect(self, data: Any, kind: str) -> Iterable[Any]:
         """See Engine."""
-        found: Iterable[bytes] = _only(data, kind).collect()
+        found: Iterable[Any] = _only(data, kind).collect()
         return found
 
-    def stream(self, data: Any, kind: str) -> Iterable[bytes]:
+    def stream(self, data: Any, kind: str) -> Iterable[Any]:
         """See Engine. A partition at a time: each has one key."""
         yield from _only(data, kind).toLocalIterator()
 

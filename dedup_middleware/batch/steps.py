@@ -1,15 +1,10 @@
-"""The steps of a batch on its pages, as an `Engine` runs them: elements of some kinds -> elements of others.
-
-What is pickled here, this batch has pickled, and nobody else can get at it: it does not outlive its processes.
-"""
-
-# ruff: noqa: S301
+"""The steps of a batch on its pages, as an `Engine` runs them: elements of some kinds -> elements of others."""
 
 from __future__ import annotations
 
-import pickle
 from collections import defaultdict
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.batch import postings
@@ -56,7 +51,7 @@ class Find:
             packed[EDGE.unpack(edge)[0] % self.job.buckets] += edge
         for bucket, edges in packed.items():
             yield Element("edges", bucket, bytes(edges))
-        yield Element("shared", key, pickle.dumps(shared, pickle.HIGHEST_PROTOCOL))
+        yield Element("shared", key, shared)
 
 
 def pairs(key: int, values: Values) -> Iterator[Element]:
@@ -71,7 +66,7 @@ class Know:
     offsets: Sequence[int]
 
     def __call__(self, key: int, values: Values) -> Iterator[Element]:
-        yield Element("known", key, pickle.dumps([*known(values["sites"], self.offsets)], pickle.HIGHEST_PROTOCOL))
+        yield Element("known", key, [*known(values["sites"], self.offsets)])
 
 
 @dataclass(frozen=True)
@@ -82,10 +77,10 @@ class Guess:
     component: array[int]
 
     def __call__(self, element: Element) -> Iterator[Element]:
-        shared: postings.Shared = pickle.loads(element.value)
+        shared: postings.Shared = element.value
         most = self.job.config.common_clause + 2
         held = {clause: postings.guess(pages, self.component, most) for clause, pages in shared.items()}
-        yield Element("state", element.key, pickle.dumps((shared, held), pickle.HIGHEST_PROTOCOL))
+        yield Element("state", element.key, (shared, held))
 
 
 @dataclass(frozen=True)
@@ -97,7 +92,7 @@ class Tell:
     active: frozenset[int] | None
 
     def __call__(self, element: Element) -> Iterator[Element]:
-        shared, held = pickle.loads(element.value)
+        shared, held = element.value
         most = self.job.config.common_clause + 2
         told: defaultdict[int, dict[int, dict[bytes, Any]]] = defaultdict(lambda: defaultdict(dict))
         for clause, pages in shared.items():
@@ -107,7 +102,7 @@ class Tell:
                     # A clause's hash is shorter here than the place for one.
                     told[world % self.job.buckets][world][clause[: self.job.header.hash_bytes]] = tuple(holdings)
         for bucket, by_world in told.items():
-            yield Element("told", bucket, pickle.dumps(dict(by_world), pickle.HIGHEST_PROTOCOL))
+            yield Element("told", bucket, dict(by_world))
 
 
 @dataclass(frozen=True)
@@ -120,15 +115,15 @@ class Route:
     active: frozenset[int] | None
 
     def __call__(self, element: Element) -> Iterator[Element]:
-        part, start, rows = pickle.loads(element.value)
-        found: defaultdict[int, list[tuple[int, int, bool, bytes]]] = defaultdict(list)
+        part, start, rows = element.value
+        found: defaultdict[int, list[tuple[int, int, bool, Row]]] = defaultdict(list)
         for position, row in enumerate(rows, self.offsets[part] + start):
             own = self.division.world_of(position)
             for world in (own, *self.division.worlds_knowing(position)):
                 if self.active is None or world in self.active:
                     found[world % self.job.buckets].append((world, position, world != own, row))
         for bucket, routed in found.items():
-            yield Element("rows", bucket, pickle.dumps(routed, pickle.HIGHEST_PROTOCOL))
+            yield Element("rows", bucket, routed)
 
 
 @dataclass(frozen=True)
@@ -141,12 +136,12 @@ class RouteKnown:
 
     def __call__(self, element: Element) -> Iterator[Element]:
         found: defaultdict[int, list[tuple[int, Known]]] = defaultdict(list)
-        for position, each in pickle.loads(element.value):
+        for position, each in element.value:
             world = self.division.world_of(position)
             if self.active is None or world in self.active:
                 found[world % self.job.buckets].append((position, each))
         for bucket, routed in found.items():
-            yield Element("knowns", bucket, pickle.dumps(routed, pickle.HIGHEST_PROTOCOL))
+            yield Element("knowns", bucket, routed)
 
 
 @dataclass(frozen=True)
@@ -159,36 +154,33 @@ class Judge:
     def __call__(self, key: int, values: Values) -> Iterator[Element]:
         told: defaultdict[int, dict[bytes, tuple[Holding, ...]]] = defaultdict(dict)
         for value in values["told"]:
-            for world, clauses in pickle.loads(value).items():
+            for world, clauses in value.items():
                 told[world] |= clauses
-        sites = {position: each for value in values["knowns"] for position, each in pickle.loads(value)}
-        rows: defaultdict[int, list[tuple[int, bool, bytes]]] = defaultdict(list)
+        sites = {position: each for value in values["knowns"] for position, each in value}
+        rows: defaultdict[int, list[tuple[int, bool, Row]]] = defaultdict(list)
         for value in values["rows"]:
-            for world, *row in pickle.loads(value):
+            for world, *row in value:
                 rows[world].append(tuple(row))
         held: defaultdict[int, list[tuple[int, bytes, Holding]]] = defaultdict(list)
         for number in sorted(rows):
-            end, holdings, asked = self._world(number, told[number], sites, sorted(rows.pop(number)))
-            yield Element("world", key, pickle.dumps(end, pickle.HIGHEST_PROTOCOL))
-            yield Element("asked", key, pickle.dumps((number, asked)))
+            end, holdings, asked = self._world(number, told[number], sites, sorted(rows.pop(number), key=itemgetter(0)))
+            yield Element("world", key, end)
+            yield Element("asked", key, (number, asked))
             for clause, holding in holdings:
                 held[int.from_bytes(clause[:4], "big") % self.job.buckets].append((number, clause, holding))
         for bucket, found in held.items():
-            yield Element("held", bucket, pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
+            yield Element("held", bucket, found)
 
     def _world(
         self,
         number: int,
         told: dict[bytes, tuple[Holding, ...]],
         sites: dict[int, Known],
-        rows: list[tuple[int, bool, bytes]],
+        rows: list[tuple[int, bool, Row]],
     ) -> tuple[WorldEnd, list[tuple[bytes, Holding]], Asked]:
-        loaded: list[tuple[int, bool, Row]] = [(place, is_guest, pickle.loads(row)) for place, is_guest, row in rows]
-        world = World(self.job, told, [(place, row) for place, is_guest, row in loaded if is_guest])
+        world = World(self.job, told, [(place, row) for place, is_guest, row in rows if is_guest])
         verdicts = [
-            (place, world.judge(place, row, sites.get(place, NOTHING)))
-            for place, is_guest, row in loaded
-            if not is_guest
+            (place, world.judge(place, row, sites.get(place, NOTHING))) for place, is_guest, row in rows if not is_guest
         ]
         holdings = [*world.end()]
         return WorldEnd(number, self.round, world.written(verdicts)), holdings, world.asked
@@ -204,7 +196,7 @@ class Settle:
 
     def __call__(self, key: int, values: Values) -> Iterator[Element]:
         (state,) = values["state"]
-        shared, before = pickle.loads(state)
+        shared, before = state
         most, world_of = self.job.config.common_clause + 2, self.division.world_of
         after: defaultdict[bytes, list[Holding]] = defaultdict(list)
         judged = None if self.active is None else {*map(self.division.now, self.active)}
@@ -212,12 +204,12 @@ class Settle:
             for clause, holdings in before.items():
                 after[clause] = [each for each in holdings if world_of(each.since) not in judged]
         for value in values["held"]:
-            for _, clause, holding in pickle.loads(value):
+            for _, clause, holding in value:
                 after[clause.ljust(8, b"\0")].append(holding)
         changed: set[int] = set()
         for clause, pages in shared.items():
             old, new = (postings.listed(held.get(clause, ()), most) for held in (before, after))
             if old != new:
                 changed |= postings.changed(pages, old, new, world_of, self.job.config.common_clause)
-        yield Element("state", key, pickle.dumps((shared, dict(after)), pickle.HIGHEST_PROTOCOL))
-        yield Element("changed", key, pickle.dumps(changed))
+        yield Element("state", key, (shared, dict(after)))
+        yield Element("changed", key, changed)

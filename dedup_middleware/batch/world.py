@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.batch.judging import BatchSession
 from dedup_middleware.batch.known import KnownSites
-from dedup_middleware.batch.outcome import Ledger, taken_back
+from dedup_middleware.batch.outcome import Ledger, noting_release
 from dedup_middleware.batch.postings import Holding, number_of, position_of
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, Detector
 from dedup_middleware.index import codec, page_codec
@@ -94,9 +94,9 @@ class World:
         if row.page is not None and row.page.fingerprint.weight >= MIN_LIVE_WEIGHT:
             self._catch_up(row.page, position)
         line = self.ledger.judge(position, row)
-        claim = None if self.ledger.last is None else self.ledger.last.claim
-        if claim is not None and claim.kept is not None:
-            self._apply(claim.page, claim.kept.number)
+        last = self.ledger.last
+        if last is not None and last.claimed is not None and last.kept is not None:
+            self._apply(last.claimed, last.kept.number)
         return line
 
     def end(self) -> Iterable[tuple[bytes, Holding]]:
@@ -111,7 +111,7 @@ class World:
         """Return what is to be written down of an ended world whose pages have these *verdicts*, by position."""
         heard, exporter = self.batch.heard, Exporter(self.batch.store, self.batch.index)
         return Written(
-            [(position, taken_back(line, heard.urls)) for position, line in verdicts],
+            [(position, noting_release(line, heard.urls)) for position, line in verdicts],
             [*self.ledger.clusters(heard.numbers)],
             [*exporter.page_lines()],
             [*exporter.other_lines()],

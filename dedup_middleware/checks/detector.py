@@ -14,7 +14,7 @@ from dedup_middleware.checks import checklist
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, cover
 from dedup_middleware.checks.one_site import LITTLE_TEXT_WEIGHT
 from dedup_middleware.checks.pair import Pair
-from dedup_middleware.checks.preferences import Preferences
+from dedup_middleware.checks.preferences import REPLACES, Preferences
 from dedup_middleware.checks.site import Sites
 from dedup_middleware.checks.templates import Templates
 from dedup_middleware.index.whole_texts import own_template_id
@@ -56,7 +56,7 @@ class Detector:
     threshold: float
     """Least share of a page's non-boilerplate text in the original of a duplicate, above 0.5 and up to 1."""
     preferences: Preferences = field(default_factory=Preferences)
-    """The pages that are never duplicates, and are preferred as originals."""
+    """The pages that are preferred as originals."""
     sites: Sites = field(default_factory=Sites)
     templates: Templates = field(default_factory=Templates)
     feeds: frozenset[str] = frozenset()
@@ -74,19 +74,24 @@ class Detector:
         verdict = self._judge(page, self.least_score(self.threshold if threshold is None else threshold), objects)
         return self.preferences.applied(page, verdict, self.index)
 
-    def judge_unread(self, page: Page, *, threshold: float) -> Verdict | None:
-        """Return the verdict on an unread *page* from its stored record; ``None`` if the page must be read.
+    def judge_unread(self, page: Page) -> Verdict | None:
+        """Return the verdict on an unread *page*, an original that has not changed; ``None`` if it must be read.
 
         Unlike :meth:`judge`, it notes nothing of the context: the store has only parts of its hashes.
         """
         known = page.known
-        if known is None or known.features is None:
+        if known is None or known.features is None or not self._may_drop(known, page):
             return None
         self.sites.note_title(host_of(page.url), known.features)
-        if known.owner is None:
-            return Verdict(VerdictKind.SAME) if self._may_drop(known, page) else None
-        verdict = self._still_duplicate(page, known, self.least_score(threshold))
-        return verdict if verdict and self.preferences.applied(page, verdict, self.index) is verdict else None
+        return Verdict(VerdictKind.SAME)
+
+    def judge_stored(self, page: Page) -> Verdict:
+        """Return the verdict on a *page* that was read again from the store: ``new`` if its clauses have no weights."""
+        if not any(page.fingerprint.weights.values()):
+            return Verdict(VerdictKind.NEW)
+        return self.preferences.applied(
+            page, self._judge(page, self.least_score(self.threshold), _no_objection), self.index
+        )
 
     def least_score(self, threshold: float) -> float:
         """Return the least score of a duplicate, for the *threshold* of a setting or a request."""
@@ -104,7 +109,7 @@ class Detector:
         All clauses of *page* are listed if it replaces the match, or fills in a template of another host.
         """
         match = verdict.match
-        if match is not None and verdict.reason == Reason.STORYS_OWN:
+        if match is not None and verdict.reason in REPLACES:
             return replace(page, instead_of=match.owner)
         if match is None or (host_of(match.owner.url) != host_of(page.url) and self.templates.has(page, match.owner)):
             return page
@@ -173,7 +178,7 @@ class Detector:
         objects: Callable[[StoredPage], object],
     ) -> Verdict:
         best = Verdict(VerdictKind.NEW)
-        duplicate = None
+        duplicate, rank = None, (False, False)
         for exact in candidates:
             if not self._may_drop(exact.owner, page) or (page.source and exact.owner.source == page.source):
                 continue
@@ -181,9 +186,10 @@ class Detector:
             if objected is None and not objects(match.owner):
                 how = _how(page, match, nearly=exact.score < threshold)
                 verdict = Verdict(VerdictKind.DUPLICATE, match, how, Witness.PAGE)
-                if self._is_best(match.owner):
+                if all(this := self._rank(match.owner)):
                     return verdict
-                duplicate = duplicate or verdict
+                if duplicate is None or this > rank:
+                    duplicate, rank = verdict, this
             elif best.match is None and match.score >= RELATED_THRESHOLD and objected is not None:
                 witness = None if objected.reason in _OURS else Witness.PAGE
                 best = Verdict(VerdictKind.RELATED, match, objected.reason, witness, objected.difference)
@@ -263,10 +269,12 @@ class Detector:
 
     def _may_drop(self, owner: StoredPage, page: Page) -> bool:
         has_reach = self.index.reach.has(owner, page.run)
-        return has_reach and not self.index.corrections.tell_apart(page.identities, owner.identities)
+        return has_reach and not self.index.overrides.mark(page.identities, owner.identities)
 
-    def _is_best(self, owner: StoredPage) -> bool:
-        return owner.delivery.has_reached(self.feeds) and self.preferences.allow(owner.url)
+    def _rank(self, owner: StoredPage) -> tuple[bool, bool]:
+        """Return how good an original is: the greater, the better, and ``(True, True)`` is the best."""
+        is_preferred = not self.preferences.preferred or self.preferences.include(owner.url)
+        return is_preferred, owner.delivery.has_reached(self.feeds)
 
     def _still_duplicate(self, page: Page, own: StoredPage, threshold: float) -> Verdict | None:
         """Return the verdict of an earlier crawl if neither the page nor its original has changed.
@@ -284,6 +292,10 @@ class Detector:
         if self.templates.has(page, owner) or self._learns_template(pair):
             return None
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False), Witness.PAGE)
+
+
+def _no_objection(_: StoredPage) -> None:
+    """Have no objection to any original."""
 
 
 def _how(page: Page, match: Match, *, nearly: bool) -> str:

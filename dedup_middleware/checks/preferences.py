@@ -1,6 +1,6 @@
-"""Chooses which of two pages with one text is kept.
+"""Chooses which of two pages with one text is the original.
 
-A preferred page is never a duplicate, so that such a wish costs a second delivery at most.
+A preferred page, or one that its copy names as canonical, is kept and takes the place of a copy that came first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.canonical import identities_at
 from dedup_middleware.model import Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.urls import host_of, is_under
+from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     import re
@@ -19,37 +19,36 @@ if TYPE_CHECKING:
 
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import Page, StoredPage
+    from dedup_middleware.urls import HostPattern
+
+#: Why a page that repeats another one is kept, and becomes the original.
+REPLACES = (Reason.PREFERRED, Reason.STORYS_OWN)
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """The hosts and URLs that a project prefers."""
+    """The pages that a project prefers."""
 
-    hosts: Collection[str] = ()
-    """With their subdomains."""
-    urls: Collection[re.Pattern[str]] = ()
-    """Found anywhere in a URL."""
-    canonical: bool = True
-    """Whether a page is preferred to its print and AMP views."""
+    preferred: Collection[HostPattern | re.Pattern[str]] = ()
+    """Searched in URLs; one match is enough."""
 
-    def reason(self, url: str) -> str:
-        """Return why the page at *url* is preferred; empty if it is not."""
-        if self.hosts and is_under(host_of(url), self.hosts):
-            return Reason.PREFERRED_HOST
-        return Reason.PREFERRED_URL if any(pattern.search(url) for pattern in self.urls) else ""
-
-    def allow(self, url: str) -> bool:
-        """Return whether no other page is preferred to the one at *url* as an original."""
-        return not (self.hosts or self.urls) or bool(self.reason(url))
+    def include(self, url: str) -> bool:
+        """Return whether the page at *url* is preferred."""
+        return any(pattern.search(url) for pattern in self.preferred)
 
     def applied(self, page: Page, verdict: Verdict, index: Lookup) -> Verdict:
-        """Return *verdict*; for a duplicate that is preferred, ``related`` with the reason."""
+        """Return *verdict*; of a duplicate that is the better original, ``related`` with the reason."""
         if verdict.kind is not VerdictKind.DUPLICATE or verdict.match is None:
             return verdict
-        reason = self.reason(page.url)
-        if not reason and self.canonical and is_storys_own(page, verdict.match.owner, index):
+        original = verdict.match.owner
+        is_preferred, original_is_preferred = self.include(page.url), self.include(original.url)
+        if is_preferred and not original_is_preferred:
+            reason = Reason.PREFERRED
+        elif is_preferred == original_is_preferred and is_storys_own(page, original, index):
             reason = Reason.STORYS_OWN
-        return Verdict(VerdictKind.RELATED, verdict.match, reason) if reason else verdict
+        else:
+            return verdict
+        return Verdict(VerdictKind.RELATED, verdict.match, reason)
 
 
 def is_storys_own(page: Page, owner: StoredPage, index: Lookup) -> bool:

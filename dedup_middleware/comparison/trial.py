@@ -78,7 +78,7 @@ def witnessed(pages: Sequence[PreparedPage], choice: str, learned: Sequence[Prep
     """Let a `Deduplicator` decide by the fingerprint *choice*, with the product's witnesses around it.
 
     It learns from the pages *learned* first, if there are any. The time is that from HTML to verdict. A page that was
-    taken back counts as kept.
+    released counts as kept.
     """
     from dedup_middleware import Deduplicator  # noqa: PLC0415 - the door stands on the floors above
 
@@ -94,7 +94,7 @@ def witnessed(pages: Sequence[PreparedPage], choice: str, learned: Sequence[Prep
             owners.append(number if owner is None else numbers[owner])
             numbers[judged.url] = number
         seconds = time.process_time() - began
-        for url in dedup.taken_back:
+        for url in dedup.released:
             owners[numbers[url]] = numbers[url]
     return Outcome(owners, seconds)
 

@@ -5,14 +5,13 @@ It reads what it must and collects what is to be written; it decides nothing and
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dedup_middleware.index import codec, page_codec, shared_codec
 from dedup_middleware.index.whole_texts import equals_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable
 
     from dedup_middleware.features import Made
     from dedup_middleware.index.paragraphs import ParagraphIndex
@@ -31,15 +30,13 @@ class Batch:
         paragraphs: ParagraphIndex | None,
         max_holders: int,
         counts: Callable[[int], bool] | None = None,
-        unsettled: Mapping[int, object] = MappingProxyType({}),
         *,
         prints: PrintIndex | None = None,
         shared_line: SharedLine | None = None,
     ) -> None:
         """Collect for *store*, whose line may be a *shared_line*; no posting list grows beyond *max_holders*.
 
-        In a full one, those of which *counts* says that they may drop nothing any more make room. So do, in each, the
-        *unsettled* ones that are void.
+        In a full one, those of which *counts* says that they may drop nothing any more make room.
         """
         self.puts: list[tuple[bytes, bytes]] = []
         self.deletes: list[bytes] = []
@@ -48,7 +45,6 @@ class Batch:
         self._prints = prints
         self._max_holders = max_holders
         self._counts = counts
-        self._unsettled = unsettled
         self._before: dict[int, StoredPage] = {}
         self._shared_line = shared_line
         self._line: codec.Line | None = None
@@ -174,11 +170,11 @@ class Batch:
             self.puts.append((codec.item_text_key(page.number), said))
 
     def remove_page(self, page: StoredPage) -> None:
-        """Remove *page* itself and its texts, and that it is unsealed."""
+        """Remove *page* itself and its texts."""
         self._count(page, -1)
         if page.owner is not None:
             self.deletes.append(codec.repeat_key(page.owner, page.number))
-        keys = (codec.page_key, codec.text_key, codec.item_text_key, codec.unsealed_key, codec.request_key)
+        keys = (codec.page_key, codec.text_key, codec.item_text_key)
         self.deletes += [key(page.number) for key in keys]
 
     def _count(self, page: StoredPage, change: int) -> None:
@@ -206,8 +202,6 @@ class Batch:
                 continue
             holders = frozenset(codec.decode_postings(value))
             kept = holders - mine
-            if self._unsettled:
-                kept = frozenset(n for n in kept if self._unsettled.get(n, n) is not None)
             # What it said before it goes on holding as it did: as one of the holders, or not.
             holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
             if holds and len(kept) >= self._max_holders and self._counts is not None:

@@ -14,19 +14,14 @@ raises :class:`UnreadableError`.
                           6 bytes each; without these in a store of before schema 5, until somebody asks
     o<page number, 7><page number, 7>
                        -> nothing: of that owner, this page is a duplicate; likewise
-    u<page number, 7>  -> an owner whose items may not be on their medium yet: JSON, what was certain before, if any;
-                          in a store that workers share, before that, which of them delivers it, and in which crawl
-    j<identity, 16><for what and whom, 8>
-                       -> a page to be requested again unless that owner is sealed: its identity, spider and request,
-                          and the one crawl that may; in schema 2 without that crawl, and under the identity alone; in
-                          a store that workers share, which of them dropped it, and which delivery of that owner it is
-    r<page number, 7>  -> the first three of every page that was dropped, without secrets: so that it can be restored
+    u<page number, 7>  -> why an original is in doubt, see `in_doubt`
+    j, v, r            -> dropped items, see `dropped_items`
     d<template, 8><page number, 7>
                        -> nothing: the page was dropped for that text, and may be another one if it is a template
     d<template, 8>     -> nothing: it is one
     a<identity, 16>    -> page number, 7 bytes: the owner that names this address, of its own host, as its story's
     x<identity, 16><identity, 16>
-                       -> a page and its former owner, whom a person has told apart: JSON, see `corrections`
+                       -> two pages that a person has marked as different: JSON, see `overrides`
 
 What only a store has that workers share, see `shared_codec`.
 
@@ -60,12 +55,14 @@ NEXT_PLACE_KEY = b"n"
 PAGES = (b"p", b"q")
 """The range of keys that hold pages."""
 TEXTS = (b"t", b"u")
-UNSEALED = (b"u", b"v")
-JOURNAL = (b"j", b"k")
+IN_DOUBT = (b"u", b"v")
+DROPPED = (b"j", b"k")
+"""The range of keys of dropped items, see `dropped_items`, as the next two."""
+DROPPED_OF_PAGES = (b"v", b"w")
+RELEASES = (b"r", b"s")
 REPEATS = (b"o", b"p")
-REQUESTS = (b"r", b"s")
 CANONICAL = (b"a", b"b")
-CORRECTIONS = (b"x", b"y")
+OVERRIDES = (b"x", b"y")
 
 
 def host_mark(url: str) -> int:
@@ -167,14 +164,9 @@ def item_text_key(number: int) -> bytes:
     return b"s" + encode_number(number)
 
 
-def unsealed_key(number: int) -> bytes:
-    """Return the key that says of an owner that it is unsealed."""
+def doubt_key(number: int) -> bytes:
+    """Return the key of why the original *number* is in doubt."""
     return b"u" + encode_number(number)
-
-
-def request_key(number: int) -> bytes:
-    """Return the key of a dropped page's request."""
-    return b"r" + encode_number(number)
 
 
 def canonical_key(identity: bytes) -> bytes:
@@ -182,9 +174,9 @@ def canonical_key(identity: bytes) -> bytes:
     return b"a" + identity
 
 
-def correction_key(identity: bytes, owner: bytes) -> bytes:
-    """Return the key of what a person has said of the pages with these identities."""
-    return b"x" + identity + owner
+def override_key(identity: bytes, original: bytes) -> bytes:
+    """Return the key of the override for the pages with these identities."""
+    return b"x" + identity + original
 
 
 def template_hash(host: str, digest: bytes, title: str) -> bytes:
@@ -212,7 +204,7 @@ def suspect_range(template: bytes) -> tuple[bytes, bytes]:
     return b"d" + template + b"\0", b"d" + template + b"\xff" * (_NUMBER_BYTES + 1)
 
 
-def suspect_number(key: bytes) -> int:
+def last_number(key: bytes) -> int:
     """Return the number in a :func:`suspect_key`, or the duplicate's in a :func:`repeat_key`."""
     return decode_number(key[-_NUMBER_BYTES:])
 
@@ -220,22 +212,6 @@ def suspect_number(key: bytes) -> int:
 def suspected_template(key: bytes) -> bytes:
     """Return the :func:`template_hash` in a :func:`suspect_key`."""
     return key[1 : 1 + _TEMPLATE_BYTES]
-
-
-def journal_key(key: bytes) -> bytes:
-    """Return the key of the journalled page that :func:`entry_key` names."""
-    return b"j" + key
-
-
-def entry_key(identity: bytes, purpose: bytes, spider: str, crawl: str) -> bytes:
-    """Return 24 bytes, the first 16 of them *identity*: a page may be requested for several callbacks and crawls."""
-    whom = f"{spider}\0{crawl}\0".encode("utf8", "surrogatepass")
-    return identity + xxhash.xxh3_64_digest(whom + purpose)
-
-
-def identity_of(key: bytes) -> bytes:
-    """Return the identity in an :func:`entry_key`."""
-    return key[:IDENTITY_BYTES]
 
 
 def encode_number(number: int) -> bytes:

@@ -131,9 +131,9 @@ class ConsistencyFilter:
         if kind in (b"c", b"e"):
             is_clause = kind == b"c"
             return self._postings(value, lambda p: p.holds(key[1:]) if is_clause else p.owner and p.equals == key)
-        if kind in (b"p", b"u", b"r", b"d", b"a"):
+        if kind in (b"p", b"u", b"d", b"a"):
             named = value if kind == b"a" else key[1:]
-            number = codec.suspect_number(key) if kind == b"d" else codec.decode_number(named)
+            number = codec.last_number(key) if kind == b"d" else codec.decode_number(named)
             return value if number in self._pages or codec.is_template_key(key) else None
         if kind == b"i":
             page = self._page(codec.decode_identity(value)[0])

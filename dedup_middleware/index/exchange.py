@@ -2,9 +2,8 @@
 
 The first line, of a store: its scheme, its hashing key (who has it can craft pages that collide) and the next place in
 line. Then a line a page, oldest first: what a person reads (address, title, time, crawl, owner, score, text), and what
-the store knows of it. Then a line for each text that is known to be a template, and each correction. What a file says
-is hostile until it has been read here; the requests of dropped pages are not in it, for they are pickled, and who
-unpickles runs code.
+the store knows of it. Then a line for each text that is known to be a template, and each override. What a file says
+is hostile until it has been read here. Dropped items stay where they are.
 """
 
 from __future__ import annotations
@@ -17,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec, page_codec
-from dedup_middleware.index.corrections import decoded, encoded
+from dedup_middleware.index.overrides import Override
 from dedup_middleware.stores.layout import SCHEMA_VERSION, Header
 
 if TYPE_CHECKING:
-    from dedup_middleware.index.corrections import Correction
     from dedup_middleware.model import StoredPage
 
 FORMAT = "dedup-middleware pages"
@@ -152,17 +150,17 @@ def template_of(said: object) -> bytes:
     return template
 
 
-def correction_line(told: Correction) -> str:
-    """Return the line, without its end, of what a person has told apart."""
-    return _line({"correction": json.loads(encoded(told)[1])})
+def override_line(override: Override) -> str:
+    """Return the line, without its end, of an override."""
+    return _line({"override": json.loads(override.encode()[1])})
 
 
-def correction_of(said: object) -> Correction:
-    """Return the correction that *said* is; ``ValueError``."""
-    told = decoded(json.dumps(said).encode())
-    if not all(len(i) == codec.IDENTITY_BYTES for i in (*told.identities, *told.owner_identities)):
-        raise UnreadableError("a correction cannot be read")
-    return told
+def override_of(said: object) -> Override:
+    """Return the override that *said* is; ``ValueError``."""
+    override = Override.decode(json.dumps(said).encode())
+    if not all(len(i) == codec.IDENTITY_BYTES for i in (*override.identities, *override.original_identities)):
+        raise UnreadableError("an override cannot be read")
+    return override
 
 
 def _identity(said: object) -> bytes:

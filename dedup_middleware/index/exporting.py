@@ -14,8 +14,7 @@ import xxhash
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import codec, exchange
 from dedup_middleware.index.batch import listed
-from dedup_middleware.index.corrections import read_corrections
-from dedup_middleware.index.lookup import Lookup
+from dedup_middleware.index.overrides import read_overrides
 from dedup_middleware.stores import refusals
 from dedup_middleware.urls import host_of, is_under
 
@@ -34,10 +33,9 @@ class Exporter:
         self._store = store
         self._index = index
         self._host = host
-        with refusals.of_value(store.uri, UnreadableError):
-            index.journal.recover(store)
-        self.journalled = len(index.journal.recovered)
-        """Dropped pages that the next crawl is to request; these requests stay where they are."""
+        self._in_doubt = {number for number, _ in index.in_doubt.left_behind()}
+        self.in_doubt = len(self._in_doubt)
+        """Originals that a crash has left in doubt; they are left out."""
         self.pages = 0
         """Lines of pages so far."""
 
@@ -59,12 +57,12 @@ class Exporter:
             self.pages += 1
 
     def other_lines(self) -> Iterator[str]:
-        """Yield the lines of templates and corrections."""
+        """Yield the lines of templates and overrides."""
         templates, _ = self._templates()
         yield from map(exchange.template_line, templates)
-        for told in read_corrections(self._store):
+        for told in read_overrides(self._store):
             if self._is_wanted(told.url):
-                yield exchange.correction_line(told)
+                yield exchange.override_line(told)
 
     def comparable_lines(self) -> Iterator[str]:
         """Yield a line a page, by address, with nothing in it that depends on when and by whom it was fetched.
@@ -87,15 +85,14 @@ class Exporter:
 
     def _pages(self) -> Iterator[StoredPage]:
         for page in self._index.pages():
-            if self._is_wanted(page.url):
+            if self._is_wanted(page.url) and page.number not in self._in_doubt:
                 yield page
 
     def _is_wanted(self, url: str) -> bool:
         return self._host is None or is_under(host_of(url), [self._host])
 
     def _owner_url(self, page: StoredPage) -> str | None:
-        # Not Index.page, which settles what it reads.
-        owner = None if page.owner is None else Lookup.page(self._index, page.owner)
+        owner = None if page.owner is None else self._index.page(page.owner)
         return None if owner is None else owner.url
 
     def _templates(self) -> tuple[list[bytes], dict[int, list[bytes]]]:
@@ -106,7 +103,7 @@ class Exporter:
             if codec.is_template_key(key):
                 templates.append(key[1:])
             else:
-                suspects[codec.suspect_number(key)].append(codec.suspected_template(key))
+                suspects[codec.last_number(key)].append(codec.suspected_template(key))
         return templates, suspects
 
     def _names(self) -> dict[int, list[bytes]]:

@@ -1,7 +1,7 @@
 """Pages are taken out of a closed store, with all that leads to them, as if they had never been met.
 
-A duplicate whose owner is forgotten is forgotten with it: it repeats nothing any more, and the next crawl judges it
-anew. What is journalled stays, for it has still to be delivered.
+A duplicate whose original is forgotten is forgotten with it: the next crawl judges it again. Its dropped items go, too.
+What a crash has left in doubt stays, and so do pages with items that are to be released.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Chosen:
     owners: set[int] = field(default_factory=set)
     duplicates: set[int] = field(default_factory=set)
     """With those whose owner is forgotten."""
-    journalled: int = 0
-    """Pages that stay, because a crawl is still to deliver them."""
+    in_doubt: int = 0
+    """Pages that stay, because a crawl is to release or to roll back what a crash has left."""
     urls: list[str] = field(default_factory=list)
     """The first few."""
 
@@ -72,7 +72,8 @@ def choose(index: Index, wanted: Forgettable) -> Chosen:
     Reads every page twice: 40 s a million.
     """
     now, chosen = datetime.now(timezone.utc), Chosen()
-    awaited = {codec.identity_of(key[1:]) for key, _ in index.store.scan(*codec.JOURNAL)}
+    awaited = {codec.decode_number(key[1:]) for key, _ in index.store.scan(*codec.IN_DOUBT)}
+    awaited |= {item.number for item in index.dropped.get(key[1:] for key, _ in index.store.scan(*codec.RELEASES))}
     for page in index.pages():
         if page.owner is None and wanted.has(page, now):
             _choose(page, chosen, awaited)
@@ -82,9 +83,9 @@ def choose(index: Index, wanted: Forgettable) -> Chosen:
     return chosen
 
 
-def _choose(page: StoredPage, chosen: Chosen, awaited: set[bytes]) -> None:
-    if not awaited.isdisjoint(page.identities):
-        chosen.journalled += 1
+def _choose(page: StoredPage, chosen: Chosen, awaited: set[int]) -> None:
+    if page.number in awaited:
+        chosen.in_doubt += 1
         return
     (chosen.owners if page.owner is None else chosen.duplicates).add(page.number)
     if len(chosen.urls) < _NAMED:
@@ -98,15 +99,16 @@ def forget(index: Index, chosen: Chosen) -> None:
     """
     store = index.store
     for step in _in_steps([*sorted(chosen.duplicates), *sorted(chosen.owners)]):
-        index.revoke(step)
-        store.write([], sync=True)
+        index.remove(step)
+        items = index.dropped.get(key for number in step for key in index.dropped.of_page(number))
+        store.write([], index.dropped.deletes(items), sync=True)
     suspects = (key for key, _ in store.scan(b"d", b"e") if _is_of(key, chosen.duplicates))
     for keys in _in_steps(suspects):
         store.write([], keys, sync=True)
 
 
 def _is_of(key: bytes, duplicates: set[int]) -> bool:
-    return not codec.is_template_key(key) and codec.suspect_number(key) in duplicates
+    return not codec.is_template_key(key) and codec.last_number(key) in duplicates
 
 
 def _in_steps(values: Iterable[_T]) -> Iterator[list[_T]]:

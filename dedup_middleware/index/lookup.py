@@ -13,22 +13,21 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import codec, journal_codec, page_codec
-from dedup_middleware.index.corrections import Corrections
-from dedup_middleware.index.journal import JournalEntry
+from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index.overrides import Overrides
 from dedup_middleware.index.paragraphs import ParagraphIndex
 from dedup_middleware.index.prints import PrintIndex
-from dedup_middleware.index.unchanged import Numbers, is_short, page_of
+from dedup_middleware.index.unchanged import Numbers, page_of
 from dedup_middleware.index.whole_texts import equals_key
 from dedup_middleware.model import Match, Reach
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.fingerprints.literature.method import Method
     from dedup_middleware.index.open_claims import OpenClaims
-    from dedup_middleware.model import Delivery, Fetched, Fingerprint, Page, StoredPage
+    from dedup_middleware.model import Fetched, Fingerprint, Page, StoredPage
     from dedup_middleware.stores.protocol import Store
 
 #: A clause held by more kept pages of one host than this is boilerplate there: more such pages are a menu or a notice.
@@ -54,8 +53,6 @@ class Lookup:
     ) -> None:
         self.store = store
         self.reach = reach
-        self.unsettled: Mapping[int, Delivery | None] = {}
-        """See `Journal`."""
         self._claims = claims
         self._common = common
         self._text_limit = text_limit
@@ -63,15 +60,15 @@ class Lookup:
         self._paragraphs = None if distance is None else ParagraphIndex(store, claims.paragraphs, distance)
         self.prints = None if method is None else PrintIndex(store, claims, method)
         with self._reading():
-            self.corrections = Corrections(store)
+            self.overrides = Overrides(store)
         # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl.
         self._met_again, self._met_by = Numbers(), ""
 
     def unchanged(self, fetched: Fetched, run: str) -> Page | None:
-        """Return the page that the crawl *run* has *fetched* as the store has it, unread; ``None`` if it is to be read.
+        """Return the original that the crawl *run* has *fetched* as the store has it, unread; ``None`` for others.
 
-        It was read there from the same bytes, at the same URL and under all of these identities and no others; of a
-        duplicate, all of its text is kept. One get an identity, and one or two more.
+        It was read from the same bytes, at the same URL and under all of these identities and no others. One get an
+        identity, and one more.
         """
         url, identities, body_digest = fetched
         values = self.store.get_many([codec.identity_key(i) for i in identities])
@@ -79,14 +76,9 @@ class Lookup:
             return None
         number, digest = codec.decode_identity(values[0])
         known = self.page(number) if digest == body_digest else None
-        if known is None or known.url != url or known.identities != identities:
+        if known is None or known.owner is not None or (known.url, known.identities) != (url, identities):
             return None
-        text: list[str] = []
-        if known.owner is not None:
-            text = self.text(number)
-            if not text or self.is_cut(text) or not is_short(text):
-                return None
-        return page_of(known, self._claims.version, text, run, body_digest)
+        return page_of(known, self._claims.version, run, body_digest)
 
     def same(self, identities: Iterable[bytes]) -> list[StoredPage]:
         """Return the stored pages with one of these *identities*. One or two gets and one a page."""
@@ -109,7 +101,7 @@ class Lookup:
             page = page_codec.decode_page(number, value)
         if number in self._met_again:
             page = replace(page, delivery=replace(page.delivery, run=self._met_by))
-        return self._as_rolled_back(page)
+        return page
 
     def bring_near(self, numbers: Sequence[int]) -> None:
         """Have these pages at hand, for some moments, where the store is far away."""
@@ -126,9 +118,7 @@ class Lookup:
         """Yield every stored page, owners and dropped duplicates, oldest first."""
         with self._reading():
             for key, value in self.store.scan(*codec.PAGES):
-                page = self._as_rolled_back(page_codec.decode_page(codec.decode_number(key[1:]), value))
-                if page is not None:
-                    yield page
+                yield page_codec.decode_page(codec.decode_number(key[1:]), value)
 
     def text(self, number: int) -> list[str]:
         """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One get."""
@@ -145,12 +135,6 @@ class Lookup:
         (value,) = self.store.get_many([codec.item_text_key(owner.number)])
         with self._reading():
             return [] if value is None else codec.decode_text(value)
-
-    def request_of(self, page: StoredPage) -> JournalEntry | None:
-        """Return what is kept of the request of a dropped page, if anything. One get."""
-        (value,) = self.store.get_many([codec.request_key(page.number)])
-        with self._reading():
-            return None if value is None else JournalEntry(*journal_codec.decode_entry(value))
 
     def names(self, owner: StoredPage, identities: Iterable[bytes]) -> bool:
         """Tell whether *owner* names the page with these *identities* as its story's own. One get an identity."""
@@ -171,7 +155,7 @@ class Lookup:
         mine = self.numbers_of(page, own)
         host = codec.host_mark(page.url)
         live: dict[bytes, tuple[int, ...]] = dict.fromkeys(hashes, ())
-        pending, unsettled = self._claims.postings, self.unsettled
+        pending = self._claims.postings
         # Its equals are looked for next, see `equals`.
         equals = equals_key(page.fingerprint.exact_digest, page.features)
         values = self.store.get_many([*codec.clause_keys(hashes), *([] if equals is None else [equals])])
@@ -180,8 +164,6 @@ class Lookup:
         with self._reading():
             for clause_hash, value in held:
                 holders = codec.decode_postings(value) if value else ()
-                if unsettled:
-                    holders = tuple(n for n in holders if unsettled.get(n, n) is not None)
                 if clause_hash in pending:
                     holders += pending[clause_hash]
                 if mine:
@@ -206,13 +188,6 @@ class Lookup:
 
         return counts
 
-    def _as_rolled_back(self, page: StoredPage) -> StoredPage | None:
-        """Return *page* as it is to be read, and write nothing."""
-        if page.number not in self.unsettled:
-            return page
-        before = self.unsettled[page.number]
-        return None if before is None else replace(page, delivery=before)
-
     def numbers_of(self, page: Page, own: list[StoredPage]) -> set[int]:
         """Return the numbers under which *page* itself is stored, as its *own*, or claimed."""
         claimed = {number for identity in page.identities for number in self._claims.identities.get(identity, ())}
@@ -227,6 +202,18 @@ class Lookup:
             for number in near:
                 if number not in mine and (stored := self.page(number)) is not None:
                     yield stored
+
+    def read_again(self, stored: StoredPage, run: str, fingerprint: Callable[[Sequence[str]], Fingerprint]) -> Page:
+        """Return the *stored* page as one that the crawl *run* looks at, read from its text. One get.
+
+        Where not all of its text is kept, its clauses have no weights.
+        """
+        text = self.text(stored.number)
+        page = page_of(stored, self._claims.version, run, b"")
+        made = fingerprint(text)
+        if self.is_cut(text) or made.digest != stored.digest:
+            return replace(page, paragraphs=tuple(text), known=None)
+        return replace(page, paragraphs=tuple(text), known=None, fingerprint=made)
 
     @cached_property
     def has_texts(self) -> bool:
@@ -270,7 +257,7 @@ class Lookup:
     def _suspects(self, keys: Iterable[bytes]) -> Iterator[StoredPage]:
         for key in keys:
             with self._reading():
-                number = codec.suspect_number(key)
+                number = codec.last_number(key)
             page = self.page(number)
             # One that has been delivered since is none; its key stays.
             if page is not None and page.owner is not None:

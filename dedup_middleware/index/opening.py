@@ -8,12 +8,9 @@ from weakref import WeakKeyDictionary
 
 from dedup_middleware.fingerprints import fingerprinter, published_method
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.journal import Journal
 from dedup_middleware.index.lookup import ALL
-from dedup_middleware.index.migrations import READABLE
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.index.shared import SharedIndex
-from dedup_middleware.index.shared_journal import SharedJournal
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.schema import check_scheme
@@ -26,7 +23,7 @@ if TYPE_CHECKING:
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.medium import Medium
 
-_shared: WeakKeyDictionary[Medium, tuple[OpenClaims, Journal]] = WeakKeyDictionary()
+_claims: WeakKeyDictionary[Medium, OpenClaims] = WeakKeyDictionary()
 
 
 def index_of(  # noqa: PLR0913 - what an index is made of, by name
@@ -38,22 +35,17 @@ def index_of(  # noqa: PLR0913 - what an index is made of, by name
     method: Method | None = None,
     reach: Reach = ALL,
 ) -> Index:
-    """Return an index of *store*; those of one process that share the store share their open claims and its journal."""
-    claims, journal = _shared.setdefault(store.medium, (OpenClaims(), _journal(store)))
+    """Return an index of *store*; those of one process that share the store share their open claims."""
+    claims = _claims.setdefault(store.medium, OpenClaims())
     return (Index if store.shared is None else SharedIndex)(
         store,
         claims,
-        journal,
         common=common,
         text_limit=text_limit,
         distance=distance,
         method=method,
         reach=reach,
     )
-
-
-def _journal(store: OpenStore) -> Journal:
-    return Journal() if store.shared is None else SharedJournal(store.medium, store.shared)
 
 
 @contextmanager
@@ -92,7 +84,7 @@ def index_for_upkeep(  # noqa: PLR0913 - what an index is made of, by name
 @contextmanager
 def _open_for_command(uri: str, command: str) -> Iterator[OpenStore]:
     holder = Holder.this_process(f"scrapy dedup {command}", brief=True)
-    store = open_store(uri, fingerprint_scheme=None, holder=holder, migrations=READABLE)
+    store = open_store(uri, fingerprint_scheme=None, holder=holder)
     try:
         yield store
     finally:

@@ -17,8 +17,6 @@ it:
     simhashes                16 bytes each
     source                   16 bytes, for an item
     owner                    for a duplicate its number, score and digest
-
-What schemas 2 to 4 wrote, in JSON, `json_pages` reads. What is written is of schema 5, in a store that is older too.
 """
 
 from __future__ import annotations
@@ -34,18 +32,13 @@ from dedup_middleware.errors import UnreadableError
 from dedup_middleware.features import STORED_TEXT_BYTES, ItemContent, PageFeatures
 from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index import json_pages
 from dedup_middleware.index.codec import IDENTITY_BYTES, SIMHASH_BYTES, decode_simhash, encode_simhash
-from dedup_middleware.index.json_pages import decode_certain, encode_certain
 from dedup_middleware.model import Delivery, StoredPage
 from dedup_middleware.times import as_time
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-__all__ = ["decode_certain", "decode_page", "encode_certain", "encode_page"]
-
-# Not the brace with which values of before begin.
 _MARK = 5
 _WIDE, _HAS_FEATURES, _HAS_FEEDS, _HAS_SAID, _SAID_HAS_TEXT, _SAID_ALL = (1 << bit for bit in range(6))
 _URL_IDENTITY, _IS_DUPLICATE, _IS_HEX_RUN, _IS_IN_SECONDS = (1 << bit for bit in range(6, 10))
@@ -99,8 +92,6 @@ def encode_page(page: StoredPage) -> bytes:
 def decode_page(number: int, value: bytes) -> StoredPage:
     """Return the page that *value* encodes. 15 µs for a news page."""
     try:
-        if value[:1] == b"{":
-            return json_pages.decode_page(number, value)
         return _decoded(number, value)
     except (ValueError, KeyError, TypeError, struct.error, OverflowError) as error:
         raise UnreadableError(f"page {number} cannot be read: {error}") from error
@@ -109,8 +100,6 @@ def decode_page(number: int, value: bytes) -> StoredPage:
 def owner_in(number: int, value: bytes) -> int | None:
     """Return the owner of the page that *value* encodes, ``None`` if it is one, and read little else. 1 µs."""
     try:
-        if value[:1] == b"{":
-            return json_pages.owner_in(value)
         flags = _flags(value)
         if not flags & _IS_DUPLICATE:
             return None
@@ -123,7 +112,7 @@ def owner_in(number: int, value: bytes) -> int | None:
 def _flags(value: bytes) -> int:
     mark, flags = _HEAD.unpack_from(value)
     if mark != _MARK:
-        raise ValueError("it begins like none")
+        raise ValueError("unknown record version")
     return int(flags)
 
 
@@ -185,7 +174,7 @@ class _Pieces:
     def take(self, size: int) -> bytes:
         start, self._at = self._at, self._at + size
         if self._at > len(self._value):
-            raise ValueError("it was cut")
+            raise ValueError("truncated record")
         return self._value[start : self._at]
 
     def several(self, size: int, count: int) -> tuple[bytes, ...]:
@@ -197,7 +186,7 @@ class _Pieces:
 
     def end(self) -> None:
         if self._at != len(self._value):
-            raise ValueError("it goes on")
+            raise ValueError("trailing bytes")
 
 
 @lru_cache(256)

@@ -13,8 +13,7 @@ from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.index import codec, page_codec, shared_codec
-from dedup_middleware.index.index import Index
-from dedup_middleware.index.revocable import Reads
+from dedup_middleware.index.index import Index, Reads
 from dedup_middleware.index.shared_ahead import Asker
 from dedup_middleware.index.shared_line import SharedLine
 from dedup_middleware.index.shared_titles import SharedTitles
@@ -24,9 +23,9 @@ from dedup_middleware.stores.protocol import FarStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from dedup_middleware.index.in_doubt import Doubt
     from dedup_middleware.index.shared_ahead import Fetch
-    from dedup_middleware.index.shared_journal import SharedJournal
-    from dedup_middleware.model import Delivery, Match, Page
+    from dedup_middleware.model import Match, Page
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.protocol import SharedStore
 
@@ -40,7 +39,6 @@ class SharedIndex(Index):
     """See `Index`. What it reads in order to write, nobody else changes meanwhile; one lock, taken a page at a time."""
 
     store: OpenStore
-    journal: SharedJournal
 
     @cached_property
     def has_texts(self) -> bool:
@@ -62,25 +60,20 @@ class SharedIndex(Index):
         self._claims.notice_others(self.store.changes_of_others())
 
     def atomically(self, work: Callable[[], _T]) -> _T:
-        """See Index. What *work* has settled is unsettled again where that comes to nothing; so are places in line."""
-        unsettled, line = dict(self.journal.unsettled), self._shared_line
+        """See Index. Where *work* comes to nothing, the places in line that it has taken are free again."""
+        line = self._shared_line
         taken = range(0) if line is None else line.taken
 
-        def as_before() -> None:
-            if self.journal.unsettled != unsettled:
-                self.journal.unsettled.clear()
-                self.journal.unsettled.update(unsettled)
+        def run() -> _T:
             if line is not None:
                 line.taken = taken
-
-        def run() -> _T:
-            as_before()
             return work()
 
         try:
             return self.store.atomically(run)
         except BaseException:
-            as_before()
+            if line is not None:
+                line.taken = taken
             raise
 
     def fetching(self, page: Page) -> Fetch | None:
@@ -115,7 +108,7 @@ class SharedIndex(Index):
 
     @contextmanager
     def noting(self) -> Iterator[Reads | None]:
-        """See Revocable."""
+        """See Index."""
         if self._far is None:
             yield None
             return
@@ -123,11 +116,11 @@ class SharedIndex(Index):
             yield Reads(values, self._claims.upsets)
 
     def is_upset(self, reads: Reads | None) -> bool:
-        """See Revocable."""
+        """See Index."""
         return reads is None or reads.upsets != self._claims.upsets
 
     def rests_on(self, reads: Reads) -> bool:
-        """See Revocable."""
+        """See Index."""
         return self._far is not None and not self.is_upset(reads) and self._far.rests_on(reads.values)
 
     def bring_near(self, numbers: Sequence[int]) -> None:
@@ -209,43 +202,32 @@ class SharedIndex(Index):
     # --- what is read and written as one
 
     def commit(
-        self, page: Page, *, claim: int | None = None, sealed: bool = False, feeds: frozenset[str] | None = frozenset()
-    ) -> StoredPage | None:
+        self, page: Page, *, claim: int | None = None, durable: bool = False, feeds: frozenset[str] | None = frozenset()
+    ) -> tuple[StoredPage | None, bool]:
         """See Index."""
-        return self.atomically(partial(super().commit, page, claim=claim, sealed=sealed, feeds=feeds))
+        return self.atomically(partial(super().commit, page, claim=claim, durable=durable, feeds=feeds))
 
-    def remember_duplicate(self, page: Page, match: Match, *args: object, **described: object) -> bool:
+    def remember_duplicate(
+        self,
+        page: Page,
+        match: Match,
+        items: Callable[[int], Iterable[tuple[bytes, bytes]]] = lambda _: (),
+        *,
+        template: bytes = b"",
+    ) -> int:
         """See Index."""
-        return self.atomically(partial(super().remember_duplicate, page, match, *args, **described))  # type: ignore[arg-type]
+        return self.atomically(partial(super().remember_duplicate, page, match, items, template=template))
 
-    def roll_back(self, number: int, before: Delivery | None) -> None:
+    def roll_back(self, number: int, doubt: Doubt) -> None:
         """See Index."""
-        self.atomically(partial(super().roll_back, number, before))
+        self.atomically(partial(super().roll_back, number, doubt))
 
-    def revoke(self, numbers: Iterable[int]) -> None:
+    def remove(self, numbers: Iterable[int]) -> None:
         """See Index."""
-        self.atomically(partial(super().revoke, numbers))
+        self.atomically(partial(super().remove, numbers))
 
-    def _settle(self, number: int) -> None:
-        self.atomically(partial(self._settle_if_ours, number))
-
-    def _settle_if_ours(self, number: int) -> None:
-        if self.journal.may_settle(number):
-            super()._settle(number)
-        else:
-            # Another worker has done so, or delivers it anew.
-            del self.journal.unsettled[number]
-
-    def take_over(self) -> None:
-        """Remove the open claims of workers who are not at work any more, and take over what they have journalled.
-
-        What is at work is looked at, too.
-        """
-        unsettled = len(self.unsettled)
-        self.journal.recover_again(self.store)
-        self.journal.look_at_others(is_idle=True)
-        if len(self.unsettled) > unsettled:
-            self._claims.touch_all()
+    def release_dead_claims(self) -> None:
+        """See Index. One scan of the open claims."""
         for key, value in list(self.store.scan(*shared_codec.CLAIMED)):
             if not self._workers.is_at_work(shared_codec.decode_claimed(value)[0]):
                 self.release(codec.decode_number(key[1:]))

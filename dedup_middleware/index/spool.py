@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.index import codec
-from dedup_middleware.index.corrections import encoded
-from dedup_middleware.index.exchange import FORMAT, Exported, Origin, correction_of, template_of
+from dedup_middleware.index.exchange import FORMAT, Exported, Origin, override_of, template_of
+from dedup_middleware.index.overrides import Override
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from typing_extensions import Self
-
-    from dedup_middleware.index.corrections import Correction
 
 #: Bytes of a line; a page of `DEDUP_MAX_BYTES`, all of it kept, takes fewer.
 MAX_LINE = 128 * 2**20
@@ -50,7 +48,7 @@ class Spool:
         self.origins: list[Origin] = []
         self.entries: list[Entry] = []
         self.templates: set[bytes] = set()
-        self.corrections: list[Correction] = []
+        self.overrides: list[Override] = []
         self.refused: list[str] = []
         """The first lines that cannot be read: where they are and why."""
         self.refusals = 0
@@ -82,7 +80,7 @@ class Spool:
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
         """What a store is to have beside the pages."""
         yield from ((codec.template_key(template), b"") for template in self.templates)
-        yield from map(encoded, self.corrections)
+        yield from map(Override.encode, self.overrides)
 
     def refuse(self, where: str, why: str) -> None:
         """Note that something is left out, *where* and *why*."""
@@ -121,8 +119,8 @@ class Spool:
             if "template" in said:
                 self.templates.add(template_of(said["template"]))
                 return
-            if "correction" in said:
-                self.corrections.append(correction_of(said["correction"]))
+            if "override" in said:
+                self.overrides.append(override_of(said["override"]))
                 return
             page = Exported.read(said, self.origins[origin].header.hash_bytes).page
             if page.number in numbers:

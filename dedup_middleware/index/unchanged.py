@@ -10,23 +10,26 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.index.codec import place_of
 from dedup_middleware.model import Fingerprint, Page
-from dedup_middleware.text.clauses import PORTION
 
 if TYPE_CHECKING:
     from dedup_middleware.model import StoredPage
 
 
-def page_of(known: StoredPage, version: int, text: list[str], run: str, body_digest: bytes) -> Page:
-    """Return the page that *run* has fetched again, *known* at a *version*, with the *text* that is kept of it."""
-    # Nobody weighs it: who would has to read it.
+def page_of(known: StoredPage, version: int, run: str, body_digest: bytes) -> Page:
+    """Return the page that the crawl *run* has fetched again, *known* at a *version* of the index, without its text."""
+    # Weights are unknown here; read the page to get them.
     unweighed = Fingerprint(
-        dict.fromkeys(known.hashes, 0), {}, known.digest, known.exact_digest, simhashes=known.simhashes
+        dict.fromkeys(known.hashes, 0),
+        dict(zip(known.skeletons, known.skeletons, strict=True)),
+        known.digest,
+        known.exact_digest,
+        simhashes=known.simhashes,
     )
     return Page(
         known.url,
         known.identities,
         unweighed,
-        tuple(text),
+        (),
         run,
         source=known.source,
         features=known.features,
@@ -34,11 +37,6 @@ def page_of(known: StoredPage, version: int, text: list[str], run: str, body_dig
         known=known,
         known_at=version,
     )
-
-
-def is_short(text: list[str]) -> bool:
-    """Tell whether *text* is looked at as one: where in a longer one a clause stands is not kept."""
-    return sum(map(len, text)) + len(text) < PORTION
 
 
 def differ(stored: StoredPage, known: StoredPage) -> bool:

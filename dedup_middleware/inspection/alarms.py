@@ -17,8 +17,8 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
-    from dedup_middleware.delivery.listener import Listener
-    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.listener import Listener
+    from dedup_middleware.visit import Visit
 
 #: Fewer pages of a host tell nothing.
 MIN_PAGES = 20
@@ -101,15 +101,15 @@ class Alarms:
         self._owners = OneOwnerAlarm()
         self._fields = FieldAlarm()
 
-    def finished(self, state: PageState) -> None:
-        """Note *state*, whose output has been seen to its end."""
-        match, host = state.verdict.match, host_of(state.url)
-        owner = match.owner.url if match is not None and state.takes_effect else None
+    def finished(self, visit: Visit) -> None:
+        """Note *visit*, whose output has been seen to its end."""
+        match, host = visit.verdict.match, host_of(visit.url)
+        owner = match.owner.url if match is not None and visit.takes_effect else None
         if host and (numbers := self._owners.note_page(host, owner)) is not None and owner is not None:
             self._listener.count("hosts_with_one_owner", 1)
             self._listener.one_owner(host, owner, *numbers)
-        kept = state.verdict.reason == Reason.ITEM_VALUE
-        if kept or state.takes_effect:
-            told = self._fields.note_page(frozenset(map(field_of, state.verdict.difference if kept else ())))
+        kept = visit.verdict.reason == Reason.ITEM_VALUE
+        if kept or visit.takes_effect:
+            told = self._fields.note_page(frozenset(map(field_of, visit.verdict.difference if kept else ())))
             if told is not None:
                 self._listener.field_that_keeps(*told)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-    from dedup_middleware.delivery.restoring import PageFilter
+    from dedup_middleware.inspection.dropped import PageFilter
     from dedup_middleware.inspection.records import Record
     from dedup_middleware.settings.config import Config
 
@@ -64,7 +64,7 @@ class RecordFilter:
         cls, config: Config, pages: PageFilter, run: str | None, *, min_score: float, everything: bool
     ) -> RecordFilter:
         """Return what a person means: *pages* of the crawl *run*, ``last`` for the latest one."""
-        owner = pages.owner and without_secrets(pages.owner, redact=config.redact_query)
+        owner = pages.original and without_secrets(pages.original, redact=config.redact_query)
         return cls(pages.host, owner, run_named(log_of(config), run), min_score, everything)
 
     @property

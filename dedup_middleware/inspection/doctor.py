@@ -23,12 +23,11 @@ from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index import codec
 from dedup_middleware.index.consistency import ConsistencyFilter
 from dedup_middleware.index.opening import index_for_command
-from dedup_middleware.inspection.left_over import crawls_at_work, journalled, shared_by, unsealed
+from dedup_middleware.inspection.left_over import crawls_at_work, in_doubt, shared_by, to_release
 from dedup_middleware.inspection.records import Record, log_exists, read_records
 from dedup_middleware.inspection.unchecked import last_crawl, listed, mostly_unchecked
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.stores import ON_DISK, default_backend, parse_uri, resolved_uri, size_of_store, store_exists
-from dedup_middleware.stores.layout import SCHEMA_VERSION
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import without_secrets
 
@@ -158,8 +157,6 @@ def _opened(uri: str, config: Config, *, deep: bool) -> Iterator[Finding]:
         if store.caution:
             said, _, remedy = store.caution.rpartition(": ")
             yield note("store", said, remedy)
-        if header.schema != SCHEMA_VERSION:
-            yield note("store", f"it has schema {header.schema}; the next crawl migrates it to {SCHEMA_VERSION}")
         wanted = fingerprinter(config.fingerprint).scheme
         if header.scheme != wanted:
             yield problem(
@@ -179,16 +176,15 @@ def _opened(uri: str, config: Config, *, deep: bool) -> Iterator[Finding]:
 
 
 def _left_over(store: OpenStore, at_work: Collection[bytes]) -> Iterator[Finding]:
-    dropped, owners = journalled(store, at_work), unsealed(store, at_work)
-    if dropped or owners:
+    items, originals = to_release(store), in_doubt(store, at_work)
+    if items or originals:
         yield note(
             "store",
-            f"{dropped} dropped pages are to be requested again, and {owners} owners are to be delivered again: "
-            "a crawl did not end cleanly, or `scrapy dedup restore` asked for it",
+            f"pending: {items} dropped items to release, and {originals} originals of a crawl that did not end cleanly",
             "crawl with the spider, or the JOBDIR, that they are of",
         )
     else:
-        yield ok("store", "no crash has left anything to be done")
+        yield ok("store", "no pending recovery work")
 
 
 def _read_through(store: OpenStore, line: codec.Line) -> Iterator[Finding]:
@@ -231,7 +227,7 @@ def _room(uri: str, config: Config) -> Iterator[Finding]:
         yield note("room", f"{said}: too little to repair it", "make room before that is needed")
     else:
         yield ok("room", said)
-    places = {"store": Path(path), "log": config.log, "quarantine": config.quarantine_path}
+    places = {"store": Path(path), "log": config.log}
     for name, place in places.items():
         if place is None:
             continue
@@ -290,8 +286,8 @@ def as_explained(explanation: dict[str, Any], config: Config) -> Iterator[Findin
         yield note("page", explanation["note"])
     if record is not None:
         last = Record(**record)
-        restore = scrapy_dedup("restore", last.url, store=resolved_uri(config.store))
-        yield from as_judged(last, "was", f"if it should be delivered: `{restore}`")
+        allow = scrapy_dedup("allow", last.url, store=resolved_uri(config.store))
+        yield from as_judged(last, "was", f"if it is no duplicate: `{allow}`")
     if stored is None:
         yield note("page", "the store does not have it: it gave no item, or was forgotten")
     elif stored["kind"] == "owner":
@@ -315,4 +311,4 @@ def as_judged(record: Record, tense: str = "would be", remedy: str = _NEVER) -> 
     for sentence in record.evidence:
         yield ok("repeated", sentence)
     if record.verdict == VerdictKind.DUPLICATE.value:
-        yield note("page", "its items are heard too, before they are dropped", remedy)
+        yield note("page", "its items are compared too, before they are dropped", remedy)

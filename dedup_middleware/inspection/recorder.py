@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from dedup_middleware.delivery.listener import Listener
-    from dedup_middleware.delivery.page_state import PageState
-    from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.inspection.records import RecordLog
+    from dedup_middleware.listener import Listener
+    from dedup_middleware.model import StoredPage
+    from dedup_middleware.visit import Visit
 
 # Owners that are asked for at once when the crawl ends.
 _NEAR = 100
@@ -68,41 +68,43 @@ class Recorder:
         """Go on with what *before* has counted in the same crawl; what it still counts is in it."""
         self._alarms, self._drops_for_earlier = before._alarms, before._drops_for_earlier
 
-    def dropped(self, state: PageState) -> None:
-        """Count an item of *state* that is dropped now."""
+    def dropped(self, visit: Visit) -> None:
+        """Count an item of *visit* that is dropped now."""
         self._count("items/dropped", 1)
-        match = state.verdict.match
+        match = visit.verdict.match
         if match is not None and match.owner.run != self._run:
             self._drops_for_earlier[match.owner.number] += 1
 
-    def finished(self, state: PageState) -> None:
-        """Count *state*; record it unless it is new."""
-        verdict = state.verdict
+    def finished(self, visit: Visit) -> None:
+        """Count *visit*; record it unless it is new."""
+        verdict = visit.verdict
+        if visit.released:
+            self._count("items/released", visit.items_delivered)
+            self._record(visit)
+            return
         self._count("pages", 1)
         self._count(f"verdict/{verdict.kind.value}", 1)
-        if state.items_would_drop:
-            self._count("items/would_drop", state.items_would_drop)
+        if visit.items_would_drop:
+            self._count("items/would_drop", visit.items_would_drop)
         if verdict.kind is VerdictKind.UNJUDGED:
-            self._count(f"unjudged/{state.reason.replace(' ', '_')}", 1)
-        if verdict.witness is not None and not state.is_duplicate:
+            self._count(f"unjudged/{visit.reason.replace(' ', '_')}", 1)
+        if verdict.witness is not None and not visit.is_duplicate:
             self._count(f"kept/{verdict.witness.value}/{verdict.reason.replace(' ', '_')}", 1)
-        self._alarms.finished(state)
-        if verdict.kind is not VerdictKind.NEW and self._log is not None:
-            with self._guard():
-                self._log.append(self.record(state))
+        self._alarms.finished(visit)
+        if verdict.kind is not VerdictKind.NEW:
+            self._record(visit)
 
-    def taken_back(self, taken: Sequence[TakenBack]) -> None:
-        """Count and record the pages that are taken back: those that are requested again."""
-        again = [page for page in taken if page.entry is not None]
-        self._count("taken_back", len(again))
-        self.record_taken_back(again)
-
-    def record_taken_back(self, taken: Sequence[TakenBack]) -> None:
-        """Record that the drops of these pages are taken back."""
+    def _record(self, visit: Visit) -> None:
         if self._log is not None:
             with self._guard():
-                for page in taken:
-                    self._log.append(self._record_of_taken_back(page))
+                self._log.append(self.record(visit))
+
+    def undone(self, pages: Sequence[StoredPage]) -> None:
+        """Record that the drops of these *pages* are undone, by a program that has no dropped items."""
+        if self._log is not None:
+            with self._guard():
+                for page in pages:
+                    self._log.append(self._record_of_undone(page))
 
     def close(self, index: Lookup) -> None:
         """Count what was dropped for earlier crawls, of which *index* knows the owners; close the log."""
@@ -119,63 +121,62 @@ class Recorder:
             with self._guard():
                 self._log.close()
 
-    def evidence(self, state: PageState) -> list[str]:
+    def evidence(self, visit: Visit) -> list[str]:
         """Return the first repeated sentences of a page, as many as a record shows, in reading order."""
-        if state.verdict.match is None or state.page is None:
+        if visit.verdict.match is None or visit.page is None:
             return []
-        if state.repeated is None:
+        if visit.repeated is None:
             budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
-            repeated = repeated_sentences(state.page, state.verdict.match.shared, self._hash_clause, budget)
-            state.repeated = list(islice(repeated, EVIDENCE_SENTENCES))
-        return state.repeated
+            repeated = repeated_sentences(visit.page, visit.verdict.match.shared, self._hash_clause, budget)
+            visit.repeated = list(islice(repeated, EVIDENCE_SENTENCES))
+        return visit.repeated
 
-    def record(self, state: PageState) -> Record:
-        """Return what the log says of *state*."""
-        match, witness = state.verdict.match, state.verdict.witness
-        features = None if state.page is None else state.page.features
-        if state.is_duplicate and state.agreed:
+    def record(self, visit: Visit) -> Record:
+        """Return what the log says of *visit*."""
+        match, witness = visit.verdict.match, visit.verdict.witness
+        features = None if visit.page is None else visit.page.features
+        if visit.is_duplicate and visit.agreed:
             witness = Witness.BOTH
         return Record(
             time=_now(),
             spider=self._spider,
             run=self._run,
-            url=state.url,
-            verdict=state.verdict.kind.value,
-            outcome=state.outcome.value,
+            url=visit.url,
+            verdict=visit.verdict.kind.value,
+            outcome=visit.outcome.value,
             owner_url=match.owner.url if match else None,
             owner_run=match.owner.run if match else None,
             score=round(match.score, 4) if match else None,
-            reason=str(state.reason),
+            reason=str(visit.reason),
             witness=None if witness is None else witness.value,
-            difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(state)],
-            evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(state)],
-            items_dropped=state.items_dropped,
-            items_delivered=state.items_delivered,
+            difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(visit)],
+            evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(visit)],
+            items_dropped=visit.items_dropped,
+            items_delivered=visit.items_delivered,
             title=one_line(features.title, TITLE_CHARACTERS) if features else "",
-            bytes=state.bytes,
+            bytes=visit.size,
             canonical=features.canonical or None if features else None,
         )
 
     @staticmethod
-    def _difference(state: PageState) -> list[str]:
+    def _difference(visit: Visit) -> list[str]:
         """Return what decided, as a person reads it: clauses have lost their spaces and marks."""
-        own = state.verdict.difference[:DIFFERENCES]
-        if state.verdict.reason == Reason.OWN_WORDS and state.page is not None:
-            return as_written(state.page.paragraphs, own)
+        own = visit.verdict.difference[:DIFFERENCES]
+        if visit.verdict.reason == Reason.OWN_WORDS and visit.page is not None:
+            return as_written(visit.page.paragraphs, own)
         return [*own]
 
-    def _record_of_taken_back(self, taken: TakenBack) -> Record:
+    def _record_of_undone(self, page: StoredPage) -> Record:
         return Record(
             time=_now(),
             spider=self._spider,
             run=self._run,
-            url=taken.page.url,
+            url=page.url,
             verdict=VerdictKind.RELATED.value,
-            outcome=Outcome.TAKEN_BACK.value,
-            owner_url=taken.owner_url,
-            score=taken.page.score,
-            reason=Reason.A_TEMPLATE.value,
-            title=one_line(taken.page.features.title, TITLE_CHARACTERS) if taken.page.features else "",
+            outcome=Outcome.RELEASED.value,
+            score=page.score,
+            reason=Reason.RELEASED.value,
+            title=one_line(page.features.title, TITLE_CHARACTERS) if page.features else "",
         )
 
 

@@ -44,7 +44,7 @@ class Record:
     verdict: str
     outcome: str
     """``delivered``, ``dropped``, ``tagged``, ``would-drop``, ``links-last`` for a duplicate without items, or
-    ``taken-back`` for one that is requested again."""
+    ``released`` for one whose dropped items were released."""
     owner_url: str | None = None
     owner_run: str | None = None
     """The crawl that delivered the owner; another than ``run`` when the owner is of an earlier crawl."""

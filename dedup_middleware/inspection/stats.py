@@ -1,15 +1,14 @@
-"""``scrapy dedup stats``: what the log, the store and the quarantine come to."""
+"""``scrapy dedup stats``: the sums of the log and the store."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.delivery.quarantine import Quarantine
-from dedup_middleware.errors import QuarantineError, RecordsError, StoreLockedError
+from dedup_middleware.errors import RecordsError, StoreLockedError
 from dedup_middleware.index.counts import counted
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.chosen_records import run_named
-from dedup_middleware.inspection.left_over import crawls_at_work, journalled, shared_by
+from dedup_middleware.inspection.left_over import crawls_at_work, shared_by, to_release
 from dedup_middleware.inspection.records import log_exists
 from dedup_middleware.inspection.sums import Sums, sums_of
 from dedup_middleware.inspection.tables import Table, rendered
@@ -30,7 +29,6 @@ def stats(config: Config, run: str | None = None) -> dict[str, Any]:
         "log": None if config.log is None else str(config.log),
     }
     summary |= _store_sums(config)
-    summary |= _quarantine_sums(config)
     sums = Sums()
     try:
         if config.log is not None and log_exists(config.log):
@@ -53,28 +51,20 @@ def _store_sums(config: Config) -> dict[str, Any]:
     try:
         with index_for_command(config.store, "stats", common=config.common_clause, text_limit=config.text_limit) as (
             store,
-            _,
+            index,
         ):
             at_work = crawls_at_work(store)
-            again = journalled(store, at_work)
             line = counted(store)
+            items = {
+                "dropped_items": index.dropped.count,
+                "dropped_bytes": index.dropped.size,
+                "to_release": to_release(store),
+            }
     except StoreLockedError as error:
         return {"state": "in use by a running crawl", "holder": None if error.holder is None else str(error.holder)}
-    sums = {"owners": line.owners, "duplicates": line.duplicates, "journalled": again}
+    sums = {"owners": line.owners, "duplicates": line.duplicates, **items}
     state = shared_by(at_work) if at_work else "closed"
     return {"state": state, "created": store.header.created, **sums}
-
-
-def _quarantine_sums(config: Config) -> dict[str, Any]:
-    path = config.quarantine_path
-    try:
-        quarantine = None if path is None else Quarantine.existing(path)
-        if quarantine is None:
-            return {}
-        with quarantine:
-            return {"quarantine": str(path), "quarantined": len(quarantine), "quarantine_bytes": quarantine.size}
-    except QuarantineError as error:
-        return {"note": str(error)}
 
 
 def stats_text(sums: dict[str, Any], *, terminal: bool = False) -> str:
@@ -84,12 +74,10 @@ def stats_text(sums: dict[str, Any], *, terminal: bool = False) -> str:
     lines = [f"store       {store}", f"            {sums['state']}{holder}"]
     if "owners" in sums:
         lines.append(f"            created {sums['created']}, {sums['owners']} owners, {sums['duplicates']} duplicates")
-    if sums.get("journalled"):
-        lines.append(f"            {sums['journalled']} dropped pages to be requested again by the next crawl")
+        lines.append(f"            {sums['dropped_items']} dropped items, {sums['dropped_bytes']} bytes")
+    if sums.get("to_release"):
+        lines.append(f"            {sums['to_release']} dropped items to be released by the next crawl")
     lines.append(f"log         {sums['log'] or 'none'}")
-    if "quarantine" in sums:
-        lines.append(f"quarantine  {sums['quarantine']}")
-        lines.append(f"            {sums['quarantined']} dropped items, {sums['quarantine_bytes']} bytes")
     if "note" in sums:
         lines.append(f"            {sums['note']}")
     names = {

@@ -76,17 +76,17 @@ def recorded(records: Iterable[Record]) -> Recorded:
     cases: list[Case] = []
     kept: Counter[str] = Counter()
     runs: set[str] = set()
-    taken_back: dict[str, int] = {}
+    released: dict[str, int] = {}
     for number, record in enumerate(records):
         runs.add(record.run)
-        if record.outcome == Outcome.TAKEN_BACK.value:
-            taken_back[record.url] = number
+        if record.outcome == Outcome.RELEASED.value:
+            released[record.url] = number
         elif (case := _case(number, record)) is not None:
             cases.append(case)
         elif record.verdict == VerdictKind.RELATED.value:
             kept[record.reason] += 1
-    # The second visit of a page that was taken back has a record of its own.
-    cases = [case for case in cases if case.number > taken_back.get(case.url, -1)]
+    # The second visit of a page whose items were released has a record of its own.
+    cases = [case for case in cases if case.number > released.get(case.url, -1)]
     return Recorded(cases, kept, len(runs))
 
 

@@ -11,10 +11,9 @@ from dedup_middleware.plugin import messages
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.errors import DedupError
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.plugin.recovery import Recovery
 
 logger = logging.getLogger(__name__)
 
@@ -22,9 +21,8 @@ logger = logging.getLogger(__name__)
 class CrawlListener:
     """The Listener of a crawl; see there for its methods."""
 
-    def __init__(self, extension: DedupExtension, recovery: Recovery) -> None:
+    def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
-        self._recovery = recovery
 
     def count(self, name: str, amount: int = 1) -> None:
         self._extension.count(name, amount)
@@ -45,12 +43,9 @@ class CrawlListener:
     def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
         self._warn(messages.field_that_keeps(field, kept, pages))
 
-    def taken_back(self, taken: Sequence[TakenBack]) -> None:
-        self._recovery.take_back([page.entry for page in taken if page.entry is not None and page.at_once])
-        if again := [page for page in taken if page.entry is not None]:
-            logger.info("dedup: %s", messages.taken_back(again), extra={"spider": self._extension.spider})
-        if left := [page for page in taken if page.entry is None]:
-            self._warn(messages.not_taken_back(self._extension.config, left))
+    def released(self, pages: Sequence[StoredPage]) -> None:
+        logger.info("dedup: %s", messages.template_found(pages), extra={"spider": self._extension.spider})
+        self._extension.releases.request()
 
     def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
         self._warn(messages.not_keepable(kind, left_out))

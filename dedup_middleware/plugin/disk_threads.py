@@ -10,9 +10,9 @@ from scrapy.utils.asyncio import call_later
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from dedup_middleware.delivery.disk_waits import Then, Wait
+    from dedup_middleware.durability import Wait
 
-# Seconds after which the event loop looks whether a wait is over. What is sealed a moment later is journalled so long.
+# Seconds after which the event loop looks whether a wait is over.
 _LOOK_AGAIN = 0.02
 
 
@@ -25,7 +25,7 @@ class DiskThreads:
         self._under_way: list[_Waiting] = []
         self._is_to_look = False
 
-    def begin(self, wait: Wait, then: Then) -> None:
+    def begin(self, wait: Wait, then: Callable[[Wait], None]) -> None:
         """See DiskWaits."""
         self._under_way.append(_Waiting(wait, then))
         self._look_later()
@@ -51,14 +51,14 @@ class DiskThreads:
         self._under_way.remove(waiting)
         try:
             waiting.end()
-        except Exception as error:  # noqa: BLE001 - what waits for it stays unsealed
+        except Exception as error:  # noqa: BLE001 - what waits for it stays in doubt
             self._defect(error, "a disk")
 
 
 class _Waiting:
     """A wait that is under way, or over."""
 
-    def __init__(self, wait: Wait, then: Then) -> None:
+    def __init__(self, wait: Wait, then: Callable[[Wait], None]) -> None:
         self._wait = wait
         self._then = then
         self._error: Exception | None = None

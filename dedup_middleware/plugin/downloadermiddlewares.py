@@ -12,18 +12,19 @@ from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.charsets import NO_CHARSETS
 from dedup_middleware.extraction.truncation import is_cut_off
+from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.model import Fetched, VerdictKind
 from dedup_middleware.plugin.arrivals import arrivals_here
-from dedup_middleware.plugin.extension import Visit, extension_of
-from dedup_middleware.plugin.recovery import take_recovered
-from dedup_middleware.plugin.requests import identities_of
+from dedup_middleware.plugin.extension import extension_of
+from dedup_middleware.plugin.item_signals import Entry
+from dedup_middleware.plugin.releases import Releases
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings.config import PageOptions
-from dedup_middleware.urls import without_secrets
+from dedup_middleware.urls import host_of, without_secrets
+from dedup_middleware.visit import Visit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from dedup_middleware.budget import Budget
+    from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.model import Page
     from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.session.session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -66,23 +67,12 @@ class DedupDownloaderMiddleware:
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(extension_of(crawler))
 
-    def process_request(self, request: Request) -> None:
-        if self._extension.session is not None:
-            with self._harmless(request):
-                self._extension.origins.note(request)
-
-    def process_exception(self, request: Request, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
-        """Leave nothing of ours where an errback sees it."""
-        with self._harmless(request):
-            self._extension.origins.take(request)
-            take_recovered(request)
-
     async def process_response(self, request: Request, response: Response) -> Response:
-        session = self._extension.session
+        deduplication = self._extension.deduplication
         with self._harmless(response):
-            original_url, recovered = self._extension.origins.take(request), take_recovered(request)
-            if session is not None and request.callback is not NO_CALLBACK:
-                await self._judge(session, request, response, original_url, recovered)
+            is_page = request.callback is not NO_CALLBACK and not Releases.is_of(response)
+            if deduplication is not None and is_page:
+                await self._judge(deduplication, request, response)
         return response
 
     @contextmanager
@@ -93,28 +83,26 @@ class DedupDownloaderMiddleware:
         except Exception as error:  # noqa: BLE001 - whatever it is
             self._extension.defect(error, where)
 
-    async def _judge(
-        self, session: Session, request: Request, response: Response, original_url: str, recovered: frozenset[bytes]
-    ) -> None:
-        identities = identities_of(self._crawler, request, original_url, response.url)
+    async def _judge(self, deduplication: Deduplication, request: Request, response: Response) -> None:
+        identities = identities_of(self._crawler, request, response.url)
         if response.status in GONE:
-            session.safety.gone(identities, recovered)
+            deduplication.gone(identities)
         if not 200 <= response.status < 300:  # noqa: PLR2004
             return
-        state = await self._examine(session, request, response, identities)
-        state.recovered, state.bytes = recovered, len(response.body)
-        self._extension.visits[response] = Visit(session, state)
-        match = state.verdict.match
-        if match is not None and state.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
-            response.flags.append(f"dedup: {state.verdict.kind.value} {match.score:.0%}")
+        visit = await self._examine(deduplication, request, response, identities)
+        visit.size = len(response.body)
+        self._extension.visits[response] = Entry(deduplication, visit)
+        match = visit.verdict.match
+        if match is not None and visit.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
+            response.flags.append(f"dedup: {visit.verdict.kind.value} {match.score:.0%}")
 
     async def _examine(
-        self, session: Session, request: Request, response: Response, identities: tuple[bytes, ...]
-    ) -> PageState:
+        self, deduplication: Deduplication, request: Request, response: Response, identities: tuple[bytes, ...]
+    ) -> Visit:
         config = self._extension.config
         wanted = request.meta.get("dedup")
         url = without_secrets(response.url, redact=config.redact_query)
-        off = PageState.unjudged(url, Reason.SWITCHED_OFF, config.action, config.threshold)
+        off = Visit.unjudged(url, Reason.SWITCHED_OFF, config.action, config.threshold)
         if wanted is False:
             return off
         try:
@@ -125,25 +113,25 @@ class DedupDownloaderMiddleware:
         try:
             page_response = self._checked(response)
             fetched = Fetched(url, identities, self._extension.body_digest(page_response))
-            # What holds the response would keep it alive: its state is kept for as long as it is.
-            later = partial(self._read_again, session, ref(page_response), fetched)
+            # What holds the response would keep it alive: its visit is kept for as long as it is.
+            later = partial(self._read_again, deduplication, ref(page_response), fetched)
             budget = config.budget()
             asked = (options.action, options.threshold, budget)
-            state = None if options.keep else session.examine_unread(fetched, *asked, later)
-            if state is not None:
-                return state
-            page = self._page(session, page_response, fetched, budget)
-            if (fetch := session.judging.fetching(page)) is not None:
+            visit = None if options.keep else deduplication.judge_unread(fetched, *asked, later)
+            if visit is not None:
+                return visit
+            page = self._page(deduplication, page_response, fetched, budget)
+            if not deduplication.has_failed and (fetch := deduplication.index.fetching(page)) is not None:
                 budget.pause()
                 await arrivals_here().fetched(fetch)
                 budget.resume()
-            return session.examine(page, *asked, keep=options.keep)
+            return deduplication.judge(page, *asked, keep=options.keep)
         except UnjudgeableError as error:
             reason = error.reason
         except Exception as error:  # noqa: BLE001 - whatever a page does to a parser
             self._extension.defect(error, response)
             reason = Reason.ERROR
-        return PageState.unjudged(url, reason, options.action, options.threshold, keep=options.keep)
+        return Visit.unjudged(url, reason, options.action, options.threshold, keep=options.keep)
 
     def _checked(self, response: Response) -> HtmlResponse:
         """Return *response*; `UnjudgeableError` if it is not HTML, is incomplete, or is too large."""
@@ -168,17 +156,28 @@ class DedupDownloaderMiddleware:
             raise UnjudgeableError(Reason.NOT_PARSED) from error
 
     @staticmethod
-    def _page(session: Session, response: HtmlResponse, fetched: Fetched, budget: Budget) -> Page:
+    def _page(deduplication: Deduplication, response: HtmlResponse, fetched: Fetched, budget: Budget) -> Page:
         """Return *response* as a page; `UnjudgeableError` if it cannot be read, or costs more than it may."""
         try:
             root = response.selector.root
         except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none
             raise UnjudgeableError(Reason.NOT_PARSED) from error
-        return session.read(fetched, root, budget)
+        return deduplication.reader.html(fetched, root, budget)
 
-    def _read_again(self, session: Session, kept: ref[HtmlResponse], fetched: Fetched) -> Page:
+    def _read_again(self, deduplication: Deduplication, kept: ref[HtmlResponse], fetched: Fetched) -> Page:
         """Return the page that was taken for what the store has of it; the callback may have changed its tree since."""
         response = kept()
         if response is None:
             raise UnjudgeableError(Reason.ERROR)
-        return self._page(session, response.copy(), fetched, self._extension.config.budget())
+        return self._page(deduplication, response.copy(), fetched, self._extension.config.budget())
+
+
+def identities_of(crawler: Crawler, request: Request, final_url: str) -> tuple[bytes, ...]:
+    """Return the identities of a page: of its *request*, and for GET of its *final_url*; one URL answers many POSTs.
+
+    Where a redirect crosses hosts, the final URL alone counts: no host can replace what another has.
+    """
+    if request.method == "GET" and host_of(request.url) != host_of(final_url):
+        return (url_identity(final_url),)
+    own = request_identity(crawler.request_fingerprinter.fingerprint(request))
+    return (own, url_identity(final_url)) if request.method == "GET" else (own,)

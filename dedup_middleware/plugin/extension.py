@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
@@ -18,30 +18,27 @@ from dedup_middleware.plugin.collector import TunedCollector
 from dedup_middleware.plugin.crawl_listener import CrawlListener
 from dedup_middleware.plugin.disk_threads import DiskThreads
 from dedup_middleware.plugin.feeds import Feeds
-from dedup_middleware.plugin.item_signals import ItemSignals
-from dedup_middleware.plugin.origins import Origins
+from dedup_middleware.plugin.item_signals import Entry, ItemSignals
 from dedup_middleware.plugin.project import read_config
-from dedup_middleware.plugin.recovery import Recovery
-from dedup_middleware.plugin.requests import pack
-from dedup_middleware.plugin.waiting import sleep, soon
-from dedup_middleware.session.opening import open_for_crawl, session_of
+from dedup_middleware.plugin.releases import Releases
+from dedup_middleware.plugin.waiting import sleep
+from dedup_middleware.releaser import Releaser
+from dedup_middleware.session.opening import deduplication_of, open_for_crawl
 from dedup_middleware.session.runs import run_id
 from dedup_middleware.settings.config import Config, is_enabled, unknown_settings
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
     from scrapy.http import HtmlResponse, Response
     from typing_extensions import Self
 
-    from dedup_middleware.delivery.page_state import PageState
-    from dedup_middleware.delivery.quarantine import Quarantine
-    from dedup_middleware.index.journal import PackedRequest
+    from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.session.opening import Resources
-    from dedup_middleware.session.session import Session
     from dedup_middleware.stores import OpenStore
+    from dedup_middleware.visit import Visit
 
 logger = logging.getLogger(__name__)
 
@@ -49,36 +46,31 @@ logger = logging.getLogger(__name__)
 CLOSE_REASON = "dedup_error"
 
 
-class Visit(NamedTuple):
-    """A page on its way, and the session in which it ends, though another one may have begun since."""
-
-    session: Session
-    state: PageState
-
-
 class DedupExtension:
     """Hold what the middlewares and the pipeline of one crawl share.
 
-    ``session`` is ``None`` wherever the plugin must stay out of the way: before the spider opens, after it has closed,
-    in ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check``, and when the start has failed.
+    ``deduplication`` is ``None`` wherever the plugin must stay out of the way: before the spider opens, after it has
+    closed, in ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check``, and when the start has failed.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
-        self.session: Session | None = None
+        self.deduplication: Deduplication | None = None
+        self.releaser: Releaser | None = None
         self.opened: Resources | None = None
-        self.visits: WeakKeyDictionary[Response, Visit] = WeakKeyDictionary()
-        self.item_sources: dict[int, tuple[Any, PageState, bytes]] = {}
+        self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
+        self.item_sources: dict[int, tuple[Any, Visit, bytes]] = {}
         """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its source."""
+        self.released: dict[int, tuple[Any, Entry]] = {}
+        """By ``id()``, likewise: an item that was released and has not reached the pipelines yet."""
         self.feeds = Feeds(crawler)
-        self.origins = Origins()
         self._error: DedupError | None = None
         self.absence = Absence(self)
         self._collector = TunedCollector()
         self._disks = DiskThreads(self.defect)
         # Scrapy holds those who listen by weak references only.
         self._item_signals = ItemSignals(self)
-        self._recovery = Recovery(self)
+        self.releases = Releases(self)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -113,10 +105,6 @@ class DedupExtension:
         kind = type(response)
         return self.opened.body_digest(response.body, response.encoding, kind.__module__, kind.__qualname__)
 
-    def packed(self, request: Request) -> PackedRequest | None:
-        """Return *request* as it can be kept, to be made once more; ``None`` if it cannot."""
-        return pack(request, self.spider, self.origins, redact_query=self.config.redact_query)
-
     # --- start
 
     async def spider_opened(self, spider: Spider) -> None:
@@ -135,7 +123,7 @@ class DedupExtension:
             self.count("failures")
         else:
             return
-        self.session = None
+        self.deduplication = None
         self._close_files()
 
     async def _open(self, spider: Spider) -> None:
@@ -146,28 +134,29 @@ class DedupExtension:
             return
         opened = self.opened = await open_for_crawl(read_config(settings, str(spider.name)), sleep)
         self.feeds.snapshot()
-        self.session = self._session(opened, run_id(opened.config.jobdir))
+        self._begin(opened, run_id(opened.config.jobdir))
         self._announce(opened)
         if opened.config.tune_gc:
             self._collector.begin()
         if opened.awaited is not None:
             self.absence.begin()
 
-    def _session(self, opened: Resources, run: str) -> Session:
-        return session_of(
+    def _begin(self, opened: Resources, run: str) -> None:
+        self.deduplication = deduplication_of(
             opened,
             run,
-            CrawlListener(self, self._recovery),
+            CrawlListener(self),
             feeds=self.feeds.kinds,
             flush=self.feeds.flush if self.feeds.exist else None,
             disks=self._disks,
-            soon=soon(self.defect),
             feeds_wanting=self.feeds.wanting,
             continues=opened.config.jobdir is not None,
+            stores_items=True,
         )
+        self.releaser = Releaser(self.deduplication)
 
     def _announce(self, opened: Resources) -> None:
-        for line in messages.at_start(opened, self.feeds.overwritten):
+        for line in messages.at_start(opened):
             logger.info("dedup: %s", line, extra={"spider": self.spider})
         for line in messages.warnings_at_start(opened):
             self._warn(line)
@@ -196,23 +185,23 @@ class DedupExtension:
 
     def go_on(self, opened: Resources) -> None:
         """Go on with what is *opened*, as the same crawl; pages on their way end in the session that they are in."""
-        assert self.session is not None
-        before, self.opened = self.session, opened
-        self.session = self._session(opened, before.run)
-        self.session.go_on_from(before)
+        assert self.deduplication is not None
+        before, self.opened = self.deduplication, opened
+        self._begin(opened, before.run)
+        self.deduplication.go_on_from(before)
 
     # --- end
 
     def _warn(self, line: str) -> None:
         logger.warning("dedup: %s", line, extra={"spider": self.crawler.spider})
 
-    def defect(self, error: Exception, where: object, state: PageState | None = None) -> None:
-        """Tell of a defect of ours at *where*, which is delivered: the crawl goes on. The *state* owns nothing."""
+    def defect(self, error: Exception, where: object, visit: Visit | None = None) -> None:
+        """Tell of a defect of ours at *where*, which is delivered: the crawl goes on. The *visit* owns nothing."""
         with suppress(Exception):  # where one thing of ours is broken, so may be others
             self.count("defects")
         with suppress(Exception):
-            if state is not None and state.claim is not None:
-                state.claim.callback_failed()
+            if visit is not None and self.deduplication is not None:
+                self.deduplication.item_failed(visit)
         logger.error(
             "dedup: %r at %s, which is delivered; please report it",
             error,
@@ -222,15 +211,15 @@ class DedupExtension:
         )
 
     def feed_slot_closed(self, slot: FeedSlot) -> None:
-        if self.session is None:
+        if self.deduplication is None:
             return
         try:
-            self.session.safety.stored(slot, self.feeds.closed(slot))
+            self.deduplication.durability.stored(slot, self.feeds.closed(slot))
         except FeedError as error:
-            self.session.fail(error)
+            self.deduplication.fail(error)
         except Exception as error:  # noqa: BLE001 - a defect of ours
             self.defect(error, slot.uri)
-            self.session.fail(FeedError("it is not known whether a feed was stored"))
+            self.deduplication.fail(FeedError("it is not known whether a feed was stored"))
 
     def spider_closed(self) -> None:
         """Close, unless there are feeds: Scrapy stores them after this signal, and then they say so."""
@@ -238,30 +227,31 @@ class DedupExtension:
             self._close()
 
     def feeds_closed(self) -> None:
-        if self.session is None:
+        if self.deduplication is None:
             return
         try:
             self.feeds.end()
         except FeedError as error:
-            self.session.fail(error)
+            self.deduplication.fail(error)
         self._close()
 
     def engine_stopped(self) -> None:
         """Close what is still open, because a feed's end failed in a way that nobody told of."""
-        if self.session is not None:
-            self.session.fail(FeedError("the feeds did not come to an end"))
+        if self.deduplication is not None:
+            self.deduplication.fail(FeedError("the feeds did not come to an end"))
             self._close()
 
     def _close(self) -> None:
-        if self.session is None:
+        if self.deduplication is None:
             return
         self.absence.end()
         self._collector.end()
-        self.session.close()
+        self.deduplication.close()
         self.visits.clear()
         self.item_sources.clear()
+        self.released.clear()
         self._close_files()
-        is_away, self.session = self.session.awaits_store, None
+        is_away, self.deduplication = self.deduplication.awaits_store, None
         stats = self.crawler.stats
         assert self.opened is not None
 
@@ -274,13 +264,13 @@ class DedupExtension:
             self._warn(warning)
 
     def _close_files(self) -> None:
-        """Close the log, the quarantine and the store. Closing one again does nothing."""
+        """Close the log and the store. Closing one again does nothing."""
         if self.opened is not None:
-            for file in (self.opened.log, self.opened.quarantine, self.opened.store):
+            for file in (self.opened.log, self.opened.store):
                 if file is not None:
                     self._close_file(file)
 
-    def _close_file(self, file: RecordLog | Quarantine | OpenStore) -> None:
+    def _close_file(self, file: RecordLog | OpenStore) -> None:
         try:
             file.close()
         except DedupError as error:

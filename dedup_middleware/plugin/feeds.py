@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from dedup_middleware.delivery.disk_waits import Wait
+    from dedup_middleware.durability import Wait
 
 # Options of a feed that say how it is written, and not what it takes.
 _OPTIONS = re.compile(
@@ -84,12 +84,6 @@ class Feeds:
     def exist(self) -> bool:
         """Whether the crawl has any."""
         return self._crawler.get_extension(FeedExporter) is not None
-
-    @property
-    def overwritten(self) -> list[str]:
-        """The addresses of those that will not be added to what is there."""
-        feeds = self._crawler.settings.getdict("FEEDS")
-        return [str(uri) for uri, options in feeds.items() if options.get("overwrite")]
 
     @property
     def kinds(self) -> frozenset[str]:

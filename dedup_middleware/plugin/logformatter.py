@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from scrapy.logformatter import LogFormatterResult
     from twisted.python.failure import Failure
 
-    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.model import Match
-    from dedup_middleware.session.session import Session
+    from dedup_middleware.visit import Visit
 
 #: A sentence in a drop line is cut here: the line is to fit a wide terminal.
 _SENTENCE_CHARACTERS = 60
@@ -34,11 +34,11 @@ class DuplicateItem(DropItem):
         super().__init__(one_line(message), log_level=log_level)
 
 
-def duplicate_item(session: Session, state: PageState, log_level: str) -> DuplicateItem:
-    """Return the exception that tells why an item of the duplicate *state* is dropped."""
-    match = state.verdict.match
+def duplicate_item(deduplication: Deduplication, visit: Visit, log_level: str) -> DuplicateItem:
+    """Return the exception that says why an item of the duplicate *visit* is dropped."""
+    match = visit.verdict.match
     assert match is not None
-    return DuplicateItem(state.url, match, session.recorder.evidence(state), log_level)
+    return DuplicateItem(visit.url, match, deduplication.recorder.evidence(visit), log_level)
 
 
 class DropLogFormatter(LogFormatter):

@@ -11,42 +11,33 @@ from typing import TYPE_CHECKING
 from dedup_middleware.checks.item_values import TAG_FIELD
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.inspection.unchecked import NOT_COUNTED, mostly_unchecked
-from dedup_middleware.model import Action, Scope
+from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings.config import passed_over
 from dedup_middleware.stores import can_open, default_backend, resolved_uri
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.errors import DedupError, StoreError
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.session.opening import Resources
     from dedup_middleware.settings.config import Config
 
 
-def at_start(opened: Resources, overwritten: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of a crawl that begins; *overwritten* names its feeds that will be."""
+def at_start(opened: Resources) -> Iterator[str]:
+    """Yield the lines that are logged when a crawl begins."""
     config, store = opened.config, opened.store
     if config.store_is_default and config.store.startswith("sqlite:") and default_backend() == "sqlite":
         yield "neither plyvel nor rocksdict is available here, so the default store is SQLite"
     age = "new" if store.created else "kept from earlier crawls"
-    if store.migrated_from is not None:
-        age += f", migrated from schema {store.migrated_from}"
+    if config.action is Action.DRY_RUN and config.store != "memory:" and not opened.trouble:
+        age = "not there, and not created" if store.created else f"{age}, not written to"
     uri = without_secrets(config.store, redact=False)
     action = "none (observing)" if opened.trouble and config.action is Action.DROP else config.action.value
-    yield f"action {action}, store {uri} ({age}), log {config.log or 'none'}"
-    feeds = ", ".join(without_secrets(uri, redact=False) for uri in overwritten)
-    if feeds and not store.created and config.scope is Scope.STORE and config.action is Action.DROP:
-        remedy = "DEDUP_SCOPE=crawl"
-        # What a crash has left is in the store alone, and others may be at work in one that is shared.
-        if store.shared is None and not opened.index.journal.recovered:
-            remedy += f" or `{scrapy_dedup('reset', store=resolved_uri(config.store))}`"
-        yield (
-            f"{feeds} will be overwritten, but the store is kept: stories that other crawls delivered under "
-            f"other URLs will not be in it; {remedy} changes that"
-        )
+    scope = f"{config.scope.value} ({config.scope_reason})"
+    yield f"action {action}, scope {scope}, store {uri} ({age}), log {config.log or 'none'}"
 
 
 def warnings_at_start(opened: Resources) -> Iterator[str]:
@@ -116,13 +107,13 @@ def not_keepable(kind: type, left_out: Mapping[str, type]) -> str:
     items = f"duplicates of class {kind.__module__}.{kind.__qualname__}"
     if not left_out:
         return (
-            f"{items} cannot be stored in the quarantine, so they are kept; yield a dict, a Scrapy item, a dataclass, "
-            "an attrs or a pydantic object, or set DEDUP_QUARANTINE = 0 to drop them for good"
+            f"{items} cannot be stored, so they are kept; yield a dict, a Scrapy item, a dataclass, an attrs or a "
+            "pydantic object"
         )
     fields = ", ".join(f"{name!r} ({value.__module__}.{value.__qualname__})" for name, value in left_out.items())
     return (
-        f"{items} are stored in the quarantine without {fields}, which cannot be stored; "
-        "set such a field in a pipeline, or give it as a text or a number"
+        f"{items} are stored without {fields}, which cannot be stored; set such a field in a pipeline, or give it as a "
+        "text or a number"
     )
 
 
@@ -130,10 +121,10 @@ def one_owner(config: Config, host: str, owner: str, repeats: int, pages: int) -
     """Return what is said when *repeats* of the *pages* of *host* repeat the one page *owner*."""
     said = f"{repeats} of {pages} pages of {host} repeat {owner}. If they should not, stop the crawl"
     if config.log is not None:
-        said += f": `{log_command(config, '--host', host, '--owner', owner)}` shows them"
-    if config.action is Action.DROP and config.store != "memory:" and not config.redact_query:
-        restore = scrapy_dedup("restore", "--host", host, "--owner", owner, store=resolved_uri(config.store))
-        said += f"; `{restore}` lets the next crawl deliver them"
+        said += f": `{log_command(config, '--host', host, '--original', owner)}` shows them"
+    if config.action is Action.DROP and config.store != "memory:":
+        allow = scrapy_dedup("allow", "--host", host, "--original", owner, store=resolved_uri(config.store))
+        said += f"; `{allow}` releases their items in the next crawl"
     return said
 
 
@@ -145,30 +136,22 @@ def field_that_keeps(field: str, kept: int, pages: int) -> str:
     )
 
 
-def taken_back(again: Sequence[TakenBack]) -> str:
-    """Return what is said when pages are requested *again* that were dropped for a template."""
-    several, later = len(again) != 1, sum(not page.at_once for page in again)
-    said = (
-        f"{len(again)} page{'s' * several} dropped for {_owner(again)} {'are' if several else 'is'} requested again: "
-        "three pages of their host have its text and each says things of its own, so they are no copies of one page"
+def template_found(pages: Sequence[StoredPage]) -> str:
+    """Return the line that *pages* were dropped for a text that has proved to be a template."""
+    several = len(pages) != 1
+    return (
+        f"{len(pages)} page{'s' * several} {'were' if several else 'was'} dropped for a text that several pages of one "
+        "host fill in with content of their own, so it is a template and they are no copies; their items are released"
     )
-    return said + (f"; {later} of them once their spider has nothing else to do" if later else "")
 
 
-def not_taken_back(config: Config, left: Sequence[TakenBack]) -> str:
-    """Return what is said when pages that were dropped for a template are *left* as they are."""
-    several, owner = len(left) != 1, _owner(left)
-    why = "their requests are not GETs, or were not kept" if config.take_back else "DEDUP_TAKE_BACK is False"
-    said = f"{len(left)} page{'s' * several} dropped for {owner}, a template, stay{'s' * (not several)} dropped: {why}"
-    is_shown = config.store != "memory:" and not config.redact_query and left[0].owner_url
-    if is_shown and any(page.is_restorable for page in left):
-        restore = scrapy_dedup("restore", "--owner", left[0].owner_url, store=resolved_uri(config.store))
-        said += f"; `{restore}` lets the next crawl deliver what can be requested again"
-    return said
-
-
-def _owner(pages: Sequence[TakenBack]) -> str:
-    return pages[0].owner_url or "a page that is not stored any more"
+def released(count: int) -> str:
+    """Return the line that *count* dropped items were released."""
+    several = count != 1
+    return (
+        f"{count} dropped item{'s' * several} {'were' if several else 'was'} released: the original was lost, its text "
+        "is a template, or a person has allowed the page"
+    )
 
 
 def unchecked_pages(stat: Callable[[str], int]) -> Counter[str]:
@@ -205,18 +188,15 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
         ("items/tagged", "duplicates tagged"),
         ("items/tag_refused", "items that cannot be tagged"),
         ("items/would_drop", "duplicates not dropped"),
-        ("journal/requested_again", "dropped pages requested again"),
-        ("taken_back", "drops taken back"),
-        ("upgrades", "stories' own pages after views"),
+        ("items/released", "dropped items released"),
+        ("upgrades", "originals replaced by better ones"),
         ("away", "times the store was away"),
         ("away_seconds", "  seconds in all"),
     )
     lines += [(label, stat(name)) for name, label in sometimes if stat(name)]
     text = "".join(f"\n  {label:<30} {value:>7}" for label, value in lines)
     if is_away:
-        text += (
-            "\n  the store is still away: what was dropped for a page that is not sealed, the next crawl requests again"
-        )
+        text += "\n  the store is still away: the next crawl releases what was dropped for pages that were not durable"
     if opened.trouble:
         text += f"\n  it only observed, and dropped nothing: {opened.trouble}"
     if config.log is not None:

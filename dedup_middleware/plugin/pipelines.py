@@ -8,22 +8,22 @@ from scrapy.exceptions import DropItem
 
 from dedup_middleware.budget import Budget, UnjudgeableError
 from dedup_middleware.checks.item_values import item_texts
-from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.identity import item_identity
 from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
-from dedup_middleware.plugin.item_signals import item_claim, item_type
+from dedup_middleware.plugin.item_signals import Entry, item_entry, item_type
 from dedup_middleware.plugin.logformatter import duplicate_item
-from dedup_middleware.plugin.waiting import OwnerWait
+from dedup_middleware.plugin.waiting import OriginalWait
 from dedup_middleware.reasons import Reason
+from dedup_middleware.visit import Visit
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
 
+    from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.model import Page
     from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.session.session import Session
 
 
 class DedupItemPipeline:
@@ -36,7 +36,7 @@ class DedupItemPipeline:
 
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
-        self._wait = OwnerWait(extension)
+        self._wait = OriginalWait(extension)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -44,74 +44,68 @@ class DedupItemPipeline:
 
     async def process_item(self, item: Any) -> Any:
         # Here come all items: those of errbacks and of start() too.
-        item_claim.set(None)
+        item_entry.set(None)
         item_type.set(type(item))
-        session = self._extension.session
-        entry = self._extension.item_sources.pop(id(item), None)
-        if session is None or entry is None:
+        if (released := self._extension.released.pop(id(item), None)) is not None:
+            item_entry.set(released[1])
             return item
-        _, page_state, source = entry
-        state = None
+        deduplication = self._extension.deduplication
+        source = self._extension.item_sources.pop(id(item), None)
+        if deduplication is None or source is None:
+            return item
+        _, page_visit, request = source
+        visit = None
         try:
-            state = self._examine(session, item, page_state, source)
-            await self._judge(session, item, state)
+            visit = self._examine(deduplication, item, page_visit, request)
+            await self._judge(deduplication, item, visit)
         except DropItem:
             raise
         except Exception as error:  # noqa: BLE001 - a defect of ours must not take the item
-            self._extension.defect(error, page_state.url, state)
+            self._extension.defect(error, page_visit.url, visit)
         return item
 
-    async def _judge(self, session: Session, item: Any, state: PageState) -> None:
-        """Deliver the item, or raise DropItem."""
-        session.enter(state)
-        await self._wait.settle(session, state)
-        session.deliver_if_feed_lacks_it(state, item)
-        if state.is_duplicate:
+    async def _judge(self, deduplication: Deduplication, item: Any, visit: Visit) -> None:
+        """Keep the item, or raise DropItem."""
+        deduplication.enter(visit)
+        await self._wait.settle(deduplication, visit)
+        deduplication.keep_if_feed_lacks_it(visit, item)
+        if visit.is_duplicate:
             # The response shows nothing that is not in its items, and their fields are named: each value counts.
-            session.judge_item(state, item, bool)
-            if state.objection is not None:
-                session.keep(state, state.objection, Witness.ITEM)
-        if state.is_duplicate and state.action is Action.DROP and session.may_drop(state, item):
-            self._drop(session, state)
-        self._deliver(session, state, item)
+            deduplication.check_item(visit, item, bool)
+            if visit.objection is not None:
+                deduplication.keep(visit, visit.objection, Witness.ITEM)
+        if visit.is_duplicate and visit.action is Action.DROP and deduplication.drop(visit, item):
+            self._drop(deduplication, visit)
+        self._deliver(deduplication, visit, item)
 
-    def _examine(self, session: Session, item: Any, page_state: PageState, source: bytes) -> PageState:
-        recovered: frozenset[bytes] = frozenset()
+    def _examine(self, deduplication: Deduplication, item: Any, page_visit: Visit, request: bytes) -> Visit:
+        action, threshold = page_visit.action, page_visit.threshold
         try:
             texts = item_texts(item, self._extension.config.item_fields)
-            identity = item_identity(source, texts)
-            recovered = session.safety.recovered([identity], page_state.request and page_state.request.purpose)
-            page = self._page(session, page_state.url, identity, texts, source)
+            page = self._page(deduplication, page_visit.url, item_identity(request, texts), texts, request)
         except UnjudgeableError as error:
-            state = PageState.unjudged(page_state.url, error.reason, page_state.action, page_state.threshold)
-        else:
-            state = session.examine(page, page_state.action, page_state.threshold, Budget(), keep=page_state.keep)
-        state.request = page_state.request
-        state.recovered = recovered
-        # Without a claim of the item's own, its fate is known of the page alone.
-        page_state.recovered |= recovered
-        return state
+            return Visit.unjudged(page_visit.url, error.reason, action, threshold)
+        return deduplication.judge(page, action, threshold, Budget(), keep=page_visit.keep)
 
-    def _page(self, session: Session, url: str, identity: bytes, texts: list[str], source: bytes) -> Page:
+    def _page(self, deduplication: Deduplication, url: str, identity: bytes, texts: list[str], request: bytes) -> Page:
         """Return the item as a page; `UnjudgeableError` if it costs more than it may."""
         config = self._extension.config
         if sum(map(len, texts)) > config.max_bytes:
             raise UnjudgeableError(Reason.TOO_LARGE)
-        return session.page(url, (identity,), texts, source=source, budget=config.budget())
+        return deduplication.reader.paragraphs(url, (identity,), texts, source=request, budget=config.budget())
 
-    def _drop(self, session: Session, state: PageState) -> None:
-        session.count_drop(state)
-        exception = duplicate_item(session, state, self._extension.config.log_level)
-        session.finish(state)
+    def _drop(self, deduplication: Deduplication, visit: Visit) -> None:
+        deduplication.count_drop(visit)
+        exception = duplicate_item(deduplication, visit, self._extension.config.log_level)
+        deduplication.finish(visit)
         raise exception
 
     @staticmethod
-    def _deliver(session: Session, state: PageState, item: Any) -> None:
-        session.deliver(state, item, repeats=state.is_duplicate)
-        if state.claim is not None:
-            session.settle_items(state, several=False)
-            state.claim.callback_finished()
-            item_claim.set(state.claim)
-        if state.is_duplicate and state.action is Action.DRY_RUN:
-            state.items_would_drop = 1
-        session.finish(state)
+    def _deliver(deduplication: Deduplication, visit: Visit, item: Any) -> None:
+        deduplication.deliver(visit, item, repeats=visit.is_duplicate)
+        # Before the callback ends: the item is still to leave the pipelines.
+        item_entry.set(Entry(deduplication, visit))
+        deduplication.end_callback(visit, several=False)
+        if visit.is_duplicate and visit.action is Action.DRY_RUN:
+            visit.items_would_drop = 1
+        deduplication.finish(visit)

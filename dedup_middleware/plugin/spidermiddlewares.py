@@ -11,14 +11,13 @@ from scrapy.utils.log import logformatter_adapter
 
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.checks.item_values import carried
-from dedup_middleware.delivery.item_judge import ItemVerdict
 from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.identity import request_identity
 from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.logformatter import duplicate_item
-from dedup_middleware.plugin.requests import purpose_of
-from dedup_middleware.plugin.waiting import OwnerWait
+from dedup_middleware.plugin.releases import Releases
+from dedup_middleware.plugin.waiting import OriginalWait
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -27,33 +26,44 @@ if TYPE_CHECKING:
     from scrapy.http import Response, TextResponse
     from typing_extensions import Self
 
-    from dedup_middleware.plugin.extension import DedupExtension, Visit
+    from dedup_middleware.plugin.extension import DedupExtension
+    from dedup_middleware.plugin.item_signals import Entry
 
 #: Dropped items are logged where Scrapy itself logs them.
 scraper_logger = logging.getLogger("scrapy.core.scraper")
 
 
 class DedupSpiderMiddleware:
-    """Stand outermost: the last to see what a callback gives, the first to see what it gets.
+    """The outermost spider middleware: the last that gets what a callback gives.
 
-    The items of a duplicate take Scrapy's own way of dropping, before any pipeline; its links are followed last.
+    The items of a duplicate take Scrapy's own way of dropping, before any pipeline; its links are followed last. Here
+    dropped items are released, too: past the spider middlewares, which they have passed before.
     """
 
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
-        self._wait = OwnerWait(extension)
+        self._wait = OriginalWait(extension)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         return cls(extension_of(crawler))
 
+    async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
+        async for item in self._extension.releases.items():
+            yield item
+        async for output in start:
+            yield output
+
     async def process_spider_output(self, response: Response, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        visit = self._extension.visits.get(response)
-        if visit is None or not visit.state.entered:
+        if Releases.is_of(response):
+            async for item in self._extension.releases.items():
+                yield item
+        entry = self._extension.visits.get(response)
+        if entry is None or not entry.visit.has_entered:
             async for output in result:
                 yield output
             return
-        page_output = _PageOutput(self._extension, self._wait, visit, response)
+        page_output = _PageOutput(self._extension, self._wait, entry, response)
         try:
             async for output in result:
                 for passed in await page_output.take(output):
@@ -69,10 +79,10 @@ class DedupSpiderMiddleware:
 
 
 class DedupCallbackMiddleware:
-    """Stand innermost, where it is certain that the callback gets the page, and where its exceptions come by first.
+    """The innermost spider middleware: here it is certain that the callback gets the page.
 
-    What others give in its place (an errback, a middleware that recovers) is not the page's: it is delivered, and owns
-    nothing.
+    What others give in its place (an errback, a middleware that recovers) is not the page's: it is kept, and the page
+    owns nothing.
     """
 
     def __init__(self, extension: DedupExtension) -> None:
@@ -83,38 +93,30 @@ class DedupCallbackMiddleware:
         return cls(extension_of(crawler))
 
     def process_spider_input(self, response: Response) -> None:
-        visit = self._extension.visits.get(response)
-        if visit is None:
+        entry = self._extension.visits.get(response)
+        if entry is None:
             return
-        session, state = visit
+        deduplication, visit = entry.deduplication, entry.visit
         try:
-            session.enter(state)
-            its_items = self._extension.config.item_fields and state.is_undecided
-            if (state.is_duplicate or its_items) and state.action is Action.DROP and response.request is not None:
-                # Now and below, for the callback may change what is in its arguments.
-                state.request = self._extension.packed(response.request)
-            if state.is_duplicate and response.request is not None:
+            deduplication.enter(visit)
+            if visit.is_duplicate and response.request is not None:
+                # Now, for the callback may change what is in its arguments.
                 with suppress(UnjudgeableError):
-                    state.carried = carried(response.request.cb_kwargs, response.request.meta)
-            if session.safety.journal.recovered and state.page is not None and response.request is not None:
-                purpose = purpose_of(response.request, self._extension.spider)
-                state.recovered |= session.safety.recovered(state.page.identities, purpose)
+                    visit.carried = carried(response.request.cb_kwargs, response.request.meta)
         except Exception as error:  # noqa: BLE001 - else the errback would get the page, and not the callback
-            self._extension.defect(error, response, state)
+            self._extension.defect(error, response, visit)
             del self._extension.visits[response]
 
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
         """Void the page's claim, whether or not another middleware recovers."""
-        visit = self._extension.visits.get(response)
-        if visit is None or not visit.state.entered:
+        entry = self._extension.visits.get(response)
+        if entry is None or not entry.visit.has_entered:
             return
-        session, state = visit
+        deduplication, visit = entry.deduplication, entry.visit
         try:
-            state.entered = False
-            if state.claim is not None:
-                state.claim.callback_failed()
-            if not state.has_output:
-                session.finish(state)
+            deduplication.callback_failed(visit)
+            if not visit.has_output:
+                deduplication.finish(visit)
         except Exception as error:  # noqa: BLE001 - else it would be what the spider's exception is taken for
             self._extension.defect(error, response)
 
@@ -122,112 +124,108 @@ class DedupCallbackMiddleware:
 class _PageOutput:
     """What one page's callback gives, on its way out.
 
-    Of a duplicate, each item is heard: it is dropped if the owner's items have said what it says, and delivered if it
-    objects. Items without text wait until the end: they go with the page, unless one of its items was delivered. So
-    does an item that objects, if it is the first: alone, it makes another page of the page.
+    Each item of a duplicate is compared: it is dropped if the original's items contain what it contains, and kept if
+    not. Items without text wait until the end: they follow the page, unless one of its items was kept. So does an item
+    that is to be kept, if it is the first: alone, it makes another page of the page.
     """
 
-    def __init__(self, extension: DedupExtension, wait: OwnerWait, visit: Visit, response: Response) -> None:
+    def __init__(self, extension: DedupExtension, wait: OriginalWait, entry: Entry, response: Response) -> None:
         self._extension = extension
         self._wait = wait
-        self._session, self._state = visit
+        self._deduplication, self._visit = entry.deduplication, entry.visit
         self._response = response
         self._text: PageText | None = None
         self._items = 0
         self._would_drop = 0
         self._waiting: list[Any] = []
         self._objecting: list[Any] = []
-        self._any_delivered = False
+        self._any_kept = False
         self._ended = False
         self._is_sound = True
-        self._state.has_output = True
+        self._visit.has_output = True
 
     async def take(self, output: Any) -> list[Any]:
         """Return what goes on now that the callback has given *output*."""
         if isinstance(output, Request):
             with self._harmless():
                 self._follow_last(output)
-                self._state.asks_again |= output.url in (self._response.url, getattr(self._response.request, "url", ""))
             return [output]
         if output is None:
             return []
-        stance = ItemVerdict.OBJECTS
+        may_drop: bool | None = False
         with self._harmless():
-            stance = await self._hear(output)
-        if stance is ItemVerdict.SILENT:
+            may_drop = await self._check(output)
+        if may_drop is None:
             self._waiting.append(output)
             return []
-        if stance is ItemVerdict.REPEATS:
-            return await self._withhold(output)
-        if self._state.is_duplicate and self._items == 1:
+        if may_drop:
+            return await self._drop_if_stored(output)
+        if self._visit.is_duplicate and self._items == 1:
             self._objecting.append(output)
             return []
-        return self._all_delivered(output)
+        return self._all_kept(output)
 
-    async def _hear(self, item: Any) -> ItemVerdict:
-        """Return what *item* says; of a page that is no duplicate, each objects."""
-        state, session = self._state, self._session
+    async def _check(self, item: Any) -> bool | None:
+        """Return whether *item* may be dropped; ``None`` if it follows its page."""
+        visit, deduplication = self._visit, self._deduplication
         self._items += 1
         if self._items == 1:
-            await self._wait.settle(session, state)
-        session.deliver_if_feed_lacks_it(state, item)
-        if not state.is_duplicate:
-            return ItemVerdict.OBJECTS
-        stance = session.judge_item(state, item, self._shows)
-        is_silent = stance is ItemVerdict.SILENT
-        return ItemVerdict.OBJECTS if is_silent and (self._objecting or self._any_delivered) else stance
+            await self._wait.settle(deduplication, visit)
+        deduplication.keep_if_feed_lacks_it(visit, item)
+        if not visit.is_duplicate:
+            return False
+        may_drop = deduplication.check_item(visit, item, self._shows)
+        return False if may_drop is None and (self._objecting or self._any_kept) else may_drop
 
-    async def _withhold(self, item: Any) -> list[Any]:
-        """Drop *item*, or let it go on marked where that is the action, or unmarked if something stands against it."""
-        state = self._state
+    async def _drop_if_stored(self, item: Any) -> list[Any]:
+        """Drop *item*, or let it go on marked where that is the action, or unmarked if it must be kept."""
+        visit = self._visit
         with self._harmless():
-            if self._drops and self._session.may_drop(state, item):
+            is_drop = visit.is_duplicate and visit.action is Action.DROP and self._is_sound
+            if is_drop and self._deduplication.drop(visit, item):
                 await self._drop(item)
                 return []
-            if state.is_duplicate and state.action is not Action.DROP:
+            if visit.is_duplicate and visit.action is not Action.DROP:
                 self._would_drop += 1
                 self._deliver(item, repeats=True)
                 return [item]
-        return self._all_delivered(item)
+        return self._all_kept(item)
 
-    def _all_delivered(self, *items: Any) -> list[Any]:
-        """Return *items*, delivered, and before them those that have waited."""
-        released = [*self._objecting, *self._waiting, *items]
+    def _all_kept(self, *items: Any) -> list[Any]:
+        """Return *items*, kept, and before them those that have waited."""
+        kept = [*self._objecting, *self._waiting, *items]
         self._objecting, self._waiting = [], []
-        self._any_delivered = True
-        for item in released:
+        self._any_kept = True
+        for item in kept:
             with self._harmless():
                 self._deliver(item)
-        return released
+        return kept
 
     async def end(self, *, finished: bool = False) -> list[Any]:
         """Return what goes on now that the callback has finished, or failed."""
         self._ended = finished
         if self._objecting:
             with self._harmless():
-                if self._state.objection is not None:
-                    self._session.keep(self._state, self._state.objection, Witness.ITEM)
-            return self._all_delivered()
+                if self._visit.objection is not None:
+                    self._deduplication.keep(self._visit, self._visit.objection, Witness.ITEM)
+            return self._all_kept()
         waiting, self._waiting = self._waiting, []
-        return [passed for item in waiting for passed in await self._withhold(item)]
+        return [passed for item in waiting for passed in await self._drop_if_stored(item)]
 
     async def close(self) -> None:
         """Settle the page, whether its output ended, raised or was abandoned."""
-        state, session = self._state, self._session
+        visit, deduplication = self._visit, self._deduplication
         for item in self._waiting:
             # The callback was abandoned: nothing can go on any more.
-            await self._withhold(item)
+            await self._drop_if_stored(item)
         with self._harmless():
-            if not self._ended:
-                session.safety.item_failed(state)
-            if state.claim is not None and not self._ended:
-                state.claim.callback_failed()
-            elif state.claim is not None:
-                session.settle_items(state, several=self._items > 1)
-                state.claim.callback_finished()
-            if state.is_duplicate and state.action is Action.DRY_RUN:
-                state.items_would_drop = self._would_drop
-            session.finish(state)
+            if self._ended:
+                deduplication.end_callback(visit, several=self._items > 1)
+            else:
+                deduplication.item_failed(visit)
+            if visit.is_duplicate and visit.action is Action.DRY_RUN:
+                visit.items_would_drop = self._would_drop
+            deduplication.finish(visit)
 
     def _shows(self, words: str) -> bool:
         if self._text is None:
@@ -236,43 +234,38 @@ class _PageOutput:
 
     @contextmanager
     def _harmless(self) -> Iterator[None]:
-        """Let no defect of ours take an item, or the rest of what the callback gives: after one, all of it goes on."""
+        """Let no defect of ours take an item, or the rest of what the callback gives: after one, all of it is kept."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - whatever it is
             self._is_sound = False
-            self._extension.defect(error, self._response, self._state)
-
-    @property
-    def _drops(self) -> bool:
-        state = self._state
-        return state.is_duplicate and state.action is Action.DROP and self._is_sound and not self._session.safety.failed
+            self._extension.defect(error, self._response, self._visit)
 
     def _follow_last(self, request: Request) -> None:
-        if self._state.is_duplicate and self._state.action is not Action.DRY_RUN:
+        if self._visit.is_duplicate and self._visit.action is not Action.DRY_RUN:
             request.priority -= self._extension.config.outlink_penalty
             self._extension.count("outlinks_last")
 
     def _deliver(self, item: Any, *, repeats: bool = False) -> None:
-        state, extension = self._state, self._extension
-        if extension.config.item_fields and state.is_undecided and self._response.request is not None:
+        visit, extension = self._visit, self._extension
+        if extension.config.item_fields and visit.is_undecided and self._response.request is not None:
             fingerprint = extension.crawler.request_fingerprinter.fingerprint(self._response.request)
-            extension.item_sources[id(item)] = (item, state, request_identity(fingerprint))
-            state.items_delivered += 1
-            state.items_are_judged = True
+            extension.item_sources[id(item)] = (item, visit, request_identity(fingerprint))
+            visit.items_delivered += 1
+            visit.items_are_judged = True
         else:
-            self._session.deliver(state, item, repeats=repeats)
+            self._deduplication.deliver(visit, item, repeats=repeats)
 
     async def _drop(self, item: Any) -> None:
         """Drop *item* as Scrapy does when a pipeline raises DropItem: its log line, its signal, its stats."""
-        state, extension, spider = self._state, self._extension, self._extension.crawler.spider
+        visit, extension, spider = self._visit, self._extension, self._extension.crawler.spider
         assert spider is not None
-        self._session.count_drop(state)
-        exception = duplicate_item(self._session, state, extension.config.log_level)
+        self._deduplication.count_drop(visit)
+        exception = duplicate_item(self._deduplication, visit, extension.config.log_level)
         try:
             line = extension.crawler.logformatter.dropped(item, exception, self._response, spider)
         except Exception:  # a formatter of the project's own must not cost an item its signal
-            scraper_logger.exception("dedup: LOG_FORMATTER cannot tell of a dropped item", extra={"spider": spider})
+            scraper_logger.exception("dedup: LOG_FORMATTER cannot format a dropped item", extra={"spider": spider})
             line = None
         if line is not None:
             scraper_logger.log(*logformatter_adapter(line), extra={"spider": spider, "item": item})

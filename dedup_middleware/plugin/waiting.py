@@ -1,4 +1,4 @@
-"""Wait while the event loop turns: a moment, or until it is known what came of an owner's claim."""
+"""Waits while the event loop turns: a moment, or until a pending claim is confirmed or void."""
 
 from __future__ import annotations
 
@@ -10,15 +10,10 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dedup_middleware.delivery.claims import Claim, Soon
-    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.session.session import Session
+    from dedup_middleware.visit import Visit
 
-# Seconds that what is complete waits to be written with something else. Another worker that meets a copy waits for it.
-_SOON = 0.1
 # Seconds after which the store is asked again whether another process has settled its claim.
 _ASK_AGAIN = 0.05
 #: Waiters at a time where CONCURRENT_REQUESTS sets no limit.
@@ -32,22 +27,7 @@ async def sleep(seconds: float) -> None:
     await maybe_deferred_to_future(over)
 
 
-def soon(defect: Callable[[Exception, object], None]) -> Soon:
-    """Return what calls a moment later what it is given; *defect* is told of what should never be raised, and where."""
-
-    def call(callback: Callable[[], None]) -> None:
-        try:
-            callback()
-        except Exception as error:  # noqa: BLE001 - else it would end in the event loop
-            defect(error, "a page that is complete")
-
-    def later(callback: Callable[[], None]) -> None:
-        call_later(_SOON, call, callback)
-
-    return later
-
-
-class OwnerWait:
+class OriginalWait:
     """Let duplicates wait until the page they repeat is safe or lost.
 
     At most ``CONCURRENT_REQUESTS`` wait at a time, each no longer than ``DEDUP_WAIT`` seconds, and none while the
@@ -59,41 +39,41 @@ class OwnerWait:
         self._limit = extension.crawler.settings.getint("CONCURRENT_REQUESTS") or _DEFAULT_WAITERS
         self._waiting = 0
 
-    async def settle(self, session: Session, state: PageState) -> None:
-        """Return when the verdict of *state*, a page of *session*, does not depend on an open claim any more."""
+    async def settle(self, deduplication: Deduplication, visit: Visit) -> None:
+        """Return when the verdict of *visit* does not depend on a pending claim any more."""
         deadline = time.monotonic() + self._extension.config.wait
-        session.reconsider(state)
-        while state.owner_is_pending:
-            claim = session.claiming.of_owner(state)
-            if claim is None and not session.claiming.another_holds_owner(state):
-                # Another process has settled it since; else it is another crawl's of this process, which tells nobody.
-                session.reconsider(state)
-                if state.owner_is_pending and not session.claiming.another_holds_owner(state):
+        deduplication.reconsider(visit)
+        while visit.original_is_pending:
+            original = deduplication.pending_original(visit)
+            if original is None and not deduplication.is_pending_elsewhere(visit):
+                # Another process has settled it since; else it is another crawl's of this process.
+                deduplication.reconsider(visit)
+                if visit.original_is_pending and not deduplication.is_pending_elsewhere(visit):
                     break
                 continue
             remaining = deadline - time.monotonic()
             if remaining <= 0 or self._full():
-                settled = False
-            elif claim is None:
-                settled = await self._outcome_elsewhere(session, state, deadline)
+                is_settled = False
+            elif original is None:
+                is_settled = await self._outcome_elsewhere(deduplication, visit, deadline)
             else:
-                settled = await self._outcome(claim, remaining)
-            if not settled:
+                is_settled = await self._outcome(deduplication, original, remaining)
+            if not is_settled:
                 self._extension.count("waits/given_up")
                 break
-            session.reconsider(state)
-        state.deliver_undecided()
+            deduplication.reconsider(visit)
+        visit.keep_undecided()
 
     def _full(self) -> bool:
         slot = self._extension.crawler.engine.scraper.slot
         return self._waiting >= self._limit or slot is None or slot.needs_backout()
 
-    async def _outcome_elsewhere(self, session: Session, state: PageState, deadline: float) -> bool:
-        """Wait for the claim that another process holds to be settled; tell whether it was before the *deadline*."""
+    async def _outcome_elsewhere(self, deduplication: Deduplication, visit: Visit, deadline: float) -> bool:
+        """Wait for the pending claim of another process; return whether it was settled before the *deadline*."""
         self._extension.count("waits")
         self._waiting += 1
         try:
-            while session.claiming.another_holds_owner(state):
+            while deduplication.is_pending_elsewhere(visit):
                 if time.monotonic() >= deadline:
                     return False
                 await sleep(_ASK_AGAIN)
@@ -101,8 +81,8 @@ class OwnerWait:
         finally:
             self._waiting -= 1
 
-    async def _outcome(self, claim: Claim, seconds: float) -> bool:
-        """Wait for *claim* to be settled; tell whether it was within *seconds*."""
+    async def _outcome(self, deduplication: Deduplication, original: Visit, seconds: float) -> bool:
+        """Wait for the claim of *original*; return whether it was settled within *seconds*."""
         outcome: Deferred[bool] = Deferred()
 
         def settled() -> None:
@@ -116,7 +96,7 @@ class OwnerWait:
         self._extension.count("waits")
         self._waiting += 1
         timer = call_later(seconds, timed_out)
-        claim.when_settled(settled)
+        deduplication.when_settled(original, settled)
         try:
             return await maybe_deferred_to_future(outcome)
         finally:

@@ -1,4 +1,4 @@
-"""What stands around whatever of ours may fail while pages go their way."""
+"""A context manager that keeps failures of the store, the log or a feed from breaking the crawl."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Guard:
-    """Ends a failure of the store or the log where it happens; who was given to it hears of it.
+    """Swallows a failure of the store or the log, and reports it.
 
     A class, for a page passes five of them: a generator takes 1.2 µs, this 0.3.
     """
@@ -19,11 +19,11 @@ class Guard:
     __slots__ = ("_fail",)
 
     def __init__(self, fail: Callable[[DedupError], None]) -> None:
-        """Tell *fail* of what fails within."""
+        """Call *fail* with what fails within."""
         self._fail = fail
 
     def __call__(self) -> Guard:
-        """Return what is to stand around a block."""
+        """Return the context manager."""
         return self
 
     def __enter__(self) -> None:

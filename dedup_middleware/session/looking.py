@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.delivery.page_state import PageState
 from dedup_middleware.model import Action
-from dedup_middleware.session.opening import open_to_look, session_of
+from dedup_middleware.session.opening import deduplication_of, open_to_look
 from dedup_middleware.session.reading import PageContent, Reading
 from dedup_middleware.session.runs import run_id
+from dedup_middleware.visit import Visit
 
 if TYPE_CHECKING:
     from dedup_middleware.inspection.records import Record
@@ -24,15 +24,15 @@ def would_be_judged(config: Config, url: str, html: bytes) -> Record:
     """
     opened = open_to_look(replace(config, log=None))
     try:
-        session = session_of(opened, run_id(None), _Nobody())
+        session = deduplication_of(opened, run_id(None), _Nobody())
         reading = Reading(PageContent.of(url, html, {}))
         try:
             reading.read(session, config)
         except UnjudgeableError as error:
-            state = PageState.unjudged(reading.url, error.reason, Action.DRY_RUN, config.threshold)
+            state = Visit.unjudged(reading.url, error.reason, Action.DRY_RUN, config.threshold)
         else:
             assert reading.page is not None
-            state = session.examine(reading.page, Action.DRY_RUN, config.threshold, config.budget())
+            state = session.judge(reading.page, Action.DRY_RUN, config.threshold, config.budget())
         return session.recorder.record(state)
     finally:
         opened.store.close()

@@ -12,15 +12,14 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
-from dedup_middleware import permissions
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.preferences import Preferences
-from dedup_middleware.delivery.quarantine import Quarantine
-from dedup_middleware.delivery.sealing import recover
+from dedup_middleware.deduplicator import Deduplication
+from dedup_middleware.durability import recover
 from dedup_middleware.errors import (
     DedupError,
-    QuarantineError,
     RecordsError,
     StoreAwayError,
     StoreCorruptError,
@@ -31,25 +30,23 @@ from dedup_middleware.errors import (
 from dedup_middleware.extraction.extractor import extractor
 from dedup_middleware.fingerprints import fingerprinter, instance_of, published_method
 from dedup_middleware.fingerprints.published import Learner
-from dedup_middleware.index.migrations import MIGRATIONS, READABLE
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.inspection.records import RecordLog, observer_log
-from dedup_middleware.model import Reach
+from dedup_middleware.model import Action, Reach
 from dedup_middleware.session.body_digests import BodyDigests
-from dedup_middleware.session.session import Session
 from dedup_middleware.settings.table import StoreBusy
 from dedup_middleware.stores import open_store, refusals, store_exists
 from dedup_middleware.stores.holder import Holder
+from dedup_middleware.stores.overlay import overlaid
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from dedup_middleware.delivery.claims import Soon
-    from dedup_middleware.delivery.disk_waits import DiskWaits, Flush
-    from dedup_middleware.delivery.listener import Listener
+    from dedup_middleware.durability import DiskWaits, Flush
     from dedup_middleware.extraction.extractor import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.index import Index
+    from dedup_middleware.listener import Listener
     from dedup_middleware.settings.config import Config
     from dedup_middleware.stores import OpenStore
 
@@ -77,7 +74,6 @@ class Resources:
     extract: Extractor
     body_digest: BodyDigests
     log: RecordLog | None
-    quarantine: Quarantine | None = None
     learner: Learner | None = None
     """The published method that decides, where one does."""
     trouble: str = ""
@@ -86,7 +82,7 @@ class Resources:
     """What an observer is to open once that can be done: its store is only away."""
 
 
-def session_of(  # noqa: PLR0913 - what only a crawl has, by name
+def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     opened: Resources,
     run: str,
     listener: Listener,
@@ -94,21 +90,21 @@ def session_of(  # noqa: PLR0913 - what only a crawl has, by name
     feeds: frozenset[str] = frozenset(),
     flush: Flush | None = None,
     disks: DiskWaits | None = None,
-    soon: Soon | None = None,
     feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
     continues: bool = False,
-) -> Session:
-    """Return the session of what was *opened*, under the name *run*.
+    stores_items: bool = False,
+) -> Deduplication:
+    """Return the deduplication of what was *opened*, under the name *run*.
 
-    *feeds* are the kinds of a crawl's feeds; the rest is for :class:`Session`. One that observes drops nothing, and
-    nothing in its memory needs to be on a disk.
+    *feeds* are the kinds of a crawl's feeds; one that *stores_items* can release what it drops; the rest is for
+    :class:`Deduplication`. One that observes drops nothing, and nothing in its memory needs to be on a disk.
     """
     config, observes = opened.config, bool(opened.trouble)
-    preferences = Preferences(config.preferred_hosts, config.preferred_urls, config.prefer_canonical)
+    preferences = Preferences(config.preferred)
     detector = Detector(opened.index, opened.fingerprint.hash, config.threshold, preferences, feeds=feeds)
     if opened.learner is not None:
         detector = by_published_method(detector, opened.learner)
-    return Session(
+    return Deduplication(
         spider=config.spider or "",
         run=run,
         detector=detector,
@@ -116,18 +112,17 @@ def session_of(  # noqa: PLR0913 - what only a crawl has, by name
         extract=opened.extract,
         learner=opened.learner,
         log=opened.log,
-        quarantine=opened.quarantine,
         listener=listener,
         flush=None if observes else flush,
         disks=disks,
-        soon=soon if opened.index.is_far else None,
-        seal_interval=config.seal_interval,
+        checkpoint_interval=config.seal_interval,
         feeds_wanting=feeds_wanting,
         max_characters=config.max_bytes,
         item_fields=config.item_fields,
         observes=observes,
         continues=continues,
-        takes_back=config.take_back,
+        dropped_size=config.dropped_size if stores_items else None,
+        dropped_age=config.dropped_age,
     )
 
 
@@ -147,7 +142,7 @@ async def open_for_crawl(config: Config, sleep: Sleep) -> Resources:
         return _awaiting(config, str(error))
     except (StoreCorruptError, StoreVersionError):
         raise
-    except (StoreError, RecordsError, QuarantineError) as error:
+    except (StoreError, RecordsError) as error:
         unnamed = config.store_is_default and config.log_is_default and not _is_there(config)
         if error.misnamed and not unnamed:
             raise
@@ -162,7 +157,7 @@ async def _when_free(config: Config, sleep: Sleep) -> Resources:
     began = time.monotonic()
     while True:
         try:
-            return open_at_once(config)
+            return open_at_once(config, dry=config.action is Action.DRY_RUN)
         except StoreLockedError as error:
             patience = PATIENCE_WITH_UNKNOWN if error.holder is None else PATIENCE if error.holder.brief else 0
             if time.monotonic() >= began + patience:
@@ -178,14 +173,15 @@ def _is_there(config: Config) -> bool:
 
 def _awaiting(config: Config, trouble: str) -> Resources:
     try:
-        opened = open_at_once(replace(config, store="memory:", store_is_default=True))
-    except (RecordsError, QuarantineError) as error:
+        in_memory = replace(config, store="memory:", store_is_default=True)
+        opened = open_at_once(in_memory, dry=config.action is Action.DRY_RUN)
+    except RecordsError as error:
         return _observing(config, f"{trouble}; and {error}")
     return replace(opened, trouble=trouble, awaited=config)
 
 
 def _observing(config: Config, trouble: str) -> Resources:
-    alone = replace(config, store="memory:", store_is_default=True, quarantine=0)
+    alone = replace(config, store="memory:", store_is_default=True)
     try:
         return replace(open_at_once(alone), trouble=trouble)
     except RecordsError as error:
@@ -203,43 +199,45 @@ def open_to_look(config: Config) -> Resources:
     return open_at_once(config, looks=True)
 
 
-def open_at_once(config: Config, *, looks: bool = False) -> Resources:
-    """Open what *config* names; :class:`DedupError` if that cannot be done now. See :func:`open_to_look`."""
-    opened = _open_store(config, looks=looks)
+def open_at_once(config: Config, *, looks: bool = False, dry: bool = False) -> Resources:
+    """Open what *config* names; :class:`DedupError` if that cannot be done now. See :func:`open_to_look`.
+
+    In a *dry* run the log alone is written to; what the store would keep is in memory.
+    """
+    opened = _open_store(config, looks=looks, dry=dry)
     try:
-        if opened.store.migrated_from is not None and config.log is not None:
-            # As private as the store has become.
-            permissions.tighten([config.log])
-        log, quarantine = _open_files(config)
+        return replace(opened, log=RecordLog(config.log) if config.log else None)
     except BaseException:
         opened.store.close()
         raise
-    return replace(opened, log=log, quarantine=quarantine)
 
 
 def open_again(lost: Resources) -> Resources:
-    """Open the store of *lost*, which was away, and leave the log and the quarantine as they are.
+    """Open the store of *lost*, which was away, and leave the log as it is.
 
-    What this process has delivered and not sealed is as it was, as far as nobody has taken it over meanwhile. It may
-    block for as long as a server takes to answer. Errors as of :func:`open_at_once`.
+    It may block for as long as a server takes to answer. Errors as of :func:`open_at_once`.
     """
-    opened = _open_store(lost.awaited or lost.config, lost=lost)
-    return replace(opened, log=lost.log, quarantine=lost.quarantine)
+    config = lost.awaited or lost.config
+    opened = _open_store(config, lost=lost, dry=config.action is Action.DRY_RUN)
+    return replace(opened, log=lost.log)
 
 
-def _open_store(config: Config, *, looks: bool = False, lost: Resources | None = None) -> Resources:
+def _open_store(config: Config, *, looks: bool = False, dry: bool = False, lost: Resources | None = None) -> Resources:
     method, extract = fingerprinter(config.fingerprint), extractor(config.extractor)
     published = published_method(config.fingerprint)
     who = "scrapy dedup doctor" if looks else "a program" if config.spider is None else f"spider {config.spider}"
+    # A dry run creates no store.
+    uri = config.store if not dry or store_exists(config.store) else "memory:"
     store = open_store(
-        config.store,
+        uri,
         fingerprint_scheme=method.scheme,
         holder=Holder.this_process(who, brief=looks),
-        migrations=READABLE if looks else MIGRATIONS,
-        room=MAX_MEMORY if config.store_is_default else sys.maxsize,
+        room=MAX_MEMORY if config.store_is_default or uri != config.store else sys.maxsize,
         memory=config.store_memory,
     )
     try:
+        if (looks or dry) and uri == config.store:
+            store = overlaid(store, MAX_MEMORY)
         fingerprint = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
         body_digest = BodyDigests(store.header.key, config)
         index = index_of(
@@ -251,28 +249,28 @@ def _open_store(config: Config, *, looks: bool = False, lost: Resources | None =
             reach=Reach(config.scope, config.lease),
         )
         learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
-        if lost is not None:
-            index.journal.go_on_from(lost.index.journal)
-        recover(index)
-        # Another crawler of this process may be at work with the journal already: then whoever is idle does.
-        if not looks and lost is None:
-            index.take_over()
+        _recover(index, is_new=lost is None)
     except BaseException:
         store.close()
         raise
     return Resources(config, store, index, fingerprint, extract, body_digest, log=None, learner=learner)
 
 
-def _open_files(config: Config) -> tuple[RecordLog | None, Quarantine | None]:
-    """Return the log and the quarantine that *config* names; those of them that it does."""
-    log = RecordLog(config.log) if config.log else None
-    path = config.quarantine_path if config.quarantine else None
-    try:
-        return log, None if path is None else Quarantine(path, bound=config.quarantine, age=config.quarantine_age)
-    except QuarantineError:
-        if log is not None:
-            log.close()
-        raise
+# The stores that this process has recovered. Another crawl of the process may be at work in them already.
+_recovered: WeakSet[object] = WeakSet()
+
+
+def _recover(index: Index, *, is_new: bool) -> None:
+    """Roll back what a crash has left in doubt, once a process: what this one puts in doubt is not left behind.
+
+    Nor is it where the store *is* not *new*, but was away: the crawl goes on with what it had in doubt.
+    """
+    medium = index.store.medium
+    if medium not in _recovered:
+        _recovered.add(medium)
+        index.in_doubt.note_worker()
+        if is_new:
+            recover(index)
 
 
 def by_published_method(detector: Detector, learner: Learner) -> Detector:

@@ -14,20 +14,21 @@ from dedup_middleware.extraction.charsets import decoded
 from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.features import PageFeatures
 from dedup_middleware.identity import url_identity
-from dedup_middleware.model import Fetched
+from dedup_middleware.model import Fetched, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings.kinds import shown
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from lxml.etree import _Element
 
+    from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.model import Page
-    from dedup_middleware.session.session import Session
     from dedup_middleware.settings.config import Config
+    from dedup_middleware.visit import Visit
 
 
 # Of a page as a tuple.
@@ -86,7 +87,7 @@ class Reading:
         """Why it could not be read."""
         self._root: _Element | None = None
 
-    def read(self, session: Session, config: Config) -> None:
+    def read(self, session: Deduplication, config: Config) -> None:
         """Read the page; `UnjudgeableError` if that cannot be done, or costs too much."""
         content, url = self.content, self.content.url
         with suppress(ConfigError):  # what is no URL is a name all the same
@@ -104,13 +105,13 @@ class Reading:
             self._root = parse(decoded(html, content.encoding) if isinstance(html, bytes) else html)
         if paragraphs is None:
             assert self._root is not None
-            self.page = session.read(Fetched(self.url, (url_identity(url),), b""), self._root, budget)
+            self.page = session.reader.html(Fetched(self.url, (url_identity(url),), b""), self._root, budget)
             return
         features = PageFeatures(one_line(content.title or ""))
         if self._root is not None:
-            features = session.extract(self._root, budget).features
+            features = session.reader.extract(self._root, budget).features
         given = [line for paragraph in paragraphs if (line := " ".join(paragraph.split()))]
-        self.page = session.page(
+        self.page = session.reader.paragraphs(
             self.url, (url_identity(url),), given, features=features, root=self._root, budget=budget
         )
 
@@ -144,3 +145,31 @@ def arguments_of(page: object) -> dict[str, Any]:
     raise ConfigError(
         f"{shown(page)} is no page: use a dict with its 'url' and 'html', (url, html), or (url, html, item)"
     )
+
+
+def pass_through(
+    deduplication: Deduplication, visit: Visit, kept: Any, item: Any = None, shows: Callable[[str], bool] = bool
+) -> None:
+    """Take the page of *visit*, with one item, all the way, for programs, which have no pipelines and no feeds.
+
+    *kept* is what the page is known to have delivered if it becomes an original. *item*, where there is one, is
+    compared before it is dropped, and *shows* returns whether its page contains words.
+    """
+    deduplication.enter(visit)
+    if visit.is_duplicate and item is not None:
+        deduplication.check_item(visit, item, shows)
+        if visit.is_duplicate and visit.objection is not None:
+            deduplication.keep(visit, visit.objection, Witness.ITEM)
+    end_pass(deduplication, visit, kept)
+
+
+def end_pass(deduplication: Deduplication, visit: Visit, kept: Any) -> None:
+    """Take a page that has entered to its end, with the item *kept*."""
+    if visit.is_duplicate and deduplication.drop(visit, kept):
+        deduplication.count_drop(visit)
+    else:
+        deduplication.deliver(visit, kept)
+        # The program has it: no feed of a later crawl still has to.
+        deduplication.item_left(visit, feeds=None)
+        deduplication.end_callback(visit, several=False)
+    deduplication.finish(visit)

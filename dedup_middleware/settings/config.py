@@ -19,17 +19,17 @@ from dedup_middleware.model import Action, Scope
 from dedup_middleware.settings import kinds
 from dedup_middleware.settings.kinds import as_choice, shown
 from dedup_middleware.settings.places import NOWHERE, Place
-from dedup_middleware.settings.table import PREFIX, SETTINGS, THRESHOLD, StoreBusy
+from dedup_middleware.settings.table import PREFIX, SETTINGS, THRESHOLD, ScopeSetting, StoreBusy
 from dedup_middleware.stores import ON_DISK, can_open, default_backend, parse_uri
+from dedup_middleware.urls import HostPattern, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from datetime import timedelta
 
 
 #: What the names of a store's own files have behind its path.
 _BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".lock.workers", ".watermark")
-_QUARANTINE = ".quarantine"
 META_KEYS = frozenset({"action", "keep", "threshold"})
 
 
@@ -58,17 +58,17 @@ class Config:
     log_is_default: bool
     place: Place
     """Where the store and the log are that no setting names."""
-    quarantine: int
-    """Bytes that its items may take; 0 for none."""
-    quarantine_age: timedelta | None
+    dropped_size: int
+    """Bytes that dropped items may take, beyond those whose original is not durable yet."""
+    dropped_age: timedelta | None
     action: Action
     threshold: float
     outlink_penalty: int
     scope: Scope
+    scope_reason: str
+    """Why it is that one, for the crawl's log."""
     lease: timedelta | None
-    preferred_hosts: tuple[str, ...]
-    preferred_urls: tuple[re.Pattern[str], ...]
-    prefer_canonical: bool
+    preferred: tuple[HostPattern | re.Pattern[str], ...]
     item_fields: tuple[str, ...]
     fingerprint: str
     extractor: str
@@ -81,7 +81,6 @@ class Config:
     max_clauses: int
     max_milliseconds: int
     text_limit: int
-    take_back: bool
     wait: float
     seal_interval: int
     tune_gc: bool
@@ -89,15 +88,23 @@ class Config:
 
     @classmethod
     def from_settings(
-        cls, settings: Settings, spider: str | None, *, project: Path | None = None, feeds: Iterable[str] = ()
+        cls,
+        settings: Settings,
+        spider: str | None,
+        *,
+        project: Path | None = None,
+        feeds: Iterable[str] = (),
+        overwritten: Collection[str] = (),
     ) -> Config:
         """Read the settings of a crawl of *spider*; without one, a store or a log that no setting names is none.
 
         *project* is our folder in the project's data folder, where there is a project; *feeds* are the URIs of the
-        crawl's feeds, which the log must not be. :class:`ConfigError` names the setting, its value and the remedy.
+        crawl's feeds, which the log must not be, and those of *overwritten* replace what earlier crawls wrote there.
+        :class:`ConfigError` names the setting, its value and the remedy.
         """
         read = {setting.field: setting.read(settings.get(setting.name)) for setting in SETTINGS.values()}
         uri, log = read.pop("store"), read.pop("log")
+        scope, scope_reason = _scope(read.pop("scope"), overwritten)
         place = NOWHERE if uri and log is not None else Place.of(settings, project)
         folder = None if spider is None else place.folder(spider)
         config = cls(
@@ -106,6 +113,8 @@ class Config:
             store_is_default=not uri,
             log=(folder and folder / "log.jsonl") if log is None else log or None,
             log_is_default=log is None,
+            scope=scope,
+            scope_reason=scope_reason,
             place=place,
             jobdir=Path(jobdir) if (jobdir := settings.get("JOBDIR")) else None,
             **read,
@@ -126,16 +135,6 @@ class Config:
         paths = (uri.removeprefix("file://") for uri in feeds)
         if self.log is not None and os.path.realpath(self.log) in map(os.path.realpath, paths):
             raise ConfigError(f"DEDUP_LOG = {str(self.log)!r} is a feed too; give it a path of its own")
-
-    @property
-    def quarantine_path(self) -> Path | None:
-        """Where dropped items are kept: beside the log, or else the store; ``None`` where both are in no file."""
-        scheme, path = parse_uri(self.store)
-        beside = self.log or (Path(path) if scheme in ON_DISK else None)
-        if beside is None:
-            return None
-        # Behind a name that ends so itself.
-        return beside.with_name(f"{beside.stem if beside.suffix != _QUARANTINE else beside.name}{_QUARANTINE}")
 
     def budget(self) -> Budget:
         """Return what a page or an item may cost, from now on."""
@@ -161,9 +160,12 @@ class PageOptions:
                 f'meta["dedup"] = {shown(value)} is not understood; '
                 f"use False, or a dict with any of {sorted(META_KEYS)}"
             )
-        action, limit = value.get("action"), value.get("threshold")
+        wanted, limit = value.get("action"), value.get("threshold")
+        action = config.action if wanted is None else as_choice('meta["dedup"]["action"]', wanted, Action)
+        if config.action is Action.DRY_RUN and action is Action.DROP:
+            action = Action.DRY_RUN  # nothing is stored by which the item could be had again
         return cls(
-            config.action if action is None else as_choice('meta["dedup"]["action"]', action, Action),
+            action,
             config.threshold if limit is None else THRESHOLD.read('meta["dedup"]["threshold"]', limit),
             kinds.Boolean().read('meta["dedup"]["keep"]', value.get("keep", False)),
         )
@@ -172,6 +174,16 @@ class PageOptions:
 def is_enabled(settings: Settings) -> bool:
     """Return DEDUP_ENABLED. A crawl without the plugin needs none of the other settings, right or wrong."""
     return bool(SETTINGS["DEDUP_ENABLED"].read(settings.get("DEDUP_ENABLED")))
+
+
+def _scope(setting: ScopeSetting, overwritten: Collection[str]) -> tuple[Scope, str]:
+    """Return what DEDUP_SCOPE is resolved to for a crawl with these *overwritten* feeds, and why."""
+    if setting is not ScopeSetting.AUTO:
+        return Scope(setting.value), "DEDUP_SCOPE"
+    if not overwritten:
+        return Scope.STORE, "no feed is overwritten"
+    feeds = ", ".join(without_secrets(uri, redact=False) for uri in overwritten)
+    return Scope.CRAWL, f"{feeds} {'is' if len(overwritten) == 1 else 'are'} overwritten"
 
 
 def _default_store(folder: Path | None, fingerprint: str) -> str:

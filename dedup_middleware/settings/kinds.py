@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import is_published
-from dedup_middleware.urls import as_in_urls
+from dedup_middleware.urls import HostPattern, as_in_urls
 
 if TYPE_CHECKING:
     from dedup_middleware.registry import Registry
@@ -33,6 +33,9 @@ _SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxset = _SHOWN.maxfrozenset = _SHOWN.
 _MAX_SHOWN = 500
 # As Scrapy reads them.
 _TRUE, _FALSE = ("True", "true"), ("False", "false")
+# A host name or an IPv6 address in brackets, perhaps with a port.
+_PLAIN_HOST = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\])(?::([0-9]{1,5}))?")
+_PREFERRED_REMEDY = "use for example ['example.org', '/story/']"
 
 
 class Kind(Protocol):
@@ -166,36 +169,37 @@ class Names:
         return tuple(stripped for p in parts if (stripped := p.strip()))
 
 
-class Hosts:
-    """A list of hosts."""
+class Preferred:
+    """A list of hosts and regular expressions."""
 
-    values = "list of hosts, or hosts with commas; subdomains count"
-    _names = Names("example.org")
+    values = "list of hosts or regular expressions, or one of them"
 
-    def read(self, name: str, value: object) -> tuple[str, ...]:
-        hosts = {host: as_in_urls(host) for host in self._names.read(name, value)}
-        for host, read in hosts.items():
-            if not read:
-                # It would match nothing, and nobody would notice.
-                raise ConfigError(
-                    f"{name} = {shown(value)} has {host!r}, which is no host; "
-                    "use for example ['example.org'], without scheme, port, path or '*'"
-                )
-        return tuple(hosts.values())
+    def read(self, name: str, value: object) -> tuple[HostPattern | re.Pattern[str], ...]:
+        parts: object = value
+        if isinstance(value, str):
+            # On the command line: a,b or ["a", "b"]. A regular expression may contain commas and brackets.
+            listed = value.split(",")
+            are_hosts = all(_PLAIN_HOST.fullmatch(part.strip()) for part in listed)
+            parts = _json(value) or (listed if are_hosts else [value])
+        if not isinstance(parts, (list, tuple)) or not all(isinstance(part, str) for part in parts):
+            raise ConfigError(f"{name} = {shown(value)} is not a list of texts; {_PREFERRED_REMEDY}")
+        return tuple(self._read(name, value, part) for part in parts if part.strip())
 
-
-class Patterns:
-    """A list of regular expressions."""
-
-    values = "list of regular expressions, or one of them; found anywhere in an address"
-
-    def read(self, name: str, value: object) -> tuple[re.Pattern[str], ...]:
-        # Not cut at commas, as other lists: an expression may have them.
-        several = _json(value) if isinstance(value, str) and value.startswith("[") else value or []
+    def _read(self, name: str, value: object, part: str) -> HostPattern | re.Pattern[str]:
+        plain = _PLAIN_HOST.fullmatch(part.strip())
         try:
-            return tuple(map(re.compile, several if isinstance(several, (list, tuple)) else [several]))
-        except (re.error, TypeError) as error:
-            raise ConfigError(f"{name} = {shown(value)} is no list of patterns ({error}); use ['/story/']") from error
+            if plain is None:
+                return re.compile(part)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ConfigError(
+                f"{name} = {shown(value)} contains {shown(part)}, which is not a valid regular expression "
+                f"({shown(str(error))}); {_PREFERRED_REMEDY}"
+            ) from error
+        if host := as_in_urls(plain[1]):
+            return HostPattern(host, int(plain[2]) if plain[2] else None)
+        raise ConfigError(
+            f"{name} = {shown(value)} contains {shown(part)}, which is not a valid host; {_PREFERRED_REMEDY}"
+        )
 
 
 class StoreUri:

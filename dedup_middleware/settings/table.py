@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS
 from dedup_middleware.index.hamming import MAX_DISTANCE
-from dedup_middleware.model import Action, Scope
+from dedup_middleware.model import Action
 from dedup_middleware.settings import kinds, quantities
 
 if TYPE_CHECKING:
@@ -31,6 +31,15 @@ class StoreBusy(str, Enum):
 
     OBSERVE = "observe"
     REFUSE = "refuse"
+
+
+class ScopeSetting(str, Enum):
+    """The values of DEDUP_SCOPE; see `Scope` for what it is resolved to."""
+
+    AUTO = "auto"
+    """``crawl`` where a feed is overwritten, else ``store``."""
+    STORE = "store"
+    CRAWL = "crawl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +79,12 @@ _SETTINGS = (
     ),
     Setting("DEDUP_LOG", "JSON Lines file of records, appended to", kinds.LogPath(), default=None),
     Setting(
-        "DEDUP_QUARANTINE",
-        "room for dropped items, beside the log, for restore -o",
+        "DEDUP_DROPPED_SIZE",
+        "room for dropped items in the store; the oldest go first",
         quantities.Size(100_000),
         default="200MB",
     ),
-    Setting("DEDUP_QUARANTINE_AGE", "dropped items are forgotten after so long", quantities.Days(), default=90),
+    Setting("DEDUP_DROPPED_AGE", "dropped items are removed after so many days", quantities.Days(), default=90),
     Setting("DEDUP_ACTION", "what is done with the items of a duplicate", kinds.Choice(Action), default="drop"),
     Setting(
         "DEDUP_THRESHOLD",
@@ -89,17 +98,20 @@ _SETTINGS = (
         quantities.Whole(0),
         default=1000,
     ),
-    Setting("DEDUP_SCOPE", "which owners may drop a page", kinds.Choice(Scope), default="store"),
+    Setting(
+        "DEDUP_SCOPE",
+        "compare with the pages of this crawl, or with all in the store",
+        kinds.Choice(ScopeSetting),
+        default="auto",
+    ),
     Setting(
         "DEDUP_LEASE", "an owner that was not fetched again for longer drops no page", quantities.Days(), default=None
     ),
-    Setting("DEDUP_PREFERRED_HOSTS", "hosts whose pages are always delivered", kinds.Hosts(), default=[]),
-    Setting("DEDUP_PREFERRED_URLS", "likewise pages with such an address", kinds.Patterns(), default=[]),
     Setting(
-        "DEDUP_PREFER_CANONICAL",
-        "deliver a story's own page though a view of it came first, and let it take that one's place",
-        kinds.Boolean(),
-        default=True,
+        "DEDUP_PREFERRED",
+        "pages that become the original, also where a copy of them came first",
+        kinds.Preferred(),
+        default=[],
     ),
     Setting("DEDUP_ITEM_FIELDS", "the fields of items that are compared", kinds.Names("text"), default=[]),
     Setting("DEDUP_FINGERPRINT", "what is kept of a text", kinds.FingerprintName(FINGERPRINTERS), default="clauses"),
@@ -133,12 +145,6 @@ _SETTINGS = (
     ),
     Setting("DEDUP_TEXT_LIMIT", "characters of a page's text kept, compressed", quantities.Whole(0), default=20_000),
     Setting(
-        "DEDUP_TAKE_BACK",
-        "request a page again, once a crawl, that was dropped for a text which later pages show to be a template",
-        kinds.Boolean(),
-        default=True,
-    ),
-    Setting(
         "DEDUP_WAIT",
         "how long a duplicate waits for the outcome of a page that is still in your pipelines",
         quantities.Seconds(),
@@ -146,7 +152,7 @@ _SETTINGS = (
     ),
     Setting(
         "DEDUP_SEAL_INTERVAL",
-        "pages whose items have left the pipelines between two sealings",
+        "pages whose items have left the pipelines between two checkpoints",
         quantities.Whole(1),
         default=100,
     ),

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from dedup_middleware.stores.external import StoreBackend
-    from dedup_middleware.stores.schema import Migrations
 
 __all__ = [
     "ON_DISK",
@@ -138,20 +137,19 @@ def backend_of(scheme: str) -> disk.Backend:
         raise ConfigError(message) from error
 
 
-def open_store(  # noqa: PLR0913 - what there is to say of an opening, by name
+def open_store(
     uri: str,
     *,
     fingerprint_scheme: str | None,
     holder: Holder | None = None,
-    migrations: Migrations | None = None,
     room: int = sys.maxsize,
     memory: int | None = None,
 ) -> OpenStore:
     """Open the store at *uri*, or create it where nothing is; what is damaged or not ours is never written to.
 
     *fingerprint_scheme* names how fingerprints are made; a store made with another is refused. ``None`` takes a store
-    made with any, and creates none. *holder* is what others are told who find the store in use. *migrations* say what
-    to do with a store of an older schema; without them it is refused. *room* is how many bytes a store in memory may
+    made with any, and creates none. *holder* is what others are told who find the store in use. A store of another
+    schema is refused. *room* is how many bytes a store in memory may
     take, *memory* what the caches and buffers of one on disk take, 128 MB without it. Openers in one process that name
     the same path share it, ``memory:`` is a new store each time. Raises
     ``ConfigError`` for the URI, ``StoreLockedError``, ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError``
@@ -161,12 +159,10 @@ def open_store(  # noqa: PLR0913 - what there is to say of an opening, by name
     """
     scheme, path = parse_uri(uri)
     if scheme not in (*_ON_DISK, _MEMORY):
-        return external.open_shared(
-            _external(scheme), uri, path, fingerprint_scheme, migrations or {}, ours=scheme in STORES.ours
-        )
+        return external.open_shared(_external(scheme), uri, path, fingerprint_scheme, ours=scheme in STORES.ours)
     if scheme != _MEMORY:
         holder = holder or Holder.this_process("a program")
-        opening = disk.Opening(fingerprint_scheme, holder, migrations or {}, memory or disk.MEMORY)
+        opening = disk.Opening(fingerprint_scheme, holder, memory or disk.MEMORY)
         return disk.open_shared(_backend(uri), disk.resolved(path), opening)
     from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - as the others
 

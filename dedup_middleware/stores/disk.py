@@ -19,7 +19,6 @@ from dedup_middleware.stores import marker, refusals, schema, sharing
 from dedup_middleware.stores.holder import Holder
 from dedup_middleware.stores.medium import Medium
 from dedup_middleware.stores.protocol import SharedStore, Store
-from dedup_middleware.stores.schema import Age
 from dedup_middleware.stores.watermark import Watermark
 from dedup_middleware.stores.workers import Workers
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.errors import StoreCorruptError
     from dedup_middleware.stores.opened import OpenStore
-    from dedup_middleware.stores.schema import Migrations
 
 HOLDER_SUFFIX = ".holder"
 _WORKERS_SUFFIX = ".workers"
@@ -117,7 +115,6 @@ class Opening(NamedTuple):
 
     fingerprint_scheme: str | None
     holder: Holder
-    migrations: Migrations
     memory: int
 
 
@@ -133,8 +130,8 @@ def open_shared(backend: Backend, path: Path, opening: Opening) -> OpenStore:
     return opened
 
 
-def _open_medium(backend: Backend, path: Path, opening: Opening) -> tuple[Medium, Age]:
-    fingerprint_scheme, holder, migrations, memory = opening
+def _open_medium(backend: Backend, path: Path, opening: Opening) -> tuple[Medium, bool]:
+    fingerprint_scheme, holder, memory = opening
     uri = uri_of(backend, path)
     # Before the lock: a stranger's folder must not even get a lock file.
     found = _look(backend, path)
@@ -147,7 +144,7 @@ def _open_medium(backend: Backend, path: Path, opening: Opening) -> tuple[Medium
     permissions.make_folder(backend.lock_path(path).parent)
 
     def check(store: Store) -> None:
-        schema.check(store, fingerprint_scheme, migrations)
+        schema.check(store, fingerprint_scheme)
 
     with ExitStack() as undo, ExitStack() as until_open:
         # One that is shared is locked while it is opened, and then as long as its workers are at work.
@@ -160,11 +157,10 @@ def _open_medium(backend: Backend, path: Path, opening: Opening) -> tuple[Medium
             store.close()
             backend.remove(path)
             raise refusals.absent(uri)
-        check(store)
-        header, migrated_from = schema.migrate(store, migrations, lambda: permissions.tighten(backend.files(path)))
+        header = schema.check(store, fingerprint_scheme)
         if isinstance(store, SharedDiskStore):
             store.join(_workers(backend, path), holder)
-        return Medium(store, header, undo.pop_all()), Age(created, migrated_from)
+        return Medium(store, header, undo.pop_all()), created
 
 
 @contextmanager

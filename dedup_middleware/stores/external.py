@@ -16,7 +16,6 @@ from dedup_middleware.stores import refusals, schema, sharing
 from dedup_middleware.stores.layout import HEADER_KEY
 from dedup_middleware.stores.medium import Medium, load
 from dedup_middleware.stores.protocol import CompactableStore, DeferringStore, SharedStore
-from dedup_middleware.stores.schema import Age
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores.opened import OpenStore
     from dedup_middleware.stores.protocol import Store
-    from dedup_middleware.stores.schema import Migrations
 
     _T = TypeVar("_T")
 
@@ -50,23 +48,21 @@ class StoreBackend(Protocol):
         """Remove it; return whether there was one."""
 
 
-def open_shared(  # noqa: PLR0913 - what there is to know of a store
-    backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations, *, ours: bool
-) -> OpenStore:
+def open_shared(backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, *, ours: bool) -> OpenStore:
     """Open or create the store at *path*, or join those of this process that have it open.
 
     One of *ours* raises nothing but what it should, and remembers for itself what it was asked for.
     """
     with sharing.guarded():
         return sharing.join(
-            uri, fingerprint_scheme, lambda: open_medium(backend, uri, path, fingerprint_scheme, migrations, ours=ours)
+            uri, fingerprint_scheme, lambda: open_medium(backend, uri, path, fingerprint_scheme, ours=ours)
         )
 
 
-def open_medium(  # noqa: PLR0913 - as above
-    backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, migrations: Migrations, *, ours: bool
-) -> tuple[Medium, Age]:
-    """Open or create the store at *path*; return it, and what it was before."""
+def open_medium(
+    backend: StoreBackend, uri: str, path: str, fingerprint_scheme: str | None, *, ours: bool
+) -> tuple[Medium, bool]:
+    """Open or create the store at *path*; return it, and whether it is new."""
     if fingerprint_scheme is None and not backend.exists(path):
         raise refusals.absent(uri)
     with ExitStack() as undo:
@@ -76,9 +72,8 @@ def open_medium(  # noqa: PLR0913 - as above
         undo.callback(store.close)
         create = partial(_create_if_empty, store, fingerprint_scheme)
         created = store.atomically(create) if isinstance(store, SharedStore) else create()
-        schema.check(store, fingerprint_scheme, migrations)
-        header, migrated_from = schema.migrate(store, migrations)
-        return Medium(store, header, undo.pop_all(), remembers=not ours), Age(created, migrated_from)
+        header = schema.check(store, fingerprint_scheme)
+        return Medium(store, header, undo.pop_all(), remembers=not ours), created
 
 
 def _create_if_empty(store: Store, fingerprint_scheme: str | None) -> bool:

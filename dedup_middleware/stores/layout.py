@@ -12,7 +12,7 @@ from datetime import datetime
 
 from dedup_middleware import times
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 #: Bytes of a clause's hash in stores of before schema 5, and in those that are created now; why, says `Header`.
 LONG_HASH_BYTES, HASH_BYTES = 8, 6

@@ -29,15 +29,11 @@ class OpenStore:
     child every call is a ``StoreError``; the parent's store is not touched.
     """
 
-    def __init__(
-        self, medium: Medium, *, created: bool, leave: Callable[[], None], migrated_from: int | None = None
-    ) -> None:
+    def __init__(self, medium: Medium, *, created: bool, leave: Callable[[], None]) -> None:
         """Join *medium*; *leave* is called once, on close."""
         self.uri = medium.store.uri
         self.header = medium.header
         self.created = created
-        self.migrated_from = migrated_from
-        """The older schema that the store had before it was opened; ``None`` if it had today's."""
         self.caution: str = getattr(medium.store, "caution", "")
         """What must be so of where it is, and could not be seen, in one line; empty where there is nothing."""
         self.medium = medium

@@ -130,7 +130,7 @@ def partial(uri: str) -> StoreError:
 
 def other_schema(uri: str, found: int, known: int) -> StoreVersionError:
     """Refuse *uri*: a later version of this plugin wrote it, or one too early."""
-    age, remedy = ("newer", "upgrade dedup-middleware") if found > known else ("older", "use the version that made it")
+    age, remedy = ("newer", "upgrade dedup-middleware") if found > known else ("older", _begin_anew(uri))
     return StoreVersionError(
         _one_line(
             f"the store {uri} has schema {found}, {age} than schema {known} of this version: "

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.stores.opened import OpenStore
 from dedup_middleware.stores.protocol import RemoteStore
-from dedup_middleware.stores.schema import Age, check_scheme
+from dedup_middleware.stores.schema import check_scheme
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -49,19 +49,19 @@ def is_open(name: Hashable) -> bool:
     return name in _media
 
 
-def join(name: Hashable, fingerprint_scheme: str | None, open_medium: Callable[[], tuple[Medium, Age]]) -> OpenStore:
+def join(name: Hashable, fingerprint_scheme: str | None, open_medium: Callable[[], tuple[Medium, bool]]) -> OpenStore:
     """Return a share of the store *name*, which *open_medium* opens if nobody has it; for those who are guarded.
 
     One that is away is nobody's to share: those who have it open close it, each when they find out.
     """
-    medium, age = _media.get(name), Age()
+    medium, created = _media.get(name), False
     if medium is None or (isinstance(medium.store, RemoteStore) and medium.store.is_away):
-        medium, age = open_medium()
+        medium, created = open_medium()
         _media[name] = medium
     else:
         check_scheme(medium.header, fingerprint_scheme, medium.store.uri)
     medium.openers += 1
-    return OpenStore(medium, created=age.created, migrated_from=age.schema, leave=lambda: _leave(name, medium))
+    return OpenStore(medium, created=created, leave=lambda: _leave(name, medium))
 
 
 def _leave(name: Hashable, medium: Medium) -> None:

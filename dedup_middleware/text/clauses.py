@@ -93,23 +93,26 @@ def folded(text: str) -> str:
     return text.casefold()
 
 
-def clauses(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the telling clauses of *text*, see :func:`significant_clauses`. O(len(text))."""
+def clauses(text: str) -> list[tuple[str, int]]:
+    """Return the telling clauses of *text*, see :func:`significant_clauses`. O(len(text))."""
     return significant_clauses(reduced(text))
 
 
-def significant_clauses(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the telling clauses of a :func:`reduced` *text*, with their weights, in reading order. O(len(text)).
+def significant_clauses(text: str) -> list[tuple[str, int]]:
+    """Return the telling clauses of a :func:`reduced` *text*, with their weights, in reading order. O(len(text)).
 
     A labelled number that is too light to tell weighs nothing: it makes no duplicate, but may prevent one.
     """
     light = text if text.isascii() else DENSE.sub("", text)
+    # A list, for a generator is entered again for each clause.
+    found = []
     for clause, letters in zip(text.split("\n"), light.split("\n"), strict=True):
         clause_weight = len(letters) + DENSE_WEIGHT * (len(clause) - len(letters))
         if clause_weight >= MIN_CLAUSE_WEIGHT:
-            yield clause, clause_weight
+            found.append((clause, clause_weight))
         elif clause and _is_fact(clause):
-            yield clause, 0
+            found.append((clause, 0))
+    return found
 
 
 def reduced(text: str) -> str:

@@ -44,10 +44,10 @@ def pages_of(path: Path) -> Iterator[dict[str, str]]:
 
 
 def inline(path: Path) -> tuple[list[list[Any]], set[str]]:
-    """Return the verdicts of `Deduplicator`, and what it took back."""
+    """Return the verdicts of `Deduplicator`, and the URLs of the pages that it released."""
     with Deduplicator() as dedup:
         verdicts = [[getattr(verdict, name) for name in _COMPARED] for verdict in dedup.stream(pages_of(path))]
-        return verdicts, set(dedup.taken_back)
+        return verdicts, set(dedup.released)
 
 
 def in_folder(path: Path, folder: Path, spark: str | None) -> tuple[list[list[Any]], set[str]]:
@@ -56,7 +56,7 @@ def in_folder(path: Path, folder: Path, spark: str | None) -> tuple[list[list[An
     config = Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": ""}, None)
     print(batch(opts, config, lambda line: print(line, file=sys.stderr)), file=sys.stderr)
     said = [*pages_of(folder / "verdicts.jsonl")]
-    return [[line[name] for name in _COMPARED] for line in said], {s["url"] for s in said if "taken_back" in s}
+    return [[line[name] for name in _COMPARED] for line in said], {s["url"] for s in said if "released" in s}
 
 
 def minhash_lsh(path: Path) -> int:
@@ -96,7 +96,7 @@ def measured(path: Path, pages: int, folder: Path, options: argparse.Namespace) 
         pairs = [*zip(on_spark[0], one_by_one[0], strict=True)]
         found["differ"] = sum(a != b for a, b in pairs) + len(on_spark[1] ^ one_by_one[1])
         found["duplicates"] = sum(b[1] == "duplicate" for _, b in pairs)
-        found["taken_back"] = len(one_by_one[1])
+        found["released"] = len(one_by_one[1])
     return found | {"datasketch_duplicates": drops, "load_after": os.getloadavg()[0]}
 
 

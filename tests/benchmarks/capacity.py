@@ -4,8 +4,8 @@ Usage: python tests/benchmarks/capacity.py [--pages 20000] [--new 500] [--text] 
 STORE: the URI of a store that is to be made, such as leveldb:PATH or redis://localhost/1; without any, one of each kind
 that needs no server, in a folder that is removed.
 
-The pages are those of `million.py`, imported; then three kinds come through a `Session`: new pages, pages of another
-host that repeat one of these, and the new ones again under the same address. Prints one JSON object a store:
+The pages are those of `million.py`, imported; then three kinds come through a `Deduplication`: new pages, pages of
+another host that repeat one of these, and the new ones again under the same address. Prints one JSON object a store:
 ``bytes_a_page``, of its files once it is compacted, or of its server's memory; and by kind of page ``calls`` of the
 store, the keys that it was ``asked`` for and those that it ``found``, pairs ``put``, ``bytes_put`` with them, and
 ``synced`` batches, each a page; ``ms`` is the median of each kind.
@@ -31,13 +31,12 @@ from million import Shared, features_of, files_of, fill, new_page
 
 from dedup_middleware.budget import Budget
 from dedup_middleware.checks.detector import Detector
+from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.fingerprints import ClauseFingerprinter, instance_of
 from dedup_middleware.identity import request_identity, url_identity
-from dedup_middleware.index.migrations import MIGRATIONS
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Action
-from dedup_middleware.session.passage import pass_through
-from dedup_middleware.session.session import Session
+from dedup_middleware.session.reading import pass_through
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store, parse_uri
 from dedup_middleware.stores.protocol import CompactableStore
@@ -91,27 +90,27 @@ def measured(uri: str, pages: int, new: int, *, text: bool) -> dict[str, Any]:
     with closing(opened(uri)) as store:
         chance = random.Random(5)
         limit = DEFAULTS["DEDUP_TEXT_LIMIT"] if text else 0
-        first = session_on(store, limit, "first")
+        first = crawl_on(store, limit, "first")
         strangers = [new_page(first, number, chance, shared) for number in range(new)]
         copies = [copy_of(page, number, chance) for number, page in enumerate(strangers)]
         found["new page"] = passed(store, first, strangers, is_duplicate=False)
         found["duplicate"] = passed(store, first, copies, is_duplicate=True)
-        found["the same again"] = passed(store, session_on(store, limit, "second"), strangers, is_duplicate=False)
+        found["the same again"] = passed(store, crawl_on(store, limit, "second"), strangers, is_duplicate=False)
     return found
 
 
 def opened(uri: str) -> OpenStore:
     """Return the store at *uri*."""
-    return open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme, migrations=MIGRATIONS)
+    return open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)
 
 
-def session_on(store: OpenStore, text_limit: int, run: str) -> Session:
+def crawl_on(store: OpenStore, text_limit: int, run: str) -> Deduplication:
     """Return a crawl, *run*, of *store*."""
     fingerprint = instance_of("clauses", store.header.key, store.header.hash_bytes)
     index = index_of(store, common=DEFAULTS["DEDUP_COMMON_CLAUSE"], text_limit=text_limit)
     detector = Detector(index, fingerprint.hash, DEFAULTS["DEDUP_THRESHOLD"])
     listener = Silence()
-    return Session(spider="x", run=run, detector=detector, fingerprint=fingerprint, log=None, listener=listener)
+    return Deduplication(spider="x", run=run, detector=detector, fingerprint=fingerprint, log=None, listener=listener)
 
 
 def copy_of(page: Page, number: int, chance: random.Random) -> Page:
@@ -124,15 +123,15 @@ def copy_of(page: Page, number: int, chance: random.Random) -> Page:
     )
 
 
-def passed(store: OpenStore, session: Session, pages: Sequence[Page], *, is_duplicate: bool) -> dict[str, float]:
+def passed(store: OpenStore, crawl: Deduplication, pages: Sequence[Page], *, is_duplicate: bool) -> dict[str, float]:
     """Let *pages* come; return what each takes."""
     counting, took = Counting(store.medium.store), list[float]()
     for page in pages:
         began = time.perf_counter()
-        state = session.examine(page, Action.DROP, DEFAULTS["DEDUP_THRESHOLD"], Budget())
-        pass_through(session, state, {})
+        visit = crawl.judge(page, Action.DROP, DEFAULTS["DEDUP_THRESHOLD"], Budget())
+        pass_through(crawl, visit, {})
         took.append(1000 * (time.perf_counter() - began))
-        assert state.is_duplicate == is_duplicate, state.verdict
+        assert visit.is_duplicate == is_duplicate, visit.verdict
     return {"ms": round(statistics.median(took), 3)} | {
         name: round(count / len(pages), 2) for name, count in counting.counts.items()
     }

@@ -12,10 +12,10 @@ complete, as on S3. The witness knows the site's map of stories, the feed and th
 
 Printed, for each kind of chain: kills; stores that did not open; stories of which a page was dropped and none is in
 the feed; pages dropped in favour of themselves; and distinct pages of one story that were delivered beyond the first,
-a kill, beside the bound that the documentation gives: seal interval + concurrency, and a batch.
+a kill, beside the bound that the documentation gives: checkpoint interval + concurrency, and a batch.
 
-``--edges N``: the process ends (``os._exit``) before or after a claim, a confirmation, a flush, a sealing or an entry
-of the journal, N times each, at random places; then it is begun again, with and without JOBDIR in turn.
+``--edges N``: the process ends (``os._exit``) before or after a claim, a confirmation, a drop, a flush or a checkpoint,
+N times each, at random places; then it is begun again, with and without JOBDIR in turn.
 ``--store-calls N``: the first, second … Nth call of the store fails; the crawl must come to its end and lose nothing.
 ``--full-disks N``: a small disk (a tmpfs: needs root) is full after a while, N different whiles, under the store, the
 log or the feed; then there is room again, and a second crawl. Drops after the failure are counted too.
@@ -179,7 +179,7 @@ def edges(times: int, chance: random.Random) -> None:
         for moment in ("before", "after"):
             total: Counter[str] = Counter()
             for turn in range(times):
-                # Every third claim becomes an owner, and a round of sealing comes with every tenth of them.
+                # Every third claim becomes an owner, and a checkpoint comes with every tenth of them.
                 nth = chance.randint(1, 4 if edge in ROUND else 40)
                 settings = settings_of(jobdir=bool(turn % 2), interval=10)
                 fault = {"at": places, "nth": nth, "moment": moment, "kind": "exit"}

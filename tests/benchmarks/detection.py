@@ -48,6 +48,7 @@ from dedup_middleware.checks import alignment, checklist, detector
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.checks.site import Sites
 from dedup_middleware.checks.templates import Templates
+from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.fingerprints import ClauseFingerprinter
@@ -55,11 +56,9 @@ from dedup_middleware.fingerprints.simhash import SimHashFingerprinter
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import lookup
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.journal import Journal
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.model import Action, Page
-from dedup_middleware.session.passage import pass_through
-from dedup_middleware.session.session import Session
+from dedup_middleware.session.reading import pass_through
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store
 from dedup_middleware.text import clauses as text
@@ -72,8 +71,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedup_middleware.checks.checklist import Check
-    from dedup_middleware.delivery.taking_back import TakenBack
     from dedup_middleware.errors import DedupError
+    from dedup_middleware.model import StoredPage
 
 
 class Reading:
@@ -110,15 +109,15 @@ class Silence:
     """A Listener that raises failures and notes the URLs of released pages."""
 
     def __init__(self) -> None:
-        self.released = set[str]()
+        self.released_urls = set[str]()
 
     def failed(self, error: DedupError) -> NoReturn:
         """Raise *error*."""
         raise error
 
-    def taken_back(self, taken: Sequence[TakenBack]) -> None:
+    def released(self, pages: Sequence[StoredPage]) -> None:
         """Note the pages that are kept after all."""
-        self.released.update(page.page.url for page in taken)
+        self.released_urls.update(page.url for page in pages)
 
     def _ignore(self, *_: object, **__: object) -> None:
         """Do nothing."""
@@ -138,11 +137,11 @@ class Product:
         fingerprinter: Callable[[bytes], ClauseFingerprinter] = ClauseFingerprinter,
     ) -> None:
         store = open_store("memory:", fingerprint_scheme="benchmark")
-        stored = index(store, OpenClaims(), Journal(), common=common, text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"])
+        stored = index(store, OpenClaims(), common=common, text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"])
         fingerprint = fingerprinter(store.header.key)
         self._threshold = threshold
         self._listener = Silence()
-        self._session = Session(
+        self._deduplication = Deduplication(
             spider="benchmark",
             run="benchmark",
             detector=Detector(stored, fingerprint.hash, threshold),
@@ -154,20 +153,20 @@ class Product:
     @property
     def released(self) -> set[str]:
         """URLs of pages that were dropped at first and kept in the end."""
-        return self._listener.released
+        return self._listener.released_urls
 
     def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
         """See `Judge`. The page's item is durable before the next page comes."""
         url, extracted = reading.page.url, reading.extracted
         identities = (url_identity(url),)
         features = addressed(extracted.features, url, identities)
-        page = self._session.page(url, identities, paragraphs, features=features)
+        page = self._deduplication.reader.paragraphs(url, identities, paragraphs, features=features)
         if paragraphs is extracted.paragraphs:
             doubtful, furniture = extracted.is_doubtful, extracted.is_furniture
             page = dataclasses.replace(page, is_doubtful=doubtful, is_furniture=furniture)
-        state = self._session.examine(page, Action.DROP, self._threshold, Budget())
-        pass_through(self._session, state, reading.item, reading.item, reading.shows)
-        return state.is_duplicate
+        visit = self._deduplication.judge(page, Action.DROP, self._threshold, Budget())
+        pass_through(self._deduplication, visit, reading.item, reading.item, reading.shows)
+        return visit.is_duplicate
 
 
 # --- variants

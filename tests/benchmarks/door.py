@@ -35,7 +35,7 @@ def passage(pages: list[CorpusPage], *, items: bool) -> Passage:
             for page in pages
         )
         verdicts = list(dedup.stream(documents))
-        again = set(dedup.taken_back)
+        again = set(dedup.released)
     took = time.process_time() - began
     delivered = {p.id for p, v in zip(pages, verdicts, strict=True) if not v.is_duplicate or p.url in again}
     return Passage(len(pages) / took, delivered)

@@ -1,18 +1,17 @@
 """What judging and keeping a page costs in a store that is large, and what the store and its commands cost.
 
-Usage: python tests/benchmarks/million.py [--pages 1000000] [--new 3000] [--store leveldb] [--unsealed 13581] [--text]
+Usage: python tests/benchmarks/million.py [--pages 1000000] [--new 3000] [--store leveldb] [--in-doubt 13581] [--text]
     [--at FOLDER]
 It fills a new store with so many made-up pages of 40 clauses, by the loader of ``scrapy dedup import``; 36 of the
-clauses are a page's own, three its host's, and one stands on one or two other
-pages. Then so many new pages go through a `Session` as `detection.py` drives it, from the fingerprint to the store, and
-the commands run. With ``--text`` pages have their text, 2 500 letters. ``--at`` keeps the store in FOLDER, or takes the
-one that is there.
+clauses are a page's own, three its host's, and one stands on one or two other pages. Then so many new pages go through
+a `Deduplication` as `detection.py` drives it, from the fingerprint to the store, and the commands run. With ``--text``
+pages have their text, 2 500 letters. ``--at`` keeps the store in FOLDER, or takes the one that is there.
 
 Prints one JSON object: ``ms`` and ``cpu_ms`` a new page, with how many took more than 5 and than 50 of them, and the
 latter with the engine's own threads;
 ``bytes_a_page`` of the files, ``text_bytes_a_page`` of them texts; ``tables``; ``memory_mb``, anonymous, by which the
 process has grown; the seconds of opening, of ``stats`` and ``explain`` in a process that is up already, and as a
-command, whose bare start is ``scrapy version``; and of recovering the owners that a crash left unsealed in a store of
+command, whose bare start is ``scrapy version``; and of rolling back the originals that a crash left in a store of
 their own. A million pages take four minutes and 1 GB, ten million an hour, 10 GB and 6 GB in the temporary folder.
 """
 
@@ -38,7 +37,8 @@ from detection import Silence
 
 from dedup_middleware.budget import Budget
 from dedup_middleware.checks.detector import Detector
-from dedup_middleware.delivery.sealing import recover
+from dedup_middleware.deduplicator import Deduplication
+from dedup_middleware.durability import recover
 from dedup_middleware.features import ItemContent, PageFeatures
 from dedup_middleware.fingerprints import ClauseFingerprinter, Fingerprinter, instance_of
 from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES
@@ -46,14 +46,12 @@ from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.index.codec import page_number
 from dedup_middleware.index.exchange import Exported
 from dedup_middleware.index.importing import Importer
-from dedup_middleware.index.migrations import MIGRATIONS
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.inspection.explain import explain
 from dedup_middleware.inspection.stats import stats
 from dedup_middleware.model import Action, Fingerprint, Page, StoredPage
 from dedup_middleware.plugin.collector import TunedCollector
-from dedup_middleware.session.passage import pass_through
-from dedup_middleware.session.session import Session
+from dedup_middleware.session.reading import pass_through
 from dedup_middleware.settings.config import Config
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store
@@ -168,7 +166,7 @@ def fill(store: OpenStore, shared: Shared, pages: int, *, text: bool = False) ->
     gc.enable()
 
 
-def leave_unsealed(store: OpenStore, owners: int) -> None:
+def leave_in_doubt(store: OpenStore, owners: int) -> None:
     """Let a crawl deliver so many pages, and crash."""
     chance = random.Random(1)
     shared = Shared(owners, instance_of("clauses", store.header.key, store.header.hash_bytes))
@@ -177,7 +175,7 @@ def leave_unsealed(store: OpenStore, owners: int) -> None:
         index.commit(stored_page(number, chance, shared.of_stored(number, chance), ()))
 
 
-def new_page(session: Session, number: int, chance: random.Random, shared: Shared) -> Page:
+def new_page(crawl: Deduplication, number: int, chance: random.Random, shared: Shared) -> Page:
     """Return a page that was never seen, of a host that was."""
     host = chance.randrange(shared.hosts)
     own = [f"{words(chance, 8)}." for _ in range(CLAUSES - FURNITURE - QUOTED)]
@@ -185,7 +183,7 @@ def new_page(session: Session, number: int, chance: random.Random, shared: Share
     paragraphs = [" ".join(own[i : i + 8]) for i in range(0, CLAUSES, 8)]
     url = f"https://paper-{host}.example/new/{chance.randrange(2**40):x}/{number}"
     asked = (request_identity(url.encode()), url_identity(url))
-    return session.page(url, asked, paragraphs, features=features_of(chance, number, host))
+    return crawl.reader.paragraphs(url, asked, paragraphs, features=features_of(chance, number, host))
 
 
 def judged(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, Any]:
@@ -196,29 +194,29 @@ def judged(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, A
     index = index_of(store, common=DEFAULTS["DEDUP_COMMON_CLAUSE"], text_limit=limit)
     detector = Detector(index, fingerprint.hash, threshold)
     listener = Silence()
-    session = Session(
+    crawl = Deduplication(
         spider="benchmark",
         run="benchmark",
         detector=detector,
         fingerprint=fingerprint,
         log=None,
         listener=listener,
-        seal_interval=DEFAULTS["DEDUP_SEAL_INTERVAL"],
+        checkpoint_interval=DEFAULTS["DEDUP_SEAL_INTERVAL"],
     )
     chance = random.Random(time.time_ns())
     took, cpu, own_cpu = list[float](), list[float](), list[float]()
-    new = [new_page(session, number, chance, shared) for number in range(pages)]
+    new = [new_page(crawl, number, chance, shared) for number in range(pages)]
     collector = TunedCollector()
     collector.begin()
     for page in new:
         # The clock on the wall within the others: to ask the system for these takes 3 µs each on some machines.
         began_cpu, began_own, began = time.process_time(), time.thread_time(), time.perf_counter()
-        state = session.examine(page, Action.DROP, threshold, Budget())
-        pass_through(session, state, {})
+        visit = crawl.judge(page, Action.DROP, threshold, Budget())
+        pass_through(crawl, visit, {})
         took.append(1000 * (time.perf_counter() - began))
         own_cpu.append(1000 * (time.thread_time() - began_own))
         cpu.append(1000 * (time.process_time() - began_cpu))
-        assert not state.is_duplicate
+        assert not visit.is_duplicate
     collector.end()
     return {"ms": _summary(took), "cpu_ms": _summary(own_cpu), "cpu_with_engine_ms": _summary(cpu)}
 
@@ -239,14 +237,14 @@ def _summary(numbers: list[float]) -> dict[str, float]:
 
 
 def recovery(uri: str, owners: int) -> dict[str, float]:
-    """Return the seconds that a crawl waits for its store after a crash that left so many *owners* unsealed."""
+    """Return the seconds that a crawl waits for its store after a crash that left so many *owners* in doubt."""
     found = {}
     for is_there in (False, True):
         with closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
             if is_there:
                 found["recover_s"] = _seconds(lambda: recover(index_of(store, common=3, text_limit=0)))
             else:
-                leave_unsealed(store, owners)
+                leave_in_doubt(store, owners)
     return found
 
 
@@ -307,7 +305,7 @@ def measured(folder: Path, scheme: str, pages: int, new: int, *, text: bool) -> 
     found: dict[str, Any] = {"pages": pages, "store": scheme}
 
     def opened() -> Any:
-        return open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme, migrations=MIGRATIONS)
+        return open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)
 
     # What a power failure would take does not matter here.
     with patch("os.fsync"), closing(opened()) as store:
@@ -331,7 +329,7 @@ def main() -> None:
     parser.add_argument("--pages", type=int, default=1_000_000)
     parser.add_argument("--new", type=int, default=3_000)
     parser.add_argument("--store", choices=["leveldb", "rocksdb", "sqlite"], default="leveldb")
-    parser.add_argument("--unsealed", type=int, default=13_581)
+    parser.add_argument("--in-doubt", type=int, default=13_581)
     parser.add_argument("--text", action="store_true")
     parser.add_argument("--at", type=Path)
     options = parser.parse_args()
@@ -340,7 +338,7 @@ def main() -> None:
         folder = options.at or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         found = measured(folder, options.store, options.pages, options.new, text=options.text)
-        print(json.dumps(found | recovery(f"{options.store}:{scratch}/crashed", options.unsealed)))
+        print(json.dumps(found | recovery(f"{options.store}:{scratch}/crashed", options.in_doubt)))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Usage: python tests/benchmarks/poisoning.py CORPUS... [--stories 100]
 `corpus.py` says what a corpus is. The victims are the first pages of its clusters, with their extracted text, at a
 preferred host each. In each case, with a new store, what a thief has made of the story is crawled, then the victim.
-Prints one table in Markdown: the victims of a case, how many are dropped without DEDUP_PREFERRED_HOSTS, and how many
+Prints one table in Markdown: the victims of a case, how many are dropped without DEDUP_PREFERRED, and how many
 with it. Exit status 1 if any is dropped with it.
 """
 
@@ -31,7 +31,7 @@ from dedup_middleware.urls import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from dedup_middleware.delivery.page_state import PageState
+    from dedup_middleware.visit import Visit
 
 PREFERRED = "example.org"
 VICTIM = f"http://news.{PREFERRED}/story"
@@ -126,9 +126,9 @@ CASES: dict[str, Callable[[Loot], Pages]] = {
 }
 
 
-def crawled(thefts: Pages, story: Text, preferred: Sequence[str]) -> tuple[Library, PageState]:
+def crawled(thefts: Pages, story: Text, preferred: Sequence[str]) -> tuple[Library, Visit]:
     """Return a new library after a crawl of *thefts* and then of the victim, and the victim's case."""
-    library = Library(preferred_hosts=preferred)
+    library = Library(preferred=preferred)
     for url, text in thefts:
         library.visit(url, text)
     return library, library.visit(VICTIM, story)

@@ -10,12 +10,12 @@ is a store on a Redis server that is begun for it, with ``appendfsync everysec``
 same order and at the same time. Printed: stories that nobody delivered, and pages delivered beyond the first of their
 story, in N runs.
 ``--kills N``: each process crawls a part of one site whose stories are told three times, with a feed of its own, and
-seals after so many pages (``--interval``). One of them, drawn at random, is killed (SIGKILL) after a random number of
-its pages and begun again in its folder, *chain* times; then all run to their ends. Printed: how many were still at work
-when they were killed; stories of which a page was dropped and none is in a feed; pages delivered beyond the first of
-their story, and dropped ones that were requested again; processes that did not end with status 0. ``--for-good``: they
-are not begun again, until one is left, and whatever was dropped for what they had not sealed is for that one, and for
-the next crawl of their spider, which follows.
+makes durable after so many pages (``--interval``). One of them, drawn at random, is killed (SIGKILL) after a random
+number of its pages and begun again in its folder, *chain* times; then all run to their ends. Printed: how many were
+still at work when they were killed; stories of which a page was dropped and none is in a feed; pages delivered beyond
+the first of their story, and items that were released; processes that did not end with status 0. ``--for-good``: they
+are not begun again, until one is left, and whatever was dropped for what they had not made durable is for that one, and
+for the next crawl of their spider, which follows.
 ``--victims``: who is killed each time: ``worker``, ``server`` (of ``--store redis``, and begun again), or ``both``.
 ``--corpus FILE``: labelled pages (see `corpus.py`), every nth for each process; and one process with LevelDB that gets
 all of them, in the order in which the several had them, and in the corpus's own. Which copy comes first decides a good
@@ -187,7 +187,7 @@ def kill(options: argparse.Namespace, chance: random.Random) -> Counter[str]:
             lost=len(dropped - delivered.keys()),
             missing=len(set(told.stories.values()) - delivered.keys()),
             twice=sum(delivered.values()) - len(delivered),
-            requested_again=counted(outcomes, "dedup/journal/requested_again"),
+            released=counted(outcomes, "dedup/items/released"),
             failed=sum(bool(o.exit_status) for o in outcomes) + counted(outcomes, "dedup/failures"),
         )
 

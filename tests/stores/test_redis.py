@@ -571,9 +571,9 @@ def test_what_was_read_long_ago_is_asked_for_again(uri: str, monkeypatch: pytest
 
 
 def test_what_a_worker_does_before_it_ends_is_seen_by_whoever_finds_it_gone(uri: str) -> None:
-    """Its last seal, and then its lease: who has read before the one and asked after the other would be wrong."""
+    """Its last checkpoint, then its lease: a read before the one and a look after the other are not of one time."""
     here, there = beside(uri, SCHEME), beside(uri, SCHEME)
-    there.write([(b"u1", b"unsealed")])
+    there.write([(b"u1", b"in doubt")])
     assert there.shared is not None
     worker = there.shared.worker
 

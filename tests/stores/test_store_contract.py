@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import threading
 from itertools import islice
@@ -18,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import medium, open_store, redis_memory
 from dedup_middleware.stores.layout import HEADER_KEY
+from dedup_middleware.stores.overlay import overlaid
 from dedup_middleware.stores.protocol import Store
 
 if TYPE_CHECKING:
@@ -148,6 +150,38 @@ def test_behaves_as_a_sorted_dict(name: str, monkeypatch: pytest.MonkeyPatch, re
 
     machine = type("Machine", (_Machine,), {"backend": name, "uri_in": staticmethod(uri_in)})
     run_state_machine_as_test(machine, settings=settings(max_examples=20, stateful_step_count=25, deadline=None))
+
+
+class _OverlaidMachine(_Machine):
+    """The store of a dry run, over one in which something is already."""
+
+    backend = "memory"
+    uri_in = staticmethod(lambda folder: f"sqlite:{folder / 'store'}")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.below = self.store
+        self.before = {b"\x7f": b"1", b"a": b"2", b"aa": b"3", b"b": b"", b"\xff": b"="}
+        self.below.write(self.before.items())
+        self.model = dict(self.before)
+        self.store = overlaid(self.below, sys.maxsize)
+
+    @invariant()
+    def leaves_the_store_below_as_it_is(self) -> None:
+        assert dict(self.below.scan(LOWEST, HIGHEST)) == self.before
+
+
+def test_an_overlay_behaves_so_too() -> None:
+    run_state_machine_as_test(
+        _OverlaidMachine, settings=settings(max_examples=20, stateful_step_count=25, deadline=None)
+    )
+
+
+def test_an_overlay_takes_so_much_memory_and_no_more(tmp_path: Path) -> None:
+    store = overlaid(open_store(f"sqlite:{tmp_path / 'store'}", fingerprint_scheme=SCHEME), 10_000)
+    with pytest.raises(StoreError, match="memory"):
+        store.write((b"%03d" % number, b"v" * 100) for number in range(500))
+    store.close()
 
 
 @pytest.fixture(params=KINDS)

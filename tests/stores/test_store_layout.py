@@ -21,7 +21,7 @@ def test_header_survives(scheme: str) -> None:
     assert datetime.fromisoformat(header.created).utcoffset() == timedelta(0)
 
 
-def test_a_store_of_before_has_longer_hashes() -> None:
+def test_a_header_without_a_length_of_hashes_has_the_longest() -> None:
     fields = json.loads(Header.new("x").encode())
     assert Header.decode(json.dumps(fields).encode()).hash_bytes == fields.pop("hash_bytes") == 6
     header = Header.decode(json.dumps(fields).encode())

@@ -331,10 +331,26 @@ def test_header_absent_or_garbage(uri: str, path: Path, value: bytes | None) -> 
     assert "header" in refusal(uri, StoreCorruptError, path)
 
 
-@pytest.mark.parametrize(("step", "remedy"), [(1, "upgrade"), (-1, "the version that made it")])
-def test_other_schema(uri: str, path: Path, step: int, remedy: str) -> None:
-    put_header(uri, replace(Header.new(SCHEME), schema=SCHEMA_VERSION + step).encode())
-    assert remedy in refusal(uri, StoreVersionError, path)
+@pytest.mark.parametrize(
+    ("schema", "remedy"),
+    [
+        (SCHEMA_VERSION + 1, "newer than schema {known} of this version: upgrade dedup-middleware"),
+        *(
+            (schema, "older than schema {known} of this version: begin anew with `scrapy dedup reset -s {uri}`")
+            for schema in (SCHEMA_VERSION - 1, 1)
+        ),
+    ],
+)
+def test_other_schema(uri: str, path: Path, schema: int, remedy: str, contents: Callable[[Path], object]) -> None:
+    """A store of another schema is refused and left as it is; the error says what to do."""
+    put_header(uri, replace(Header.new(SCHEME), schema=schema).encode())
+    before = contents(path)
+    line = refusal(uri, StoreVersionError, path)
+    assert f"has schema {schema}, {remedy.format(known=SCHEMA_VERSION, uri=f'DEDUP_STORE={uri}')}" in line
+    assert "set DEDUP_STORE to another path" in line
+    with pytest.raises(StoreVersionError):
+        open_store(uri, fingerprint_scheme=None)
+    assert contents(path) == before
 
 
 def test_newer_folder_layout(foldered: str, path: Path) -> None:

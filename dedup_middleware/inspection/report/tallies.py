@@ -98,11 +98,11 @@ class Tallies:
         self.last[record.url] = Last(host_at(record.url), record.owner_url if is_duplicate else None, score)
         if is_duplicate:
             self._add_duplicate(record)
-        elif record.outcome == Outcome.TAKEN_BACK.value:
+        elif record.outcome == Outcome.RELEASED.value:
             self.saved.pop((record.run, record.url), None)
         elif record.witness:
             self._add_kept(record)
-        if score is not None and record.outcome != Outcome.TAKEN_BACK.value:
+        if score is not None and record.outcome != Outcome.RELEASED.value:
             bins = self.dropped_by_score if is_duplicate else self.kept_by_score
             bins[min(int(score * BINS), BINS - 1)] += 1
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.batch import command
-from dedup_middleware.plugin.command_config import settings_of
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.plugin.subcommands.call import add_common_options, tell
+from dedup_middleware.plugin.subcommands.command_config import settings_of
 
 if TYPE_CHECKING:
     import argparse

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError, DedupError
-from dedup_middleware.plugin.command_config import config_of
+from dedup_middleware.plugin.subcommands.command_config import config_of
 from dedup_middleware.stores import resolved_uri, store_exists
 from dedup_middleware.stores.refusals import nothing_there
 from dedup_middleware.urls import as_in_urls
@@ -111,7 +111,14 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
 def add_page_filter(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose among dropped pages."""
     parser.add_argument("--host", metavar="H", help="pages of this host and its subdomains")
-    parser.add_argument("--owner", metavar="URL", help="pages dropped in favour of this one")
+    parser.add_argument("--original", metavar="URL", help="pages that repeat this one")
+
+
+def add_item_filter(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose among dropped items."""
+    add_page_filter(parser)
+    parser.add_argument("--run", metavar="R", help="items dropped by this crawl; `last` for the latest")
+    parser.add_argument("--below", metavar="SCORE", type=share, help="only scores below SCORE (0-1)")
 
 
 def share(text: str) -> float:

@@ -24,7 +24,7 @@ def run(call: Call) -> None:
     # 25 ms that no other command needs.
     from dedup_middleware.comparison.command import compare  # noqa: PLC0415
     from dedup_middleware.comparison.corpus import read_pages  # noqa: PLC0415
-    from dedup_middleware.plugin.recorded_crawl import recorded_pages  # noqa: PLC0415
+    from dedup_middleware.plugin.subcommands.recorded_crawl import recorded_pages  # noqa: PLC0415
 
     corpus = call.opts.corpus
     pages = recorded_pages(corpus, call.settings, tell) if corpus.is_dir() else read_pages(corpus)

@@ -11,9 +11,9 @@ from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError
 from dedup_middleware.inspection import doctor, explain
 from dedup_middleware.inspection.doctor import Finding, Level
 from dedup_middleware.inspection.progress import working
-from dedup_middleware.plugin.checkup import misspelt, resolved, standing
-from dedup_middleware.plugin.command_config import NothingYetError, settings_of
 from dedup_middleware.plugin.subcommands.call import add_common_options
+from dedup_middleware.plugin.subcommands.checkup import misspelt, resolved, standing
+from dedup_middleware.plugin.subcommands.command_config import NothingYetError, settings_of
 from dedup_middleware.session.looking import would_be_judged
 
 if TYPE_CHECKING:

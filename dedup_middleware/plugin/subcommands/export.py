@@ -56,10 +56,8 @@ def run(call: Call) -> None:
             file.write(line + "\n")
     if opts.output != "-":
         tell(f"wrote {exporter.pages} pages to {opts.output}" + _IS_PRIVATE * (not opts.comparable))
-    if exporter.journalled:
-        tell(
-            f"{exporter.journalled} dropped pages are still to be requested by a crawl on this store, and not elsewhere"
-        )
+    if exporter.in_doubt:
+        tell(f"{exporter.in_doubt} pages are in doubt after a crash and were left out; crawl again, then export")
 
 
 @contextmanager

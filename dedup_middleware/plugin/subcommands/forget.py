@@ -97,7 +97,7 @@ def _report(config: Config, chosen: Chosen, opts: argparse.Namespace) -> dict[st
         "dry_run": opts.dry_run,
         "owners": len(chosen.owners),
         "duplicates": len(chosen.duplicates),
-        "journalled": chosen.journalled,
+        "in_doubt": chosen.in_doubt,
         "urls": chosen.urls,
     }
 
@@ -108,8 +108,8 @@ def _text(config: Config, chosen: Chosen, opts: argparse.Namespace) -> str:
     lines += [f"    {one_line(url)}" for url in chosen.urls]
     if len(chosen) > len(chosen.urls):
         lines.append(f"    and {len(chosen) - len(chosen.urls)} more")
-    if chosen.journalled:
-        lines.append(f"{chosen.journalled} stay: the next crawl is still to deliver them")
+    if chosen.in_doubt:
+        lines.append(f"{chosen.in_doubt} stay: the next crawl is to release or to roll back what a crash has left")
     store = resolved_uri(config.store)
     if chosen and not opts.dry_run and parse_uri(store)[0] in ON_DISK:
         lines.append(f"their room comes free by and by; `{scrapy_dedup('compact', store=store)}` gives it back at once")

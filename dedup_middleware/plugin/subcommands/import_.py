@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.delivery.merging import merge, refuse_published
+from dedup_middleware.batch.merging import merge, refuse_published
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index.importing import fill, is_empty

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedup_middleware.delivery.restoring import PageFilter
 from dedup_middleware.inspection import explain
 from dedup_middleware.inspection.chosen_records import RecordFilter, log_of, records
+from dedup_middleware.inspection.dropped import PageFilter
 from dedup_middleware.inspection.sums import sums_of
 from dedup_middleware.inspection.unchecked import listed
 from dedup_middleware.plugin.commands import NOTHING_FOUND
@@ -33,13 +33,13 @@ def run(call: Call) -> int:
     """Print the records that are wanted."""
     config, opts = call.config, call.opts
     wanted = RecordFilter.of(
-        config, PageFilter.of(None, opts.host, opts.owner), opts.run, min_score=opts.min_score, everything=opts.all
+        config, PageFilter.of(None, opts.host, opts.original), opts.run, min_score=opts.min_score, everything=opts.all
     )
     count = 0
     for record in records(config, wanted, follow=opts.follow):
         count += 1
         print(record.to_line() if opts.json else explain.record_text(record), flush=opts.follow)
-    is_choosy = opts.host or opts.owner or opts.run or opts.min_score
+    is_choosy = opts.host or opts.original or opts.run or opts.min_score
     if not count and not opts.all and not is_choosy:
         _tell_unchecked(log_of(config))
     return NOTHING_FOUND if is_choosy and not count else 0

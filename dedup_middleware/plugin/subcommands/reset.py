@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from dedup_middleware.delivery.quarantine_file import remove_quarantine
 from dedup_middleware.inspection.records import log_exists, observer_logs_beside, remove_log
 from dedup_middleware.plugin.subcommands.call import add_common_options, ask
 from dedup_middleware.stores import destroy_store, resolved_uri, store_exists
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
-    parser.add_argument("--log", action="store_true", help="remove the log of records too, and the dropped items")
+    parser.add_argument("--log", action="store_true", help="remove the log of records too")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
@@ -31,14 +30,14 @@ def run(call: Call) -> None:
     store, log = resolved_uri(config.store), config.log if opts.log else None
     shown_store = without_secrets(store, redact=False)
     logs = [] if log is None else [*[log] * log_exists(log), *observer_logs_beside(log)]
-    quarantine = config.quarantine_path if opts.log else None
-    doomed = [*[f"the store {shown_store}"] * store_exists(store), *(f"the log {path}" for path in logs)]
-    doomed += [f"the dropped items in {quarantine}"] * (quarantine is not None and quarantine.exists())
+    doomed = [
+        *[f"the store {shown_store} with the dropped items in it"] * store_exists(store),
+        *(f"the log {path}" for path in logs),
+    ]
     if doomed and not opts.yes:
         ask(f"This removes {' and '.join(doomed)}.")
     removed = destroy_store(store)
     logs = [path for path in logs if remove_log(path)]
-    quarantined = quarantine is not None and remove_quarantine(quarantine)
     if opts.json:
         shown = None if config.log is None else str(config.log)
         print(json.dumps({"store": shown_store, "removed": removed, "log": shown, "log_removed": bool(logs)}))
@@ -46,7 +45,5 @@ def run(call: Call) -> None:
     print(f"removed the store {shown_store}" if removed else nothing_there(store))
     for path in logs:
         print(f"removed the log {path}")
-    if quarantined:
-        print(f"removed the dropped items in {quarantine}")
     if opts.log and not logs:
         print(f"there is no log at {log}")

@@ -116,8 +116,8 @@ def _show(pairs: list[_Pair], answers: Answers, config: Config) -> None:
         if answer != "s":
             answers.add(pair.case.pair, pair.case.score, same=answer == "y")
             if answer == "n" and pair.case.is_dropped:
-                restore = scrapy_dedup("restore", pair.case.url, store=resolved_uri(config.store))
-                print(f"to bring it back: {restore}\n")
+                allow = scrapy_dedup("allow", pair.case.url, store=resolved_uri(config.store))
+                print(f"to release its items: {allow}\n")
 
 
 def _answer() -> str:

@@ -1,0 +1,237 @@
+"""Makes originals durable: a checkpoint flushes and syncs the feeds, and then clears the doubt in the store.
+
+    confirmed   the items have left the pipelines and are in the feeds' buffers; the store has the original in doubt
+    durable     the feeds have the items on disk, and then the store says so: no crash can undo it
+
+An original that never gets there is rolled back, and the items that were dropped in favour of it are released: by the
+next opener of the store after a crash, at the end of the crawl after a failure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Protocol
+
+from dedup_middleware.index import codec
+from dedup_middleware.model import Scope
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
+
+    from dedup_middleware.index.in_doubt import Doubt
+    from dedup_middleware.index.index import Index
+    from dedup_middleware.model import StoredPage
+
+    Wait = Callable[[], None]
+    """Returns once a disk has something; raises a ``DedupError`` where it fails. In any thread, once."""
+    Flush = Callable[[], tuple[set[Hashable], Wait]]
+    """Flushes the feeds; returns those that are on disk only later, and what waits until the others are."""
+
+
+class DiskWaits(Protocol):
+    """Where a crawl waits for disks. A program has no event loop that must go on, and waits at once."""
+
+    def begin(self, wait: Wait, then: Callable[[Wait], None]) -> None:
+        """Call *wait*, somewhere, and *then* with what raises as it did: where this was called, now or later."""
+
+    def finish(self) -> None:
+        """Return when no wait is under way, and whatever was to follow has been done."""
+
+
+class AtOnce:
+    """Waits that are over before anything else is done."""
+
+    def begin(self, wait: Wait, then: Callable[[Wait], None]) -> None:
+        """See DiskWaits."""
+        then(wait)
+
+    def finish(self) -> None:
+        """See DiskWaits."""
+
+
+@dataclass(slots=True)
+class _Round:
+    """What was confirmed between two checkpoints, and what it still waits for."""
+
+    numbers: set[int] = field(default_factory=set)
+    deletes: list[bytes] = field(default_factory=list)
+    """Keys of dropped items that are not needed any more once the round is durable."""
+    awaited: set[Hashable] = field(default_factory=set)
+
+
+class Durability:
+    """The originals of one crawl, *run*, until they are durable."""
+
+    def __init__(  # noqa: PLR0913 - what a checkpoint needs, by name
+        self,
+        index: Index,
+        run: str,
+        *,
+        interval: int,
+        flush: Flush | None,
+        disks: DiskWaits | None,
+        guard: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        """Begin a checkpoint after *interval* confirmed originals; without *flush*, a confirmed original is durable.
+
+        *guard* notes what fails within.
+        """
+        self._index = index
+        self._run = run
+        self._interval = interval
+        self._flush = flush
+        self._disks = disks or AtOnce()
+        self._guard = guard
+        self._current = _Round()
+        self._rounds: list[_Round] = []
+        self._waits = 0
+        self._has_failed = False
+
+    @property
+    def at_once(self) -> bool:
+        """Whether a confirmed original is durable: the crawl has no feeds."""
+        return self._flush is None
+
+    def relies_on(self, original: StoredPage, feeds: AbstractSet[str]) -> str | None:
+        """Return the crawl that still has to make it durable that *feeds* have the items of *original*.
+
+        Empty if that is durable; ``None`` if it cannot be relied on. One get.
+        """
+        doubt = self._index.in_doubt.of(original.number)
+        durable = original.delivery if doubt is None else doubt.before
+        counts = self._index.reach.scope is Scope.STORE or (durable is not None and durable.run == self._run)
+        if durable is not None and counts and durable.has_reached(feeds):
+            return ""
+        return doubt.run if doubt is not None and self._index.in_doubt.is_alive(doubt) else None
+
+    def confirmed(self, number: int | None, deletes: Iterable[bytes] = ()) -> None:
+        """Note that the items of the original *number*, if any, have left the pipelines.
+
+        Once they are on disk, the *deletes* go, too: dropped items that are delivered now.
+        """
+        if number is not None:
+            for earlier in self._rounds:
+                # It was delivered again, and these items may be on disk later.
+                earlier.numbers.discard(number)
+            self._current.numbers.add(number)
+        self._current.deletes += deletes
+        is_due = len(self._current.numbers) + len(self._current.deletes) >= self._interval
+        # A slow disk has one checkpoint at a time: what is confirmed meanwhile is for the next.
+        if is_due and not self._waits and not self._has_failed:
+            with self._guard():
+                self._checkpoint()
+
+    def stored(self, feed: Hashable, wait: Wait) -> None:
+        """Note that *feed*, which `Flush` returned, is on disk once *wait* is over."""
+        self._wait(wait, partial(self._has_stored, feed))
+
+    def fail(self) -> None:
+        """Make nothing durable any more: it is not known whether the feeds have what they took."""
+        self._has_failed = True
+
+    def end(self, *, store_failed: bool) -> None:
+        """Make durable what can be; after a failure, roll back what is not. Return when no disk is waited for."""
+        self._disks.finish()
+        if not self._has_failed:
+            self._rounds.append(self._current)
+            self._current = _Round()
+            self._write_durable()
+            self._disks.finish()
+        elif not store_failed:
+            numbers = {number for round_ in [*self._rounds, self._current] for number in round_.numbers}
+            self._rounds, self._current = [], _Round()
+            for number in self._index.in_doubt.of_run(self._run, sorted(numbers)):
+                if (doubt := self._index.in_doubt.of(number)) is not None:
+                    roll_back(self._index, number, doubt)
+
+    def go_on_from(self, before: Durability) -> None:
+        """Take over from *before*, of the same crawl, what no other process has rolled back meanwhile."""
+        self._current, self._rounds = before._current, before._rounds
+        numbers = [number for round_ in [*self._rounds, self._current] for number in round_.numbers]
+        worker = before._index.in_doubt.worker
+        if numbers and worker != self._index.in_doubt.worker:
+            self._index.atomically(partial(self._index.in_doubt.adopt, numbers, self._run, worker))
+
+    # --- inside
+
+    def _checkpoint(self) -> None:
+        round_, self._current = self._current, _Round()
+        self._rounds.append(round_)
+        if self._flush is None:
+            self._write_durable()
+            return
+        closing, wait = self._flush()
+        disks = object()
+        round_.awaited = {*closing, disks}
+        self._wait(wait, partial(self._has_stored, disks))
+
+    def _has_stored(self, awaited: Hashable) -> None:
+        for round_ in self._rounds:
+            round_.awaited.discard(awaited)
+        if not self._has_failed:
+            self._write_durable()
+
+    def _write_durable(self) -> None:
+        """Clear the doubt about all that waits for nothing any more: one batch, and a sync of the store.
+
+        Nothing needs to wait for the sync: should a power failure take the batch, its originals are delivered twice.
+        """
+        ready = [round_ for round_ in self._rounds if not round_.awaited]
+        numbers = {number for round_ in ready for number in round_.numbers}
+        deletes = [key for round_ in ready for key in round_.deletes]
+
+        def work() -> Wait | None:
+            keys = [*map(codec.doubt_key, self._index.in_doubt.of_run(self._run, sorted(numbers))), *deletes]
+            return self._index.store.write_through(keys) if keys else None
+
+        wait = self._index.atomically(work)
+        self._rounds = [round_ for round_ in self._rounds if round_.awaited]
+        if wait is not None:
+            self._wait(wait, lambda: None)
+
+    def _wait(self, wait: Wait, then: Callable[[], None]) -> None:
+        self._waits += 1
+        self._disks.begin(wait, partial(self._over, then))
+
+    def _over(self, then: Callable[[], None], outcome: Wait) -> None:
+        self._waits -= 1
+        with self._guard():
+            outcome()
+            then()
+
+
+def roll_back(index: Index, number: int, doubt: Doubt) -> int:
+    """Let the original *number*, in *doubt*, be what it was before, and release what was dropped in favour of it.
+
+    Return how many items are to be released. The doubt is cleared last: a crash in between does no harm. Does nothing
+    if *doubt* was cleared, or replaced by that of another process, since it was read.
+    """
+
+    def work() -> int:
+        if index.in_doubt.of(number) != doubt:
+            return 0
+        index.roll_back(number, doubt)
+        items = index.dropped.get(key for run in doubt.runs for key in index.dropped.lost_with(number, run))
+        index.store.write(index.dropped.to_release(items), [codec.doubt_key(number)])
+        return len(items)
+
+    return index.atomically(work)
+
+
+def recover(index: Index) -> int:
+    """Roll back the originals that processes have left in doubt that are gone; return how many items to release.
+
+    0.5 ms an original. The first opener of a private store calls it; in a shared store, whoever opens it or is idle.
+    """
+    released = 0
+    dead = index.in_doubt.dead_workers()
+    if index.store.shared is not None and not dead:
+        return 0
+    for number, doubt in index.in_doubt.left_behind():
+        released += roll_back(index, number, doubt)
+    index.release_dead_claims()
+    index.in_doubt.forget_workers(dead)
+    return released

@@ -1,0 +1,147 @@
+"""Remembers the originals that are in doubt: their items have left the pipelines, but may not be on disk yet.
+
+An original is in doubt from the batch that confirms it until a checkpoint finds its items on disk. A crash in between
+loses the items, so the next opener of the store rolls the original back; see `durability`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from dedup_middleware.errors import UnreadableError
+from dedup_middleware.index import codec, shared_codec
+from dedup_middleware.model import Delivery
+from dedup_middleware.stores import refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from dedup_middleware.model import StoredPage
+    from dedup_middleware.stores import OpenStore
+
+
+class Doubt(NamedTuple):
+    """Why an original is in doubt."""
+
+    run: str
+    """The crawl whose items may still be lost."""
+    before: Delivery | None
+    """What was durable before that crawl; ``None`` if nothing was."""
+    worker: bytes = b""
+    """The process of that crawl, in a shared store."""
+    earlier: tuple[str, ...] = ()
+    """The crawls in which the original was in doubt when this one delivered it again."""
+
+    @property
+    def runs(self) -> tuple[str, ...]:
+        """All crawls whose items may be lost with it."""
+        return (self.run, *self.earlier)
+
+    def encode(self) -> bytes:
+        """Return the doubt as the value of its key."""
+        before = self.before
+        feeds = None if before is None or before.feeds is None else sorted(before.feeds)
+        delivery = None if before is None else [before.run, before.time, feeds]
+        return json.dumps([self.worker.hex(), self.run, delivery, self.earlier]).encode()
+
+    @classmethod
+    def decode(cls, value: bytes) -> Doubt:
+        """Return the doubt that *value* encodes; :class:`UnreadableError`."""
+        try:
+            worker, run, delivery, earlier = json.loads(value)
+            before = None
+            if delivery is not None:
+                kept_by, time, feeds = delivery
+                before = Delivery(kept_by, time, None if feeds is None else frozenset(feeds))
+            return cls(run, before, bytes.fromhex(worker), tuple(earlier))
+        except (ValueError, TypeError) as error:
+            raise UnreadableError(f"an original in doubt cannot be read: {error}") from error
+
+
+class InDoubt:
+    """The originals in doubt of one open store, private or shared. It keeps nothing in memory."""
+
+    def __init__(self, store: OpenStore) -> None:
+        self._store = store
+        self._worker = b"" if store.shared is None else store.shared.worker
+
+    def of(self, number: int) -> Doubt | None:
+        """Return why the original *number* is in doubt; ``None`` if it is not. One get."""
+        return self._of([number])[0]
+
+    def _of(self, numbers: Sequence[int]) -> list[Doubt | None]:
+        values = self._store.get_many([codec.doubt_key(number) for number in numbers])
+        with refusals.of_value(self._store.uri, UnreadableError):
+            return [None if value is None else Doubt.decode(value) for value in values]
+
+    def durable(self, original: StoredPage) -> Delivery | None:
+        """Return what of the delivery of *original* no crash can undo; ``None`` if nothing. One get."""
+        doubt = self.of(original.number)
+        return original.delivery if doubt is None else doubt.before
+
+    def after(self, stored: StoredPage, known: StoredPage | None, doubt: Doubt | None) -> Doubt | None:
+        """Return the doubt of *stored*, an original that is confirmed now; ``None`` if its delivery is durable.
+
+        *known* is the stored page before, if that was an original whose items had all the content of these; *doubt* is
+        the one in which its number was.
+        """
+        before = None
+        if known is not None:
+            before = known.delivery if doubt is None else doubt.before
+        if before is not None and (before.run, before.feeds) == (stored.run, stored.delivery.feeds):
+            return None
+        earlier = [] if doubt is None else [run for run in doubt.runs if run != stored.run]
+        return Doubt(stored.run, before, self._worker, tuple(earlier))
+
+    def is_alive(self, doubt: Doubt) -> bool:
+        """Return whether the process that can make the original durable is at work."""
+        return self._store.shared is None or self._store.shared.is_at_work(doubt.worker)
+
+    def of_run(self, run: str, numbers: Iterable[int]) -> list[int]:
+        """Return those of *numbers* that this process has put in doubt in the crawl *run*. One round trip."""
+        numbers = [*numbers]
+        pairs = zip(numbers, self._of(numbers), strict=True)
+        return [n for n, doubt in pairs if doubt is not None and (doubt.run, doubt.worker) == (run, self._worker)]
+
+    def left_behind(self) -> Iterator[tuple[int, Doubt]]:
+        """Yield the originals in doubt that processes have left behind that are not at work any more. One scan.
+
+        The last comes first: a scan for the repeats of one that has none ends at the first page of all, and LevelDB
+        would pass there what was removed before it.
+        """
+        for key, value in reversed(list(self._store.scan(*codec.IN_DOUBT))):
+            with refusals.of_value(self._store.uri, UnreadableError):
+                doubt = Doubt.decode(value)
+            if self._store.shared is None or not self._store.shared.is_at_work(doubt.worker):
+                yield codec.decode_number(key[1:]), doubt
+
+    def note_worker(self) -> None:
+        """Write down that this process may leave something behind, in a shared store."""
+        if self._store.shared is not None:
+            self._store.write([(shared_codec.worker_key(self._worker), b"")])
+
+    def dead_workers(self) -> list[bytes]:
+        """Return the processes that :meth:`note_worker` and are not at work any more. One scan of a few keys."""
+        shared = self._store.shared
+        if shared is None:
+            return []
+        return [key[1:] for key, _ in self._store.scan(*shared_codec.WORKERS) if not shared.is_at_work(key[1:])]
+
+    def forget_workers(self, workers: Iterable[bytes]) -> None:
+        """Forget processes of which nothing is left behind any more."""
+        if keys := [shared_codec.worker_key(worker) for worker in workers]:
+            self._store.write([], keys)
+
+    def adopt(self, numbers: Iterable[int], run: str, worker: bytes) -> None:
+        """Take over those of *numbers* that are in doubt as this process left them, as *worker*, in the crawl *run*."""
+        numbers = [*numbers]
+        found = zip(numbers, self._of(numbers), strict=True)
+        ours = [(n, doubt) for n, doubt in found if doubt is not None and (doubt.run, doubt.worker) == (run, worker)]
+        puts = [(codec.doubt_key(n), doubt._replace(worker=self._worker).encode()) for n, doubt in ours]
+        self._store.write(puts)
+
+    @property
+    def worker(self) -> bytes:
+        """The name of this process in a shared store; empty in a private one."""
+        return self._worker

@@ -1,0 +1,90 @@
+"""Releases dropped items: they go on to the pipelines where they were taken out, after the spider middlewares.
+
+At the start of a crawl they come from ``process_start``; while it runs, from the output of a request for a ``data:``
+URL, which needs no network. Either way no spider middleware of the project sees an item twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, signals
+
+from dedup_middleware.model import Action
+from dedup_middleware.plugin import messages
+from dedup_middleware.plugin.item_signals import Entry
+from dedup_middleware.plugin.waiting import OriginalWait
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from scrapy.http import Response
+
+    from dedup_middleware.plugin.extension import DedupExtension
+
+logger = logging.getLogger(__name__)
+
+#: The URL of the request in whose output items are released.
+URL = "data:,dedup-release"
+#: Before what the spider has in the queue.
+PRIORITY = 1_000_000
+
+
+class Releases:
+    """The items that one crawl releases."""
+
+    def __init__(self, extension: DedupExtension) -> None:
+        self._extension = extension
+        self._wait = OriginalWait(extension)
+        self._is_requested = False
+        extension.crawler.signals.connect(self.idle, signals.spider_idle)
+
+    async def items(self) -> AsyncIterator[Any]:
+        """Yield the items that are to be released now."""
+        deduplication, releaser = self._extension.deduplication, self._extension.releaser
+        self._is_requested = False
+        # A dry run changes nothing that another crawl sees.
+        if deduplication is None or releaser is None or self._extension.config.action is Action.DRY_RUN:
+            return
+        count = 0
+        for dropped, by_person in releaser.take():
+            released: list[Any] = []
+            try:
+                visit = releaser.release(dropped, by_person=by_person)
+                await self._wait.settle(deduplication, visit)
+                released = releaser.go_on(visit)
+                for item, each in zip(released, dropped, strict=False):
+                    self._extension.released[id(item)] = (item, Entry(deduplication, visit, each))
+            except Exception as error:  # noqa: BLE001 - a defect of ours: the items stay, and the next crawl tries again
+                self._extension.defect(error, dropped[0].url)
+            for item in released:
+                count += 1
+                yield item
+        if count:
+            line = messages.released(count)
+            logger.info("dedup: %s", line, extra={"spider": self._extension.crawler.spider})
+
+    def request(self) -> None:
+        """Release, soon, what is to be released by now."""
+        if not self._is_requested:
+            self._is_requested = True
+            meta = {"dont_cache": True, "allow_offsite": True, "dont_redirect": True}
+            request = Request(URL, callback=_no_output, dont_filter=True, meta=meta, priority=PRIORITY)
+            self._extension.crawler.engine.crawl(request)
+
+    def idle(self) -> None:
+        """Look for what other processes have left, in a store that they share."""
+        if self._extension.deduplication is None or self._extension.releaser is None or self._is_requested:
+            return
+        if self._extension.releaser.has_any():
+            self.request()
+
+    @staticmethod
+    def is_of(response: Response) -> bool:
+        """Return whether *response* is that of :meth:`request`."""
+        return response.url == URL
+
+
+def _no_output(response: Response) -> None:
+    """Give nothing: the items come from the spider middleware."""

@@ -1,0 +1,212 @@
+"""One page on its way through the spider: its verdict, its claim, and what became of its items.
+
+It holds what is known so far; `deduplicator` decides what happens next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from dedup_middleware.budget import Budget, UnjudgeableError
+from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT
+from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind, Witness
+from dedup_middleware.reasons import Outcome, Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dedup_middleware.checks.items import ItemText
+    from dedup_middleware.index.dropped_items import DroppedItem
+    from dedup_middleware.index.index import Reads
+    from dedup_middleware.model import StoredPage
+
+# What is not enough for a verdict, and for a text of its own.
+_OWNS_UNJUDGED = (Reason.TOO_LITTLE_TEXT, Reason.NOTHING_TO_GO_BY, Reason.LEARNING)
+_OUTCOMES = {Action.DROP: Outcome.DROPPED, Action.TAG: Outcome.TAGGED, Action.DRY_RUN: Outcome.WOULD_DROP}
+
+
+class Stage(Enum):
+    """Where a page stands.
+
+    JUDGED -> ENTERED                          its callback has it, and it claims nothing: a duplicate, or unchecked
+    JUDGED -> PENDING -> CONFIRMED or VOID     its callback has it, and it claims its text until it is known what became
+                                               of its items
+    """
+
+    JUDGED = "judged"
+    ENTERED = "entered"
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+    VOID = "void"
+
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """A page, or an item that stands for one, on its way through the spider."""
+
+    url: str
+    page: Page | None
+    """``None`` when its text could not be read, or was not asked for."""
+    verdict: Verdict
+    action: Action
+    threshold: float
+    budget: Budget = field(default_factory=Budget)
+    """What is left for the page and its items; its time stands still but where it is spent."""
+    keep: bool = False
+    """Whether it is kept, and owns its text, even if it is a duplicate: its request, or a person, has said so."""
+    stage: Stage = Stage.JUDGED
+    size: int = 0
+    """Bytes of the body of the page; 0 for an item."""
+    carried: frozenset[str] = frozenset()
+    """The short values with numbers that the request of a duplicate carried, by their words."""
+
+    # --- what the verdict rests on
+    read: Callable[[], Page] | None = None
+    """Reads the page, as long as its stored record stands for it."""
+    version: int = 0
+    """The index's version when the verdict was made."""
+    reads: Reads | None = None
+    """What of the store the verdict rests on, if that was noted."""
+    suspected_template: bytes = b""
+    """The key of the original's text, if the page may fill in a template; else empty."""
+    repeated: list[str] | None = None
+    """The first repeated sentences, once they have been asked for."""
+    objection: Rejection | None = None
+    """What the item that was compared last contains and the original's items do not, if anything."""
+    agreed: bool = False
+    """Whether an item with text contains no more than the original's."""
+
+    # --- its claim
+    claimed: Page | None = None
+    """The page as it claims its text."""
+    stored: StoredPage | None = None
+    """The same as the index has it while the claim is pending."""
+    kept: StoredPage | None = None
+    """The page as it is stored, once the claim is confirmed and anything was written."""
+    item_texts: list[ItemText] = field(default_factory=list)
+    """What its items contain, those that could be read."""
+    feeds: frozenset[str] | None = frozenset()
+    """The kinds of the feeds that have taken an item; ``None`` for whatever there are."""
+    has_failed: bool = False
+    """Whether an item or the callback failed; a pipeline that drops an item is no failure."""
+    on_settled: list[Callable[[], None]] = field(default_factory=list)
+    """Called once when the claim is confirmed or void."""
+    items_yielded: int = 0
+    items_left: int = 0
+    """How many items have left the pipelines."""
+    callback_ended: bool = False
+    """Whether no item will follow."""
+
+    # --- what was done with its items
+    released: Sequence[DroppedItem] = ()
+    """The dropped items of an earlier visit that this one releases."""
+    has_output: bool = False
+    """Whether the spider's output for it has begun to flow."""
+    finished: bool = False
+    """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
+    items_are_judged: bool = False
+    """Whether the page is unchecked, and its items are judged as if they were pages."""
+    written_for: int = 0
+    """The number of the original that the store has it as a duplicate of; 0 for none."""
+    stored_number: int = 0
+    """Its own number as that duplicate."""
+    items_dropped: int = 0
+    items_delivered: int = 0
+    items_would_drop: int = 0
+    items_tagged: int = 0
+
+    @classmethod
+    def unjudged(cls, url: str, reason: str, action: Action, threshold: float, *, keep: bool = False) -> Visit:
+        """Return the visit of a page that cannot be judged, for *reason*."""
+        return cls(url, None, Verdict(VerdictKind.UNJUDGED, reason=reason), action, threshold, keep=keep)
+
+    def read_in_full(self) -> bool:
+        """Read the page if its stored record stands for it; return whether there is a page now.
+
+        Its verdict stays; it is unchecked if reading fails.
+        """
+        if self.read is None:
+            return self.page is not None
+        read, before = self.read, self.verdict
+        self.page = self.read = None
+        self.verdict = Verdict(VerdictKind.UNJUDGED, reason=Reason.ERROR)
+        try:
+            self.page = read()
+        except UnjudgeableError as error:
+            self.verdict = Verdict(VerdictKind.UNJUDGED, reason=error.reason)
+            return False
+        self.verdict = before
+        return True
+
+    def overrule(self, rejection: Rejection, witness: Witness | None = None) -> None:
+        """Let a duplicate be related only, for the *rejection* of a *witness* or of our own."""
+        self.verdict = Verdict(VerdictKind.RELATED, self.verdict.match, rejection.reason, witness, rejection.difference)
+
+    def keep_undecided(self) -> None:
+        """Give up on a duplicate whose original is still pending: it is kept and owns nothing."""
+        if self.original_is_pending:
+            self.verdict = replace(self.verdict, kind=VerdictKind.RELATED, reason=Reason.OWNER_PENDING)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the callback has ended and all its items have left the pipelines."""
+        return self.callback_ended and self.items_left == self.items_yielded
+
+    @property
+    def original_is_pending(self) -> bool:
+        """Whether it is a duplicate whose original may still fail."""
+        return self.is_duplicate and self.verdict.match is not None and self.verdict.match.owner.pending
+
+    @property
+    def is_worth_owning(self) -> bool:
+        """Whether the page has enough text to be told from others, even where all but little of it is boilerplate."""
+        if self.page is None or self.verdict.kind is not VerdictKind.UNJUDGED:
+            return self.page is not None
+        has_text = self.page.fingerprint.weight >= MIN_LIVE_WEIGHT
+        return has_text and self.verdict.reason in _OWNS_UNJUDGED
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the verdict, as it stands, is that the page is a duplicate."""
+        return self.verdict.kind is VerdictKind.DUPLICATE
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the page could not be checked, though that is wanted: then its items are judged."""
+        return self.verdict.kind is VerdictKind.UNJUDGED and self.verdict.reason != Reason.SWITCHED_OFF
+
+    @property
+    def has_entered(self) -> bool:
+        """Whether the callback has got the page."""
+        return self.stage is not Stage.JUDGED
+
+    @property
+    def reason(self) -> str:
+        """The reason that is recorded."""
+        return Reason.ITEMS_JUDGED if self.items_are_judged else self.verdict.reason
+
+    @property
+    def has_items(self) -> bool:
+        """Whether items of the page have come."""
+        return self.items_dropped + self.items_delivered > 0
+
+    @property
+    def takes_effect(self) -> bool:
+        """Whether items of the page were dropped or tagged, or would be dropped."""
+        acted_on = {
+            Action.DROP: self.items_dropped,
+            Action.TAG: self.items_tagged,
+            Action.DRY_RUN: self.items_would_drop,
+        }
+        return self.is_duplicate and acted_on[self.action] > 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """What came of the page."""
+        if self.released:
+            return Outcome.RELEASED if self.items_delivered else Outcome.DROPPED
+        if self.is_duplicate and not self.has_items and self.action is not Action.DRY_RUN:
+            return Outcome.LINKS_LAST
+        return _OUTCOMES[self.action] if self.takes_effect else Outcome.DELIVERED

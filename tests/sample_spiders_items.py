@@ -1,0 +1,190 @@
+"""Items of all kinds, as projects define them, and spiders that yield them."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from datetime import datetime, timezone
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import attrs
+import pydantic
+import scrapy
+from scrapy import signals
+from scrapy.exporters import BaseItemExporter
+
+from dedup_middleware.plugin.extension import DedupExtension
+
+
+class Genre(Enum):
+    NEWS = "news"
+    OPINION = ("opinion", 2)
+
+
+class ScrapyStory(scrapy.Item):
+    url = scrapy.Field()
+    title = scrapy.Field()
+    extra = scrapy.Field()
+
+
+@dataclasses.dataclass
+class DataStory:
+    url: str
+    title: str
+    extra: Any = None
+
+
+@attrs.define
+class AttrsStory:
+    url: str
+    title: str
+    extra: Any = None
+
+
+class ModelStory(pydantic.BaseModel):
+    url: str
+    title: str
+    extra: Any = None
+
+
+KINDS = [dict, ScrapyStory, DataStory, AttrsStory, ModelStory]
+
+
+class Stories(scrapy.Spider):
+    """An item a page, one page after the other, of each kind in turn."""
+
+    name = "stories"
+    urls = ""
+
+    async def start(self):
+        for position, url in enumerate(self.urls.split(",")):
+            yield scrapy.Request(url, priority=-position, cb_kwargs={"position": position // 2})
+
+    def parse(self, response, position):
+        kind = KINDS[position % len(KINDS)]
+        yield kind(url=response.url, title=response.css("title::text").get(), extra=self.extra(response))
+
+    def extra(self, response):  # noqa: ARG002 - for others
+        return {"seen": datetime(2026, 1, 2, tzinfo=timezone.utc), "price": Decimal("1.50"), "tags": ("a", None)}
+
+
+class Nothing(scrapy.Spider):
+    """No page: what its crawl delivers was released."""
+
+    name = "stories"
+
+    async def start(self):
+        for request in ():
+            yield request
+
+
+class Unstorable(Stories):
+    """Each item has a field that cannot be stored: the response."""
+
+    name = "unstorable"
+
+    def extra(self, response):
+        return response
+
+
+class ForeignStory(dict):
+    """An item of a class that may do more than a dict does."""
+
+
+class Bulky(Stories):
+    """Each item has 30 kB that do not compress; the items of a story have the same."""
+
+    name = "bulky"
+
+    def parse(self, response, position):
+        yield {"url": response.url, "picture": random.Random(position).randbytes(30_000)}
+
+
+class Foreign(Stories):
+    """Each item is of a class that cannot be stored."""
+
+    name = "foreign"
+
+    def parse(self, response):
+        yield ForeignStory(url=response.url)
+
+    async def start(self):
+        for position, url in enumerate(self.urls.split(",")):
+            yield scrapy.Request(url, priority=-position)
+
+
+class Passing(Stories):
+    """Each item is of a class that only this process has."""
+
+    def parse(self, response, position):  # noqa: ARG002 - the argument of all
+        kind = globals().setdefault("PassingStory", dataclasses.make_dataclass("PassingStory", ["url"]))
+        kind.__module__ = __name__
+        yield kind(url=response.url)
+
+
+class Marks:
+    """A spider middleware that counts how often an item has passed it; the items of ``start()``, too."""
+
+    async def process_start(self, start):
+        async for output in start:
+            yield self.marked(output)
+
+    async def process_spider_output(self, response, result):  # noqa: ARG002 - Scrapy's hook
+        async for output in result:
+            yield self.marked(output)
+
+    def marked(self, output):
+        if isinstance(output, dict):
+            output["passes"] = output.get("passes", 0) + 1
+        return output
+
+
+class Responses:
+    """An extension that counts the items that were scraped from no response, or from one of these URLs."""
+
+    def __init__(self, stats):
+        self.stats = stats
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        extension = cls(crawler.stats)
+        crawler.signals.connect(extension.scraped, signals.item_scraped)
+        return extension
+
+    def scraped(self, item, response):  # noqa: ARG002 - the signal's
+        self.stats.inc_value(f"scraped_from/{response and response.url}")
+
+
+class FullDisk:
+    """An extension: after some pages, the disk has little room left for the SQLite store of the crawl."""
+
+    def __init__(self, crawler):
+        self.crawler, self.pages = crawler, 0
+        crawler.signals.connect(self.fill, signals.response_received)
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    def fill(self):
+        self.pages += 1
+        if self.pages == 10:
+            database = self.crawler.get_extension(DedupExtension).opened.store.medium.store._db
+            (used,) = database.execute("PRAGMA page_count").fetchone()
+            database.execute(f"PRAGMA max_page_count = {used + 2}")
+
+
+class Stuttering(BaseItemExporter):
+    """An exporter that fails on its second item."""
+
+    def __init__(self, file, **kwargs):
+        super().__init__(dont_fail=True, **kwargs)
+        self._file, self._any = file, False
+
+    def export_item(self, item):  # noqa: ARG002 - Scrapy's hook
+        if self._any:
+            raise TypeError("the second item")
+        self._any = True
+        self._file.write(b"half\n")

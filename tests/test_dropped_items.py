@@ -1,0 +1,534 @@
+"""Every dropped item is stored with its drop: it can be listed, exported and released, and it comes back as it was."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+
+import pytest
+from crawling import IN_ORDER, run_job, store_uri, write_job
+from fault_injection import EXIT_STATUS
+from itemadapter import ItemAdapter
+from local_site import Answer, Site
+from prose import article, blog, story
+from sample_spiders_items import KINDS
+from test_claims_in_crawls import pair
+from test_commands import run_here
+from test_crashes import again, killed, released
+from test_templates_in_crawls import filled
+from test_two_witnesses import visit
+
+from dedup_middleware.index.item_codec import name_of
+from dedup_middleware.index.opening import index_for_command
+
+FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
+
+
+def add_pairs(site, count):
+    """Serve *count* stories on one host and their reposts on another, and return the URLs, a pair at a time."""
+    return [
+        url
+        for n in range(count)
+        for url in (
+            site.add(f"/story{n}", article(f"Story {n}", story(n))),
+            site.add(f"/repost{n}", blog(f"Story {n}", story(n)), host=1),
+        )
+    ]
+
+
+def stories(folder, urls, *, spider="Stories", plugin=True, feed=FEED, **settings):
+    command = write_job(
+        folder,
+        f"sample_spiders_items.{spider}",
+        urls=",".join(urls),
+        plugin=plugin,
+        settings=IN_ORDER | feed | settings,
+        afresh=True,
+    )
+    return run_job(folder, command)
+
+
+def release_all(folder):
+    """Let a crawl of no page release what is to be released."""
+    command = write_job(folder, "sample_spiders_items.Nothing", settings=IN_ORDER | FEED, afresh=True)
+    return run_job(folder, command)
+
+
+def lines(path):
+    return sorted(path.read_text(encoding="utf8").splitlines())
+
+
+def urls_of(path):
+    return [json.loads(line)["url"] for line in path.read_text(encoding="utf8").splitlines()]
+
+
+def stored(folder):
+    """Return the dropped items in the store of a crawl, oldest first."""
+    with index_for_command(store_uri(folder), "test", common=3, text_limit=20_000) as (_, index):
+        return list(index.dropped)
+
+
+def dedup(folder, *arguments):
+    log = folder / "records.jsonl"
+    return run_here(*arguments, "-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={log}", folder=folder)
+
+
+def done(folder, *arguments):
+    """Run a command that succeeds."""
+    output = dedup(folder, *arguments)
+    assert output.exit_status == 0, output.err
+    return output
+
+
+# --- kept and dropped together are what there was
+
+
+@pytest.fixture(scope="module")
+def reposts():
+    """A site with a story and its repost for each kind of items."""
+    site = Site()
+    yield add_pairs(site, len(KINDS))
+    site.close()
+
+
+def test_kept_and_dropped_items_are_those_of_a_crawl_without_the_plugin(reposts, tmp_path):
+    without = stories(tmp_path / "without", reposts, plugin=False)
+    folder = tmp_path / "with"
+    outcome = stories(folder, reposts)
+    assert outcome.delivered == reposts[::2]
+    found = stored(folder)
+    assert [item.type for item in found] == [name_of(kind) for kind in KINDS]
+    assert [type(item.item) for item in found] == KINDS
+    assert [(item.url, item.original_url) for item in found] == [*zip(reposts[1::2], reposts[::2], strict=True)]
+    assert "5 dropped items written to feed.jsonl" in done(folder, "dropped", "-o", "feed.jsonl").out
+    assert lines(folder / "feed.jsonl") == lines(without.folder / "feed.jsonl")
+
+
+def test_after_the_release_of_everything_the_feed_is_that_of_a_crawl_without_the_plugin(reposts, tmp_path):
+    without = stories(tmp_path / "without", reposts, plugin=False)
+    folder = tmp_path / "with"
+    stories(folder, reposts)
+    allowed = done(folder, "allow", "--all").out
+    assert "5 pages marked as no duplicate; the next crawl of the spider releases 5 dropped items" in allowed
+    outcome = release_all(folder)
+    assert outcome.delivered == reposts[1::2]
+    assert released(outcome) == 5
+    assert [(r["url"], r["outcome"], r["items_delivered"]) for r in outcome.records] == [
+        (url, "released", 1) for url in reposts[1::2]
+    ]
+    assert lines(folder / "feed.jsonl") == lines(without.folder / "feed.jsonl")
+    assert stored(folder) == []
+    assert outcome.problems == []
+
+    again = stories(folder, reposts)
+    assert again.delivered == reposts
+    assert released(again) == 0
+    assert stored(folder) == []
+
+
+def test_released_items_are_in_the_feed_of_a_crawl_that_visits_their_pages_too(reposts, tmp_path):
+    without = stories(tmp_path / "without", reposts, plugin=False)
+    folder = tmp_path / "with"
+    stories(folder, reposts)
+    done(folder, "allow", "--all")
+    feed = {"FEEDS": {"second.jsonl": {"format": "jsonlines"}}}
+    stories(folder, reposts, feed=feed)
+    assert set(lines(folder / "second.jsonl")) == set(lines(without.folder / "feed.jsonl"))
+
+
+def test_a_released_item_passes_each_pipeline_and_no_spider_middleware_again(site, tmp_path):
+    a, b = pair(site, 1)
+    seen = {
+        "SPIDER_MIDDLEWARES": {"sample_spiders_items.Marks": 500},
+        "EXTENSIONS": {"sample_spiders_items.Responses": 0},
+        "EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100},
+    }
+    steps = [{"url": a}, {"url": b, "cb_kwargs": {"fate": "replace"}}]
+    assert [item["url"] for item in again(tmp_path, steps, **seen).dropped] == [b]
+    done(tmp_path, "allow", b)
+    outcome = again(tmp_path, [], **seen)
+    item = outcome.items[-1]
+    assert (item["url"], item["passes"], item["replaced"]) == (b, 1, True)
+    assert outcome.stats["scraped_from/None"] == outcome.stats["item_scraped_count"] == 1
+    assert outcome.lines("feed.jsonl")[-1] == item
+
+
+def test_so_does_one_that_is_released_while_the_crawl_runs(site, crawl):
+    urls = filled(site)
+    seen = {
+        "SPIDER_MIDDLEWARES": {"sample_spiders_items.Marks": 500},
+        "EXTENSIONS": {"sample_spiders_items.Responses": 0},
+    }
+    outcome = visit(crawl, urls, settings=seen)
+    assert {item["url"]: item["passes"] for item in outcome.items} == dict.fromkeys(urls, 1)
+    assert outcome.stats["scraped_from/data:,dedup-release"] == 2
+
+
+def test_overrides_can_be_listed_and_removed(reposts, tmp_path):
+    stories(tmp_path, reposts)
+    done(tmp_path, "allow", *reposts[1:4:2])
+    listed = [(o["url"], o["original_url"]) for o in done(tmp_path, "allow", "--list", "--json").json]
+    assert sorted(listed) == sorted([(reposts[1], reposts[0]), (reposts[3], reposts[2])])
+    done(tmp_path, "allow", "--remove", reposts[1])
+    assert [o["url"] for o in done(tmp_path, "allow", "--list", "--json").json] == [reposts[3]]
+    outcome = stories(tmp_path, reposts)
+    # Its items were to be released all the same; the pages are no duplicates of each other for this crawl.
+    assert {item["url"] for item in outcome.dropped} == set(reposts[5::2])
+
+
+# --- reading changes nothing
+
+
+def test_an_export_changes_nothing(reposts, tmp_path):
+    first = stories(tmp_path, reposts)
+    listed = done(tmp_path, "dropped", "--json").out
+    for name in ("one.jsonl", "two.jsonl"):
+        done(tmp_path, "dropped", "-o", name)
+    assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
+    assert urls_of(tmp_path / "one.jsonl") == reposts[1::2]
+    assert done(tmp_path, "dropped", "--json").out == listed
+    for _ in range(2):
+        later = stories(tmp_path, reposts)
+        assert later.delivered == first.delivered
+        assert [item["url"] for item in later.dropped] == reposts[1::2]
+        assert released(later) == 0
+        done(tmp_path, "dropped", "-o", "one.jsonl")
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory):
+    """A crawl that has dropped three items, each for another original, and a later one that has dropped a fourth."""
+    site = Site()
+    folder = tmp_path_factory.mktemp("crawled")
+    urls = add_pairs(site, 4)
+    stories(folder, urls[:6])
+    stories(folder, urls[6:])
+    yield folder, urls
+    site.close()
+
+
+FILTERS = pytest.mark.parametrize(
+    ("arguments", "numbers"),
+    [
+        (["--run", "last"], [7]),
+        (["--host", "127.0.0.2"], [1, 3, 5, 7]),
+        (["--host", "127.0.0.1"], []),
+        (["--below", "0.1"], []),
+        (["--host", "127.0.0.2", "--below", "1"], []),
+        (["{3}"], [3]),
+        (["--original", "{4}"], [5]),
+        (["--original", "{4}", "--run", "last"], []),
+    ],
+    ids=str,
+)
+
+
+@FILTERS
+def test_filters_choose_what_is_listed_and_exported(crawled, arguments, numbers):
+    folder, urls = crawled
+    arguments = [argument.format(*urls) for argument in arguments]
+    listed = done(folder, "dropped", *arguments, "--json").json
+    assert [(each["url"], each["original_url"]) for each in listed] == [(urls[n], urls[n - 1]) for n in numbers]
+    shown = done(folder, "dropped", *arguments, "-o", "-:jsonlines")
+    assert [json.loads(line)["url"] for line in shown.out.splitlines()] == [urls[n] for n in numbers]
+    text = done(folder, "dropped", *arguments).out
+    assert all(urls[n] in text for n in numbers)
+    assert ("no such item was dropped" in text) == (not numbers)
+
+
+@FILTERS
+def test_filters_choose_what_is_allowed(crawled, tmp_path, arguments, numbers):
+    folder, urls = crawled
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    report = done(copy, "allow", *(argument.format(*urls) for argument in arguments), "--json").json[0]
+    assert report["allowed"] == [urls[n] for n in numbers]
+    assert report["items"] == len(numbers)
+    outcome = release_all(copy)
+    assert outcome.delivered == [urls[n] for n in numbers]
+    assert [item.url for item in stored(copy)] == [u for u in urls[1::2] if urls.index(u) not in numbers]
+
+
+def test_formats_are_those_of_scrapy(crawled, tmp_path):
+    folder, urls = crawled
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    done(copy, "dropped", urls[1], "-o", "out.csv")
+    with (copy / "out.csv").open(encoding="utf8", newline="") as file:
+        assert [row["url"] for row in csv.DictReader(file)] == [urls[1]]
+    shown = done(copy, "dropped", urls[3], "-o", "-:jsonlines")
+    assert [json.loads(line)["url"] for line in shown.out.splitlines()] == [urls[3]]
+    assert "1 dropped item written" in shown.err
+    done(copy, "dropped", urls[1], "-o", "out.jsonl")
+    done(copy, "dropped", urls[3], "-o", "out.jsonl")
+    assert urls_of(copy / "out.jsonl") == [urls[1], urls[3]]
+    done(copy, "dropped", urls[5], "-O", "out.jsonl")
+    assert urls_of(copy / "out.jsonl") == [urls[5]]
+    for wrong, words in (
+        ("out.nope", "Unrecognized output format"),
+        ("s3://b/out.csv", "is no file"),
+        ("/dev/null/x.csv", "cannot be written"),
+    ):
+        dedup(copy, "dropped", "-o", wrong).refused(words)
+    assert len(stored(copy)) == 4
+
+
+def test_an_exporter_that_fails_leaves_the_file_as_it_was(crawled, tmp_path):
+    folder, _ = crawled
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    (copy / "out.bad").write_text("as before\n", encoding="utf8")
+    exporters = json.dumps({"bad": "sample_spiders_items.Stuttering"})
+    failed = dedup(copy, "dropped", "-o", "out.bad", "-s", f"FEED_EXPORTERS={exporters}")
+    failed.refused("cannot be written as bad (the second item)")
+    assert (copy / "out.bad").read_text(encoding="utf8") == "as before\n"
+    assert len(stored(copy)) == 4
+
+
+def test_a_reset_removes_them(crawled, tmp_path):
+    folder, _ = crawled
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    sums = done(copy, "stats", "--json").json[0]
+    assert sums["dropped_items"] == 4
+    assert sums["dropped_bytes"] > 0
+    done(copy, "reset", "--yes")
+    assert dedup(copy, "dropped").exit_status == 1
+
+
+# --- how long they are stored
+
+
+def test_the_items_of_a_template_leave_the_store_when_they_are_released(site, crawl):
+    urls = filled(site)
+    outcome = visit(crawl, urls)
+    assert [item["url"] for item in outcome.dropped] == urls[1:3]
+    assert set(outcome.delivered) == set(urls)
+    assert stored(outcome.folder) == []
+
+
+def test_a_page_that_becomes_an_original_leaves_no_item_behind(site, tmp_path):
+    """It was delivered with the items that it has now."""
+    text = story(1)
+    a = site.add("/a", Answer(article("a", text)), Answer("gone", status=410))
+    b = site.add("/b", blog("b", text), host=1)
+    stories(tmp_path, [a, b])
+    assert [item.url for item in stored(tmp_path)] == [b]
+    again = stories(tmp_path, [a, b])
+    assert again.delivered == [b]
+    assert stored(tmp_path) == []
+
+
+def test_beyond_their_size_the_oldest_go(site, tmp_path):
+    urls = add_pairs(site, 5)
+    outcome = stories(tmp_path, urls, spider="Bulky", feed={}, DEDUP_DROPPED_SIZE="100KB")
+    assert [item["url"] for item in outcome.dropped] == urls[1::2]
+    sums = done(tmp_path, "stats", "--json").json[0]
+    assert 50_000 < sums["dropped_bytes"] <= 100_000
+    assert [item.url for item in stored(tmp_path)] == urls[1::2][-sums["dropped_items"] :]
+
+
+def test_beyond_their_age_they_go(site, tmp_path):
+    urls = add_pairs(site, 3)
+    stories(tmp_path, urls[:4], feed={})
+    kept = stories(tmp_path, urls[4:], feed={})
+    assert [item["url"] for item in kept.dropped] == urls[5:]
+    assert [item.url for item in stored(tmp_path)] == urls[1::2]
+    moment = 0.001 / 86_400
+    stories(tmp_path, urls[4:], feed={}, DEDUP_DROPPED_AGE=moment)
+    assert urls[1] not in [item.url for item in stored(tmp_path)]
+
+
+@pytest.mark.parametrize("feed", [{}, FEED], ids=["no feed", "feed"])
+def test_with_no_room_none_is_left_after_the_crawl(site, tmp_path, feed):
+    urls = add_pairs(site, 3)
+    outcome = stories(tmp_path, urls, feed=feed, DEDUP_DROPPED_SIZE=0)
+    assert outcome.delivered == urls[::2]
+    assert [item["url"] for item in outcome.dropped] == urls[1::2]
+    assert stored(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "bound", [{"DEDUP_DROPPED_SIZE": 0}, {"DEDUP_DROPPED_AGE": 0.001 / 86_400}], ids=["size", "age"]
+)
+def test_no_bound_removes_an_item_whose_original_is_not_durable(site, tmp_path, bound):
+    pairs = [pair(site, number) for number in range(4)]
+    crashed = killed(tmp_path, site, [{"url": url} for both in pairs for url in both], **bound)
+    assert len(crashed.dropped) == 4
+    outcome = again(tmp_path, [], **bound)
+    assert released(outcome) == 4
+    assert urls_of(tmp_path / "feed.jsonl") == [b for _, b in pairs]
+
+
+@pytest.mark.parametrize(
+    "bound", [{"DEDUP_DROPPED_SIZE": 0}, {"DEDUP_DROPPED_AGE": 0.001 / 86_400}], ids=["size", "age"]
+)
+def test_no_bound_removes_an_item_that_a_person_has_allowed(site, tmp_path, bound):
+    urls = add_pairs(site, 2)
+    stories(tmp_path, urls[:2])
+    done(tmp_path, "allow", urls[1])
+    other = write_job(tmp_path, "sample_spiders.Articles", urls=",".join(urls[2:]), settings=IN_ORDER | bound)
+    assert len(run_job(tmp_path, other).dropped) >= 1
+    assert urls[1] in [item.url for item in stored(tmp_path)]
+    assert release_all(tmp_path).delivered == [urls[1]]
+
+
+# --- what goes wrong
+
+
+def fault(place, moment, nth, kind="exit"):
+    faults = {"at": [f"dedup_middleware.{place}"], "nth": nth, "moment": moment, "kind": kind}
+    return {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": faults}
+
+
+STEPS = [
+    ("durability:Durability.relies_on", "before"),
+    ("index.dropped_items:DroppedItems.pairs", "after"),
+    ("index.index:Index.remember_duplicate", "before"),
+    ("index.index:Index.remember_duplicate", "after"),
+    ("index.dropped_items:DroppedItems.make_room", "before"),
+    ("index.dropped_items:DroppedItems.make_room", "after"),
+    ("deduplicator:Deduplication.count_drop", "before"),
+    ("plugin.spidermiddlewares:duplicate_item", "after"),
+]
+
+
+@pytest.mark.parametrize("interval", [1, 100])
+@pytest.mark.parametrize(("place", "moment"), STEPS)
+def test_a_crash_at_any_step_of_a_drop_loses_no_item(site, tmp_path, place, moment, interval):
+    """Before the batch of the drop the item is not dropped, and after it is stored."""
+    urls = add_pairs(site, 4)
+    crashed = stories(tmp_path, urls, DEDUP_SEAL_INTERVAL=interval, **fault(place, moment, nth=3))
+    assert crashed.exit_status == EXIT_STATUS
+    dropped = [item["url"] for item in crashed.dropped]
+    assert dropped == [urls[1], urls[3]]
+    found = [item.url for item in stored(tmp_path)]
+    assert found[:2] == dropped
+    assert found[2:] in ([], [urls[5]])
+
+    stories(tmp_path, urls)
+    done(tmp_path, "dropped", "-o", "feed.jsonl")
+    assert set(urls_of(tmp_path / "feed.jsonl")) == set(urls)
+
+
+@pytest.mark.parametrize("place", ["stores.opened:OpenStore.write", "index.index:Index.remember_duplicate"])
+def test_after_a_store_that_fails_at_a_drop_the_item_is_kept(site, tmp_path, place):
+    urls = add_pairs(site, 4)
+    nth = 2 if place.startswith("index") else 8
+    outcome = stories(tmp_path, urls, **fault(place, "before", nth, kind="fail"))
+    assert outcome.exit_status == 0
+    dropped = [item["url"] for item in outcome.dropped]
+    assert sorted(outcome.delivered + dropped) == sorted(urls)
+    assert outcome.delivered[-2:] == urls[-2:]
+    assert any("nothing is dropped" in line for line in outcome.problems)
+    assert set(dropped) <= {item.url for item in stored(tmp_path)}
+    # What was dropped for an original that is not durable is released.
+    later = release_all(tmp_path)
+    assert set(urls_of(tmp_path / "feed.jsonl")) >= set(urls)
+    assert later.problems == []
+
+
+def test_a_full_disk_costs_no_item(site, tmp_path):
+    urls = add_pairs(site, 30)
+    extra = {"EXTENSIONS": {"sample_spiders_items.FullDisk": 1000}, "DEDUP_STORE": f"sqlite:{tmp_path / 'db'}"}
+    outcome = stories(tmp_path, urls, feed={}, **extra)
+    dropped = [item["url"] for item in outcome.dropped]
+    assert 5 <= len(dropped) < 30
+    assert sorted(outcome.delivered + dropped) == sorted(urls)
+    assert outcome.delivered[-1] == urls[-1]
+    assert "database or disk is full" in outcome.problems[0]
+    assert "check the disk's space" in outcome.problems[0]
+    with index_for_command(extra["DEDUP_STORE"], "test", common=3, text_limit=20_000) as (_, index):
+        assert set(dropped) <= {item.url for item in index.dropped}
+
+
+def test_an_item_with_a_field_that_cannot_be_stored_is_dropped_and_stored_without_it(site, tmp_path):
+    urls = add_pairs(site, 6)
+    outcome = stories(tmp_path, urls, spider="Unstorable", feed={})
+    assert outcome.delivered == urls[::2]
+    assert outcome.stats["dedup/items/stored_in_part"] == 6
+    assert len(outcome.problems) == 5  # one a class
+    assert "without 'extra' (scrapy.http.response.html.HtmlResponse)" in outcome.problems[0]
+    items = [ItemAdapter(item.item) for item in stored(tmp_path)]
+    assert [item["url"] for item in items] == urls[1::2]
+    assert not any(item.get("extra") for item in items)
+
+
+def test_an_item_of_a_class_that_cannot_be_stored_is_kept(site, tmp_path):
+    urls = add_pairs(site, 2)
+    outcome = stories(tmp_path, urls, spider="Foreign", feed={})
+    assert outcome.delivered == urls
+    assert outcome.stats["dedup/items/not_keepable"] == 2
+    assert len(outcome.problems) == 1
+    assert "sample_spiders_items.ForeignStory cannot be stored" in outcome.problems[0]
+    assert outcome.record(urls[1])["reason"] == "its item cannot be stored"
+    assert stored(tmp_path) == []
+
+
+def test_an_item_whose_class_is_gone_is_released_as_a_dict(site, tmp_path):
+    urls = add_pairs(site, 1)
+    stories(tmp_path, urls, spider="Passing")
+    done(tmp_path, "allow", "--all")
+    outcome = release_all(tmp_path)
+    assert [item["url"] for item in outcome.items] == urls[1:]
+    assert outcome.problems == []
+
+
+def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
+    """It stays in the store, and the crawl goes on."""
+    urls = add_pairs(site, 3)
+    stories(tmp_path, urls)
+    done(tmp_path, "allow", "--all")
+    broken = fault("index.item_codec:decode", "before", 2, kind="bug")
+    command = write_job(tmp_path, "sample_spiders_items.Nothing", settings=IN_ORDER | FEED | broken, afresh=True)
+    outcome = run_job(tmp_path, command)
+    assert outcome.exit_status == 0
+    assert outcome.delivered == [urls[1], urls[5]]
+    assert [item.url for item in stored(tmp_path)] == [urls[3]]
+    assert release_all(tmp_path).delivered == [urls[3]]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "releaser:Releaser.release",
+        "releaser:Releaser.go_on",
+        "index.index:Index.page",
+        "index.index:Index.commit",
+        "deduplicator:Deduplication.enter",
+        "deduplicator:Deduplication.released_item_left",
+        "durability:Durability.confirmed",
+    ],
+)
+def test_a_defect_of_ours_in_a_release_loses_no_item(site, tmp_path, place):
+    """It is released by this crawl or by the next one."""
+    urls = add_pairs(site, 2)
+    stories(tmp_path, urls)
+    done(tmp_path, "allow", "--all")
+    broken = fault(place, "before", 1, kind="bug") | {"DEDUP_SEAL_INTERVAL": 1}
+    command = write_job(tmp_path, "sample_spiders_items.Nothing", settings=IN_ORDER | FEED | broken, afresh=True)
+    outcome = run_job(tmp_path, command)
+    assert outcome.exit_status == 0
+    assert "ZeroDivisionError" in outcome.log
+    release_all(tmp_path)
+    assert set(urls_of(tmp_path / "feed.jsonl")) == set(urls)
+    assert stored(tmp_path) == []
+
+
+def test_a_repaired_store_has_the_items_and_what_is_to_be_released(site, tmp_path):
+    urls = add_pairs(site, 2)
+    stories(tmp_path, urls)
+    done(tmp_path, "allow", urls[1])
+    done(tmp_path, "repair")
+    assert [item.url for item in stored(tmp_path)] == urls[1::2]
+    outcome = release_all(tmp_path)
+    assert outcome.delivered == [urls[1]]
+    assert [item.url for item in stored(tmp_path)] == [urls[3]]
+
+
+def test_a_store_in_memory_has_them_for_the_crawl_only(site, tmp_path):
+    urls = add_pairs(site, 1)
+    outcome = stories(tmp_path, urls, DEDUP_STORE="memory:", DEDUP_LOG="")
+    assert outcome.delivered == urls[:1]
+    assert [item["url"] for item in outcome.dropped] == urls[1:]

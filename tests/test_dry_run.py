@@ -1,0 +1,110 @@
+"""A dry run (``DEDUP_ACTION = "dry-run"``): the verdicts of a crawl, and nothing that another crawl sees."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+from beside import shared_uri
+from crawling import Outcome, store_uri
+from prose import article, blog, story
+from test_commands import run_here
+from test_crashes import again, fed, killed
+
+from dedup_middleware.stores import open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from local_site import Site
+
+DRY = {"DEDUP_ACTION": "dry-run"}
+
+
+def contents(uri: str) -> dict[bytes, bytes]:
+    """Return all pairs of the store at *uri*, but for the names of those who had it open."""
+    store = open_store(uri, fingerprint_scheme=None)
+    pairs = dict(store.scan(b"\x01", b"\xff" * 9))
+    store.close()
+    return {key: value for key, value in pairs.items() if key[:1] != b"w"}
+
+
+def told(outcome: Outcome) -> list[tuple[object, ...]]:
+    """Return what the records say of each page."""
+    names = ("url", "verdict", "owner_url", "score", "reason", "witness", "difference", "evidence", "title")
+    return [tuple(map(str, map(record.get, names))) for record in outcome.records]
+
+
+@pytest.fixture
+def later(site: Site) -> list[dict[str, str]]:
+    """Return three pages that an earlier crawl has, copies of them, new pages, their copies, and a better copy."""
+    earlier = [{"url": site.add(f"/{n}", article(f"Page {n}", story(n)))} for n in range(3)]
+    copies = [site.add(f"/copy/{n}", blog(f"Copy {n}", story(n)), host=1) for n in (0, 1)]
+    new = [site.add(f"/new/{n}", article(f"New {n}", story(n))) for n in (10, 11)]
+    more = [site.add(f"/more/{n}", blog(f"More {n}", story(n)), host=2) for n in (10, 11, 2)]
+    printed = blog("Print", story(12)).replace("</head>", '<link rel="canonical" href="/own"></head>')
+    views = [site.add("/print", printed), site.add("/own", article("Own", story(12)))]
+    return [*earlier, *({"url": url} for url in (*copies, *new, *more, *views))]
+
+
+@pytest.mark.parametrize("kind", ["default", "sqlite", "redis"])
+def test_it_judges_as_a_crawl_does_and_changes_nothing(crawl, request, tmp_path, kind: str, later) -> None:
+    uri = store_uri(tmp_path / "one") if kind == "default" else shared_uri(kind, tmp_path, request)
+    run = partial(crawl, "sample_spiders.Steps", settings={"DEDUP_STORE": uri})
+    run(steps=later[:3])
+    before = contents(uri)
+    dry = run(steps=later, settings={"DEDUP_STORE": uri, **DRY})
+    assert contents(uri) == before
+    assert dry.delivered == [step["url"] for step in later]
+    assert dry.problems == []
+    real = run(steps=later)
+    assert told(real) == told(dry)
+    assert {verdict for verdict, _ in dry.verdicts.values()} == {"same", "duplicate", "related"}
+    assert dry.stats["dedup/items/would_drop"] == real.stats["dedup/items/dropped"] == 5
+
+
+def test_where_there_is_no_store_none_is_made(crawl, later) -> None:
+    dry = crawl("sample_spiders.Steps", steps=later, settings=DRY, folder="first")
+    made = {path.name for path in dry.folder.iterdir() if path.name.startswith(("store", "records"))}
+    assert made == {"records.jsonl"}
+    assert "(not there, and not created)" in dry.log
+    dry_run = told(dry)
+    assert len(dry_run) == 5 + 1
+    real = crawl("sample_spiders.Steps", steps=later, folder="first", afresh=True)
+    other = crawl("sample_spiders.Steps", steps=later, folder="alone")
+    assert dry_run == told(real) == told(other)
+    assert real.delivered == other.delivered
+
+
+def test_of_a_page_that_a_request_wants_dropped_the_item_is_kept(site: Site, crawl) -> None:
+    """Nothing would be stored by which it could be had again."""
+    urls = [site.add(f"/{n}", blog(str(n), story(1)), host=n) for n in range(3)]
+    wanted = [{}, {"dedup": {"action": "drop"}}, {"dedup": {"action": "tag"}}]
+    steps = [{"url": url, "meta": meta} for url, meta in zip(urls, wanted, strict=True)]
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=DRY)
+    assert outcome.delivered == urls
+    assert [record["outcome"] for record in outcome.records] == ["would-drop", "tagged"]
+
+
+def test_what_a_crash_has_left_is_there_after_it(site: Site, tmp_path: Path) -> None:
+    a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
+    assert [item["url"] for item in killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped] == [b]
+    uri = store_uri(tmp_path)
+    before = contents(uri)
+    again(tmp_path, [], **DRY, FEEDS={"dry.jsonl": {"format": "jsonlines"}})
+    assert contents(uri) == before
+    assert fed(again(tmp_path, [])) == [b]
+
+
+def test_a_command_writes_to_the_store_all_the_same(crawl, later, tmp_path: Path) -> None:
+    """The setting is a crawl's."""
+    outcome = crawl("sample_spiders.Steps", steps=later[:3])
+    exported = run_here(
+        "export", "-o", "pages.jsonl", "-s", f"DEDUP_STORE={store_uri(outcome.folder)}", folder=tmp_path
+    )
+    assert exported.exit_status == 0, exported.err
+    named = ("-s", f"DEDUP_STORE=sqlite:{tmp_path / 'other'}", "-s", "DEDUP_ACTION=dry-run", "-s", "DEDUP_LOG=")
+    said = run_here("import", "pages.jsonl", *named, folder=tmp_path)
+    assert said.exit_status == 0, said.err
+    assert "3 owners" in run_here("stats", *named, folder=tmp_path).out

@@ -1,0 +1,124 @@
+"""Whether a page is compared with this crawl only: ``DEDUP_SCOPE``, and what ``auto`` makes of the feeds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prose import article, blog, story
+from scrapy.settings import Settings
+
+from dedup_middleware.api import Deduplicator
+from dedup_middleware.model import Scope
+from dedup_middleware.plugin.project import read_config
+
+if TYPE_CHECKING:
+    from crawling import Outcome
+    from local_site import Site
+
+OVERWRITTEN = {"format": "jsonlines", "overwrite": True}
+APPENDED = {"format": "jsonlines"}
+
+
+def scope_line(outcome: Outcome) -> str:
+    (line,) = [line for line in outcome.log.splitlines() if "dedup: action drop, scope " in line]
+    return line.partition("scope ")[2].partition(", store")[0]
+
+
+class TestCrawls:
+    @pytest.mark.parametrize(
+        ("settings", "second", "reason"),
+        [
+            ({"FEEDS": {"feed.jsonl": OVERWRITTEN}}, ["b"], "crawl (feed.jsonl is overwritten)"),
+            ({"FEEDS": {"feed.jsonl": APPENDED}}, [], "store (no feed is overwritten)"),
+            ({}, [], "store (no feed is overwritten)"),
+            ({"FEEDS": {"feed.jsonl": OVERWRITTEN}, "DEDUP_SCOPE": "store"}, [], "store (DEDUP_SCOPE)"),
+            ({"FEEDS": {"feed.jsonl": APPENDED}, "DEDUP_SCOPE": "crawl"}, ["b"], "crawl (DEDUP_SCOPE)"),
+        ],
+        ids=["overwritten", "appended", "no feed", "explicit store", "explicit crawl"],
+    )
+    def test_a_daily_crawl_has_each_story_in_a_feed_that_is_overwritten(
+        self, site: Site, crawl, settings: dict[str, Any], second: list[str], reason: str
+    ) -> None:
+        a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)), host=1)
+        copy = site.add("/c", blog("C", story(1)), host=2)
+        steps = [{"url": url} for url in (b, copy)]
+        crawl("sample_spiders.Steps", steps=[{"url": a}], settings=settings, folder="daily")
+        outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="daily", afresh=True)
+        assert outcome.delivered == [{"b": b}[name] for name in second]
+        assert scope_line(outcome) == reason
+        if "FEEDS" in settings:
+            urls = [item["url"] for item in outcome.lines("feed.jsonl")]
+            assert (b in urls) is bool(second)
+
+    def test_the_password_of_a_feed_is_not_logged(self, site: Site, crawl) -> None:
+        url = site.add("/a", article("a", story(1)))
+        feeds = {"late://user:secret@works": OVERWRITTEN}
+        settings = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}, "FEEDS": feeds}
+        outcome = crawl("sample_spiders.Steps", steps=[{"url": url}], settings=settings)
+        assert scope_line(outcome) == "crawl (late://works is overwritten)"
+
+
+class TestOverwrittenFeeds:
+    """Which feeds count as overwritten, as Scrapy's storages treat them."""
+
+    def scope(self, feeds: dict[str, dict[str, Any]], **settings: Any) -> Scope:
+        return read_config(Settings({"FEEDS": feeds, **settings}), None).scope
+
+    @pytest.mark.parametrize(
+        ("uri", "option", "expected"),
+        [
+            ("out.jsonl", None, Scope.STORE),
+            ("out.jsonl", False, Scope.STORE),
+            ("out.jsonl", True, Scope.CRAWL),
+            ("file:///tmp/out.jsonl", None, Scope.STORE),
+            ("C:\\out.jsonl", None, Scope.STORE),
+            ("stdout:", None, Scope.STORE),
+            ("stdout:", True, Scope.CRAWL),
+            ("s3://bucket/out.jsonl", None, Scope.CRAWL),
+            # Scrapy ignores the option there.
+            ("s3://bucket/out.jsonl", False, Scope.CRAWL),
+            ("gs://bucket/out.jsonl", None, Scope.CRAWL),
+            ("gs://bucket/out.jsonl", False, Scope.CRAWL),
+            ("ftp://host/out.jsonl", None, Scope.CRAWL),
+            ("ftps://host/out.jsonl", None, Scope.CRAWL),
+            ("ftp://host/out.jsonl", False, Scope.STORE),
+            # A new file in each crawl.
+            ("s3://bucket/%(name)s/%(time)s.jsonl", None, Scope.STORE),
+            ("ftp://host/%(batch_time)s-%(batch_id)d.jsonl", None, Scope.STORE),
+            ("s3://bucket/%(name)s-%(batch_id)d.jsonl", None, Scope.CRAWL),
+            ("out-%(time)s.jsonl", True, Scope.CRAWL),
+            ("unknown://somewhere", None, Scope.STORE),
+        ],
+    )
+    def test_storages(self, uri: str, option: bool | None, expected: Scope) -> None:  # noqa: FBT001 - as parametrised
+        options = APPENDED if option is None else {**APPENDED, "overwrite": option}
+        assert self.scope({uri: options}) is expected
+
+    def test_one_of_several_is_enough(self) -> None:
+        assert self.scope({"a.jsonl": APPENDED, "b.jsonl": OVERWRITTEN}) is Scope.CRAWL
+
+    @pytest.mark.parametrize(
+        ("storage", "expected"),
+        [
+            ("scrapy.extensions.feedexport.S3FeedStorage", Scope.CRAWL),
+            ("scrapy.extensions.feedexport.FileFeedStorage", Scope.STORE),
+            ("there.is.no.Storage", Scope.STORE),
+        ],
+    )
+    def test_a_storage_of_the_project(self, storage: str, expected: Scope) -> None:
+        assert self.scope({"own://x": APPENDED}, FEED_STORAGES={"own": storage}) is expected
+
+    def test_the_deprecated_setting_for_one_feed(self) -> None:
+        assert self.scope({}, FEED_URI="s3://bucket/out.jsonl") is Scope.CRAWL
+        assert self.scope({}, FEED_URI="out.jsonl") is Scope.STORE
+
+
+def test_for_programs_auto_is_the_store(tmp_path) -> None:
+    store = f"sqlite:{tmp_path / 'store'}"
+    with Deduplicator(store) as dedup:
+        dedup.add("http://a.test/", article("A", story(1)))
+    with Deduplicator(store, scope="auto") as dedup:
+        assert dedup.add("http://b.test/", blog("B", story(1))).is_duplicate
+    with Deduplicator(store, scope="crawl") as dedup:
+        assert not dedup.add("http://c.test/", blog("C", story(1))).is_duplicate
