@@ -59,14 +59,25 @@ def test_a_line_comes_back_as_it_was(place: int, owners: int, duplicates: int, i
     assert codec.decode_line(codec.encode_line(line)) == line
 
 
-@given(st.text(), st.none() | DELIVERIES, st.binary(max_size=8))
-def test_a_doubt_comes_back_as_it_was(run: str, before: Delivery | None, worker: bytes) -> None:
-    doubt = Doubt(run, before, worker)
+@given(st.text(), st.none() | DELIVERIES, st.binary(max_size=8), st.lists(st.text(), max_size=2))
+def test_a_doubt_comes_back_as_it_was(run: str, before: Delivery | None, worker: bytes, earlier: list[str]) -> None:
+    doubt = Doubt(run, before, worker, tuple(earlier))
     assert Doubt.decode(doubt.encode()) == doubt
 
 
 @pytest.mark.parametrize(
-    "value", [b"garbage", b"5", b"[]", b"{}", b'["zz", "r", null]', b'["", "r", 5]', b'["", "r", [1]]']
+    "value",
+    [
+        b"garbage",
+        b"5",
+        b"[]",
+        b"{}",
+        b'["", "r", null]',
+        b'["zz", "r", null, []]',
+        b'["", "r", 5, []]',
+        b'["", "r", [1], []]',
+        b'["", "r", null, 5]',
+    ],
 )
 def test_garbage_is_no_doubt(value: bytes) -> None:
     with pytest.raises(UnreadableError):
