@@ -1,6 +1,6 @@
 """Takes dropped items back into the way of items: those whose original was lost, and those that a person has allowed.
 
-Their page is judged again. If it is no duplicate of anything by now, it becomes an original, and the items go on.
+Their page is judged again. If it is not a duplicate of any page by now, it becomes an original, and the items go on.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Releaser:
 
     def __init__(self, deduplication: Deduplication) -> None:
         self._core = deduplication
-        # The keys of the items that this crawl is releasing.
+        # The keys of the items that this crawl is releasing, or has found gone.
         self._taken: set[bytes] = set()
 
     def take(self) -> Iterator[tuple[list[DroppedItem], bool]]:
@@ -49,6 +49,9 @@ class Releaser:
                         by_person |= release.by_person
             if items:
                 yield items, by_person
+            elif waiting.pop(key, None) is not None:
+                # The mark of an item that is gone: it must not bring an idle crawl here again and again.
+                self._taken.add(key)
 
     def _of_one_page(self, key: bytes, waiting: Collection[bytes]) -> list[DroppedItem]:
         """Return the item with this *key* and the other items of its page that are *waiting*; none if it is not."""

@@ -270,6 +270,32 @@ class TestDoubt:
         assert visit.verdict.match.owner.url == "http://site/b"
         here.check()
 
+    def test_what_a_person_allows_while_a_worker_releases_it_is_left_to_that_worker(
+        self, uri: str, two: tuple[Worker, Worker]
+    ) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        assert here.drop(here.enter(here.page("b", range(9))))
+        there.die()
+        assert here.release() == ["http://site/b"]
+        with closing(Worker(uri, "three")) as third:
+            dropped = third.index.dropped
+            third.store.write(dropped.to_release([*dropped], by_person=True))
+            (release,) = dropped.releases("spider", "three")
+            assert release.by_person
+            assert not dropped.is_free(release)
+
+    def test_a_mark_of_an_item_that_is_gone_keeps_no_crawl_alive(self, two: tuple[Worker, Worker]) -> None:
+        here, there = two
+        there.visit("a", range(9))
+        assert here.drop(here.enter(here.page("b", range(9))))
+        there.die()
+        (item,) = here.index.dropped
+        marks = here.index.dropped.to_release([item])
+        here.store.write(marks, here.index.dropped.deletes([item]))
+        assert here.release() == []
+        assert not here.releaser.has_any()
+
     def test_what_a_third_has_rolled_back_is_released(self, uri: str, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.visit("a", range(9))

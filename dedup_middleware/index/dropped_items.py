@@ -143,12 +143,18 @@ class DroppedItems:
         return [_key_in(name) for name, _ in self._store.scan(*_page_range(number))]
 
     def to_release(self, items: Iterable[DroppedItem], *, by_person: bool = False) -> list[Pair]:
-        """Return what marks these items as to be released; only a person marks again what is marked. One get."""
+        """Return what marks these items as to be released; only a person marks again what is marked. One get.
+
+        A process that is releasing an item goes on with it.
+        """
         items = [*items]
-        if not by_person:
-            marks = self._store.get_many([_release_key(item.key) for item in items])
-            items = [item for item, mark in zip(items, marks, strict=True) if mark is None]
-        return [(_release_key(i.key), json.dumps([i.spider, i.crawl, by_person]).encode()) for i in items]
+        marks = self._store.get_many([_release_key(item.key) for item in items])
+        workers = ("" if mark is None or not by_person else _release(b"", mark).worker for mark in marks)
+        return [
+            (_release_key(item.key), json.dumps([item.spider, item.crawl, by_person, worker]).encode())
+            for item, mark, worker in zip(items, marks, workers, strict=True)
+            if by_person or mark is None
+        ]
 
     def releases(self, spider: str, run: str) -> Iterator[Release]:
         """Yield what the crawl *run* of *spider* is to release, oldest first. One scan."""

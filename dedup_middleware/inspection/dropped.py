@@ -6,6 +6,7 @@ items as to be released by the next crawl.
 
 from __future__ import annotations
 
+import math
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ class PageFilter:
     """The URL of the page that it was dropped in favour of."""
     run: str | None = None
     """The crawl that dropped it; ``last`` for the one that has dropped an item last."""
-    below: float = 2.0
+    below: float = math.inf
     """More than its score."""
 
     @classmethod
@@ -54,8 +55,8 @@ class PageFilter:
         read = None if host is None else as_in_urls(host)
         if read == "":
             raise ConfigError(f"--host {host} is not a host name; use for example --host example.org")
-        asked = cls(url and as_requested(url), read, original and as_requested(original), run)
-        return asked if below is None else replace(asked, below=below)
+        pages = (url and as_requested(url), read, original and as_requested(original))
+        return cls(*pages, run, math.inf if below is None else below)
 
     @property
     def is_all(self) -> bool:
@@ -121,11 +122,14 @@ def allow(config: Config, wanted: Sequence[PageFilter]) -> dict[str, Any]:
             for page in pages.values()
             if page.owner is not None and (original := index.page(page.owner)) is not None
         ]
-        puts = [
-            *(override.encode() for override in overrides),
-            *index.dropped.to_release(items.values(), by_person=True),
-        ]
-        index.store.write(puts, sync=True)
+        puts = [override.encode() for override in overrides]
+
+        def write() -> None:
+            # Read again: crawls that share the store may have released some of them meanwhile.
+            there = index.dropped.get(items)
+            index.store.write([*puts, *index.dropped.to_release(there, by_person=True)], sync=True)
+
+        index.atomically(write)
     urls = dict.fromkeys([*(page.url for page in pages.values()), *(item.url for item in items.values())])
     return {"store": config.store, "allowed": [*urls], "items": len(items)}
 
