@@ -224,9 +224,9 @@ class Deduplicator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def note_undone(self, pages: Sequence[StoredPage]) -> None:
-        """Note pages that were called duplicates and are none; the listener does."""
-        self._deduplication.recorder.undone(pages)
+    def note_released(self, pages: Sequence[StoredPage]) -> None:
+        """Note pages that have turned out not to be duplicates; the listener calls it."""
+        self._deduplication.recorder.released(pages)
         self.released += dict.fromkeys(page.url for page in pages)
 
     # --- inside
@@ -284,7 +284,7 @@ class _Listener:
         logger.warning("of %d pages that repeat another one, %d were kept for another %r alone", pages, kept, field)
 
     def released(self, pages: Sequence[StoredPage]) -> None:
-        self._dedup.note_undone(pages)
+        self._dedup.note_released(pages)
 
     def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
         pass

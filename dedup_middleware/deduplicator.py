@@ -191,7 +191,7 @@ class Deduplication:
         self._judge_and_claim(visit)
 
     def reconsider(self, visit: Visit) -> None:
-        """Judge a duplicate again if anything has changed; if it is none any more, it claims its text."""
+        """Judge a duplicate again if anything has changed; if it is not a duplicate any more, it claims its text."""
         if visit.is_duplicate:
             self._judge_and_claim(visit)
 
@@ -313,7 +313,7 @@ class Deduplication:
     def drop(self, visit: Visit, item: Any) -> bool:
         """Store *item* of a duplicate, and that its page is one, in one batch; return whether it is dropped.
 
-        It is kept if its page is no duplicate any more, or if anything fails. Nothing is dropped but what is stored.
+        It is kept if its page is not a duplicate any more, or if anything fails. Only what is stored is dropped.
         """
         for _ in range(_LOOKS):
             self.reconsider(visit)
@@ -411,7 +411,7 @@ class Deduplication:
     # --- the claim ends
 
     def item_left(self, visit: Visit, feeds: frozenset[str] | None = frozenset()) -> None:
-        """Note that an item has left the pipelines, and that *feeds* have taken it: ``None`` for whatever there are."""
+        """Note that an item has left the pipelines, and that *feeds* have taken it: ``None`` for all there are."""
         visit.items_left += 1
         visit.feeds = None if feeds is None or visit.feeds is None else visit.feeds | feeds
         self._settle_if_complete(visit)
@@ -454,8 +454,8 @@ class Deduplication:
     def _has_same_content(self, visit: Visit, *, several: bool) -> bool:
         """Return whether the items of an unread original leave it owning what it owns.
 
-        The text of a page with one item is its own, whatever the item contains. Of one with *several*, or with several
-        the last time, they must contain what they contained then.
+        A page with one item owns its text, regardless of what the item contains. If it has *several* items, or had
+        several the last time, they must contain what they contained then.
         """
         known = None if visit.claimed is None else visit.claimed.known
         assert known is not None
@@ -529,7 +529,7 @@ class Deduplication:
             # Tagged, or a dry run: nothing was dropped, but the page is known.
             with self.guarded():
                 assert visit.verdict.match is not None
-                self.index.remember_duplicate(visit.page, visit.verdict.match)
+                self.index.atomically(partial(self.index.remember_duplicate, visit.page, visit.verdict.match))
         self.recorder.finished(visit)
         with self.guarded():
             self._release_recognised(visit)

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING
 
 from dedup_middleware.batch.archive import Refused, entries
 from dedup_middleware.batch.judging import Heard
-from dedup_middleware.batch.outcome import Ledger, noting_release
+from dedup_middleware.batch.outcome import Ledger, mark_released
 from dedup_middleware.batch.output import XZ_PRESET, counted
 from dedup_middleware.batch.reading import row_of
 from dedup_middleware.index.exporting import Exporter
@@ -69,7 +69,7 @@ def _verdicts(
 def _noted(lines: IO[bytes], heard: Heard, target: IO[bytes]) -> Iterator[str]:
     """Write the *lines* of verdicts to *target*, with what was released by the end, and yield them."""
     for raw in lines:
-        line = noting_release(raw.decode("ascii").rstrip("\n"), heard.urls)
+        line = mark_released(raw.decode("ascii").rstrip("\n"), heard.urls)
         target.write(f"{line}\n".encode("ascii"))
         yield line
 

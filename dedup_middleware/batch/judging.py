@@ -76,7 +76,7 @@ class BatchSession:
 
 
 class Heard:
-    """A `Listener` that remembers which drops are undone."""
+    """A `Listener` that remembers which pages were released."""
 
     def __init__(self) -> None:
         self.numbers: set[int] = set()

@@ -119,7 +119,7 @@ def _owner(pages: list[StoredPage], job: Job) -> StoredPage:
     return pages[0]
 
 
-def noting_release(line: str, urls: Collection[str]) -> str:
+def mark_released(line: str, urls: Collection[str]) -> str:
     """Return the verdict *line*, with a note if it is of a duplicate at one of *urls*, which turned out to be none."""
     if not urls:
         return line

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from dedup_middleware.batch.judging import BatchSession
 from dedup_middleware.batch.known import KnownSites
-from dedup_middleware.batch.outcome import Ledger, noting_release
+from dedup_middleware.batch.outcome import Ledger, mark_released
 from dedup_middleware.batch.postings import Holding, number_of, position_of
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD, Detector
 from dedup_middleware.index import codec, page_codec
@@ -111,7 +111,7 @@ class World:
         """Return what is to be written down of an ended world whose pages have these *verdicts*, by position."""
         heard, exporter = self.batch.heard, Exporter(self.batch.store, self.batch.index)
         return Written(
-            [(position, noting_release(line, heard.urls)) for position, line in verdicts],
+            [(position, mark_released(line, heard.urls)) for position, line in verdicts],
             [*self.ledger.clusters(heard.numbers)],
             [*exporter.page_lines()],
             [*exporter.other_lines()],

@@ -112,7 +112,7 @@ class Index(Lookup):
         return True
 
     def rests_on(self, reads: Reads) -> bool:  # noqa: ARG002
-        """Return whether what was read may still be so; whatever :meth:`atomically` writes then rests on it, too."""
+        """Return whether what was read may still be so; what :meth:`atomically` writes then rests on it, too."""
         return False
 
     def release_dead_claims(self) -> None:
@@ -238,8 +238,8 @@ class Index(Lookup):
     ) -> int:
         """Store that *page* repeats ``match.owner``, without postings, so that it can never own; return its number.
 
-        In one batch with the pairs of *items*, which are given that number; items that other crawls have dropped of the
-        page go. *template* is the key of the text that it may fill in, if any.
+        Call it within :meth:`atomically`. In one batch with the pairs of *items*, which are given that number; items
+        that other crawls have dropped of the page go. *template* is the key of the text that it may fill in, if any.
         """
         own = self.same(page.identities)
         batch = self.batch()
@@ -255,7 +255,7 @@ class Index(Lookup):
     # --- taking out
 
     def roll_back(self, number: int, doubt: Doubt) -> None:
-        """Let an original in *doubt* be what it was before; without that, it is removed. One batch.
+        """Let an original in *doubt* be what it was before; without that, remove it. Call it within :meth:`atomically`.
 
         Its doubt stays: who rolls it back also sees to what was dropped in favour of it, and clears the doubt then.
         """

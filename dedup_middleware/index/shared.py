@@ -23,9 +23,8 @@ from dedup_middleware.stores.protocol import FarStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedup_middleware.index.in_doubt import Doubt
     from dedup_middleware.index.shared_ahead import Fetch
-    from dedup_middleware.model import Match, Page
+    from dedup_middleware.model import Page
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.protocol import SharedStore
 
@@ -206,21 +205,6 @@ class SharedIndex(Index):
     ) -> tuple[StoredPage | None, bool]:
         """See Index."""
         return self.atomically(partial(super().commit, page, claim=claim, durable=durable, feeds=feeds))
-
-    def remember_duplicate(
-        self,
-        page: Page,
-        match: Match,
-        items: Callable[[int], Iterable[tuple[bytes, bytes]]] = lambda _: (),
-        *,
-        template: bytes = b"",
-    ) -> int:
-        """See Index."""
-        return self.atomically(partial(super().remember_duplicate, page, match, items, template=template))
-
-    def roll_back(self, number: int, doubt: Doubt) -> None:
-        """See Index."""
-        self.atomically(partial(super().roll_back, number, doubt))
 
     def remove(self, numbers: Iterable[int]) -> None:
         """See Index."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dedup_middleware.stores.protocol import Arriving, FarStore
 
 # Of pages that have something in common with one that is to be judged: themselves, their claims, texts, what their
-# items said, and whether they are in doubt; of so many.
+# items said, and whether they are in doubt; of eight pages.
 _FOLLOWED, _MOST = b"pgtsu", 8
 
 

@@ -99,12 +99,12 @@ class Recorder:
             with self._guard():
                 self._log.append(self.record(visit))
 
-    def undone(self, pages: Sequence[StoredPage]) -> None:
-        """Record that the drops of these *pages* are undone, by a program that has no dropped items."""
+    def released(self, pages: Sequence[StoredPage]) -> None:
+        """Record that these *pages* are not duplicates after all, in a program, which stores no dropped items."""
         if self._log is not None:
             with self._guard():
                 for page in pages:
-                    self._log.append(self._record_of_undone(page))
+                    self._log.append(self._record_of_released(page))
 
     def close(self, index: Lookup) -> None:
         """Count what was dropped for earlier crawls, of which *index* knows the owners; close the log."""
@@ -166,7 +166,7 @@ class Recorder:
             return as_written(visit.page.paragraphs, own)
         return [*own]
 
-    def _record_of_undone(self, page: StoredPage) -> Record:
+    def _record_of_released(self, page: StoredPage) -> Record:
         return Record(
             time=_now(),
             spider=self._spider,
