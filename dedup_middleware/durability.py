@@ -38,7 +38,7 @@ class DiskWaits(Protocol):
         """Call *wait*, somewhere, and *then* with what raises as it did: where this was called, now or later."""
 
     def finish(self) -> None:
-        """Return when no wait is under way, and whatever was to follow has been done."""
+        """Return when no wait is under way, and each *then* has been called."""
 
 
 class AtOnce:
@@ -224,7 +224,8 @@ def roll_back(index: Index, number: int, doubt: Doubt) -> int:
 def recover(index: Index) -> int:
     """Roll back the originals that processes have left in doubt that are gone; return how many items to release.
 
-    0.5 ms an original. The first opener of a private store calls it; in a shared store, whoever opens it or is idle.
+    0.5 ms an original. The first opener of a private store calls it; in a shared store, a process that opens it or is
+    idle.
     """
     released = 0
     dead = index.in_doubt.dead_workers()

@@ -1,4 +1,4 @@
-"""The interface of whatever reports what happens in a crawl."""
+"""Defines the interface through which the core reports what happens in a crawl."""
 
 from __future__ import annotations
 

@@ -88,9 +88,9 @@ class Visit:
     item_texts: list[ItemText] = field(default_factory=list)
     """What its items contain, those that could be read."""
     feeds: frozenset[str] | None = frozenset()
-    """The kinds of the feeds that have taken an item; ``None`` for whatever there are."""
+    """The kinds of the feeds that have taken an item; ``None`` for all there are."""
     has_failed: bool = False
-    """Whether an item or the callback failed; a pipeline that drops an item is no failure."""
+    """Whether an item or the callback failed; an item that a pipeline drops has not failed."""
     on_settled: list[Callable[[], None]] = field(default_factory=list)
     """Called once when the claim is confirmed or void."""
     items_yielded: int = 0

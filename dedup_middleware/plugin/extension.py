@@ -62,7 +62,7 @@ class DedupExtension:
         self.item_sources: dict[int, tuple[Any, Visit, bytes]] = {}
         """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its source."""
         self.released: dict[int, tuple[Any, Entry]] = {}
-        """By ``id()``, likewise: an item that was released and has not reached the pipelines yet."""
+        """Items that were released and have not reached the pipelines yet, by ``id()``."""
         self.feeds = Feeds(crawler)
         self._error: DedupError | None = None
         self.absence = Absence(self)

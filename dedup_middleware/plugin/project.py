@@ -40,7 +40,7 @@ def _is_overwritten(uri: str, options: dict[str, Any], settings: BaseSettings) -
     """Return whether the feed at *uri* replaces what an earlier crawl wrote there.
 
     Without the option ``overwrite``, Scrapy's storages for S3, Google Cloud and FTP replace the file, and the first two
-    do so whatever the option says. All others append, or decide for themselves.
+    do so regardless of the option. All others append, or decide for themselves.
     """
     if options.get("overwrite"):
         return True
