@@ -12,8 +12,10 @@ from typing import Any
 import attrs
 import pydantic
 import scrapy
+from sample_spiders import Articles
 from scrapy import signals
 from scrapy.exporters import BaseItemExporter
+from scrapy.extensions.feedexport import ItemFilter
 
 from dedup_middleware.plugin.extension import DedupExtension
 
@@ -91,6 +93,48 @@ class Unstorable(Stories):
 
 class ForeignStory(dict):
     """An item of a class that may do more than a dict does."""
+
+
+class Filed(Articles):
+    """Items whose class depends on the page, ``/STORY/COPY``: one for all copies of a story, or several."""
+
+    name = "filed"
+    classes: tuple[tuple[type, ...], ...] = (
+        (ScrapyStory,),
+        (DataStory,),
+        (AttrsStory,),
+        (ScrapyStory, ScrapyStory, DataStory),
+        (AttrsStory, DataStory, ScrapyStory),
+    )
+
+    @classmethod
+    def class_of(cls, url):
+        story, copy = map(int, url.split("/")[-2:])
+        of_story = cls.classes[story % len(cls.classes)]
+        return of_story[copy % len(of_story)]
+
+    def parse(self, response):
+        yield self.class_of(response.url)(url=response.url, title=response.css("title::text").get())
+
+
+class ScrapyStories(ItemFilter):
+    """A filter of the project's own, for a feed."""
+
+    def accepts(self, item):
+        return isinstance(item, ScrapyStory)
+
+
+class PartlyStorable(Filed):
+    """A third of the stories cannot be stored, a third have a field that cannot: the response."""
+
+    name = "partly-storable"
+    classes = ((ForeignStory,), (DataStory,), (dict,))
+
+    def parse(self, response):
+        for item in super().parse(response):
+            if isinstance(item, DataStory):
+                item.extra = response
+            yield item
 
 
 class Bulky(Stories):

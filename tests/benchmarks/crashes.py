@@ -1,18 +1,22 @@
 """Kill crawls at random moments, let them go on, and ask a witness of its own what was lost.
 
 Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 10] [--seed 1] [--interval 100] [--kept]
-           [--fingerprint NAME]
+           [--fingerprint NAME] [--filtered | --unstorable]
        python tests/benchmarks/crashes.py --edges 20 | --store-calls 500 | --full-disks 5
 A chain is one store, one feed and one site: the crawl is killed (SIGKILL) *chain* times, at moments drawn from the
 whole length of a crawl, begun again each time, and at last let run to its end. Chains take turns: with and without
 JOBDIR, twins far apart and side by side, a feed in a local file and one in batches that are stored when they are
 complete, as on S3. The witness knows the site's map of stories, the feed and the records, and nothing else. With
 ``--kept``, an earlier crawl has filled the store and a feed of its own, and only pages of the same crawl drop others
-(``DEDUP_SCOPE=crawl``). ``--fingerprint`` lets a published method decide.
+(``DEDUP_SCOPE=crawl``). ``--fingerprint`` lets a published method decide. With ``--filtered``, items have different
+classes, and go to one feed, to another, or to none; instead of batches, a feed has a filter of its own. With
+``--unstorable``, a third of the items are of a class that cannot be stored, and a third have such a field.
 
-Printed, for each kind of chain: kills; stores that did not open; stories of which a page was dropped and none is in
-the feed; pages dropped in favour of themselves; and distinct pages of one story that were delivered beyond the first,
-a kill, beside the bound that the documentation gives: checkpoint interval + concurrency, and a batch.
+Printed, for each kind of chain: kills; chains, and how many of their last crawls ended with exit status 0; stores that
+did not open; stories of which a page was dropped and none is where its item belongs; pages dropped in favour of
+themselves; chains that dropped what cannot be stored; and distinct pages of one story that were delivered beyond the
+first, a kill, beside the bound that the documentation gives: checkpoint interval + concurrency, and a batch. Pages that
+a crawl delivers without being killed, because it may not drop them, do not count: they are ``kept``.
 
 ``--edges N``: the process ends (``os._exit``) before or after a claim, a confirmation, a drop, a flush or a checkpoint,
 N times each, at random places; then it is begun again, with and without JOBDIR in turn.
@@ -42,19 +46,35 @@ from crawling import Outcome, Running, run_job, store_uri, write_job
 from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS
 from local_site import Site
 from prose import article, blog, story, zh_story
+from sample_spiders_items import AttrsStory, DataStory, Filed, ForeignStory, PartlyStorable, ScrapyStory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 #: Seconds for one crawl to its end, on a busy machine.
 PATIENCE = 600
 CONCURRENCY = 16
+ARTICLES, FILED = "sample_spiders.Articles", "sample_spiders_items.Filed"
+PARTLY_STORABLE = "sample_spiders_items.PartlyStorable"
 BUCKET = "bucket"
 BATCH = 50
 IN_BATCHES = {
     "FEED_STORAGES": {"late": "sample_spiders.LateStorage"},
     "FEEDS": {f"late://{BUCKET}/%(batch_time)s-%(batch_id)d.jsonl": {"format": "jsonlines", "batch_item_count": BATCH}},
 }
+JSON_LINES = {"format": "jsonlines"}
+BY_CLASS = {
+    "feed.jsonl": {**JSON_LINES, "item_classes": ["sample_spiders_items.ScrapyStory"]},
+    "other.jsonl": {**JSON_LINES, "item_classes": ["sample_spiders_items.DataStory"]},
+}
+OWN_FILTER = {**JSON_LINES, "item_filter": "sample_spiders_items.ScrapyStories"}
+#: Where an item is that was delivered; one of no feed has left the pipelines.
+PLACES: dict[type, str] = {ScrapyStory: "feed.jsonl", DataStory: "other.jsonl", AttrsStory: "items.jsonl"}
+
+
+def place_by_class(url: str) -> str:
+    """Return the name of the file to which the item of the page *url* belongs."""
+    return PLACES[Filed.class_of(url)]
 
 
 @dataclass
@@ -84,28 +104,42 @@ class StorySite:
 class Verdict:
     """What the witness saw."""
 
-    lost: set[int]
-    """Stories of which a page was dropped and none is in the feed."""
+    lost: set[tuple[int, str]]
+    """Stories of which a page was dropped and none is where its item belongs."""
     self_drops: int
     twice: int
     """Distinct pages delivered beyond the first of their story."""
     missing: int
     """Stories that were neither delivered nor dropped: Scrapy loses requests of a job that is killed."""
+    dropped: set[str]
+    """The URLs of the pages that were dropped."""
 
 
-def witness(stories: dict[str, int], outcome: Outcome, feed: str = "feed.jsonl") -> Verdict:
-    """Compare the map of *stories* with what a crawl left in its folder."""
-    delivered: defaultdict[int, set[str]] = defaultdict(set)
-    feeds = [outcome.folder / feed, *sorted((outcome.folder / BUCKET).glob("*.jsonl"))]
-    for item in (item for path in feeds for item in whole_lines(path)):
-        delivered[stories[item["url"]]].add(item["url"])
+def witness(
+    stories: dict[str, int],
+    outcome: Outcome,
+    feed: str = "feed.jsonl",
+    place_of: Callable[[str], str] | None = None,
+) -> Verdict:
+    """Compare the map of *stories* with what a crawl left in its folder.
+
+    *place_of* returns the name of the file to which the item of a page belongs; all belong to *feed* without it.
+    """
+    tales = {url: (told, place_of(url) if place_of else feed) for url, told in stories.items()}
+    delivered: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
+    for place in {place for _, place in tales.values()}:
+        files = [outcome.folder / place, *sorted((outcome.folder / BUCKET).glob("*.jsonl"))]
+        for item in (item for path in files for item in whole_lines(path)):
+            if tales[item["url"]][1] == place:
+                delivered[tales[item["url"]]].add(item["url"])
     dropped = [r for r in whole_lines(outcome.folder / "records.jsonl") if r["outcome"] == "dropped"]
-    told = {stories[r["url"]] for r in dropped}
+    told = {tales[r["url"]] for r in dropped}
     return Verdict(
         lost=told - delivered.keys(),
         self_drops=sum(r["url"] == r["owner_url"] for r in dropped),
         twice=sum(len(urls) - 1 for urls in delivered.values()),
-        missing=len(set(stories.values()) - told - delivered.keys()),
+        missing=len(set(tales.values()) - told - delivered.keys()),
+        dropped={r["url"] for r in dropped},
     )
 
 
@@ -128,7 +162,7 @@ def settings_of(*, jobdir: bool, interval: int) -> dict[str, Any]:
     """Return the settings of a chain."""
     settings: dict[str, Any] = {
         "LOG_LEVEL": "INFO",
-        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+        "FEEDS": {"feed.jsonl": JSON_LINES},
         "CONCURRENT_REQUESTS": CONCURRENCY,
         "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENCY,
         "DEDUP_SEAL_INTERVAL": interval,
@@ -138,25 +172,12 @@ def settings_of(*, jobdir: bool, interval: int) -> dict[str, Any]:
 
 def fill(folder: Path, told: StorySite) -> None:
     """Let an earlier crawl fill the store in *folder*, with a feed and a log of its own."""
-    elsewhere = {"FEEDS": {"earlier.jsonl": {"format": "jsonlines"}}, "DEDUP_LOG": "earlier-records.jsonl"}
+    elsewhere = {"FEEDS": {"earlier.jsonl": JSON_LINES}, "DEDUP_LOG": "earlier-records.jsonl"}
     settings = {"LOG_LEVEL": "INFO", **elsewhere}
-    command = write_job(folder, "sample_spiders.Articles", urls=",".join(told.urls), settings=settings)
+    command = write_job(folder, ARTICLES, urls=",".join(told.urls), settings=settings)
     run_job(folder, command, timeout=PATIENCE)
     for name in ("items.jsonl", "dropped.jsonl", "stats.jsonl", "log.txt"):
         (folder / name).unlink()
-
-
-def run_chain(folder: Path, told: StorySite, moments: list[float], settings: dict[str, Any]) -> tuple[Outcome, int]:
-    """Kill a crawl at these *moments*, in seconds, then let it end; return that, and how often no store opened."""
-    command = write_job(folder, "sample_spiders.Articles", urls=",".join(told.urls), settings=settings)
-    for moment in moments:
-        with Running(folder, command) as running:
-            time.sleep(moment)
-            running.kill()
-    with Running(folder, command) as running:
-        outcome = running.wait(PATIENCE)
-    refused = sum("dedup: the store" in line for line in outcome.problems)
-    return outcome, refused
 
 
 def run_with_fault(told: StorySite, settings: dict[str, Any], fault: dict[str, Any]) -> tuple[int, Verdict]:
@@ -165,10 +186,10 @@ def run_with_fault(told: StorySite, settings: dict[str, Any], fault: dict[str, A
         folder = Path(scratch)
         extra = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
         urls = ",".join(told.urls)
-        outcome = run_job(folder, write_job(folder, "sample_spiders.Articles", urls=urls, settings=settings | extra))
+        outcome = run_job(folder, write_job(folder, ARTICLES, urls=urls, settings=settings | extra))
         status = outcome.exit_status
         if status:
-            outcome = run_job(folder, write_job(folder, "sample_spiders.Articles", urls=urls, settings=settings))
+            outcome = run_job(folder, write_job(folder, ARTICLES, urls=urls, settings=settings))
         return status, witness(told.stories, outcome)
 
 
@@ -230,7 +251,7 @@ def run_on_full_disk(told: StorySite, place: str, times_room: int) -> Counter[st
         folder = Path(scratch)
         disk = folder / "disk"
         settings = settings_of(jobdir=False, interval=10) | settings_on(disk)
-        command = write_job(folder, "sample_spiders.Articles", urls=",".join(told.urls), settings=settings)
+        command = write_job(folder, ARTICLES, urls=",".join(told.urls), settings=settings)
         with small_disk(disk, room * times_room):
             outcome = run_job(folder, command)
         refused = outcome.exit_status == 1
@@ -272,6 +293,8 @@ def main() -> None:
     parser.add_argument("--interval", type=int, default=100)
     parser.add_argument("--kept", action="store_true")
     parser.add_argument("--fingerprint", default="clauses")
+    parser.add_argument("--filtered", action="store_true")
+    parser.add_argument("--unstorable", action="store_true")
     parser.add_argument("--edges", type=int, default=0)
     parser.add_argument("--store-calls", type=int, default=0)
     parser.add_argument("--full-disks", type=int, default=0)
@@ -285,40 +308,82 @@ def main() -> None:
         if options.full_disks:
             full_disks(options.full_disks)
         return
-    sums: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    kinds = [(jobdir, together, False) for jobdir in (False, True) for together in (False, True)]
-    kinds += [(False, False, True), (True, True, True)]
-    sites = {together: StorySite.build(options.pages, together=together) for together in (False, True)}
-    for turn in range(options.kills // options.chain):
-        jobdir, together, in_batches = kinds[turn % len(kinds)]
-        told = sites[together]
+    chains(options, chance)
+
+
+def kinds_of_chains(options: argparse.Namespace) -> list[tuple[str, bool, dict[str, Any]]]:
+    """Return each kind of chain: its name, whether twins are side by side, and its settings."""
+    kinds = []
+    orders = [(jobdir, together, False) for jobdir in (False, True) for together in (False, True)]
+    for jobdir, together, is_last in [*orders, (False, False, True), (True, True, True)]:
         name = f"{'JOBDIR' if jobdir else 'afresh'}, twins {'side by side' if together else 'far apart'}"
-        name += ", in batches" * in_batches
-        with tempfile.TemporaryDirectory() as scratch:
-            started = time.monotonic()
-            length = options.pages * 0.006 + 1
-            moments = [chance.uniform(0.5, length / (2 if jobdir else 1)) for _ in range(options.chain)]
-            settings = settings_of(jobdir=jobdir, interval=options.interval) | (IN_BATCHES if in_batches else {})
-            settings["DEDUP_FINGERPRINT"] = options.fingerprint
-            if options.kept:
-                fill(Path(scratch), told)
-                settings["DEDUP_SCOPE"] = "crawl"
-            outcome, refused = run_chain(Path(scratch), told, moments, settings)
-            seen = witness(told.stories, outcome)
-            sums[name].update(
-                kills=options.chain,
-                refused=refused,
-                lost=len(seen.lost),
-                self_drops=seen.self_drops,
-                twice=seen.twice,
-                missing=seen.missing,
-                seconds=round(time.monotonic() - started),
-            )
-            print(json.dumps({"chain": turn, "kind": name, **sums[name]}), file=sys.stderr, flush=True)
+        settings = settings_of(jobdir=jobdir, interval=options.interval) | {"DEDUP_FINGERPRINT": options.fingerprint}
+        if options.kept:
+            settings["DEDUP_SCOPE"] = "crawl"
+        if options.filtered:
+            settings["FEEDS"] = BY_CLASS | ({"feed.jsonl": OWN_FILTER} if is_last else {})
+        elif is_last:
+            settings |= IN_BATCHES
+        name += (", own filter" if options.filtered else ", in batches") * is_last
+        kinds.append((name, together, settings))
+    return kinds
+
+
+def run_chain(
+    told: StorySite, moments: list[float], settings: dict[str, Any], options: argparse.Namespace
+) -> Counter[str]:
+    """Kill a crawl at these *moments*, in seconds, and begin it again; let the last one end. Return what was seen."""
+    started = time.monotonic()
+    spider = FILED if options.filtered else PARTLY_STORABLE if options.unstorable else ARTICLES
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        if options.kept:
+            fill(folder, told)
+        command = write_job(folder, spider, urls=",".join(told.urls), settings=settings)
+        for moment in moments:
+            with Running(folder, command) as running:
+                time.sleep(moment)
+                running.kill()
+        outcome = run_job(folder, command, timeout=PATIENCE)
+        refused = sum("dedup: the store" in line for line in outcome.problems)
+        seen = witness(told.stories, outcome, place_of=place_by_class if options.filtered else None)
+    is_storable = not options.unstorable or all(
+        PartlyStorable.class_of(url) is not ForeignStory for url in seen.dropped
+    )
+    return Counter(
+        kills=len(moments),
+        chains=1,
+        ended_well=int(outcome.exit_status == 0),
+        refused=refused,
+        lost=len(seen.lost),
+        self_drops=seen.self_drops,
+        unstorable_dropped=int(not is_storable),
+        dropped=len(seen.dropped),
+        twice=seen.twice,
+        missing=seen.missing,
+        seconds=round(time.monotonic() - started),
+    )
+
+
+def chains(options: argparse.Namespace, chance: random.Random) -> None:
+    """Print a line for each kind of chain."""
+    kinds, sums = kinds_of_chains(options), defaultdict(Counter)
+    sites = {together: StorySite.build(options.pages, together=together) for together in (False, True)}
+    kept: dict[str, int] = {}
+    for turn in range(options.kills // options.chain):
+        name, together, settings = kinds[turn % len(kinds)]
+        if name not in kept:
+            is_plain = not options.filtered and not options.unstorable
+            kept[name] = 0 if is_plain else run_chain(sites[together], [], settings, options)["twice"]
+        longest = (options.pages * 0.006 + 1) / (2 if "JOBDIR" in settings else 1)
+        moments = [chance.uniform(0.5, longest) for _ in range(options.chain)]
+        sums[name].update(run_chain(sites[together], moments, settings, options))
+        sums[name]["twice"] -= kept[name]
+        print(json.dumps({"chain": turn, "kind": name, **sums[name]}), file=sys.stderr, flush=True)
     for name, total in sums.items():
-        a_kill = total["twice"] / total["kills"]
+        a_kill = round(total["twice"] / total["kills"], 1)
         bound = options.interval + CONCURRENCY + BATCH * name.endswith("batches")
-        print(json.dumps({"kind": name, **total, "twice_a_kill": round(a_kill, 1), "bound_a_kill": bound}))
+        print(json.dumps({"kind": name, **total, "kept": kept[name], "twice_a_kill": a_kill, "bound_a_kill": bound}))
     for told in sites.values():
         told.site.close()
 
