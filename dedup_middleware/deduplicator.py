@@ -74,7 +74,6 @@ class Deduplication:
         listener: Listener,
         flush: Flush | None = None,
         disks: DiskWaits | None = None,
-        checkpoint_interval: int = 1,
         feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
         max_characters: int = sys.maxsize,
         item_fields: Collection[str] = (),
@@ -85,10 +84,10 @@ class Deduplication:
     ) -> None:
         """Judge with *detector* and report to *listener*.
 
-        *flush*, *disks* and *checkpoint_interval* are for `Durability`, *max_characters* and *item_fields* for
-        `ItemCheck`; *feeds_wanting* returns the kinds of the feeds that want an item. A crawl that *observes* drops
-        nothing; later processes go on with one that *continues*. Dropped items are stored, up to *dropped_size* bytes
-        and for *dropped_age*; ``None`` stores none, for a program that gets no items back.
+        *flush* and *disks* are for `Durability`, *max_characters* and *item_fields* for `ItemCheck`; *feeds_wanting*
+        returns the kinds of the feeds that want an item. A crawl that *observes* drops nothing; later processes go on
+        with one that *continues*. Dropped items are stored, up to *dropped_size* bytes and for *dropped_age*; ``None``
+        stores none, for a program that gets no items back.
         """
         self.run = run
         self.spider = spider
@@ -103,9 +102,7 @@ class Deduplication:
         self.detector = detector
         self._item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
-        self.durability = Durability(
-            self.index, run, interval=checkpoint_interval, flush=flush, disks=disks, guard=guard
-        )
+        self.durability = Durability(self.index, run, flush=flush, disks=disks, guard=guard)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
         self._crawl = run if continues and self.index.reach.scope is Scope.CRAWL else ""

@@ -65,23 +65,22 @@ class _Round:
 class Durability:
     """The originals of one crawl, *run*, until they are durable."""
 
-    def __init__(  # noqa: PLR0913 - what a checkpoint needs, by name
+    interval = 100
+    """Confirmed originals between two checkpoints: each one waits for the disks of the feeds and of the store, and a crash
+    delivers twice what was confirmed since."""
+
+    def __init__(
         self,
         index: Index,
         run: str,
         *,
-        interval: int,
         flush: Flush | None,
         disks: DiskWaits | None,
         guard: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        """Begin a checkpoint after *interval* confirmed originals; without *flush*, a confirmed original is durable.
-
-        *guard* notes what fails within.
-        """
+        """Without *flush*, a confirmed original is durable; *guard* notes what fails within."""
         self._index = index
         self._run = run
-        self._interval = interval
         self._flush = flush
         self._disks = disks or AtOnce()
         self._guard = guard
@@ -118,7 +117,7 @@ class Durability:
                 earlier.numbers.discard(number)
             self._current.numbers.add(number)
         self._current.deletes += deletes
-        is_due = len(self._current.numbers) + len(self._current.deletes) >= self._interval
+        is_due = len(self._current.numbers) + len(self._current.deletes) >= self.interval
         # A slow disk has one checkpoint at a time: what is confirmed meanwhile is for the next.
         if is_due and not self._waits and not self._has_failed:
             with self._guard():

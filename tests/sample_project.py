@@ -5,7 +5,6 @@ Usage: python sample_project.py JOB.json     (see `crawling.py`, which writes th
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import pathlib
@@ -50,6 +49,10 @@ settings = {
     "ITEM_PIPELINES": {SinkPipeline: 900},
     **job["settings"],
 }
+if interval := settings.pop("CHECKPOINT_INTERVAL", None):
+    from dedup_middleware.durability import Durability  # what no setting says
+
+    Durability.interval = interval
 if extra := settings.pop("EXTRA_PIPELINES", None):
     settings["ITEM_PIPELINES"] = {**settings["ITEM_PIPELINES"], **extra}
 reactor = job["reactor"]
@@ -64,13 +67,11 @@ for run in job["runs"]:
     crawler.signals.connect(on_drop, signal=signals.item_dropped)
     crawlers.append(crawler)
     process.crawl(crawler, **run["args"])
-started, cpu, thresholds = time.monotonic(), time.process_time(), gc.get_threshold()
+started, cpu = time.monotonic(), time.process_time()
 process.start()
 usage = {
     "process/cpu_s": time.process_time() - cpu,
     "process/wall_s": time.monotonic() - started,
-    "process/frozen": gc.get_freeze_count(),
-    "process/thresholds": [*thresholds, *gc.get_threshold()],
     "process/peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
 }
 for crawler in crawlers:

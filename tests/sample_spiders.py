@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
-import gc
 import logging
 import pathlib
 import threading
@@ -51,20 +50,6 @@ class AllText(Articles):
     def parse(self, response):
         text = "".join(response.xpath("//body//text()").getall())
         yield {"url": response.url, "title": response.css("title::text").get(), "characters": len(text)}
-
-
-class Freezer(Articles):
-    """Items that say how much is out of the garbage collector's sight."""
-
-    def parse(self, response):
-        yield {"url": response.url, "frozen": gc.get_freeze_count(), "thresholds": [*gc.get_threshold()]}
-
-
-class OwnThresholds:
-    """An extension that knows better what is good for its process."""
-
-    def __init__(self):
-        gc.set_threshold(50_000, 10, 10)
 
 
 class OneByOne(Articles):

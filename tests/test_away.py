@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dedup_middleware.durability import Wait
     from dedup_middleware.visit import Visit
 
-FEED = {"FEEDS": {"feed-%(time)s.jsonl": {"format": "jsonlines"}}, "DEDUP_SEAL_INTERVAL": 1000}
+FEED = {"FEEDS": {"feed-%(time)s.jsonl": {"format": "jsonlines"}}, "CHECKPOINT_INTERVAL": 1000}
 LATE_FEED = {
     "FEEDS": {"late://feeds/feed-%(time)s.jsonl": {"format": "jsonlines"}},
     "FEED_STORAGES": {"late": "sample_spiders.LateStorage"},
@@ -382,14 +382,17 @@ class Crawl:
         self.buffer: list[str] = []
         self.safe: list[str] = []
         self.dropped: list[str] = []
-        settings = {"DEDUP_STORE": uri, "DEDUP_LOG": "", "DEDUP_SEAL_INTERVAL": interval}
+        self.interval = interval
+        settings = {"DEDUP_STORE": uri, "DEDUP_LOG": ""}
         self.opened = open_at_once(Config.from_settings(Settings(settings), "spider"))
         self.deduplication = self.begun(run)
         self.releaser = Releaser(self.deduplication)
 
     def begun(self, run: str) -> Deduplication:
         """Return the deduplication of what is open."""
-        return deduplication_of(self.opened, run, Quiet(), flush=self.store_feed, stores_items=True)
+        begun = deduplication_of(self.opened, run, Quiet(), flush=self.store_feed, stores_items=True)
+        begun.durability.interval = self.interval
+        return begun
 
     def store_feed(self) -> tuple[set[Hashable], Wait]:
         self.safe += self.buffer

@@ -183,7 +183,7 @@ class TestPreferred:
 class TestPreferredAfterACrash:
     PREFERRED: ClassVar = {"DEDUP_PREFERRED": ["127.0.0.1"]}
 
-    @pytest.mark.parametrize("settings", [{}, {"DEDUP_SEAL_INTERVAL": 1}], ids=["in buffers", "flushed"])
+    @pytest.mark.parametrize("settings", [{}, {"CHECKPOINT_INTERVAL": 1}], ids=["in buffers", "flushed"])
     def test_no_story_is_lost(self, site: Site, tmp_path, settings: dict[str, object]) -> None:
         """Copies were dropped for the former original, and for the preferred page."""
         first, before, own = told(site, 1, host=1), told(site, 1, host=2), told(site, 1, host=0)

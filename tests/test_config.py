@@ -124,8 +124,6 @@ class TestGoodValues:
             ),
             ("DEDUP_PREFERRED", "https://a.example/", "preferred", (re.compile("https://a.example/"),)),
             ("DEDUP_REDACT_QUERY", "true", "redact_query", True),
-            ("DEDUP_SEAL_INTERVAL", "7", "seal_interval", 7),
-            ("DEDUP_TUNE_GC", "0", "tune_gc", False),
             ("JOBDIR", "job", "jobdir", Path("job")),
         ],
     )
@@ -186,8 +184,6 @@ BAD = {
         "a{99999999999}",
     ],
     "DEDUP_REDACT_QUERY": ["maybe", ""],
-    "DEDUP_SEAL_INTERVAL": [0, 1.5, "often"],
-    "DEDUP_TUNE_GC": ["maybe", "", [1]],
 }
 
 

@@ -107,7 +107,7 @@ def test_an_original_that_was_durable_before_the_crash_stays_one(site, tmp_path)
     steps = [{"url": a}, {"url": site.add("/last", article("Last", story(500))), "cb_kwargs": {"fate": "hold"}}]
     # The second wait of a checkpoint is for the store.
     fault = {"at": ["dedup_middleware.durability:Durability._over"], "nth": 2, "moment": "after", "kind": "exit"}
-    extra = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault, "DEDUP_SEAL_INTERVAL": 1}
+    extra = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault, "CHECKPOINT_INTERVAL": 1}
     crashed = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, settings=HOLDING | extra))
     assert crashed.exit_status == EXIT_STATUS
     assert fed(crashed) == [a]
@@ -160,7 +160,7 @@ def test_after_a_feed_that_cannot_be_written_nothing_is_dropped_and_no_page_is_a
     pairs = [pair(site, number) for number in range(3)]
     steps = [{"url": url} for urls in pairs for url in urls]
     feeds = {"FEEDS": {"/dev/full": {"format": "jsonlines"}}}
-    settings = {**feeds, "DEDUP_SEAL_INTERVAL": 2}
+    settings = {**feeds, "CHECKPOINT_INTERVAL": 2}
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="full")
     (first, copy), (second, _), (third, last) = pairs
     assert outcome.delivered == [first, second, pairs[1][1], third, last]
@@ -191,7 +191,7 @@ def test_after_a_feed_that_fails_at_its_end_the_next_crawl_releases_the_dropped_
 def test_an_item_that_is_a_batch_of_its_own_is_not_durable_before_the_batch_is_stored(site, crawl):
     a, b = pair(site, 1)
     feeds = {"late://fails/%(batch_id)d": {"format": "jsonlines", "batch_item_count": 1}}
-    settings = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}, "FEEDS": feeds, "DEDUP_SEAL_INTERVAL": 1}
+    settings = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}, "FEEDS": feeds, "CHECKPOINT_INTERVAL": 1}
     failed = crawl("sample_spiders.Steps", steps=[{"url": a}], settings=settings, folder="late")
     assert failed.stats["dedup/failures"] == 1
     better = crawl("sample_spiders.Steps", steps=[{"url": b}], settings=FEED, folder="late", afresh=True)
@@ -202,7 +202,7 @@ def test_the_originals_of_a_feed_that_is_stored_at_its_end_are_durable_then(site
     a, b = pair(site, 1)
     c = site.add("/c", blog("c", story(1)), host=2)
     storages = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}}
-    settings = {**storages, "FEEDS": {"late://works": {"format": "jsonlines"}}, "DEDUP_SEAL_INTERVAL": 1}
+    settings = {**storages, "FEEDS": {"late://works": {"format": "jsonlines"}}, "CHECKPOINT_INTERVAL": 1}
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings, folder="late")
     assert [i["url"] for i in outcome.dropped] == [b]
     assert outcome.problems == []
@@ -253,7 +253,7 @@ def test_an_item_of_an_api_that_was_dropped_for_a_lost_one_is_released(site, tmp
     answer = Answer(told, headers={"Content-Type": "application/json"})
     a, b = (site.add(f"/api/{name}", answer, host=host) for host, name in enumerate("ab"))
     steps = [{"url": url, "callback": "parse_api"} for url in (a, b)]
-    fields = {"DEDUP_ITEM_FIELDS": ["text"], "DEDUP_SEAL_INTERVAL": 1000}
+    fields = {"DEDUP_ITEM_FIELDS": ["text"], "CHECKPOINT_INTERVAL": 1000}
     crashed = killed(tmp_path, site, steps, **fields)
     assert len(crashed.dropped) == 1
     assert crashed.lines("feed.jsonl") == []
@@ -307,7 +307,7 @@ def test_the_items_of_one_page_are_all_released(site, tmp_path):
     answer = Answer(told, headers={"Content-Type": "application/json"})
     a, b = (site.add(f"/api/{name}", answer, host=host) for host, name in enumerate("ab"))
     steps = [{"url": url, "callback": "parse_then_forget", "cb_kwargs": {"kind": "dict"}} for url in (a, b)]
-    fields = {"DEDUP_ITEM_FIELDS": ["text"], "DEDUP_SEAL_INTERVAL": 1000}
+    fields = {"DEDUP_ITEM_FIELDS": ["text"], "CHECKPOINT_INTERVAL": 1000}
     assert len(killed(tmp_path, site, steps, **fields).dropped) == 3
     outcome = again(tmp_path, [], **fields)
     assert released(outcome) == 3
@@ -386,7 +386,7 @@ def test_a_crash_at_any_step_of_a_release_loses_no_item(site, tmp_path, place, m
     assert [i["url"] for i in killed(tmp_path, site, [{"url": u} for both in pairs for u in both]).dropped] == copies
     nth = 1 if place.startswith(("durability:Durability", "index.dropped")) else 2
     fault = {"at": [f"dedup_middleware.{place}"], "nth": nth, "moment": moment, "kind": "exit"}
-    crashed = again(tmp_path, [], EXTENSIONS={"fault_injection.FaultInjection": 0}, FAULTS=fault, DEDUP_SEAL_INTERVAL=1)
+    crashed = again(tmp_path, [], EXTENSIONS={"fault_injection.FaultInjection": 0}, FAULTS=fault, CHECKPOINT_INTERVAL=1)
     assert crashed.exit_status == EXIT_STATUS
     outcome = again(tmp_path, [])
     assert set(fed(outcome)) == set(copies)

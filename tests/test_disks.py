@@ -26,7 +26,7 @@ def told():
 
 
 def crawled(folder, told, disk, store=None, **options):
-    settings = {**FEED, "EXTENSIONS": {"disk_faults.DiskFaults": 0}, "DISK": disk, "DEDUP_SEAL_INTERVAL": 5}
+    settings = {**FEED, "EXTENSIONS": {"disk_faults.DiskFaults": 0}, "DISK": disk, "CHECKPOINT_INTERVAL": 5}
     if store is not None:
         settings["DEDUP_STORE"] = store
     command = write_job(

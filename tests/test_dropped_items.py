@@ -399,7 +399,7 @@ STEPS = [
 def test_a_crash_at_any_step_of_a_drop_loses_no_item(site, tmp_path, place, moment, interval):
     """Before the batch of the drop the item is not dropped, and after it is stored."""
     urls = add_pairs(site, 4)
-    crashed = stories(tmp_path, urls, DEDUP_SEAL_INTERVAL=interval, **fault(place, moment, nth=3))
+    crashed = stories(tmp_path, urls, CHECKPOINT_INTERVAL=interval, **fault(place, moment, nth=3))
     assert crashed.exit_status == EXIT_STATUS
     dropped = [item["url"] for item in crashed.dropped]
     assert dropped == [urls[1], urls[3]]
@@ -506,7 +506,7 @@ def test_a_defect_of_ours_in_a_release_loses_no_item(site, tmp_path, place):
     urls = add_pairs(site, 2)
     stories(tmp_path, urls)
     done(tmp_path, "allow", "--all")
-    broken = fault(place, "before", 1, kind="bug") | {"DEDUP_SEAL_INTERVAL": 1}
+    broken = fault(place, "before", 1, kind="bug") | {"CHECKPOINT_INTERVAL": 1}
     command = write_job(tmp_path, "sample_spiders_items.Nothing", settings=IN_ORDER | FEED | broken, afresh=True)
     outcome = run_job(tmp_path, command)
     assert outcome.exit_status == 0

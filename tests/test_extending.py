@@ -375,7 +375,7 @@ def test_the_disk_of_a_store_that_can_tell_is_waited_for_in_a_thread(site, crawl
     environment = install("stores", "json", FOLDER_STORE + DEFERRING.replace("{}", spoilt))
     settings = {
         "DEDUP_STORE": f"json:{tmp_path}/pages.json",
-        "DEDUP_SEAL_INTERVAL": 1,
+        "CHECKPOINT_INTERVAL": 1,
         "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
     }
     a, b, c = reposts(site)

@@ -201,7 +201,7 @@ def test_a_feed_may_be_a_device(site, crawl):
     outcome = crawl(
         "sample_spiders.Steps",
         steps=[step(url) for url in (a, b, c)],
-        settings={"FEEDS": {"/dev/null": JSON_LINES}, "DEDUP_SEAL_INTERVAL": 1},
+        settings={"FEEDS": {"/dev/null": JSON_LINES}, "CHECKPOINT_INTERVAL": 1},
     )
     assert [i["url"] for i in outcome.dropped] == [b, c]
     assert outcome.problems == []
@@ -216,7 +216,7 @@ def test_a_feed_may_be_a_named_pipe(site, crawl, tmp_path):
         "FEEDS": {str(pipe): JSON_LINES},
         "EXTENSIONS": {"sample_spiders.FeedReader": 0},
         "FEED_TO_READ": str(pipe),
-        "DEDUP_SEAL_INTERVAL": 1,
+        "CHECKPOINT_INTERVAL": 1,
     }
     outcome = crawl("sample_spiders.Steps", steps=[step(a), step(b)], settings=settings)
     assert [i["url"] for i in outcome.dropped] == [b]
@@ -229,7 +229,7 @@ def test_a_batch_that_has_been_taken_away_is_stored(site, crawl):
     settings = {
         "FEEDS": {"batch-%(batch_id)d.jsonl": {**JSON_LINES, "batch_item_count": 1}},
         "EXTENSIONS": {"sample_spiders.BatchMover": 0},
-        "DEDUP_SEAL_INTERVAL": 1,
+        "CHECKPOINT_INTERVAL": 1,
     }
     outcome = crawl("sample_spiders.Steps", steps=[step(a), step(b)], settings=settings)
     assert [item["url"] for item in outcome.lines("batch-1.taken")] == [a]

@@ -283,7 +283,9 @@ class TestDurability:
 
     @staticmethod
     def durability(library: Library, run: str, flush: Flush | None = None) -> Durability:
-        return Durability(library.index, run, interval=1, flush=flush, disks=None, guard=nullcontext)
+        durability = Durability(library.index, run, flush=flush, disks=None, guard=nullcontext)
+        durability.interval = 1
+        return durability
 
     def test_a_new_original_is_durable_once_its_own_crawl_has_made_it_so(self) -> None:
         library = Library()

@@ -854,7 +854,7 @@ def test_what_a_process_that_is_killed_had_in_doubt_is_released_by_one_of_the_ot
     held = [
         site.add(f"/held/{n}", Answer(article(f"Held {n}", story(10 + n)), hold=door)) for n, door in enumerate(doors)
     ]
-    shared = {**FEED, "DEDUP_STORE": uri, "DEDUP_SEAL_INTERVAL": 100}
+    shared = {**FEED, "DEDUP_STORE": uri, "CHECKPOINT_INTERVAL": 100}
     plans = {"first": [a, held[0]], "second": [b, own, c, held[1]], "third": [d, held[2]]}
     begun = {}
     with ExitStack() as running:
@@ -883,7 +883,7 @@ def test_what_was_durable_before_its_process_was_killed_is_not_released(uri, sit
     held = [
         site.add(f"/held/{n}", Answer(article(f"Held {n}", story(10 + n)), hold=door)) for n, door in enumerate(doors)
     ]
-    shared = {**FEED, "DEDUP_STORE": uri, "DEDUP_SEAL_INTERVAL": 1}
+    shared = {**FEED, "DEDUP_STORE": uri, "CHECKPOINT_INTERVAL": 1}
     with ExitStack() as running:
         begun = []
         for name, url, last in (("first", a, held[0]), ("second", b, held[1])):

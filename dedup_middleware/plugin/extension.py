@@ -14,7 +14,6 @@ from scrapy.extensions.feedexport import FeedExporter
 from dedup_middleware.errors import DedupError, FeedError
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.absence import Absence
-from dedup_middleware.plugin.collector import TunedCollector
 from dedup_middleware.plugin.crawl_listener import CrawlListener
 from dedup_middleware.plugin.disk_threads import DiskThreads
 from dedup_middleware.plugin.feeds import Feeds
@@ -66,7 +65,6 @@ class DedupExtension:
         self.feeds = Feeds(crawler)
         self._error: DedupError | None = None
         self.absence = Absence(self)
-        self._collector = TunedCollector()
         self._disks = DiskThreads(self.defect)
         # Scrapy holds those who listen by weak references only.
         self._item_signals = ItemSignals(self)
@@ -136,8 +134,6 @@ class DedupExtension:
         self.feeds.snapshot()
         self._begin(opened, run_id(opened.config.jobdir))
         self._announce(opened)
-        if opened.config.tune_gc:
-            self._collector.begin()
         if opened.awaited is not None:
             self.absence.begin()
 
@@ -245,7 +241,6 @@ class DedupExtension:
         if self.deduplication is None:
             return
         self.absence.end()
-        self._collector.end()
         self.deduplication.close()
         self.visits.clear()
         self.item_sources.clear()

@@ -115,7 +115,6 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         listener=listener,
         flush=None if observes else flush,
         disks=disks,
-        checkpoint_interval=config.seal_interval,
         feeds_wanting=feeds_wanting,
         max_characters=config.max_bytes,
         item_fields=config.item_fields,

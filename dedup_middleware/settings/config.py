@@ -82,8 +82,6 @@ class Config:
     max_milliseconds: int
     text_limit: int
     wait: float
-    seal_interval: int
-    tune_gc: bool
     jobdir: Path | None
 
     @classmethod

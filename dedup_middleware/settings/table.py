@@ -150,13 +150,6 @@ _SETTINGS = (
         quantities.Seconds(),
         default=2.0,
     ),
-    Setting(
-        "DEDUP_SEAL_INTERVAL",
-        "pages whose items have left the pipelines between two checkpoints",
-        quantities.Whole(1),
-        default=100,
-    ),
-    Setting("DEDUP_TUNE_GC", "tune Python's garbage collector while the crawl runs", kinds.Boolean(), default=True),
 )
 #: Name -> setting.
 SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _SETTINGS}

@@ -2,10 +2,10 @@
 
 Usage: python tests/benchmarks/cost.py [CORPUS] [--pages 600] [--rounds 5] [--again] [--beside redis]
 The pages are those of CORPUS (see `corpus.py`), or made up: every third one is a repost. The crawls take turns, so that
-a machine's moods hit all; the medians are printed. ``own_*`` is with DEDUP_TUNE_GC off: the plugin's work alone. With
---again each crawl with the plugin is the second one of the unchanged pages, on the store of the first. With --beside
-there are only the crawls without the plugin, with the default store, and with that other one (``redis``: on a server
-that is begun for it; else a URI, in which ``{name}`` stands for a name of its own); printed is the CPU of both.
+a machine's moods hit all; the medians are printed. With --again each crawl with the plugin is the second one of the
+unchanged pages, on the store of the first. With --beside there are only the crawls without the plugin, with the default
+store, and with that other one (``redis``: on a server that is begun for it; else a URI, in which ``{name}`` stands for
+a name of its own); printed is the CPU of both.
 """
 
 from __future__ import annotations
@@ -37,13 +37,11 @@ def page(number: int) -> str:
     return article(f"Story {number}", tell(number)).replace("<main>", FILLER + "<main>")
 
 
-def crawl(
-    folder: Path, urls: str, *, plugin: bool, freeze: bool = True, again: bool = False, **settings: str
-) -> Outcome:
+def crawl(folder: Path, urls: str, *, plugin: bool, again: bool = False, **settings: str) -> Outcome:
     """Run one crawl, or it *again*; ``stats`` has the figures of the process."""
     if again:
-        crawl(folder, urls, plugin=plugin, freeze=freeze)
-    settings = {"LOG_LEVEL": "WARNING", "DEDUP_TUNE_GC": freeze, **settings}
+        crawl(folder, urls, plugin=plugin)
+    settings = {"LOG_LEVEL": "WARNING", **settings}
     command = write_job(folder, "sample_spiders.AllText", urls=urls, plugin=plugin, settings=settings, afresh=True)
     outcome = run_job(folder, command, timeout=600)
     if outcome.exit_status:
@@ -91,16 +89,13 @@ def main() -> None:
             print(json.dumps({"pages": len(pages), **beside(options.beside, urls, options.rounds, Path(scratch))}))
         site.close()
         return
-    cpu, wall, own_cpu, own_wall, memory, disk, dropped = [], [], [], [], [], [], []
+    cpu, wall, memory, disk, dropped = [], [], [], [], []
     with tempfile.TemporaryDirectory() as scratch:
         for turn in range(options.rounds):
             without = crawl(Path(scratch) / f"off{turn}", urls, plugin=False).stats
             outcome = crawl(Path(scratch) / f"on{turn}", urls, plugin=True, again=options.again)
             cpu.append(outcome.stats["process/cpu_s"] / without["process/cpu_s"])
             wall.append(outcome.stats["process/wall_s"] / without["process/wall_s"])
-            own = crawl(Path(scratch) / f"own{turn}", urls, plugin=True, freeze=False, again=options.again).stats
-            own_cpu.append(own["process/cpu_s"] / without["process/cpu_s"])
-            own_wall.append(own["process/wall_s"] / without["process/wall_s"])
             memory.append(outcome.stats["process/peak_mb"] - without["process/peak_mb"])
             dropped.append(outcome.stats["dedup/items/dropped"])
             disk.append(sum(f.stat().st_size for f in (outcome.folder / "store").rglob("*") if f.is_file()))
@@ -110,8 +105,6 @@ def main() -> None:
         "dropped": statistics.median(dropped),
         "cpu_ratio": round(statistics.median(cpu), 3),
         "wall_ratio": round(statistics.median(wall), 3),
-        "own_cpu_ratio": round(statistics.median(own_cpu), 3),
-        "own_wall_ratio": round(statistics.median(own_wall), 3),
         "extra_memory_mb": round(statistics.median(memory), 1),
         "store_bytes_a_page": round(statistics.median(disk) / len(pages)),
     }

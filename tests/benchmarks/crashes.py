@@ -106,7 +106,7 @@ class StorySite:
 class Verdict:
     """What the witness saw."""
 
-    lost: set[tuple[int, str]]
+    lost: set[int]
     """Stories of which a page was dropped and none is where its item belongs."""
     self_drops: int
     twice: int
@@ -137,7 +137,7 @@ def witness(
     dropped = [r for r in whole_lines(outcome.folder / "records.jsonl") if r["outcome"] == "dropped"]
     told = {tales[r["url"]] for r in dropped}
     return Verdict(
-        lost=told - delivered.keys(),
+        lost={story for story, _ in told - delivered.keys()},
         self_drops=sum(r["url"] == r["owner_url"] for r in dropped),
         twice=sum(len(urls) - 1 for urls in delivered.values()),
         missing=len(set(tales.values()) - told - delivered.keys()),
@@ -167,7 +167,7 @@ def settings_of(*, jobdir: bool, interval: int) -> dict[str, Any]:
         "FEEDS": {"feed.jsonl": JSON_LINES},
         "CONCURRENT_REQUESTS": CONCURRENCY,
         "CONCURRENT_REQUESTS_PER_DOMAIN": CONCURRENCY,
-        "DEDUP_SEAL_INTERVAL": interval,
+        "CHECKPOINT_INTERVAL": interval,
     }
     return settings | ({"JOBDIR": "job"} if jobdir else {})
 

@@ -37,7 +37,7 @@ def crawl(folder: Path, told: StorySite, store: str, reactor: str, options: argp
         "EXTENSIONS": {"disk_faults.DiskFaults": 0},
         "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
         "DEDUP_STORE": store.replace("PATH", str(folder / "store")),
-        "DEDUP_SEAL_INTERVAL": options.interval,
+        "CHECKPOINT_INTERVAL": options.interval,
     }
     urls = ",".join(told.urls)
     command = write_job(folder, "sample_spiders.Articles", urls=urls, settings=settings, reactor=reactor)
