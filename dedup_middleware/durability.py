@@ -66,8 +66,8 @@ class Durability:
     """The originals of one crawl, *run*, until they are durable."""
 
     interval = 100
-    """Confirmed originals between two checkpoints: each one waits for the disks of the feeds and of the store, and a crash
-    delivers twice what was confirmed since."""
+    """Confirmed originals between two checkpoints: each one waits for the disks of the feeds and of the store, and a
+    crash delivers twice what was confirmed since."""
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.errors import StoreAwayError, StoreError
-from dedup_middleware.session import reopening
+from dedup_middleware.plugin import absence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     _T = TypeVar("_T")
 
-reopening.PAUSE = 0.05
+absence.PAUSE = 0.05
 #: Numbers of calls, from 1 on, at which it is away.
 away_calls: Collection[int] = ()
 #: Whether what it was asked to write then is written all the same.

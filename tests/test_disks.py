@@ -9,7 +9,7 @@ import pytest
 from benchmarks.crashes import StorySite
 from crawling import run_job, write_job
 
-from dedup_middleware.plugin import disk_threads
+from dedup_middleware.plugin import threads
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there a descriptor tells its file")
 
@@ -78,8 +78,8 @@ def test_after_a_sync_that_failed_nothing_is_dropped(told, tmp_path, store, brok
 
 def test_the_event_loop_looks_for_all_waits_at_once(monkeypatch):
     later = []
-    monkeypatch.setattr(disk_threads, "call_later", lambda _, look: later.append(look))
-    disks = disk_threads.DiskThreads(pytest.fail)
+    monkeypatch.setattr(threads, "call_later", lambda _, look: later.append(look))
+    disks = threads.DiskThreads(pytest.fail)
     ended = []
 
     def nothing():

@@ -15,11 +15,11 @@ from dedup_middleware.errors import DedupError, FeedError
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.absence import Absence
 from dedup_middleware.plugin.crawl_listener import CrawlListener
-from dedup_middleware.plugin.disk_threads import DiskThreads
 from dedup_middleware.plugin.feeds import Feeds
 from dedup_middleware.plugin.item_signals import Entry, ItemSignals
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.plugin.releases import Releases
+from dedup_middleware.plugin.threads import DiskThreads
 from dedup_middleware.plugin.waiting import sleep
 from dedup_middleware.releaser import Releaser
 from dedup_middleware.session.opening import deduplication_of, open_for_crawl

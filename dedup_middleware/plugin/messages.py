@@ -20,7 +20,7 @@ from dedup_middleware.urls import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from dedup_middleware.errors import DedupError, StoreError
+    from dedup_middleware.errors import StoreError
     from dedup_middleware.model import StoredPage
     from dedup_middleware.session.opening import Resources
     from dedup_middleware.settings.config import Config
@@ -82,16 +82,6 @@ def back(opened: Resources, seconds: float) -> str:
     # Whether it was there before it was away, nothing tells.
     what = " and has nothing in it" if opened.store.created else ""
     return f"the store {uri} is back after {seconds:.0f} s{what}; pages are judged again from now on"
-
-
-def not_yet_back(trouble: str) -> str:
-    """Return what is said when the store can be reached again, and not be opened for some *trouble*."""
-    return f"{trouble}; that is tried again, and nothing is dropped until it succeeds"
-
-
-def cannot_come_back(error: DedupError) -> str:
-    """Return what is said when the store can be reached again, and never be opened for an *error*."""
-    return f"{error}; to the end of this crawl every page is delivered and nothing is dropped"
 
 
 def tag_refused(kind: type) -> str:
