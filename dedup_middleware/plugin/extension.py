@@ -11,10 +11,10 @@ from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
 
-from dedup_middleware.errors import DedupError, FeedError
+from dedup_middleware.errors import DedupError, FeedError, StoreAwayError, StoreError
+from dedup_middleware.listener import Listener
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.absence import Absence
-from dedup_middleware.plugin.crawl_listener import CrawlListener
 from dedup_middleware.plugin.feeds import Feeds
 from dedup_middleware.plugin.item_signals import Entry, ItemSignals
 from dedup_middleware.plugin.project import read_config
@@ -27,6 +27,8 @@ from dedup_middleware.session.runs import run_id
 from dedup_middleware.settings.config import Config, is_enabled, unknown_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.inspection.records import RecordLog
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.session.opening import Resources
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.visit import Visit
@@ -45,8 +48,8 @@ logger = logging.getLogger(__name__)
 CLOSE_REASON = "dedup_error"
 
 
-class DedupExtension:
-    """Hold what the middlewares and the pipeline of one crawl share.
+class DedupExtension(Listener):
+    """Hold what the middlewares and the pipeline of one crawl share, and report what happens in its log and its stats.
 
     ``deduplication`` is ``None`` wherever the plugin must stay out of the way: before the spider opens, after it has
     closed, in ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check``, and when the start has failed.
@@ -60,7 +63,7 @@ class DedupExtension:
         self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
         self.item_sources: dict[int, tuple[Any, Visit, bytes]] = {}
         """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its source."""
-        self.released: dict[int, tuple[Any, Entry]] = {}
+        self.on_release: dict[int, tuple[Any, Entry]] = {}
         """Items that were released and have not reached the pipelines yet, by ``id()``."""
         self.feeds = Feeds(crawler)
         self._error: DedupError | None = None
@@ -141,7 +144,7 @@ class DedupExtension:
         self.deduplication = deduplication_of(
             opened,
             run,
-            CrawlListener(self),
+            self,
             feeds=self.feeds.kinds,
             flush=self.feeds.flush if self.feeds.exist else None,
             disks=self._disks,
@@ -186,10 +189,38 @@ class DedupExtension:
         self._begin(opened, before.run)
         self.deduplication.go_on_from(before)
 
-    # --- end
+    # --- what is reported: see Listener
+
+    def failed(self, error: DedupError) -> None:
+        if isinstance(error, StoreAwayError):
+            self._warn(f"{error}; until it is back every page is delivered, and nothing is dropped")
+            self.absence.begin()
+            return
+        if not isinstance(error, StoreError):
+            self.absence.end()
+        line = "dedup: %s; from now on every page is delivered and nothing is dropped"
+        logger.error(line, error, extra={"spider": self.crawler.spider})
+
+    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
+        self._warn(messages.one_owner(self.config, host, owner, repeats, pages))
+
+    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
+        self._warn(messages.field_that_keeps(field, kept, pages))
+
+    def released(self, pages: Sequence[StoredPage]) -> None:
+        logger.info("dedup: %s", messages.template_found(pages), extra={"spider": self.spider})
+        self.releases.request()
+
+    def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
+        self._warn(messages.not_keepable(kind, left_out))
+
+    def tag_refused(self, kind: type) -> None:
+        self._warn(messages.tag_refused(kind))
 
     def _warn(self, line: str) -> None:
         logger.warning("dedup: %s", line, extra={"spider": self.crawler.spider})
+
+    # --- end
 
     def defect(self, error: Exception, where: object, visit: Visit | None = None) -> None:
         """Tell of a defect of ours at *where*, which is delivered: the crawl goes on. The *visit* owns nothing."""
@@ -244,7 +275,7 @@ class DedupExtension:
         self.deduplication.close()
         self.visits.clear()
         self.item_sources.clear()
-        self.released.clear()
+        self.on_release.clear()
         self._close_files()
         is_away, self.deduplication = self.deduplication.awaits_store, None
         stats = self.crawler.stats

@@ -20,7 +20,6 @@ from dedup_middleware.urls import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from dedup_middleware.errors import StoreError
     from dedup_middleware.model import StoredPage
     from dedup_middleware.session.opening import Resources
     from dedup_middleware.settings.config import Config
@@ -69,11 +68,6 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         consequences, settings = zip(*missing, strict=True)
         tried = " or ".join(map(str, config.place.roots)) or "any folder of this user"
         yield f"cannot write to {tried}: {'; '.join(consequences)}; set {' and '.join(settings)}"
-
-
-def away(error: StoreError) -> str:
-    """Return what is said when the store cannot be reached, for *error*."""
-    return f"{error}; until it is back every page is delivered, and nothing is dropped"
 
 
 def back(opened: Resources, seconds: float) -> str:

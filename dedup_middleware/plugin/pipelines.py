@@ -46,7 +46,7 @@ class DedupItemPipeline:
         # Here come all items: those of errbacks and of start() too.
         item_entry.set(None)
         item_type.set(type(item))
-        if (released := self._extension.released.pop(id(item), None)) is not None:
+        if (released := self._extension.on_release.pop(id(item), None)) is not None:
             item_entry.set(released[1])
             return item
         deduplication = self._extension.deduplication

@@ -55,7 +55,7 @@ class Releases:
                 await self._wait.settle(deduplication, visit)
                 released = releaser.go_on(visit)
                 for item, each in zip(released, dropped, strict=False):
-                    self._extension.released[id(item)] = (item, Entry(deduplication, visit, each))
+                    self._extension.on_release[id(item)] = (item, Entry(deduplication, visit, each))
             except Exception as error:  # noqa: BLE001 - a defect of ours: the items stay, and the next crawl tries again
                 self._extension.defect(error, dropped[0].url)
             for item in released:
