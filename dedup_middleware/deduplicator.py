@@ -28,11 +28,10 @@ from dedup_middleware.errors import DedupError, StoreAwayError, StoreError
 from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.index import codec, item_codec
 from dedup_middleware.inspection.recorder import Recorder
+from dedup_middleware.listener import Guard
 from dedup_middleware.model import Action, Fetched, Page, Rejection, Scope, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
-from dedup_middleware.session.guard import Guard
-from dedup_middleware.session.items import ItemEncoder, Tagger
-from dedup_middleware.session.published import Published
+from dedup_middleware.session.items import ItemHandler
 from dedup_middleware.session.reader import PageReader
 from dedup_middleware.visit import Stage, Visit
 
@@ -97,7 +96,11 @@ class Deduplication:
         self._store_failure: Reason | None = None
         guard = self.guarded = Guard(self.fail)
         prints = self.index.prints
-        published = Published(learner, prints, guard) if learner and prints else None
+        published = None
+        if learner is not None and prints is not None:
+            from dedup_middleware.session.published import Published  # noqa: PLC0415 - few crawls have another method
+
+            published = Published(learner, prints, guard)
         self.reader = PageReader(run, fingerprint, extract, published)
         self.detector = detector
         self._item_check = ItemCheck(fingerprint, max_characters, item_fields)
@@ -107,12 +110,11 @@ class Deduplication:
         self._observes = observes
         self._crawl = run if continues and self.index.reach.scope is Scope.CRAWL else ""
         self._dropped_size, self._dropped_age = dropped_size, dropped_age
-        self._encoder = ItemEncoder(listener)
+        self._items = ItemHandler(listener)
         # The claims that are pending, by the number under which the index has them.
         self._pending: dict[int, Visit] = {}
         self._seen_templates: set[bytes] = set()
         self.recorder = Recorder(spider, run, log, listener, guard, hash_clause=fingerprint.hash)
-        self._tagger = Tagger(listener)
 
     # --- judge
 
@@ -242,13 +244,13 @@ class Deduplication:
         match = visit.verdict.match
         return self._pending.get(match.owner.number) if match and visit.original_is_pending else None
 
-    def is_pending_elsewhere(self, visit: Visit) -> bool:
-        """Return whether this duplicate depends on a pending claim of another process. One get or two."""
+    def rests_on_claim(self, visit: Visit) -> bool:
+        """Return whether this duplicate depends on a pending claim, of this or another process. Two gets at most."""
         match = visit.verdict.match
-        if match is None or not visit.original_is_pending or self.pending_original(visit) is not None:
+        if match is None or not visit.original_is_pending:
             return False
         with self.guarded():
-            return self.index.claimed(match.owner.number) is not None
+            return match.owner.number in self._pending or self.index.claimed(match.owner.number) is not None
         return False
 
     # --- items: keep or drop
@@ -318,7 +320,7 @@ class Deduplication:
             visit.keep_undecided()
             if not visit.is_duplicate or self.has_failed:
                 return False
-            data = b"" if self._dropped_size is None else self._encoder.encode(item)
+            data = b"" if self._dropped_size is None else self._items.encode(item)
             if data is None:
                 if not visit.items_dropped:
                     visit.overrule(Rejection(Reason.NOT_KEEPABLE))
@@ -402,7 +404,7 @@ class Deduplication:
                 text = self._item_check.read(visit.claimed, item, visit.budget)
                 visit.item_texts.append(text)
                 self._item_check.keys.note(text.values)
-        if visit.action is Action.TAG and self._tagger.tag(item, visit.verdict, repeats=repeats):
+        if visit.action is Action.TAG and self._items.tag(item, visit.verdict, repeats=repeats):
             visit.items_tagged += visit.is_duplicate and repeats
 
     # --- the claim ends

@@ -113,6 +113,7 @@ class Library:
             flush=self.flush,
             dropped_size=self.dropped_size,
         )
+        self.deduplication.durability.interval = 1
 
     def count(self, name: str, amount: int = 1) -> None:
         """See Listener; so are the next three."""

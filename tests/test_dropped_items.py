@@ -390,7 +390,7 @@ STEPS = [
     ("index.dropped_items:DroppedItems.make_room", "before"),
     ("index.dropped_items:DroppedItems.make_room", "after"),
     ("deduplicator:Deduplication.count_drop", "before"),
-    ("plugin.spidermiddlewares:duplicate_item", "after"),
+    ("plugin.spidermiddlewares:DuplicateItem", "after"),
 ]
 
 

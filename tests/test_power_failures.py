@@ -66,6 +66,7 @@ class Machine(Crawl):
         self.deduplication = deduplication_of(
             self.opened, "one", Quiet(), flush=self.hand_over, disks=self, stores_items=True
         )
+        self.deduplication.durability.interval = 1
         self.releaser = Releaser(self.deduplication)
         self.path = path
         self.chance = chance

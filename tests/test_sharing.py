@@ -161,9 +161,9 @@ class TestOriginals:
         visit = here.enter(here.page("b", range(9)))
         assert visit.original_is_pending
         assert here.deduplication.pending_original(visit) is None
-        assert here.deduplication.is_pending_elsewhere(visit)
+        assert here.deduplication.rests_on_claim(visit)
         there.leave(claimed)
-        assert not here.deduplication.is_pending_elsewhere(visit)
+        assert not here.deduplication.rests_on_claim(visit)
         here.deduplication.reconsider(visit)
         assert visit.is_duplicate
         assert not visit.original_is_pending
@@ -203,7 +203,7 @@ class TestOriginals:
         there.enter(there.page("a", range(9)))
         visit = here.enter(here.page("b", range(9)))
         there.die()
-        assert not here.deduplication.is_pending_elsewhere(visit)
+        assert not here.deduplication.rests_on_claim(visit)
         here.deduplication.reconsider(visit)
         assert not visit.is_duplicate
         here.leave(visit)
@@ -333,7 +333,7 @@ class TestDoubt:
             items, _ = next(worker.releaser.take())
             visit = worker.releaser.release(items, by_person=False)
             released.append((worker, visit))
-        pending = [worker.deduplication.is_pending_elsewhere(visit) for worker, visit in released]
+        pending = [worker.deduplication.rests_on_claim(visit) for worker, visit in released]
         assert pending == [False, True], "the second waits for the first"
         for worker, visit in released:
             worker.deduplication.reconsider(visit)
@@ -572,14 +572,14 @@ def test_a_claim_that_ends_while_it_is_looked_for_is_looked_at_anew(
     here, there = two
     claimed = there.enter(there.page("a", range(9)))
     visit = here.enter(here.page("b", range(9)))
-    look = here.deduplication.is_pending_elsewhere
+    look = here.deduplication.rests_on_claim
 
     def too_late(visit: Visit) -> bool:
         if claimed.stage is Stage.PENDING:
             there.leave(claimed)
         return look(visit)
 
-    monkeypatch.setattr(here.deduplication, "is_pending_elsewhere", too_late)
+    monkeypatch.setattr(here.deduplication, "rests_on_claim", too_late)
     extension = SimpleNamespace(
         config=SimpleNamespace(wait=5),
         crawler=SimpleNamespace(settings=Settings(), engine=None),

@@ -15,7 +15,7 @@ import re
 import stat
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, ItemFilter, StdoutFeedStorage
 from scrapy.extensions.postprocessing import PostProcessingManager
@@ -39,20 +39,6 @@ _OPTIONS = re.compile(
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # Windows has no named pipes among its files, and syncs only what is open for writing.
 _TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY | os.O_NONBLOCK
-
-
-class _File(NamedTuple):
-    """An open file, of the feed that is called so."""
-
-    feed: str
-    descriptor: int
-
-    def await_disk(self) -> None:
-        """Return once it is on its disk."""
-        try:
-            onto_disk(self.descriptor)
-        except OSError as error:
-            raise _unwritable(self.feed, error) from error
 
 
 class Feeds:
@@ -130,10 +116,15 @@ class Feeds:
         """
         closing: set[Hashable] = {slot for slot in self._slots if slot not in self._open and slot.itemcount}
         with ExitStack() as opened:
-            written = [(slot, _flushed(slot, opened)) for slot in self._open if slot.itemcount]
-            to_close = opened.pop_all()
-        closing |= {slot for slot, files in written if files is None}
-        return closing, partial(_wait_for, [file for _, files in written for file in files or ()], to_close)
+            descriptors: dict[int, str] = {}
+            for slot in self._open:
+                if slot.itemcount and not _is_writable(slot):
+                    closing.add(slot)
+                elif slot.itemcount and (descriptor := _flushed(slot)) is not None:
+                    # Closed if another one cannot be flushed, and when all have been waited for.
+                    opened.callback(os.close, descriptor)
+                    descriptors[descriptor] = _shown(slot)
+            return closing, partial(_wait_for, descriptors, opened.pop_all())
 
     def closed(self, slot: FeedSlot) -> Wait:
         """Note the end of *slot*; return what waits for its disk. :class:`FeedError` if its items were not stored."""
@@ -145,7 +136,7 @@ class Feeds:
             raise FeedError(f"whether the feed {_shown(slot)} was stored is not known without Scrapy's stats")
         is_file = type(slot.storage) is FileFeedStorage and slot in self._slots
         self._slots.discard(slot)
-        return partial(_sync, slot) if is_file else partial(_wait_for, [], ExitStack())
+        return partial(_sync, slot) if is_file else partial(_wait_for, {}, ExitStack())
 
     def _counted(self, how: str) -> int:
         stats = self._crawler.stats.get_stats()
@@ -179,29 +170,34 @@ def _name(kind: type) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _flushed(slot: FeedSlot, opened: ExitStack) -> list[_File] | None:
-    """Hand what *slot* took to the system, and return the file that has it, if any; ``None`` if that cannot be done.
-
-    It is *opened* anew, for the feed may be closed before the disk has it.
-    """
+def _is_writable(slot: FeedSlot) -> bool:
+    """Return whether what *slot* took can be brought onto its medium before the feed ends."""
     ours = type(slot.exporter).__module__ == "scrapy.exporters" and not isinstance(slot.file, PostProcessingManager)
-    if not ours or slot.file is None or type(slot.storage) not in (FileFeedStorage, StdoutFeedStorage):
-        return None
+    return ours and slot.file is not None and type(slot.storage) in (FileFeedStorage, StdoutFeedStorage)
+
+
+def _flushed(slot: FeedSlot) -> int | None:
+    """Hand what *slot* took to the system; return a descriptor of its file, for the feed may be closed meanwhile.
+
+    ``None`` for standard output, of which nothing is to be waited for.
+    """
+    assert slot.file is not None
     try:
         slot.file.flush()
-        descriptors = [os.dup(slot.file.fileno())] if type(slot.storage) is FileFeedStorage else []
+        return os.dup(slot.file.fileno()) if type(slot.storage) is FileFeedStorage else None
     except (OSError, ValueError) as error:
         raise _unwritable(_shown(slot), error) from error
-    for descriptor in descriptors:
-        opened.callback(os.close, descriptor)
-    return [_File(_shown(slot), descriptor) for descriptor in descriptors]
 
 
-def _wait_for(files: list[_File], opened: ExitStack) -> None:
-    """Return once all of these *files* are on their disks; what is *opened* is closed then."""
+def _wait_for(descriptors: dict[int, str], opened: ExitStack) -> None:
+    """Return once all files, by *descriptors* with the names of their feeds, are on disk; close what is *opened*."""
+    feed = ""
     with opened:
-        for file in files:
-            file.await_disk()
+        try:
+            for descriptor, feed in descriptors.items():  # noqa: B007 - the one that fails
+                onto_disk(descriptor)
+        except OSError as error:
+            raise _unwritable(feed, error) from error
 
 
 def _sync(slot: FeedSlot) -> None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from twisted.python.failure import Failure
 
     from dedup_middleware.deduplicator import Deduplication
-    from dedup_middleware.model import Match
     from dedup_middleware.visit import Visit
 
 #: A sentence in a drop line is cut here: the line is to fit a wide terminal.
@@ -26,19 +25,14 @@ _SENTENCE_CHARACTERS = 60
 class DuplicateItem(DropItem):
     """An item was dropped because a stored page already says what it says."""
 
-    def __init__(self, url: str, match: Match, evidence: list[str], log_level: str) -> None:
-        """Name the dropped *url*, the *match* and the repeated sentences."""
-        message = f"{url} repeats {match.owner.url}: {match.score:.0%} of its text"
-        if evidence:
+    def __init__(self, deduplication: Deduplication, visit: Visit, log_level: str) -> None:
+        """Name the page of the duplicate *visit*, its original, and one of the repeated sentences."""
+        match = visit.verdict.match
+        assert match is not None
+        message = f"{visit.url} repeats {match.owner.url}: {match.score:.0%} of its text"
+        if evidence := deduplication.recorder.evidence(visit):
             message += f', such as "{one_line(max(evidence, key=len), _SENTENCE_CHARACTERS)}"'
         super().__init__(one_line(message), log_level=log_level)
-
-
-def duplicate_item(deduplication: Deduplication, visit: Visit, log_level: str) -> DuplicateItem:
-    """Return the exception that says why an item of the duplicate *visit* is dropped."""
-    match = visit.verdict.match
-    assert match is not None
-    return DuplicateItem(visit.url, match, deduplication.recorder.evidence(visit), log_level)
 
 
 class DropLogFormatter(LogFormatter):

@@ -129,15 +129,6 @@ def template_found(pages: Sequence[StoredPage]) -> str:
     )
 
 
-def released(count: int) -> str:
-    """Return the line that *count* dropped items were released."""
-    several = count != 1
-    return (
-        f"{count} dropped item{'s' * several} {'were' if several else 'was'} released: the original was lost, its text "
-        "is a template, or a person has allowed the page"
-    )
-
-
 def unchecked_pages(stat: Callable[[str], int]) -> Counter[str]:
     """Return how many pages the crawl did not check, by reason; *stat* gives the value of a ``dedup/*`` stat."""
     return +Counter({reason.value: _unjudged(reason, stat) for reason in Reason if reason not in NOT_COUNTED})

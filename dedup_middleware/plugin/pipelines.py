@@ -12,7 +12,7 @@ from dedup_middleware.identity import item_identity
 from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.item_signals import Entry, item_entry, item_type
-from dedup_middleware.plugin.logformatter import duplicate_item
+from dedup_middleware.plugin.logformatter import DuplicateItem
 from dedup_middleware.plugin.waiting import OriginalWait
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visit import Visit
@@ -96,7 +96,7 @@ class DedupItemPipeline:
 
     def _drop(self, deduplication: Deduplication, visit: Visit) -> None:
         deduplication.count_drop(visit)
-        exception = duplicate_item(deduplication, visit, self._extension.config.log_level)
+        exception = DuplicateItem(deduplication, visit, self._extension.config.log_level)
         deduplication.finish(visit)
         raise exception
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, signals
 
 from dedup_middleware.model import Action
-from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.item_signals import Entry
 from dedup_middleware.plugin.waiting import OriginalWait
 
@@ -62,8 +61,10 @@ class Releases:
                 count += 1
                 yield item
         if count:
-            line = messages.released(count)
-            logger.info("dedup: %s", line, extra={"spider": self._extension.crawler.spider})
+            were = "items were" if count != 1 else "item was"
+            why = "the original was lost, its text is a template, or a person has allowed the page"
+            extra = {"spider": self._extension.crawler.spider}
+            logger.info("dedup: %d dropped %s released: %s", count, were, why, extra=extra)
 
     def request(self) -> None:
         """Release, soon, what is to be released by now."""

@@ -15,7 +15,7 @@ from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.identity import request_identity
 from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
-from dedup_middleware.plugin.logformatter import duplicate_item
+from dedup_middleware.plugin.logformatter import DuplicateItem
 from dedup_middleware.plugin.releases import Releases
 from dedup_middleware.plugin.waiting import OriginalWait
 
@@ -261,7 +261,7 @@ class _PageOutput:
         visit, extension, spider = self._visit, self._extension, self._extension.crawler.spider
         assert spider is not None
         self._deduplication.count_drop(visit)
-        exception = duplicate_item(self._deduplication, visit, extension.config.log_level)
+        exception = DuplicateItem(self._deduplication, visit, extension.config.log_level)
         try:
             line = extension.crawler.logformatter.dropped(item, exception, self._response, spider)
         except Exception:  # a formatter of the project's own must not cost an item its signal

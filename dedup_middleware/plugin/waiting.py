@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy.utils.asyncio import call_later
@@ -10,6 +11,8 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.plugin.extension import DedupExtension
     from dedup_middleware.visit import Visit
@@ -20,18 +23,27 @@ _ASK_AGAIN = 0.05
 _DEFAULT_WAITERS = 16
 
 
-async def sleep(seconds: float) -> None:
-    """Let the event loop turn for so long, whichever it is."""
+async def sleep(seconds: float, wake_by: Callable[[Callable[[], None]], object] = lambda _: None) -> None:
+    """Let the event loop turn for *seconds*, or until what *wake_by* is given is called."""
     over: Deferred[None] = Deferred()
-    call_later(seconds, lambda: over.callback(None))
-    await maybe_deferred_to_future(over)
+
+    def end() -> None:
+        if not over.called:
+            over.callback(None)
+
+    timer = call_later(seconds, end)
+    wake_by(end)
+    try:
+        await maybe_deferred_to_future(over)
+    finally:
+        timer.cancel()
 
 
 class OriginalWait:
-    """Let duplicates wait until the page they repeat is safe or lost.
+    """Let duplicates wait until the claim of the page they repeat is confirmed or void.
 
     At most ``CONCURRENT_REQUESTS`` wait at a time, each no longer than ``DEDUP_WAIT`` seconds, and none while the
-    scraper is full: who may not wait is delivered.
+    scraper is full. A duplicate that may not wait is kept.
     """
 
     def __init__(self, extension: DedupExtension) -> None:
@@ -44,61 +56,31 @@ class OriginalWait:
         deadline = time.monotonic() + self._extension.config.wait
         deduplication.reconsider(visit)
         while visit.original_is_pending:
-            original = deduplication.pending_original(visit)
-            if original is None and not deduplication.is_pending_elsewhere(visit):
-                # Another process has settled it since; else it is another crawl's of this process.
-                deduplication.reconsider(visit)
-                if visit.original_is_pending and not deduplication.is_pending_elsewhere(visit):
-                    break
-                continue
-            remaining = deadline - time.monotonic()
-            if remaining <= 0 or self._full():
-                is_settled = False
-            elif original is None:
-                is_settled = await self._outcome_elsewhere(deduplication, visit, deadline)
-            else:
-                is_settled = await self._outcome(deduplication, original, remaining)
-            if not is_settled:
+            is_claimed = deduplication.rests_on_claim(visit)
+            if is_claimed and not await self._outcome(deduplication, visit, deadline):
                 self._extension.count("waits/given_up")
                 break
             deduplication.reconsider(visit)
+            if not is_claimed and not deduplication.rests_on_claim(visit):
+                break  # it is the claim of another crawl of this process
         visit.keep_undecided()
 
-    def _full(self) -> bool:
+    async def _outcome(self, deduplication: Deduplication, visit: Visit, deadline: float) -> bool:
+        """Wait for the claim on which *visit* rests; return whether it is settled before the *deadline*."""
         slot = self._extension.crawler.engine.scraper.slot
-        return self._waiting >= self._limit or slot is None or slot.needs_backout()
-
-    async def _outcome_elsewhere(self, deduplication: Deduplication, visit: Visit, deadline: float) -> bool:
-        """Wait for the pending claim of another process; return whether it was settled before the *deadline*."""
+        is_full = self._waiting >= self._limit or slot is None or slot.needs_backout()
+        if is_full or time.monotonic() >= deadline:
+            return False
         self._extension.count("waits")
         self._waiting += 1
         try:
-            while deduplication.is_pending_elsewhere(visit):
-                if time.monotonic() >= deadline:
+            while deduplication.rests_on_claim(visit):
+                if (remaining := deadline - time.monotonic()) <= 0:
                     return False
-                await sleep(_ASK_AGAIN)
-            return True
+                if (original := deduplication.pending_original(visit)) is not None:
+                    await sleep(remaining, partial(deduplication.when_settled, original))
+                else:
+                    await sleep(min(remaining, _ASK_AGAIN))
         finally:
             self._waiting -= 1
-
-    async def _outcome(self, deduplication: Deduplication, original: Visit, seconds: float) -> bool:
-        """Wait for the claim of *original*; return whether it was settled within *seconds*."""
-        outcome: Deferred[bool] = Deferred()
-
-        def settled() -> None:
-            if not outcome.called:
-                outcome.callback(True)  # noqa: FBT003 - a Deferred takes its result so
-
-        def timed_out() -> None:
-            if not outcome.called:
-                outcome.callback(False)  # noqa: FBT003 - the same
-
-        self._extension.count("waits")
-        self._waiting += 1
-        timer = call_later(seconds, timed_out)
-        deduplication.when_settled(original, settled)
-        try:
-            return await maybe_deferred_to_future(outcome)
-        finally:
-            timer.cancel()
-            self._waiting -= 1
+        return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.checks.item_values import TAG_FIELD
@@ -13,38 +14,26 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Verdict
 
 
-class ItemEncoder:
-    """Encodes the dropped items of one crawl."""
+class ItemHandler:
+    """Encodes the dropped items of one crawl, tags others, and reports once each class with which that fails."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._reported: set[type] = set()
+        self._untaggable: set[type] = set()
 
     def encode(self, item: Any) -> bytes | None:
         """Return *item* as it is stored; ``None`` if it must be kept because its class cannot be stored."""
-        try:
+        data: bytes | None = None
+        left_out: dict[str, type] = {}
+        with suppress(item_codec.UnkeepableError):
             data, left_out = item_codec.encode(item)
-        except item_codec.UnkeepableError:
-            self._report("items/not_keepable", item, {})
-            return None
-        if left_out:
-            self._report("items/stored_in_part", item, left_out)
+        if data is None or left_out:
+            self._listener.count("items/not_keepable" if data is None else "items/stored_in_part", 1)
+            if type(item) not in self._reported:
+                self._reported.add(type(item))
+                self._listener.not_keepable(type(item), left_out)
         return data
-
-    def _report(self, stat: str, item: Any, left_out: dict[str, type]) -> None:
-        """Count *item*, and report its class once: it is stored without the fields *left_out*, or not at all."""
-        self._listener.count(stat, 1)
-        if type(item) not in self._reported:
-            self._reported.add(type(item))
-            self._listener.not_keepable(type(item), left_out)
-
-
-class Tagger:
-    """Puts verdicts on items, and reports once each class that takes none."""
-
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
-        self._untaggable: set[type] = set()
 
     def tag(self, item: Any, verdict: Verdict, *, repeats: bool) -> bool:
         """Put ``{owner_url, score, verdict}`` on *item* under ``dedup``; return whether its type allows that.

@@ -274,6 +274,6 @@ def _recover(index: Index, *, is_new: bool) -> None:
 
 def by_published_method(detector: Detector, learner: Learner) -> Detector:
     """Return *detector* as one that judges by the method of *learner*."""
-    from dedup_middleware.session.published_detector import PublishedDetector  # noqa: PLC0415 - few crawls have another method
+    from dedup_middleware.session.published import PublishedDetector  # noqa: PLC0415 - few crawls have another method
 
     return PublishedDetector(**{f.name: getattr(detector, f.name) for f in fields(detector)}, learner=learner)
