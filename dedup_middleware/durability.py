@@ -142,9 +142,8 @@ class Durability:
         elif not store_failed:
             numbers = {number for round_ in [*self._rounds, self._current] for number in round_.numbers}
             self._rounds, self._current = [], _Round()
-            for number in self._index.in_doubt.of_run(self._run, sorted(numbers)):
-                if (doubt := self._index.in_doubt.of(number)) is not None:
-                    roll_back(self._index, number, doubt)
+            for number, doubt in self._index.in_doubt.of_run(self._run, sorted(numbers)).items():
+                roll_back(self._index, number, doubt)
 
     def go_on_from(self, before: Durability) -> None:
         """Take over from *before*, of the same crawl, what no other process has rolled back meanwhile."""

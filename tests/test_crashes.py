@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import json
 import random
+from argparse import Namespace
 
 import pytest
-from benchmarks.crashes import StorySite, run_with_fault, settings_of, witness
+from benchmarks.crashes import (
+    StorySite,
+    kinds_of_chains,
+    place_by_class,
+    run_chain,
+    run_with_fault,
+    settings_of,
+    witness,
+)
 from crawling import Running, run_job, run_scrapy, write_job
 from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS
 from local_site import Answer, wait_until
@@ -246,6 +255,25 @@ def test_the_witness_sees_what_is_lost(tmp_path):
     outcome = type("Left", (), {"folder": tmp_path})()
     seen = witness({"a": 1, "b": 1, "c": 2, "d": 2, "e": 3}, outcome)
     assert (seen.lost, seen.twice, seen.missing, seen.self_drops) == ({1}, 1, 1, 0)
+
+
+def test_the_witness_looks_for_a_story_where_its_item_belongs(tmp_path):
+    (tmp_path / "records.jsonl").write_text(json.dumps({"url": "/0/1", "owner_url": "/0/0", "outcome": "dropped"}))
+    outcome = type("Left", (), {"folder": tmp_path})()
+    for feed, lost in [("other.jsonl", {0}), ("feed.jsonl", set())]:
+        (tmp_path / feed).write_text('{"url": "/0/0"}\n')
+        assert witness({"/0/0": 0, "/0/1": 0}, outcome, place_of=place_by_class).lost == lost
+
+
+@pytest.mark.parametrize("items", ["filtered", "unstorable"])
+def test_a_kill_loses_no_item_of_a_feed_and_drops_none_that_cannot_be_stored(told, items):
+    kinds = {"filtered": items == "filtered", "unstorable": items == "unstorable"}
+    options = Namespace(kept=False, interval=5, fingerprint="clauses", **kinds)
+    _, _, settings = kinds_of_chains(options)[0]
+    seen = run_chain(told, [1.0, 1.2], settings, options)
+    assert seen["dropped"]
+    assert not any(seen[name] for name in ("lost", "missing", "self_drops", "unstorable_dropped"))
+    assert seen["ended_well"] == 1
 
 
 def test_an_item_of_an_api_that_was_dropped_for_a_lost_one_is_released(site, tmp_path):

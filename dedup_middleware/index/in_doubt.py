@@ -64,7 +64,8 @@ class InDoubt:
 
     def __init__(self, store: OpenStore) -> None:
         self._store = store
-        self._worker = b"" if store.shared is None else store.shared.worker
+        self.worker = b"" if store.shared is None else store.shared.worker
+        """The name of this process in a shared store; empty in a private one."""
 
     def of(self, number: int) -> Doubt | None:
         """Return why the original *number* is in doubt; ``None`` if it is not. One get."""
@@ -92,17 +93,21 @@ class InDoubt:
         if before is not None and (before.run, before.feeds) == (stored.run, stored.delivery.feeds):
             return None
         earlier = [] if doubt is None else [run for run in doubt.runs if run != stored.run]
-        return Doubt(stored.run, before, self._worker, tuple(earlier))
+        return Doubt(stored.run, before, self.worker, tuple(earlier))
 
     def is_alive(self, doubt: Doubt) -> bool:
         """Return whether the process that can make the original durable is at work."""
         return self._store.shared is None or self._store.shared.is_at_work(doubt.worker)
 
-    def of_run(self, run: str, numbers: Iterable[int]) -> list[int]:
-        """Return those of *numbers* that this process has put in doubt in the crawl *run*. One round trip."""
+    def of_run(self, run: str, numbers: Iterable[int], worker: bytes | None = None) -> dict[int, Doubt]:
+        """Return the doubts of those of *numbers* that this process, or *worker*, has put in doubt in the crawl *run*.
+
+        One round trip.
+        """
         numbers = [*numbers]
+        whose = (run, self.worker if worker is None else worker)
         pairs = zip(numbers, self._of(numbers), strict=True)
-        return [n for n, doubt in pairs if doubt is not None and (doubt.run, doubt.worker) == (run, self._worker)]
+        return {n: doubt for n, doubt in pairs if doubt is not None and (doubt.run, doubt.worker) == whose}
 
     def left_behind(self) -> Iterator[tuple[int, Doubt]]:
         """Yield the originals in doubt that processes have left behind that are not at work any more. One scan.
@@ -119,7 +124,7 @@ class InDoubt:
     def note_worker(self) -> None:
         """Write down that this process may leave something behind, in a shared store."""
         if self._store.shared is not None:
-            self._store.write([(shared_codec.worker_key(self._worker), b"")])
+            self._store.write([(shared_codec.worker_key(self.worker), b"")])
 
     def dead_workers(self) -> list[bytes]:
         """Return the processes that :meth:`note_worker` and are not at work any more. One scan of a few keys."""
@@ -135,13 +140,5 @@ class InDoubt:
 
     def adopt(self, numbers: Iterable[int], run: str, worker: bytes) -> None:
         """Take over those of *numbers* that are in doubt as this process left them, as *worker*, in the crawl *run*."""
-        numbers = [*numbers]
-        found = zip(numbers, self._of(numbers), strict=True)
-        ours = [(n, doubt) for n, doubt in found if doubt is not None and (doubt.run, doubt.worker) == (run, worker)]
-        puts = [(codec.doubt_key(n), doubt._replace(worker=self._worker).encode()) for n, doubt in ours]
-        self._store.write(puts)
-
-    @property
-    def worker(self) -> bytes:
-        """The name of this process in a shared store; empty in a private one."""
-        return self._worker
+        ours = self.of_run(run, numbers, worker).items()
+        self._store.write([(codec.doubt_key(n), doubt._replace(worker=self.worker).encode()) for n, doubt in ours])

@@ -14,7 +14,7 @@ from dedup_middleware.inspection.progress import working
 from dedup_middleware.plugin.subcommands.call import add_common_options
 from dedup_middleware.plugin.subcommands.checkup import misspelt, resolved, standing
 from dedup_middleware.plugin.subcommands.command_config import NothingYetError, settings_of
-from dedup_middleware.session.looking import would_be_judged
+from dedup_middleware.session.reading import would_be_judged
 
 if TYPE_CHECKING:
     import argparse
