@@ -138,7 +138,7 @@ async def open_for_crawl(config: Config, sleep: Sleep) -> Resources:
         log = None if config.log is None else observer_log(config.log)
         return _observing(replace(config, log=log, log_is_default=False), str(error))
     except StoreAwayError as error:
-        return _awaiting(config, str(error))
+        return _observing(config, str(error), awaits=True)
     except (StoreCorruptError, StoreVersionError):
         raise
     except (StoreError, RecordsError) as error:
@@ -170,22 +170,14 @@ def _is_there(config: Config) -> bool:
     return True
 
 
-def _awaiting(config: Config, trouble: str) -> Resources:
-    try:
-        in_memory = replace(config, store="memory:", store_is_default=True)
-        opened = open_at_once(in_memory, dry=config.action is Action.DRY_RUN)
-    except RecordsError as error:
-        return _observing(config, f"{trouble}; and {error}")
-    return replace(opened, trouble=trouble, awaited=config)
-
-
-def _observing(config: Config, trouble: str) -> Resources:
+def _observing(config: Config, trouble: str, *, awaits: bool = False) -> Resources:
+    """Open a store in memory for a crawl that drops nothing; it *awaits* the one that it is to have, or does not."""
     alone = replace(config, store="memory:", store_is_default=True)
     try:
-        return replace(open_at_once(alone), trouble=trouble)
+        return replace(open_at_once(alone), trouble=trouble, awaited=config if awaits else None)
     except RecordsError as error:
-        log_trouble = trouble if trouble == str(error) else f"{trouble}; and {error}"
-        return replace(open_at_once(replace(alone, log=None)), trouble=log_trouble)
+        trouble = trouble if trouble == str(error) else f"{trouble}; and {error}"
+        return replace(open_at_once(replace(alone, log=None)), trouble=trouble)
 
 
 def open_to_look(config: Config) -> Resources:
