@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import ref
@@ -27,8 +26,6 @@ from dedup_middleware.urls import host_of, without_secrets
 from dedup_middleware.visit import Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -69,19 +66,13 @@ class DedupDownloaderMiddleware:
 
     async def process_response(self, request: Request, response: Response) -> Response:
         deduplication = self._extension.deduplication
-        with self._harmless(response):
-            is_page = request.callback is not NO_CALLBACK and not Releases.is_of(response)
-            if deduplication is not None and is_page:
+        is_page = request.callback is not NO_CALLBACK and not Releases.is_of(response)
+        if deduplication is not None and is_page:
+            try:
                 await self._judge(deduplication, request, response)
+            except Exception as error:  # noqa: BLE001 - an errback would get it, and not the callback the page
+                self._extension.defect(error, response)
         return response
-
-    @contextmanager
-    def _harmless(self, where: Request | Response) -> Iterator[None]:
-        """Let no defect of ours stop what passes: an errback would get it, and not the callback."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - whatever it is
-            self._extension.defect(error, where)
 
     async def _judge(self, deduplication: Deduplication, request: Request, response: Response) -> None:
         identities = identities_of(self._crawler, request, response.url)

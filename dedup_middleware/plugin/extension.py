@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
@@ -16,11 +16,11 @@ from dedup_middleware.listener import Listener
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.absence import Absence
 from dedup_middleware.plugin.feeds import Feeds
-from dedup_middleware.plugin.item_signals import Entry, ItemSignals
+from dedup_middleware.plugin.item_signals import Entry, ItemSignals, Passing
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.plugin.releases import Releases
 from dedup_middleware.plugin.threads import DiskThreads
-from dedup_middleware.plugin.waiting import sleep
+from dedup_middleware.plugin.waiting import OriginalWait, sleep
 from dedup_middleware.releaser import Releaser
 from dedup_middleware.session.opening import deduplication_of, open_for_crawl
 from dedup_middleware.session.runs import run_id
@@ -61,11 +61,10 @@ class DedupExtension(Listener):
         self.releaser: Releaser | None = None
         self.opened: Resources | None = None
         self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
-        self.item_sources: dict[int, tuple[Any, Visit, bytes]] = {}
-        """By ``id()``, for items are often not hashable: an item between spider and pipeline, its page, its source."""
-        self.on_release: dict[int, tuple[Any, Entry]] = {}
-        """Items that were released and have not reached the pipelines yet, by ``id()``."""
+        self.passing: dict[int, Passing] = {}
+        """The items between spider and pipelines that the pipeline is to know again, by ``id()``."""
         self.feeds = Feeds(crawler)
+        self.wait = OriginalWait(self)
         self._error: DedupError | None = None
         self.absence = Absence(self)
         self._disks = DiskThreads(self.defect)
@@ -274,8 +273,7 @@ class DedupExtension(Listener):
         self.absence.end()
         self.deduplication.close()
         self.visits.clear()
-        self.item_sources.clear()
-        self.on_release.clear()
+        self.passing.clear()
         self._close_files()
         is_away, self.deduplication = self.deduplication.awaits_store, None
         stats = self.crawler.stats

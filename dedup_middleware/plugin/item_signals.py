@@ -24,6 +24,16 @@ class Entry(NamedTuple):
     """The dropped item, of an item that is released."""
 
 
+class Passing(NamedTuple):
+    """An item between the spider middleware and the pipelines."""
+
+    item: Any
+    """Kept, for it is known by its ``id()``: items are often not hashable."""
+    entry: Entry
+    request: bytes | None
+    """The identity of its request if the item is to be judged as if it were a page; ``None`` if it is released."""
+
+
 #: The visit of the item that is in the pipelines. Scrapy runs the pipelines on an item and sends the signal of their
 #: outcome in one context; the signal alone does not show it, for a pipeline may return another object.
 item_entry: ContextVar[Entry | None] = ContextVar("item_entry", default=None)

@@ -13,7 +13,6 @@ from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.item_signals import Entry, item_entry, item_type
 from dedup_middleware.plugin.logformatter import DuplicateItem
-from dedup_middleware.plugin.waiting import OriginalWait
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visit import Visit
 
@@ -36,7 +35,6 @@ class DedupItemPipeline:
 
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
-        self._wait = OriginalWait(extension)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -44,19 +42,15 @@ class DedupItemPipeline:
 
     async def process_item(self, item: Any) -> Any:
         # Here come all items: those of errbacks and of start() too.
-        item_entry.set(None)
+        passing = self._extension.passing.pop(id(item), None)
+        item_entry.set(None if passing is None or passing.request is not None else passing.entry)
         item_type.set(type(item))
-        if (released := self._extension.on_release.pop(id(item), None)) is not None:
-            item_entry.set(released[1])
-            return item
         deduplication = self._extension.deduplication
-        source = self._extension.item_sources.pop(id(item), None)
-        if deduplication is None or source is None:
+        if deduplication is None or passing is None or passing.request is None:
             return item
-        _, page_visit, request = source
-        visit = None
+        page_visit, visit = passing.entry.visit, None
         try:
-            visit = self._examine(deduplication, item, page_visit, request)
+            visit = self._examine(deduplication, item, page_visit, passing.request)
             await self._judge(deduplication, item, visit)
         except DropItem:
             raise
@@ -67,7 +61,7 @@ class DedupItemPipeline:
     async def _judge(self, deduplication: Deduplication, item: Any, visit: Visit) -> None:
         """Keep the item, or raise DropItem."""
         deduplication.enter(visit)
-        await self._wait.settle(deduplication, visit)
+        await self._extension.wait.settle(deduplication, visit)
         deduplication.keep_if_feed_lacks_it(visit, item)
         if visit.is_duplicate:
             # The response shows nothing that is not in its items, and their fields are named: each value counts.
@@ -75,8 +69,17 @@ class DedupItemPipeline:
             if visit.objection is not None:
                 deduplication.keep(visit, visit.objection, Witness.ITEM)
         if visit.is_duplicate and visit.action is Action.DROP and deduplication.drop(visit, item):
-            self._drop(deduplication, visit)
-        self._deliver(deduplication, visit, item)
+            deduplication.count_drop(visit)
+            exception = DuplicateItem(deduplication, visit, self._extension.config.log_level)
+            deduplication.finish(visit)
+            raise exception
+        deduplication.deliver(visit, item, repeats=visit.is_duplicate)
+        # Before the callback ends: the item is still to leave the pipelines.
+        item_entry.set(Entry(deduplication, visit))
+        deduplication.end_callback(visit, several=False)
+        if visit.is_duplicate and visit.action is Action.DRY_RUN:
+            visit.items_would_drop = 1
+        deduplication.finish(visit)
 
     def _examine(self, deduplication: Deduplication, item: Any, page_visit: Visit, request: bytes) -> Visit:
         action, threshold = page_visit.action, page_visit.threshold
@@ -93,19 +96,3 @@ class DedupItemPipeline:
         if sum(map(len, texts)) > config.max_bytes:
             raise UnjudgeableError(Reason.TOO_LARGE)
         return deduplication.reader.paragraphs(url, (identity,), texts, source=request, budget=config.budget())
-
-    def _drop(self, deduplication: Deduplication, visit: Visit) -> None:
-        deduplication.count_drop(visit)
-        exception = DuplicateItem(deduplication, visit, self._extension.config.log_level)
-        deduplication.finish(visit)
-        raise exception
-
-    @staticmethod
-    def _deliver(deduplication: Deduplication, visit: Visit, item: Any) -> None:
-        deduplication.deliver(visit, item, repeats=visit.is_duplicate)
-        # Before the callback ends: the item is still to leave the pipelines.
-        item_entry.set(Entry(deduplication, visit))
-        deduplication.end_callback(visit, several=False)
-        if visit.is_duplicate and visit.action is Action.DRY_RUN:
-            visit.items_would_drop = 1
-        deduplication.finish(visit)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, signals
 
 from dedup_middleware.model import Action
-from dedup_middleware.plugin.item_signals import Entry
-from dedup_middleware.plugin.waiting import OriginalWait
+from dedup_middleware.plugin.item_signals import Entry, Passing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,7 +34,6 @@ class Releases:
 
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
-        self._wait = OriginalWait(extension)
         self._is_requested = False
         extension.crawler.signals.connect(self.idle, signals.spider_idle)
 
@@ -51,10 +49,11 @@ class Releases:
             released: list[Any] = []
             try:
                 visit = releaser.release(dropped, by_person=by_person)
-                await self._wait.settle(deduplication, visit)
+                await self._extension.wait.settle(deduplication, visit)
                 released = releaser.go_on(visit)
                 for item, each in zip(released, dropped, strict=False):
-                    self._extension.on_release[id(item)] = (item, Entry(deduplication, visit, each))
+                    entry = Entry(deduplication, visit, each)
+                    self._extension.passing[id(item)] = Passing(item, entry, request=None)
             except Exception as error:  # noqa: BLE001 - a defect of ours: the items stay, and the next crawl tries again
                 self._extension.defect(error, dropped[0].url)
             for item in released:

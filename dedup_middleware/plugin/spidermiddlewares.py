@@ -15,9 +15,9 @@ from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.identity import request_identity
 from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
+from dedup_middleware.plugin.item_signals import Entry, Passing
 from dedup_middleware.plugin.logformatter import DuplicateItem
 from dedup_middleware.plugin.releases import Releases
-from dedup_middleware.plugin.waiting import OriginalWait
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.plugin.item_signals import Entry
 
 #: Dropped items are logged where Scrapy itself logs them.
 scraper_logger = logging.getLogger("scrapy.core.scraper")
@@ -42,7 +41,6 @@ class DedupSpiderMiddleware:
 
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
-        self._wait = OriginalWait(extension)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -63,7 +61,7 @@ class DedupSpiderMiddleware:
             async for output in result:
                 yield output
             return
-        page_output = _PageOutput(self._extension, self._wait, entry, response)
+        page_output = _PageOutput(self._extension, entry, response)
         try:
             async for output in result:
                 for passed in await page_output.take(output):
@@ -129,9 +127,8 @@ class _PageOutput:
     that is to be kept, if it is the first: alone, it makes another page of the page.
     """
 
-    def __init__(self, extension: DedupExtension, wait: OriginalWait, entry: Entry, response: Response) -> None:
+    def __init__(self, extension: DedupExtension, entry: Entry, response: Response) -> None:
         self._extension = extension
-        self._wait = wait
         self._deduplication, self._visit = entry.deduplication, entry.visit
         self._response = response
         self._text: PageText | None = None
@@ -170,7 +167,7 @@ class _PageOutput:
         visit, deduplication = self._visit, self._deduplication
         self._items += 1
         if self._items == 1:
-            await self._wait.settle(deduplication, visit)
+            await self._extension.wait.settle(deduplication, visit)
         deduplication.keep_if_feed_lacks_it(visit, item)
         if not visit.is_duplicate:
             return False
@@ -250,7 +247,8 @@ class _PageOutput:
         visit, extension = self._visit, self._extension
         if extension.config.item_fields and visit.is_undecided and self._response.request is not None:
             fingerprint = extension.crawler.request_fingerprinter.fingerprint(self._response.request)
-            extension.item_sources[id(item)] = (item, visit, request_identity(fingerprint))
+            entry = Entry(self._deduplication, visit)
+            extension.passing[id(item)] = Passing(item, entry, request_identity(fingerprint))
             visit.items_delivered += 1
             visit.items_are_judged = True
         else:
