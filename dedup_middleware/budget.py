@@ -12,6 +12,11 @@ import time
 
 from dedup_middleware.reasons import Reason
 
+#: Elements and comments of a page: a news page has 650.
+MAX_ELEMENTS = 100_000
+#: Different clauses of a page's main text: a news page has 50.
+MAX_CLAUSES = 20_000
+
 
 class UnjudgeableError(Exception):
     """A page cannot be judged, for a *reason* that its verdict names; nothing is wrong with the setup."""

@@ -66,8 +66,6 @@ class Fingerprint:
     """16 bytes that change whenever a clause does."""
     exact_digest: bytes = b""
     """8 bytes that change whenever a letter or a digit does, or their order; empty where nobody knows them."""
-    simhashes: frozenset[int] = frozenset()
-    """128 bits of each telling paragraph, where the fingerprint has them."""
     made: Made | None = None
     """What a published method makes of it, where one decides."""
     portions: tuple[int, ...] = field(default=(0,), compare=False)
@@ -124,9 +122,7 @@ class Page:
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
         skeletons = {h: s for h, s in self.fingerprint.skeletons.items() if h in hashes}
         # It owns less than the whole page, which nothing may lead to.
-        said = replace(
-            self.fingerprint, weights=weights, skeletons=skeletons, exact_digest=b"", simhashes=frozenset(), made=None
-        )
+        said = replace(self.fingerprint, weights=weights, skeletons=skeletons, exact_digest=b"", made=None)
         return replace(self, fingerprint=said, paragraphs=tuple(texts))
 
     def beside(self, match: Match | None, threshold: float) -> Page:
@@ -172,7 +168,6 @@ class StoredPage:
     features: PageFeatures | None = None
     item_content: ItemContent | None = None
     """``None`` where nobody knows: in stores of before, while its claim is open, and for a duplicate."""
-    simhashes: frozenset[int] = frozenset()
     owner: int | None = None
     """The number of the page that this one repeats; ``None`` for an owner."""
     owner_digest: bytes = b""
@@ -198,7 +193,6 @@ class StoredPage:
             source=page.source,
             features=None if page.features is None else page.features.stored(),
             item_content=page.item_content,
-            simhashes=page.fingerprint.simhashes,
             owner=match.owner.number if match else None,
             owner_digest=match.owner.content if match else b"",
             score=round(match.score, 4) if match else 0.0,

@@ -11,6 +11,7 @@ import pathlib
 import resource
 import sys
 import time
+from importlib import import_module
 
 from itemadapter import ItemAdapter
 from scrapy import signals
@@ -20,6 +21,9 @@ from scrapy.utils.misc import load_object
 job = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf8"))
 out = pathlib.Path(job["out"])
 os.environ |= job["env"]
+for place, value in job["settings"].pop("CONSTANTS", {}).items():
+    module, _, name = place.partition(":")
+    setattr(import_module(module), name, value)
 sys.path += job["env"].get("PYTHONPATH", "").split(os.pathsep)
 
 

@@ -16,7 +16,7 @@ from dedup_middleware.errors import ConfigError
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.settings.config import Config, PageOptions, passed_over, unknown_settings
-from dedup_middleware.settings.table import DEFAULTS, StoreBusy
+from dedup_middleware.settings.table import DEFAULTS, REPLACED
 from dedup_middleware.stores import open_store
 from dedup_middleware.urls import HostPattern
 
@@ -77,7 +77,6 @@ class TestGoodValues:
             ("DEDUP_ENABLED", "True", "enabled", True),
             ("DEDUP_STORE", "sqlite:a b.db", "store", "sqlite:a b.db"),
             ("DEDUP_STORE_MEMORY", "1GB", "store_memory", 1_000_000_000),
-            ("DEDUP_STORE_BUSY", "refuse", "store_busy", StoreBusy.REFUSE),
             ("DEDUP_LOG", "x/log", "log", Path("x/log")),
             ("DEDUP_LOG", Path("x/log"), "log", Path("x/log")),
             ("DEDUP_LOG", "", "log", None),
@@ -85,26 +84,20 @@ class TestGoodValues:
             ("DEDUP_ACTION", Action.TAG, "action", Action.TAG),
             ("DEDUP_THRESHOLD", "0.9", "threshold", 0.9),
             ("DEDUP_THRESHOLD", 1, "threshold", 1.0),
-            ("DEDUP_OUTLINK_PENALTY", "0", "outlink_penalty", 0),
+            ("DEDUP_PRIORITY_ADJUST", "-5", "priority_adjust", -5),
             ("DEDUP_SCOPE", "crawl", "scope", Scope.CRAWL),
             ("DEDUP_SCOPE", "store", "scope", Scope.STORE),
             ("DEDUP_SCOPE", "auto", "scope", Scope.STORE),
             ("DEDUP_ITEM_FIELDS", "title, text,", "item_fields", ("title", "text")),
             ("DEDUP_ITEM_FIELDS", ["title"], "item_fields", ("title",)),
             ("DEDUP_ITEM_FIELDS", '["title", "text"]', "item_fields", ("title", "text")),
-            ("DEDUP_FINGERPRINT", "clauses+simhash", "fingerprint", "clauses+simhash"),
+            ("DEDUP_FINGERPRINT", "shingles:size=4", "fingerprint", "shingles:size=4"),
             ("DEDUP_EXTRACTOR", "weighted-dom", "extractor", "weighted-dom"),
-            ("DEDUP_SIMHASH_DISTANCE", "3", "simhash_distance", 3),
-            ("DEDUP_COMMON_CLAUSE", "5", "common_clause", 5),
             ("DEDUP_LOG_LEVEL", "debug", "log_level", "DEBUG"),
             ("DEDUP_MAX_BYTES", 1e6, "max_bytes", 1_000_000),
-            ("DEDUP_MAX_NODES", "5000", "max_nodes", 5000),
-            ("DEDUP_MAX_CLAUSES", 1, "max_clauses", 1),
             ("DEDUP_MAX_MILLISECONDS", 250.0, "max_milliseconds", 250),
-            ("DEDUP_TEXT_LIMIT", 0, "text_limit", 0),
-            ("DEDUP_WAIT", "0.5", "wait", 0.5),
-            ("DEDUP_LEASE", "1.5", "lease", timedelta(days=1.5)),
-            ("DEDUP_LEASE", "None", "lease", None),
+            ("DEDUP_EXPIRE_AFTER", "1.5", "expire_after", timedelta(days=1.5)),
+            ("DEDUP_EXPIRE_AFTER", "None", "expire_after", None),
             ("DEDUP_DROPPED_SIZE", "1.5gb", "dropped_size", 1_500_000_000),
             ("DEDUP_DROPPED_SIZE", "100 KB", "dropped_size", 100_000),
             ("DEDUP_DROPPED_SIZE", "0", "dropped_size", 0),
@@ -146,27 +139,20 @@ BAD = {
         "leveldb:\ud800",
     ],
     "DEDUP_STORE_MEMORY": [0, "1MB", "all", -1],
-    "DEDUP_STORE_BUSY": ["wait", "", 1],
     "DEDUP_LOG": [5, True, ["a"], b"log", "a\0b", "\ud800"],
     "DEDUP_ACTION": ["delete", "", 1, ["drop"]],
     "DEDUP_THRESHOLD": ["0.5", 0.3, 1.1, -1, "high", "nan", "inf", True, [0.8], 10**400],
-    "DEDUP_OUTLINK_PENALTY": [-1, 1.5, "much", True, "inf", 10**400],
+    "DEDUP_PRIORITY_ADJUST": [1.5, "much", True, "inf", 10**400],
     "DEDUP_SCOPE": ["all", ""],
     "DEDUP_ITEM_FIELDS": [5, {"title": 1}, ["title", 5], True, '["title"', '["title", 5]'],
     "DEDUP_FINGERPRINT": ["sim-hash", "", 1],
     "DEDUP_EXTRACTOR": ["readability", "", 1, ["weighted-dom"]],
-    "DEDUP_SIMHASH_DISTANCE": [-1, 17, "near", 2.5, True],
-    "DEDUP_COMMON_CLAUSE": [0, -1, "few", 2.5],
     "DEDUP_LOG_LEVEL": ["LOUD", "", 20, ["INFO"]],
     "DEDUP_MAX_BYTES": [0, "10 MB", -5],
-    "DEDUP_MAX_NODES": [0, -1, "many", 2.5],
-    "DEDUP_MAX_CLAUSES": [0, "all", True],
     "DEDUP_MAX_MILLISECONDS": [0, "1 s", 0.5, "inf"],
-    "DEDUP_TEXT_LIMIT": [-1, "all"],
-    "DEDUP_WAIT": [-0.1, "long", "inf"],
     "DEDUP_DROPPED_SIZE": ["1KB", -1, "200", "much", "1..5MB", "999999999GB", True, []],
     "DEDUP_DROPPED_AGE": [0, -1, "long"],
-    "DEDUP_LEASE": [0, -1, "long", "inf", 10**12],
+    "DEDUP_EXPIRE_AFTER": [0, -1, "long", "inf", 10**12],
     "DEDUP_PREFERRED": [
         5,
         {"a": 1},
@@ -205,7 +191,7 @@ class TestBadValues:
         assert said in line
         assert len(line.splitlines()) == 1
         assert line.isprintable()
-        assert any(remedy in line for remedy in ("use ", "allowed are ", "write ")), line
+        assert any(remedy in line for remedy in ("use ", "allowed are ", "expected ", "write ")), line
         assert "secret" not in line
 
     def test_a_store_in_memory_cannot_be_resumed(self) -> None:
@@ -251,9 +237,17 @@ class TestBadValues:
             with pytest.raises(ConfigError, match="is a feed too; give it a path of its own"):
                 config(DEDUP_LOG=str(path), FEEDS={uri: {"format": "jsonlines"}})
 
+    @pytest.mark.parametrize("name", REPLACED)
+    def test_a_setting_of_before_is_refused_with_what_to_do(self, name: str) -> None:
+        with pytest.raises(ConfigError, match=f"^{name} is not a setting any more; (set DEDUP_|remove it; )"):
+            config(**{name: 1})
+        assert name not in DEFAULTS
+        assert config(**{name: None}) == config()
+        assert unknown_settings(Settings({name: 1})) == []
+
     def test_a_misspelt_setting_is_told_with_the_nearest_one(self) -> None:
         lines = unknown_settings(Settings({"DEDUP_TRESHOLD": 1, "DEDUP_STORE": "memory:", "OTHER": 1}))
-        assert lines == ["DEDUP_TRESHOLD is no setting of dedup-middleware; did you mean DEDUP_THRESHOLD?"]
+        assert lines == ["DEDUP_TRESHOLD is not a setting of dedup-middleware; did you mean DEDUP_THRESHOLD?"]
 
 
 class Unspeakable:

@@ -1,4 +1,4 @@
-"""The second opinion in the verdict: what it finds and what it keeps, and how SimHash leads to it."""
+"""The second opinion in the verdict: what it finds and what it keeps."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ import pytest
 from library import Library
 from prose import story, zh_story
 
-from dedup_middleware.errors import StoreVersionError
-from dedup_middleware.fingerprints.simhash import SimHashFingerprinter
-from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
 
@@ -103,45 +100,3 @@ class TestTemplates:
         library.visit("http://one/", one)
         case = library.visit("http://two/", other)
         assert (case.verdict.kind, case.verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
-
-
-class TestSimHash:
-    @pytest.mark.parametrize("tell", [story, zh_story])
-    def test_it_leads_to_a_page_that_shares_no_clause(self, tell: type) -> None:
-        fingerprint = SimHashFingerprinter(b"a key of a store")
-        library, without = Library(fingerprint=fingerprint, distance=16), Library()
-        for each in (library, without):
-            each.visit("http://one/", tell(1))
-        page = [paragraph.replace(", ", " and so ").replace("，", "也") for paragraph in tell(1)]
-        assert without.visit("http://two/", page).verdict.kind is NEW
-        assert library.visit("http://two/", page).verdict.kind is DUPLICATE
-
-    def test_what_is_released_or_replaced_leads_nowhere(self) -> None:
-        fingerprint = SimHashFingerprinter(b"a key of a store")
-        library = Library(fingerprint=fingerprint, distance=10)
-        pending = library.index.claim(library.page("http://one/", story(1)))
-        page = library.page("http://two/", story(1))
-        assert [p.number for p in library.index.near(page, [])] == [pending.number]
-        library.index.release(pending.number)
-        assert not [*library.index.near(page, [])]
-        kept, _ = library.index.commit(library.page("http://one/", story(1)))
-        assert [p.number for p in library.index.near(page, [])] == [kept.number]
-        assert not [*library.index.near(library.page("http://one/", story(1)), [kept])], "the page itself"
-        library.index.commit(library.page("http://one/", story(2)))
-        assert not [*library.index.near(page, [])]
-        library.check()
-
-    def test_a_page_that_owns_what_its_items_say_is_not_found_by_its_paragraphs(self) -> None:
-        fingerprint = SimHashFingerprinter(b"a key of a store")
-        library = Library(fingerprint=fingerprint, distance=10)
-        page = library.page("http://one/", story(1))
-        library.index.commit(page.restricted_to(frozenset([*page.fingerprint.weights][:1]), page.paragraphs[:1]))
-        assert not [*library.index.near(library.page("http://two/", story(1)), [])]
-        assert not library.visit("http://two/", edited(story(1))).is_duplicate
-
-    def test_a_store_of_another_distance_is_refused(self) -> None:
-        fingerprint = SimHashFingerprinter(b"a key of a store")
-        library = Library(fingerprint=fingerprint, distance=3)
-        library.visit("http://one/", story(1))
-        with pytest.raises(StoreVersionError, match="distance"):
-            index_of(library.store, common=3, text_limit=0, distance=10)

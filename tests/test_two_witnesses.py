@@ -12,6 +12,7 @@ from prose import article, blog, story, zh_story
 from dedup_middleware.checks.item_values import Value
 from dedup_middleware.checks.items import MIN_VALUES, Keys
 from dedup_middleware.checks.own_content import own_symbols
+from dedup_middleware.index.lookup import TEXT_LIMIT
 
 LONG_NOTICE = " ".join(story(7, 2))
 """Longer than a notice may be to be told from a story by its length."""
@@ -476,9 +477,10 @@ def test_items_whose_text_runs_into_the_headline_are_dropped_all_the_same(site, 
 
 
 def test_a_copy_of_a_text_longer_than_what_is_kept_of_it_is_dropped(site, crawl):
-    title, text = "The harbour council rebuilds the old grain store", story(1, 20)
+    title, text = "The harbour council rebuilds the old grain store", story(1, 120)
+    assert sum(map(len, text)) > TEXT_LIMIT
     first, copy = (site.add(f"/store{query}", page(title, *text)) for query in ("", "?sid=7"))
-    outcome = visit(crawl, [first, copy], "parse_text", settings={"DEDUP_TEXT_LIMIT": 3000})
+    outcome = visit(crawl, [first, copy], "parse_text")
     assert outcome.delivered == [first]
 
 

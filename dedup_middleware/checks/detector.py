@@ -17,7 +17,7 @@ from dedup_middleware.checks.pair import Pair
 from dedup_middleware.checks.preferences import REPLACES, Preferences
 from dedup_middleware.checks.site import Sites
 from dedup_middleware.checks.templates import Templates
-from dedup_middleware.index.whole_texts import own_template_id
+from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
@@ -93,6 +93,13 @@ class Detector:
             page, self._judge(page, self.least_score(self.threshold), _no_objection), self.index
         )
 
+    def judge_pair(self, page: Page, candidate: Match, live: AbstractSet[bytes]) -> Verdict:
+        """Return the verdict on *page* if *candidate* were the only stored page; notes templates, and nothing else.
+
+        *live*: the clauses of *page* that are not boilerplate.
+        """
+        return self._best(page, [candidate], live, self.threshold, _no_objection)
+
     def least_score(self, threshold: float) -> float:
         """Return the least score of a duplicate, for the *threshold* of a setting or a request."""
         return threshold
@@ -141,10 +148,7 @@ class Detector:
         return best
 
     def _candidates(self, page: Page, owns: list[StoredPage], live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
-        """Yield candidates: pages with the same text, with some of the clauses, and with similar paragraphs.
-
-        Of the second and the third kind, the best come first.
-        """
+        """Yield candidates: pages with the same text, then those with some of the clauses, the best first."""
         seen = set()
         for equal in self._equals(page, owns):
             seen.add(equal.owner.number)
@@ -157,11 +161,7 @@ class Detector:
         # A holder of few of its clauses may say them all, and be a look-alike of who holds the rest.
         found = [Match(m.owner, cover(weights, m.owner.hashes), m.shared) for m in islice(matches, _MAX_MATCHES)]
         found.sort(key=lambda match: -match.score)
-        near = (Match(o, cover(weights, o.hashes), o.hashes & weights.keys()) for o in self.index.near(page, owns))
-        for match in (*found, *islice(near, _MAX_MATCHES)):
-            if match.owner.number not in seen:
-                seen.add(match.owner.number)
-                yield match
+        yield from (match for match in found if match.owner.number not in seen)
 
     def _equals(self, page: Page, owns: list[StoredPage]) -> Iterator[Match]:
         """Yield the pages with the same text, boilerplate included."""

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.own_content import own_clauses
 from dedup_middleware.features import PageFeatures
-from dedup_middleware.index import codec
-from dedup_middleware.index.whole_texts import own_template_id
+from dedup_middleware.index import schema
+from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.text import titles
 from dedup_middleware.urls import host_of
 
@@ -89,7 +89,7 @@ class Templates:
 def template_id(page: Page, original: StoredPage) -> bytes:
     """Return 8 bytes that identify the text and title of *original* among those of the host of *page*."""
     title = "" if original.features is None else titles.main_part(original.features)
-    return codec.template_hash(host_of(page.url), original.digest, title)
+    return schema.template_hash(host_of(page.url), original.digest, title)
 
 
 def _are_apart(one: frozenset[str], other: frozenset[str]) -> bool:

@@ -19,29 +19,22 @@ if TYPE_CHECKING:
 #: The values of ``DEDUP_FINGERPRINT``.
 FINGERPRINTERS = Registry(
     "dedup_middleware.fingerprints",
-    {
-        "clauses": "dedup_middleware.fingerprints.clauses:ClauseFingerprinter",
-        "clauses+simhash": "dedup_middleware.fingerprints.simhash:SimHashFingerprinter",
-    },
+    {"clauses": "dedup_middleware.fingerprints.clauses:ClauseFingerprinter"},
 )
 
 
 class Fingerprinter(Protocol):
     """A method of fingerprinting: a class of which each store has an instance.
 
-    What it keeps of a text is of three kinds, and the index knows kinds, not methods:
+    What it keeps of a text is of two kinds, and the index knows kinds, not methods:
 
     - a *weighted set*: hashes of 8 bytes with weights in letters, in :attr:`Fingerprint.weights`; a page is a duplicate
       by the share of its weight that an owner has;
-    - a *digest*, equal or not: a weighted set of one;
-    - *bits*, 128 for each paragraph, in :attr:`Fingerprint.simhashes`: they tell where to look beside the set.
+    - a *digest*, equal or not: a weighted set of one.
     """
 
     scheme: ClassVar[str]
     """Recorded in every store, which refuses another; a method that hashes otherwise than before needs another one."""
-    has_bits: ClassVar[bool]
-    """Whether its fingerprints have bits."""
-
     is_by_line: ClassVar[bool]
     """Whether the set of a text is the union of its lines': then what a page and its item share is hashed once."""
 
@@ -84,7 +77,7 @@ def fingerprinter(name: str) -> type[Fingerprinter]:
     if is_published(name):
         return clauses_beside(name)
     method: type[Fingerprinter] = FINGERPRINTERS.load(name)
-    wanted = {"scheme": str, "has_bits": bool, "is_by_line": bool}
+    wanted = {"scheme": str, "is_by_line": bool}
     for attribute, kind in wanted.items():
         value = getattr(method, attribute, None)
         if not isinstance(value, kind) or value == "":
@@ -94,18 +87,15 @@ def fingerprinter(name: str) -> type[Fingerprinter]:
     return method
 
 
-def instance_of(name: str, key: bytes, hash_bytes: int = HASH_BYTES) -> Fingerprinter:
+def instance_of(name: str, key: bytes) -> Fingerprinter:
     """Return the method *name* for the store with this *key*; one of others is tried out on a text.
-
-    Ours cut hashes to *hash_bytes*, as long as those in the store are; those of others stay as they are.
 
     What it got wrong would else be written into the store, or be noticed page after page.
     """
     try:
         method = fingerprinter(name)
         if name in FINGERPRINTERS.ours or is_published(name):
-            # Their classes have this one parameter more.
-            return method(key, hash_bytes)  # type: ignore[call-arg]
+            return method(key)
         instance = method(key)
         _try_out(instance)
     except DedupError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dedup_middleware import budget
 from dedup_middleware.budget import Budget
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import is_published
@@ -19,7 +20,7 @@ from dedup_middleware.model import Action, Scope
 from dedup_middleware.settings import kinds
 from dedup_middleware.settings.kinds import as_choice, shown
 from dedup_middleware.settings.places import NOWHERE, Place
-from dedup_middleware.settings.table import PREFIX, SETTINGS, THRESHOLD, ScopeSetting, StoreBusy
+from dedup_middleware.settings.table import PREFIX, REPLACED, SETTINGS, THRESHOLD, ScopeSetting
 from dedup_middleware.stores import ON_DISK, can_open, default_backend, parse_uri
 from dedup_middleware.urls import HostPattern, without_secrets
 
@@ -53,7 +54,6 @@ class Config:
     store: str
     store_is_default: bool
     store_memory: int
-    store_busy: StoreBusy
     log: Path | None
     log_is_default: bool
     place: Place
@@ -63,25 +63,19 @@ class Config:
     dropped_age: timedelta | None
     action: Action
     threshold: float
-    outlink_penalty: int
+    priority_adjust: int
     scope: Scope
     scope_reason: str
     """Why it is that one, for the crawl's log."""
-    lease: timedelta | None
+    expire_after: timedelta | None
     preferred: tuple[HostPattern | re.Pattern[str], ...]
     item_fields: tuple[str, ...]
     fingerprint: str
     extractor: str
-    simhash_distance: int
-    common_clause: int
     log_level: str
     redact_query: bool
     max_bytes: int
-    max_nodes: int
-    max_clauses: int
     max_milliseconds: int
-    text_limit: int
-    wait: float
     jobdir: Path | None
 
     @classmethod
@@ -100,6 +94,9 @@ class Config:
         crawl's feeds, which the log must not be, and those of *overwritten* replace what earlier crawls wrote there.
         :class:`ConfigError` names the setting, its value and the remedy.
         """
+        for name in REPLACED:
+            if settings.get(name) is not None:
+                raise ConfigError(f"{name} is not a setting any more; {REPLACED[name]}")
         read = {setting.field: setting.read(settings.get(setting.name)) for setting in SETTINGS.values()}
         uri, log = read.pop("store"), read.pop("log")
         scope, scope_reason = _scope(read.pop("scope"), overwritten)
@@ -136,7 +133,7 @@ class Config:
 
     def budget(self) -> Budget:
         """Return what a page or an item may cost, from now on."""
-        return Budget(elements=self.max_nodes, clauses=self.max_clauses, milliseconds=self.max_milliseconds)
+        return Budget(elements=budget.MAX_ELEMENTS, clauses=budget.MAX_CLAUSES, milliseconds=self.max_milliseconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,11 +210,11 @@ def passed_over(config: Config) -> list[str]:
 
 
 def unknown_settings(settings: Settings) -> list[str]:
-    """Return one line for each DEDUP_* setting that does not exist, with the nearest name that does."""
+    """Return one line for each unknown DEDUP_* setting, with the nearest known name; former names are errors."""
     lines = []
-    for name in sorted(k for k in settings if k.startswith(PREFIX) and k not in SETTINGS):
+    for name in sorted(k for k in settings if k.startswith(PREFIX) and k not in SETTINGS and k not in REPLACED):
         near = difflib.get_close_matches(name, SETTINGS, n=1)
-        lines.append(f"{name} is no setting of dedup-middleware" + (f"; did you mean {near[0]}?" if near else ""))
+        lines.append(f"{name} is not a setting of dedup-middleware" + (f"; did you mean {near[0]}?" if near else ""))
     return lines
 
 

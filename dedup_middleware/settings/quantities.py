@@ -19,17 +19,16 @@ _MAX_SIZE = 2**47
 class Whole:
     """A whole number."""
 
-    lowest: int
-    highest: int | None = None
+    lowest: int | None = None
 
     @property
     def values(self) -> str:
-        return f"whole number from {self.lowest}" + ("" if self.highest is None else f" to {self.highest}")
+        return "whole number" + ("" if self.lowest is None else f" from {self.lowest}")
 
     def read(self, name: str, value: object) -> int:
-        wanted = f"a whole number from {self.lowest} {'on' if self.highest is None else f'to {self.highest}'}"
+        wanted = "a whole number" + ("" if self.lowest is None else f" from {self.lowest} on")
         read = as_number(name, value, wanted)
-        if read < self.lowest or (self.highest is not None and read > self.highest) or read != int(read):
+        if read != int(read) or (self.lowest is not None and read < self.lowest):
             raise ConfigError(f"{name} = {shown(value)} is out of range; use {wanted}")
         return int(read)
 
@@ -49,18 +48,6 @@ class Share:
         if not self.above < number <= 1:
             raise ConfigError(f"{name} = {shown(value)} is out of range; use a number above {self.above} and up to 1")
         return number
-
-
-class Seconds:
-    """A number of seconds."""
-
-    values = "seconds from 0"
-
-    def read(self, name: str, value: object) -> float:
-        read = as_number(name, value, "a number of seconds from 0 on")
-        if read < 0:
-            raise ConfigError(f"{name} = {shown(value)} is out of range; use a number of seconds from 0 on")
-        return read
 
 
 class Days:

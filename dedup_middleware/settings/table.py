@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS
-from dedup_middleware.index.hamming import MAX_DISTANCE
 from dedup_middleware.model import Action
 from dedup_middleware.settings import kinds, quantities
 
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
 PREFIX = "DEDUP_"
 #: At one half or less, two pages that share nothing with each other could both be "the" owner.
 THRESHOLD = quantities.Share(above=0.5)
-
-
-class StoreBusy(str, Enum):
-    """What a crawl does whose store another process has open."""
-
-    OBSERVE = "observe"
-    REFUSE = "refuse"
 
 
 class ScopeSetting(str, Enum):
@@ -71,12 +63,6 @@ _SETTINGS = (
         quantities.Size(4_000_000, may_be_none=False),
         default="128MB",
     ),
-    Setting(
-        "DEDUP_STORE_BUSY",
-        "what a crawl does while another process has the store open",
-        kinds.Choice(StoreBusy),
-        default="observe",
-    ),
     Setting("DEDUP_LOG", "JSON Lines file of records, appended to", kinds.LogPath(), default=None),
     Setting(
         "DEDUP_DROPPED_SIZE",
@@ -93,10 +79,10 @@ _SETTINGS = (
         default=0.8,
     ),
     Setting(
-        "DEDUP_OUTLINK_PENALTY",
-        "taken off the priority of requests that a duplicate yields",
-        quantities.Whole(0),
-        default=1000,
+        "DEDUP_PRIORITY_ADJUST",
+        "added to the priority of requests that a duplicate yields",
+        quantities.Whole(),
+        default=-1000,
     ),
     Setting(
         "DEDUP_SCOPE",
@@ -105,7 +91,10 @@ _SETTINGS = (
         default="auto",
     ),
     Setting(
-        "DEDUP_LEASE", "an owner that was not fetched again for longer drops no page", quantities.Days(), default=None
+        "DEDUP_EXPIRE_AFTER",
+        "days after which an original that was not fetched again drops no page",
+        quantities.Days(),
+        default=None,
     ),
     Setting(
         "DEDUP_PREFERRED",
@@ -116,41 +105,30 @@ _SETTINGS = (
     Setting("DEDUP_ITEM_FIELDS", "the fields of items that are compared", kinds.Names("text"), default=[]),
     Setting("DEDUP_FINGERPRINT", "what is kept of a text", kinds.FingerprintName(FINGERPRINTERS), default="clauses"),
     Setting("DEDUP_EXTRACTOR", "how the main text of a page is found", kinds.Name(EXTRACTORS), default="weighted-dom"),
-    Setting(
-        "DEDUP_SIMHASH_DISTANCE",
-        "how many of a paragraph's 128 bits may differ",
-        quantities.Whole(0, MAX_DISTANCE),
-        default=10,
-    ),
-    Setting(
-        "DEDUP_COMMON_CLAUSE", "a clause held by more kept pages than this has no vote", quantities.Whole(1), default=3
-    ),
     Setting("DEDUP_LOG_LEVEL", "level of the Dropped: line of a duplicate", kinds.Level(), default="INFO"),
     Setting("DEDUP_REDACT_QUERY", "write the values in a URL's query as *", kinds.Boolean(), default=False),
     Setting(
         "DEDUP_MAX_BYTES", "pages with a larger body are delivered, not judged", quantities.Whole(1), default=10_000_000
     ),
-    Setting("DEDUP_MAX_NODES", "likewise pages with more elements and comments", quantities.Whole(1), default=100_000),
-    Setting(
-        "DEDUP_MAX_CLAUSES",
-        "likewise pages with more different clauses in their main text",
-        quantities.Whole(1),
-        default=20_000,
-    ),
     Setting(
         "DEDUP_MAX_MILLISECONDS",
-        "likewise pages that take more CPU time until they can be compared",
+        "pages that take more CPU time until they can be compared are kept, not judged",
         quantities.Whole(1),
         default=1000,
-    ),
-    Setting("DEDUP_TEXT_LIMIT", "characters of a page's text kept, compressed", quantities.Whole(0), default=20_000),
-    Setting(
-        "DEDUP_WAIT",
-        "how long a duplicate waits for the outcome of a page that is still in your pipelines",
-        quantities.Seconds(),
-        default=2.0,
     ),
 )
 #: Name -> setting.
 SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _SETTINGS}
+REPLACED: Mapping[str, str] = {
+    "DEDUP_OUTLINK_PENALTY": "set DEDUP_PRIORITY_ADJUST, with a minus sign: -1000 for 1000",
+    "DEDUP_LEASE": "set DEDUP_EXPIRE_AFTER",
+    "DEDUP_SIMHASH_DISTANCE": "remove it; for SimHash, set DEDUP_FINGERPRINT to a published method (docs/methods.md)",
+    "DEDUP_STORE_BUSY": "remove it; a crawl whose store is in use keeps all items",
+    "DEDUP_COMMON_CLAUSE": "remove it; it is always 3",
+    "DEDUP_MAX_NODES": "remove it; it is always 100000",
+    "DEDUP_MAX_CLAUSES": "remove it; it is always 20000",
+    "DEDUP_TEXT_LIMIT": "remove it; it is always 20000",
+    "DEDUP_WAIT": "remove it; a duplicate always waits up to 2 seconds",
+}
+"""Former names -> what to do instead."""
 DEFAULTS: Mapping[str, Any] = {setting.name: setting.default for setting in _SETTINGS}

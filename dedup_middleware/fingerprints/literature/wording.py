@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.fingerprints.literature.method import Method
-from dedup_middleware.fingerprints.simhash import load_dictionary, words_in
+from dedup_middleware.fingerprints.literature.segmentation import load_dictionary, words_in
 from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
