@@ -31,6 +31,10 @@ class DedupError(Exception):
     misnamed = False
     """Whether the setting names a path that can never be used."""
 
+    def __init__(self, text: str = "") -> None:
+        """Make an error of *text*, whose line ends, as of an error of others that it quotes, become spaces."""
+        super().__init__(" ".join(text.splitlines()))
+
 
 class ConfigError(DedupError):
     """A setting has a value that cannot work."""

@@ -9,22 +9,18 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import StoreAwayError, StoreError
 from dedup_middleware.plugin import absence
+from dedup_middleware.stores.base import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-
-    from dedup_middleware.stores.protocol import Store
-
-    _T = TypeVar("_T")
+    from collections.abc import Collection, Iterator
 
 absence.PAUSE = 0.05
 #: Numbers of calls, from 1 on, at which it is away.
@@ -38,7 +34,6 @@ calls = 0
 _pairs: dict[str, dict[bytes, bytes]] = {}
 _writes: Counter[str] = Counter()
 _at_work: set[bytes] = set()
-_turn = threading.RLock()
 
 
 def begin(*, away: Collection[int] = (), with_lease: bool = False, though_away: bool = False) -> None:
@@ -54,7 +49,7 @@ def end_leases() -> None:
     _at_work.clear()
 
 
-class AwayStore:
+class AwayStore(Store):
     """See Store; it need not refuse by itself what comes after a StoreAwayError."""
 
     def __init__(self, path: str) -> None:
@@ -65,7 +60,7 @@ class AwayStore:
             read = json.loads(Path(path).read_text(encoding="ascii")) if Path(path).exists() else {}
             _pairs[path] = {bytes.fromhex(key): bytes.fromhex(value) for key, value in read.items()}
 
-    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         self._call()
         return [self._known.get(key) for key in keys]
 
@@ -73,7 +68,7 @@ class AwayStore:
         self._call()
         return iter([(key, self._known[key]) for key in sorted(self._known) if start <= key < stop])
 
-    def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
+    def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool = False) -> None:
         if not applies:
             self._call()
         for key in deletes:
@@ -114,32 +109,29 @@ class AwayStore:
 
 
 class SharedAwayStore(AwayStore):
-    """See SharedStore."""
+    """One that several processes may have open."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
         self.worker = os.urandom(8)
         _at_work.add(self.worker)
-        self._depth = 0
+        self._before: dict[bytes, bytes] | None = None
 
-    def atomically(self, work: Callable[[], _T]) -> _T:
-        if self._depth:
-            return work()
-        with _turn:
-            before = dict(self._known)
-            self._depth += 1
-            try:
-                result = work()
-                if not applies:
-                    self._call()
-            except BaseException:
-                _pairs[self.path] = before
-                raise
-            finally:
-                self._depth -= 1
-            if applies:
-                self._call()
-            return result
+    def begin(self) -> None:
+        self._before = dict(self._known)
+
+    def commit(self) -> bool:
+        if not applies:
+            self._call()
+        self._before = None
+        if applies:
+            self._call()
+        return True
+
+    def rollback(self) -> bool:
+        if self._before is not None:
+            _pairs[self.path], self._before = self._before, None
+        return True
 
     def changes_of_others(self) -> int:
         self._call()
@@ -155,6 +147,7 @@ class SharedAwayStore(AwayStore):
             _at_work.discard(self.worker)
 
     def _lost(self) -> None:
+        self.rollback()
         if not lease:
             _at_work.discard(self.worker)
 
@@ -165,7 +158,8 @@ def _answer_slowly(path: str) -> None:
         time.sleep(0.01)
 
 
-def open(path: str) -> Store:  # noqa: A001 - what a store's package has
+def open_store(uri: str) -> Store:
+    path = uri.partition(":")[2]
     _answer_slowly(path)
     if Path(f"{path}.refuses").exists():
         _pairs[path] = {}
@@ -177,9 +171,9 @@ def open(path: str) -> Store:  # noqa: A001 - what a store's package has
     return store
 
 
-def exists(path: str) -> bool:
-    return Path(path).exists()
+def store_exists(uri: str) -> bool:
+    return Path(uri.partition(":")[2]).exists()
 
 
-def remove(path: str) -> bool:
-    raise StoreError(f"away:{path} is not to be removed")
+def remove_store(uri: str) -> bool:
+    raise StoreError(f"{uri} is not to be removed")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from dedup_middleware.stores import OpenStore, disk, external, parse_uri, sqlite_shared
-from dedup_middleware.stores.holder import Holder
-from dedup_middleware.stores.redis_store import RedisStore
-from dedup_middleware.stores.sqlite_shared import SharedSQLiteStore
+from dedup_middleware import stores
+from dedup_middleware.stores import Holder, OpenStore, parse_uri
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from redis_server import RedisServer
 
 KINDS = ("sqlite", "redis")
-#: The classes of such stores, and what tells that one is within its ``atomically``.
-CLASSES = {SharedSQLiteStore: "_depth", RedisStore: "_run"}
 
 
 def shared_uri(kind: str, folder: Path, request: pytest.FixtureRequest) -> str:
@@ -31,21 +28,21 @@ def shared_uri(kind: str, folder: Path, request: pytest.FixtureRequest) -> str:
 
 def beside(uri: str, scheme: str) -> OpenStore:
     """Open the store at *uri*, for fingerprints of *scheme*, as another process would."""
-    kind, path = parse_uri(uri)
-    if kind == "sqlite":
-        opening = disk.Opening(scheme, Holder.this_process("a test"), disk.MEMORY)
-        medium, created = disk._open_medium(sqlite_shared, disk.resolved(path), opening)
-    else:
-        from dedup_middleware.stores import redis  # noqa: PLC0415 - where redis-py is
-
-        medium, created = external.open_medium(redis.PLAIN, uri, path, scheme, ours=True)
-    return OpenStore(medium, created=created, leave=medium.close)
+    place = stores._place(uri)
+    with ExitStack() as undo:
+        if place is None:
+            store = stores._module(parse_uri(uri)[0]).open_store(uri)
+        else:
+            store = stores._open_on_disk(place, Holder.this_process("a test"), stores.MEMORY, undo)
+        undo.callback(store.close)
+        shared, created = stores._with_header(store, scheme, undo)
+    return OpenStore(shared, created=created, leave=shared.close)
 
 
 def die(store: OpenStore) -> None:
-    """Let the worker who has *store* open end as one that is killed: of what it has open, nothing is closed."""
-    shared = store.shared
-    if isinstance(shared, RedisStore):
-        shared._lease.leave(is_away=False)
+    """End the worker that has *store* open as if it was killed: of what it has open, nothing is closed."""
+    engine = store.in_process.store
+    if store.uri.startswith("sqlite:"):
+        engine._workers.leave()  # type: ignore[attr-defined]
     else:
-        shared._workers.leave()  # type: ignore[union-attr]
+        engine._client.delete(engine._lease(engine.worker))  # type: ignore[attr-defined]

@@ -24,10 +24,7 @@ EDGES = {
     "flush": ["dedup_middleware.plugin.feeds:_flushed"],
     "sync": ["dedup_middleware.plugin.feeds:_wait_for"],
     "checkpoint": ["dedup_middleware.durability:Durability._write_durable"],
-    "store": [
-        "dedup_middleware.stores.folder_store:FolderStore._wait",
-        "dedup_middleware.stores.sqlite_store:SQLiteStore._wait",
-    ],
+    "store": ["dedup_middleware.stores.opened:OpenStore.sync"],
     "drop": ["dedup_middleware.index.index:Index.remember_duplicate"],
 }
 #: Those of a checkpoint.

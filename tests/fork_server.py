@@ -20,7 +20,7 @@ from pathlib import Path
 from scrapy.settings import default_settings
 from scrapy.utils.misc import load_object
 
-from dedup_middleware.stores import backend_of, default_backend
+from dedup_middleware.stores import default_backend
 
 BASES = ("EXTENSIONS_BASE", "DOWNLOADER_MIDDLEWARES_BASE", "SPIDER_MIDDLEWARES_BASE")
 COMPONENTS = (
@@ -58,7 +58,7 @@ for module in ("sample_spiders", "scrapy.cmdline"):
     import_module(module)
 for path in COMPONENTS:
     load_object(path)
-backend_of(default_backend())
+import_module(f"dedup_middleware.stores.{default_backend()}")
 assert "twisted.internet.reactor" not in sys.modules, "the crawl's settings choose the reactor"
 
 folder, sys.argv, environment, *outputs = next_order(Connection(int(sys.argv[1])))

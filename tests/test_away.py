@@ -26,7 +26,7 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index import codec
+from dedup_middleware.index import schema
 from dedup_middleware.inspection.left_over import in_doubt, to_release
 from dedup_middleware.model import Action
 from dedup_middleware.plugin.waiting import OriginalWait
@@ -315,7 +315,7 @@ def test_a_store_that_comes_back_as_another_ones_is_left_alone(server):
             (server.folder / "pages.foreign").touch()
         with back.reached():
             server.flag.unlink()
-            server.says("is not a store of dedup-middleware")
+            server.says("it has no header")
         outcome = running.wait()
     assert outcome.delivered == [a, gone.url, back.url, b]
     assert "to the end of this crawl every page is delivered" in outcome.log
@@ -527,11 +527,11 @@ def test_wherever_it_goes_away_each_story_is_delivered(tmp_path: Path, monkeypat
 def test_duplicates_that_wait_for_an_original_are_kept(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(STORES.ours, "away", "away_store")
     away_store.begin()
+    monkeypatch.setattr("dedup_middleware.plugin.waiting.MAX_WAIT", 60)
     crawl = Crawl(f"away:{tmp_path}/pages", "one")
     (_, original), (deduplication, duplicate) = crawl.enter("0.a"), crawl.enter("0.b")
     counted: Counter[str] = Counter()
     extension = SimpleNamespace(
-        config=SimpleNamespace(wait=60),
         crawler=MagicMock(settings=Settings(), **{"engine.scraper.slot.needs_backout.return_value": False}),
         count=lambda name: counted.update([name]),
     )
@@ -552,7 +552,7 @@ def test_duplicates_that_wait_for_an_original_are_kept(tmp_path: Path, monkeypat
 
 
 def left_in_doubt(crawl: Crawl) -> list[bytes]:
-    return [key for key, _ in crawl.opened.store.scan(*codec.IN_DOUBT)]
+    return [key for key, _ in crawl.opened.store.scan(*schema.IN_DOUBT)]
 
 
 def test_a_feed_that_is_stored_meanwhile_is_durable_once_the_store_is_back(tmp_path: Path, monkeypatch):

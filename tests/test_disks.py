@@ -56,8 +56,7 @@ def test_a_slow_disk_does_not_stop_the_event_loop(told, tmp_path, reactor):
     ("store", "broken"),
     [
         (None, "feed.jsonl"),
-        (None, "*.log"),
-        (None, "watermark.tmp"),
+        (None, "store"),
         ("sqlite:store", "store-wal"),
         ("sqlite:store?shared=1", "store-wal"),
     ],

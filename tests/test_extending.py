@@ -5,6 +5,7 @@ Each is a package of its own here, as `pip` would have installed it, and all tha
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -26,7 +27,6 @@ from dedup_middleware.model import Fingerprint
 
 class Shingles:
     scheme = "fours-1"
-    has_bits = False
     is_by_line = False
 
     def __init__(self, key):
@@ -51,7 +51,6 @@ from dedup_middleware.model import Fingerprint
 
 class Digest:
     scheme = "whole-1"
-    has_bits = False
     is_by_line = False
 
     def __init__(self, key):
@@ -72,12 +71,13 @@ import json
 from pathlib import Path
 
 from dedup_middleware.errors import StoreError
+from dedup_middleware.stores.base import Store
 
 
-class FileStore:
-    def __init__(self, path):
-        self.uri = f"json:{path}"
-        self._path = Path(path)
+class FileStore(Store):
+    def __init__(self, uri):
+        self.uri = uri
+        self._path = Path(uri.partition(":")[2])
         read = json.loads(self._path.read_text()) if self._path.exists() else {}
         self._pairs = {bytes.fromhex(key): bytes.fromhex(value) for key, value in read.items()}
 
@@ -87,7 +87,7 @@ class FileStore:
     def scan(self, start, stop):
         return iter([(key, self._pairs[key]) for key in sorted(self._pairs) if start <= key < stop])
 
-    def write(self, puts, deletes=(), *, sync=False):
+    def write(self, puts, deletes, *, sync=False):
         for key in deletes:
             self._pairs.pop(key, None)
         self._pairs.update(puts)
@@ -99,32 +99,31 @@ class FileStore:
         pass
 
 
-def open(path):
-    if Path(path).is_dir():
-        raise StoreError(f"json:{path} is a folder; name a file")
-    return FileStore(path)
+def open_store(uri):
+    if Path(uri.partition(":")[2]).is_dir():
+        raise StoreError(f"{uri} is a folder; name a file")
+    return FileStore(uri)
 
 
-def exists(path):
-    return Path(path).exists()
+def store_exists(uri):
+    return Path(uri.partition(":")[2]).exists()
 
 
-def remove(path):
-    found = exists(path)
-    Path(path).unlink(missing_ok=True)
+def remove_store(uri):
+    found = store_exists(uri)
+    Path(uri.partition(":")[2]).unlink(missing_ok=True)
     return found
 '''
 SHARED_STORE = """
 import fcntl
 import os
-from contextlib import contextmanager
 
 
 class SharedFileStore(FileStore):
-    def __init__(self, path):
-        super().__init__(path)
+    def __init__(self, uri):
+        super().__init__(uri)
         self.worker = os.getpid().to_bytes(8, "big")
-        self._depth = 0
+        self._lock = self._before = None
 
     def get_many(self, keys):
         self._read()
@@ -134,19 +133,27 @@ class SharedFileStore(FileStore):
         self._read()
         return super().scan(start, stop)
 
-    def write(self, puts, deletes=(), *, sync=False):
-        with self._locked():
-            self._read()
-            super().write(puts, deletes, sync=sync)
+    def write(self, puts, deletes, *, sync=False):
+        if self._lock is not None:
+            return super().write(puts, deletes)
+        self.begin()
+        super().write(puts, deletes)
+        self.commit()
 
-    def atomically(self, work):
-        with self._locked():
-            before = dict(self._pairs)
-            try:
-                return work()
-            except BaseException:
-                super().write(before.items(), self._pairs.keys() - before.keys())
-                raise
+    def begin(self):
+        lock = self._path.with_suffix(".lock").open("a")
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        self._read()
+        self._lock, self._before = lock, dict(self._pairs)
+
+    def commit(self):
+        self._lock.close()
+        self._lock = None
+        return True
+
+    def rollback(self):
+        super().write(self._before.items(), self._pairs.keys() - self._before.keys())
+        return self.commit()
 
     def changes_of_others(self):
         return self._path.stat().st_mtime_ns if self._path.exists() else 0
@@ -159,39 +166,23 @@ class SharedFileStore(FileStore):
         return True
 
     def _read(self):
-        if not self._depth or not self._pairs:
-            self._pairs = FileStore(self._path)._pairs
-
-    @contextmanager
-    def _locked(self):
-        with self._path.with_suffix(".lock").open("a") as lock:
-            if not self._depth:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                self._read()
-            self._depth += 1
-            try:
-                yield
-            finally:
-                self._depth -= 1
+        if self._lock is None:
+            self._pairs = FileStore(self.uri)._pairs
 
 
-def open(path):
-    return SharedFileStore(path)
+open_store = SharedFileStore
 """
-DEFERRING = """
+SYNCING = """
 import threading
 
 
-def begin_sync(self):
-    def wait():
-        with self._path.with_suffix(".waited").open("a") as told:
-            print(threading.current_thread() is threading.main_thread(), file=told)
-        {}
-
-    return wait
+def sync(self):
+    with self._path.with_suffix(".waited").open("a") as told:
+        print(threading.current_thread() is threading.main_thread(), file=told)
+    {}
 
 
-FileStore.begin_sync = begin_sync
+FileStore.sync = sync
 """
 EXTRACTION = '''
 """Of a page, what is in <section class="story">, whatever else there is; else what the product finds."""
@@ -265,9 +256,10 @@ def test_a_store(site, crawl, install, tmp_path: Path):
         assert said.returncode == 0, said.stderr
         return said.stdout
 
-    assert "2 owners, 1 duplicates" in dedup("stats")
+    info = json.loads(dedup("store", "info", "--json"))
+    assert (info["originals"], info["duplicates"]) == (2, 1)
     assert a in dedup("explain", c)
-    assert "removed the store" in dedup("reset", "--yes")
+    assert "removed the store" in dedup("store", "reset", "--yes")
     assert not (tmp_path / "pages.json").exists()
 
 
@@ -357,7 +349,6 @@ def fail():
     ("calls", "spoilt"),
     [
         (2, "FileStore.write = later(FileStore.write, fail)"),
-        (4, "FileStore.get_many = later(FileStore.get_many, lambda: ['text'])"),
         (4, "FileStore.get_many = later(FileStore.get_many, fail)"),
     ],
 )
@@ -371,8 +362,8 @@ def test_a_store_that_fails_takes_no_item(site, crawl, install, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("spoilt", ["pass", "raise OSError('the disk is gone')"])
-def test_the_disk_of_a_store_that_can_tell_is_waited_for_in_a_thread(site, crawl, install, tmp_path: Path, spoilt):
-    environment = install("stores", "json", FOLDER_STORE + DEFERRING.replace("{}", spoilt))
+def test_the_disk_of_a_store_is_waited_for_in_a_thread(site, crawl, install, tmp_path: Path, spoilt):
+    environment = install("stores", "json", FOLDER_STORE + SYNCING.replace("{}", spoilt))
     settings = {
         "DEDUP_STORE": f"json:{tmp_path}/pages.json",
         "CHECKPOINT_INTERVAL": 1,

@@ -1,34 +1,42 @@
-"""The store: sorted bytes → bytes, chosen by a URI.
+"""Opens, finds, measures and removes stores: sorted bytes → bytes, chosen by a URI.
 
-``leveldb:PATH``, ``rocksdb:PATH`` and ``sqlite:PATH`` keep what they know from crawl to crawl, ``redis://HOST`` on a
-server, ``memory:`` until it is closed; other packages add more.
-Law of this floor: it knows bytes, and nothing of pages; what a name opens is imported when it is opened.
+``leveldb:PATH``, ``rocksdb:PATH`` and ``sqlite:PATH`` keep their pairs on a disk, ``redis://HOST`` on a server,
+``memory:`` until they are closed. Another package adds a store by an entry point of the group
+``dedup_middleware.stores``, named as the scheme of its URIs, that leads to a module with three functions of a URI:
+``open_store`` returns a :class:`~dedup_middleware.stores.base.Store`, ``store_exists`` whether one is there, and
+``remove_store`` removes it and returns whether it was there. What a scheme needs is imported when a store is opened.
 """
 
 from __future__ import annotations
 
-import importlib
+import os
 import re
 import sys
+import threading
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.errors import ConfigError
+from dedup_middleware import permissions
+from dedup_middleware.errors import ConfigError, DedupError, StoreAwayError
 from dedup_middleware.registry import Registry
-from dedup_middleware.stores import disk, external, redis_address
-from dedup_middleware.stores.holder import Holder
-from dedup_middleware.stores.layout import Header
-from dedup_middleware.stores.medium import Medium
-from dedup_middleware.stores.opened import OpenStore
+from dedup_middleware.stores import redis_uri, refusals
+from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
+from dedup_middleware.stores.files import Place, resolved
+from dedup_middleware.stores.locks import Holder, Workers, held
+from dedup_middleware.stores.opened import OpenStore, Shared
+from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Hashable
 
-    from dedup_middleware.stores.external import StoreBackend
+    from dedup_middleware.stores.base import Store
 
 __all__ = [
     "ON_DISK",
     "OpenStore",
+    "adopt_header",
     "can_open",
     "default_backend",
     "destroy_store",
@@ -39,150 +47,71 @@ __all__ = [
     "store_exists",
 ]
 
-_MEMORY = "memory"
+_MEMORY, _SHARED = "memory:", "?shared=1"
 _ALLOWED = "leveldb:PATH, rocksdb:PATH, sqlite:PATH, sqlite:PATH?shared=1, redis://HOST, rediss://HOST or memory:"
-_SHARED = "?shared=1"
-# What looks like one: a file of that name is never what was meant.
+#: Bytes that an engine may hold in memory by default.
+MEMORY = 128 * 2**20
+#: The schemes of the stores on disk, the best for a crawl first, each with the library that opens it.
+_LIBRARIES = {"leveldb": "plyvel", "rocksdb": "rocksdict", "sqlite": "sqlite3"}
+ON_DISK = tuple(_LIBRARIES)
+_SERVERS = ("redis", "rediss")
+#: Stores that are not on a disk of this machine: on a server, or of other packages.
+STORES = Registry("dedup_middleware.stores", dict.fromkeys(_SERVERS, "dedup_middleware.stores.redis"))
+# An option, or a mistyped one: a file of that name is never what was meant.
 _OPTION = re.compile(r"\?[^/]*\Z")
 # Controls and line ends: no file system needs them, and a message with a path must stay one line.
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\ud800-\udbff\u2028\u2029]")
 
-
-def _leveldb() -> disk.Backend:
-    # By name and each time: whether plyvel is there must not depend on who imported our module before.
-    importlib.import_module("plyvel")
-    from dedup_middleware.stores import leveldb  # noqa: PLC0415 - plyvel has wheels for few platforms
-
-    return leveldb.BACKEND
-
-
-def _rocksdb() -> disk.Backend:
-    importlib.import_module("rocksdict")
-    from dedup_middleware.stores import rocksdb  # noqa: PLC0415 - rocksdict has wheels for many platforms, not for all
-
-    return rocksdb.BACKEND
-
-
-def _sqlite() -> disk.Backend:
-    from dedup_middleware.stores import sqlite  # noqa: PLC0415 - a Python may be built without sqlite3
-
-    return sqlite
-
-
-_ON_DISK: dict[str, Callable[[], disk.Backend]] = {"leveldb": _leveldb, "rocksdb": _rocksdb, "sqlite": _sqlite}
-#: The schemes of the stores on disk, the best for a crawl first.
-ON_DISK = tuple(_ON_DISK)
-_REMEDIES = {"leveldb": "`pip install plyvel`", "rocksdb": "`pip install rocksdict`"}
-_SERVERS = {"redis": "PLAIN", "rediss": "ENCRYPTED"}
-#: Those that are not on a disk of this machine: on a server, or of other packages.
-STORES = Registry(
-    "dedup_middleware.stores", {name: f"dedup_middleware.stores.redis:{which}" for name, which in _SERVERS.items()}
-)
+# --- URIs
 
 
 def parse_uri(uri: str) -> tuple[str, str]:
-    """Return scheme and path of *uri*; the path of ``memory:`` is empty. ``ConfigError`` if it cannot be a store's."""
+    """Return scheme and path of *uri*; the path of ``memory:`` is empty. ``ConfigError`` if it is not a store's."""
     scheme, colon, path = uri.partition(":")
-    if _is_shared_file(uri):
-        path = path.removesuffix(_SHARED)
-    if not colon or not (scheme in (*_ON_DISK, _MEMORY) or scheme in STORES):
-        # A URI such as redis://:password@host must not put its password into a log.
+    if uri == _MEMORY:
+        return scheme, path
+    if not colon or (scheme not in (*ON_DISK, *_SERVERS) and scheme not in STORES):
+        # A URI such as other://:password@host must not put its password into a log.
         shown = re.sub(r"//[^/]*@", "//…@", uri)
-        more = "".join(f", {name}:…" for name in STORES.names() if name not in STORES.ours)
-        raise ConfigError(f"DEDUP_STORE={shown!r} names no store of this version: allowed are {_ALLOWED}{more}")
-    if scheme == _MEMORY:
-        if path:
-            raise ConfigError(f"DEDUP_STORE={uri!r}: a store in memory has no path; write memory:")
-    elif scheme in _SERVERS:
-        redis_address.address(scheme, path)
-    elif not path.strip():
-        raise ConfigError(f"DEDUP_STORE={uri!r} has no path: write {scheme}:PATH")
-    elif path.startswith("//") and scheme in _ON_DISK:
-        # Elsewhere sqlite:///x is relative and sqlite:////x absolute; guessing would create folders at the root.
-        raise ConfigError(f"DEDUP_STORE={uri!r}: the path follows the colon without //; write {scheme}:PATH")
-    elif _UNPRINTABLE.search(path):
-        raise ConfigError(f"DEDUP_STORE={uri!r}: the path has control characters; write {scheme}:PATH without them")
-    elif scheme in _ON_DISK and (option := _OPTION.search(path)):
-        raise ConfigError(
-            f"DEDUP_STORE={uri!r}: {option[0]!r} is no option of {scheme}:PATH; of stores on disk, only "
-            f"sqlite:PATH{_SHARED} has one"
-        )
+        more = "".join(f", {name}:…" for name in STORES.names() if name not in _SERVERS)
+        raise ConfigError(f"DEDUP_STORE={shown!r} is not a valid store URI: expected {_ALLOWED}{more}")
+    if scheme in _SERVERS:
+        redis_uri.address(uri)
+    elif scheme in ON_DISK or not path.strip():
+        path = path.removesuffix(_SHARED) if scheme == "sqlite" else path
+        if why := _trouble_with(path):
+            raise ConfigError(f"DEDUP_STORE={uri!r}: the path {why}; write {scheme}:PATH")
     return scheme, path
 
 
-def _is_shared_file(uri: str) -> bool:
-    """Tell whether the store at *uri* is one file that may be open in several processes at once."""
-    return uri.startswith("sqlite:") and uri.endswith(_SHARED)
+def _trouble_with(path: str) -> str:
+    if not path.strip():
+        return "is missing"
+    if path.startswith("//"):
+        # Elsewhere sqlite:///x is relative and sqlite:////x absolute; guessing would create folders at the root.
+        return "follows the colon without //"
+    if _UNPRINTABLE.search(path):
+        return "has control characters"
+    option = _OPTION.search(path)
+    return f"ends in {option[0]!r}; the only option is that of sqlite:PATH{_SHARED}" if option else ""
 
 
-def _backend(uri: str) -> disk.Backend:
-    """Return the module behind the *uri* of a store on disk; ``ConfigError`` where it cannot be imported."""
-    backend = backend_of(parse_uri(uri)[0])
-    if not _is_shared_file(uri):
-        return backend
-    from dedup_middleware.stores import sqlite_shared  # noqa: PLC0415 - as sqlite, which could be imported
-
-    return sqlite_shared
-
-
-def backend_of(scheme: str) -> disk.Backend:
-    """Return the module behind *scheme*, of a store on disk; ``ConfigError`` where it cannot be imported."""
-    if scheme not in _ON_DISK:
-        raise ConfigError(f"a store {scheme}:… has no files to mend; its own server or package can")
-    try:
-        return _ON_DISK[scheme]()
-    except ImportError as error:
-        instead = f"{_REMEDIES[scheme]}, or set DEDUP_STORE={default_backend()}:PATH" if scheme in _REMEDIES else ""
-        message = f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): {instead or 'use memory:'}"
-        raise ConfigError(message) from error
-
-
-def open_store(
-    uri: str,
-    *,
-    fingerprint_scheme: str | None,
-    holder: Holder | None = None,
-    room: int = sys.maxsize,
-    memory: int | None = None,
-) -> OpenStore:
-    """Open the store at *uri*, or create it where nothing is; what is damaged or not ours is never written to.
-
-    *fingerprint_scheme* names how fingerprints are made; a store made with another is refused. ``None`` takes a store
-    made with any, and creates none. *holder* is what others are told who find the store in use. A store of another
-    schema is refused. *room* is how many bytes a store in memory may
-    take, *memory* what the caches and buffers of one on disk take, 128 MB without it. Openers in one process that name
-    the same path share it, ``memory:`` is a new store each time. Raises
-    ``ConfigError`` for the URI, ``StoreLockedError``, ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError``
-    for what the system refuses.
-    A LevelDB takes up to a second to open (it replays its last 32 MB); of its tables it maps the first thousand into
-    memory, and holds 58 MB of filters and indexes for each million pages beyond those, some eight million.
-    """
+def _place(uri: str) -> Place | None:
+    """Return where on a disk the store at *uri* is; ``None`` for one that is on none."""
     scheme, path = parse_uri(uri)
-    if scheme not in (*_ON_DISK, _MEMORY):
-        return external.open_shared(_external(scheme), uri, path, fingerprint_scheme, ours=scheme in STORES.ours)
-    if scheme != _MEMORY:
-        holder = holder or Holder.this_process("a program")
-        opening = disk.Opening(fingerprint_scheme, holder, memory or disk.MEMORY)
-        return disk.open_shared(_backend(uri), disk.resolved(path), opening)
-    from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - as the others
-
-    undo = ExitStack()
-    store = MemoryStore(room)
-    undo.callback(store.close)
-    medium = Medium(store, Header.new(fingerprint_scheme or ""), undo, remembers=False)
-    return OpenStore(medium, created=True, leave=medium.close)
+    return Place(scheme, resolved(path), is_shared=uri.endswith(_SHARED)) if scheme in ON_DISK else None
 
 
 def resolved_uri(uri: str) -> str:
     """Return *uri* with an absolute path: it names the same store in any folder."""
-    scheme, path = parse_uri(uri)
-    return f"{scheme}:{disk.resolved(path)}{_SHARED * _is_shared_file(uri)}" if scheme in _ON_DISK else uri
+    place = _place(uri)
+    return uri if place is None else place.uri
 
 
 def can_open(scheme: str) -> bool:
-    """Tell whether stores on disk of this *scheme* can be opened on this Python; imports what opens them."""
+    """Return whether stores on disk of this *scheme* can be opened on this Python; imports what opens them."""
     try:
-        _ON_DISK[scheme]()
+        import_module(_LIBRARIES[scheme])
     except ImportError:
         return False
     return True
@@ -193,40 +122,208 @@ def default_backend() -> str:
     return next(filter(can_open, ON_DISK), "sqlite")
 
 
-def store_exists(uri: str) -> bool:
-    """Return whether a store is at *uri*, whole or damaged; opens and locks nothing.
+def _module(scheme: str) -> Any:
+    """Return the module that opens stores of this *scheme*; ``ConfigError`` where it cannot be imported."""
+    try:
+        if scheme not in ON_DISK:
+            return STORES.load(scheme)
+        # By name and each time: whether it is there must not depend on who imported our module before.
+        import_module(_LIBRARIES[scheme])
+        return import_module(f"dedup_middleware.stores.{scheme}")
+    except ImportError as error:
+        remedy = '`pip install "dedup-middleware[redis]"`' if scheme in _SERVERS else f"`pip install {error.name}`"
+        raise ConfigError(
+            f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): {remedy}, "
+            f"or set DEDUP_STORE={default_backend()}:PATH"
+        ) from error
 
-    ``StoreCorruptError`` if something else is there, ``StoreError`` where that cannot be told.
+
+# --- opening: openers of one process that name the same store share it
+
+_open: dict[Hashable, Shared] = {}
+# One guard for opening and the last close: neither may overtake the other.
+_guard = threading.Lock()
+
+
+def _after_fork() -> None:
+    """Start afresh in a forked child: nothing is open, and the guard is free, even if the parent held it."""
+    global _guard  # noqa: PLW0603 - a lock that another thread held at the fork can only be replaced
+    for shared in _open.values():
+        shared.leave_to_parent()
+    _open.clear()
+    _guard = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def open_store(
+    uri: str,
+    *,
+    fingerprint_scheme: str | None,
+    holder: Holder | None = None,
+    room: int = sys.maxsize,
+    memory: int | None = None,
+) -> OpenStore:
+    """Open the store at *uri*, or create it where nothing is; never write to what is not ours.
+
+    *fingerprint_scheme* names how fingerprints are made; a store of another scheme is refused. ``None`` takes a store
+    of any, and creates none. *holder* is what others are told who find the store in use. *room* limits the bytes of a
+    store in memory, *memory* those of the caches and buffers of one on a disk. Openers in one process that name the
+    same store share it; ``memory:`` is a new store each time. Raises ``ConfigError`` for the URI, ``StoreLockedError``,
+    ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError`` for what the system refuses.
     """
-    scheme, path = parse_uri(uri)
-    if scheme in _ON_DISK:
-        return disk.exists(backend_of(scheme), disk.resolved(path))
-    return scheme != _MEMORY and _external(scheme).exists(path)
+    place = _place(uri)
+    if uri == _MEMORY:
+        from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - as the others
+
+        shared = Shared(MemoryStore(room), Header.new(fingerprint_scheme or ""), ExitStack())
+        return OpenStore(shared, created=True, leave=shared.close)
+    name: Hashable = uri if place is None else place.lock
+    with _guard:
+        opened, created = _open.get(name), False
+        # One that is away is not shared any more: its openers close it, each when it finds out.
+        if opened is None or isinstance(opened.failure, StoreAwayError):
+            if fingerprint_scheme is None and not _exists(uri, place):
+                raise refusals.absent(uri)
+            with ExitStack() as undo:
+                if place is None:
+                    store = _open_elsewhere(uri)
+                else:
+                    store = _open_on_disk(place, holder or Holder.this_process("a program"), memory or MEMORY, undo)
+                undo.callback(store.close)
+                opened, created = _with_header(store, fingerprint_scheme, undo)
+            _open[name] = opened
+        elif place is not None and opened.store.uri != place.uri:
+            # The same file, as a store that is shared and as one that is not.
+            raise refusals.locked(place.uri)
+        else:
+            opened.header.check_scheme(fingerprint_scheme, opened.store.uri)
+        opened.openers += 1
+    return OpenStore(opened, created=created, leave=partial(_leave, name, opened))
+
+
+def _open_on_disk(place: Place, holder: Holder, memory: int, undo: ExitStack) -> Store:
+    module = _module(place.scheme)
+    with refusals.of_os(place.uri, "open"), ExitStack() as until_open:
+        place.exists()
+        permissions.make_folder(place.lock.parent)
+        # A shared store is locked while it is opened; then each worker has a lock of its own.
+        lock = held(place.lock, place.uri, holder, is_shared=place.is_shared)
+        (until_open if place.is_shared else undo).enter_context(lock)
+        undo.callback(place.tighten)
+        arguments = [place.uri, place.database(), memory]
+        if place.is_shared:
+            workers = Workers(place.lock)
+            workers.join()
+            undo.callback(workers.leave)
+            arguments.append(workers)
+        engine = module.SharedSQLiteStore if place.is_shared else module.ENGINE
+        try:
+            store: Store = engine(*arguments)
+        except DedupError:
+            raise
+        except Exception as error:
+            raise engine.refusal(place.uri, "open", error) or error from error
+    return store
+
+
+def _open_elsewhere(uri: str) -> Store:
+    module = _module(parse_uri(uri)[0])
+    try:
+        store: Store = module.open_store(uri)
+    except DedupError:
+        raise
+    except Exception as error:
+        raise refusals.failed(without_secrets(uri, redact=False), "open", repr(error)) from error
+    return store
+
+
+def _with_header(store: Store, fingerprint_scheme: str | None, undo: ExitStack) -> tuple[Shared, bool]:
+    """Return what the openers of *store* share, and whether the store is new: then it gets its header."""
+
+    def work() -> tuple[Header, bool]:
+        header = opened.call("open", read_header, store, fingerprint_scheme)
+        if header is not None:
+            return header, False
+        if fingerprint_scheme is None:
+            # A creation was killed before it wrote anything.
+            raise refusals.absent(store.uri)
+        header = Header.new(fingerprint_scheme)
+        opened.call("write", store.write, [(HEADER_KEY, header.encode())], [], sync=True)
+        return header, True
+
+    opened = Shared(store, Header.new(""), undo)
+    opened.header, created = opened.transaction(work)
+    # The last opener closes it from here on, and not the end of the block that has opened it.
+    opened.undo = undo.pop_all()
+    return opened, created
+
+
+def _leave(name: Hashable, opened: Shared) -> None:
+    with _guard:
+        opened.openers -= 1
+        if opened.openers == 0:
+            if _open.get(name) is opened:
+                del _open[name]
+            opened.close()
+
+
+def adopt_header(store: OpenStore, header: Header) -> None:
+    """Give *store*, which is empty, the *header* of another one: its scheme and its key, from the next opening on.
+
+    As long as the header is partial, the store cannot be opened.
+    """
+    store.write([(HEADER_KEY, header.encode())], sync=True)
+
+
+# --- stores that are not open
+
+
+def store_exists(uri: str) -> bool:
+    """Return whether a store is at *uri*, whole or damaged; opens and locks none on a disk.
+
+    ``StoreCorruptError`` if something else is there, ``StoreError`` where that cannot be found out.
+    """
+    with _guard:
+        return uri != _MEMORY and _exists(uri, _place(uri))
+
+
+def _exists(uri: str, place: Place | None) -> bool:
+    if place is None:
+        return bool(_module(parse_uri(uri)[0]).store_exists(uri))
+    # Not if this process has it open: closing any handle of a file drops the process's POSIX locks on it, those of
+    # SQLite too (sqlite.org/howtocorrupt.html, 2.2).
+    with refusals.of_os(place.uri, "read"):
+        return place.lock in _open or place.exists()
 
 
 def size_of_store(uri: str) -> int | None:
-    """Return how many bytes the files of the store at *uri*, which is there, have; ``None`` where it has none."""
-    scheme, path = parse_uri(uri)
-    return disk.size(backend_of(scheme), disk.resolved(path)) if scheme in _ON_DISK else None
+    """Return the bytes of the files of the store at *uri*, which exists; ``None`` if it is not on a disk."""
+    place = _place(uri)
+    if place is None:
+        return None
+    with refusals.of_os(place.uri, "read"):
+        return place.size()
 
 
 def destroy_store(uri: str) -> bool:
     """Remove the store at *uri*, even a damaged one, and only its own files; return whether there was one.
 
-    Raises ``StoreLockedError`` if it is open anywhere, ``StoreCorruptError`` if what is there does not bear our marker.
+    Raises ``StoreLockedError`` if it is open anywhere, ``StoreCorruptError`` if what is there does not have our marker.
     """
-    scheme, path = parse_uri(uri)
-    if scheme in _ON_DISK:
-        return disk.destroy(backend_of(scheme), disk.resolved(path))
-    return scheme != _MEMORY and external.destroy(_external(scheme), uri, path)
-
-
-def _external(scheme: str) -> StoreBackend:
-    try:
-        backend: StoreBackend = STORES.load(scheme)
-    except ImportError as error:
-        raise ConfigError(
-            f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): "
-            f'`pip install "dedup-middleware[redis]"`, or set DEDUP_STORE={default_backend()}:PATH'
-        ) from error
-    return backend
+    place = _place(uri)
+    name: Hashable = uri if place is None else place.lock
+    with _guard:
+        if name in _open:
+            raise refusals.locked(uri)
+        if place is None:
+            return uri != _MEMORY and bool(_module(parse_uri(uri)[0]).remove_store(uri))
+        if not _exists(uri, place):
+            return False
+        who = Holder.this_process("scrapy dedup store reset", brief=True)
+        with refusals.of_os(place.uri, "remove"), held(place.lock, place.uri, who):
+            place.remove()
+            Workers(place.lock).remove()
+    return True

@@ -1,146 +1,92 @@
-"""LevelDB as the engine of a store in a folder, see :mod:`~dedup_middleware.stores.folder`.
-
-While a store is opened, a clone of its database is in ``db.trial/``.
-"""
+"""LevelDB, by plyvel."""
 
 from __future__ import annotations
 
 import os
-import shutil
-import sys
-from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import plyvel
 
-from dedup_middleware.stores import leveldb_files, refusals
-from dedup_middleware.stores.clones import clone
-from dedup_middleware.stores.folder import FolderBackend
-from dedup_middleware.stores.folder_store import BUFFER_SHARE, CACHE_SHARE, DB, TRIAL, TRIAL_MEMORY, FolderStore
-from dedup_middleware.stores.leveldb_refusals import refusal_of
+from dedup_middleware.stores import refusals
+from dedup_middleware.stores.base import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from dedup_middleware.errors import StoreError
-    from dedup_middleware.stores.watermark import Watermark
 
-# Nine of ten gets find nothing, and the Bloom filters answer those from memory: 1.3 bytes a key. Blocks that are read
-# lie scattered: at a million pages 8, 32 and 128 MB of cache were equally fast, and the system caches files.
-BLOOM_BITS = 10
+# Nine of ten gets find nothing, and the Bloom filters answer those from memory: 1.3 bytes a key.
+_BLOOM_BITS = 10
 # LevelDB's own 2 MB are 700 tables at a million pages. With larger ones single compactions, and so the worst stalls,
 # are longer: see docs/measurements.md.
-TABLE_BYTES = 8 * 2**20
-# Beyond so many tables LevelDB reads filters and indexes anew at every get: forty took 2.6 ms instead of 0.07, with its
-# own 1 000. It needs few descriptors: the first 1 000 tables are mapped, and of the others LevelDB holds no more open
-# than a fifth of what the process may have (its util/env_posix.cc).
-OPEN_TABLES = 10_000
-
-SCHEME = "leveldb"
+_TABLE_BYTES = 8 * 2**20
+# Beyond so many tables LevelDB reads filters and indexes again at every get. It needs few descriptors: the first 1 000
+# tables are mapped, and of the others it holds no more open than a fifth of what the process may (util/env_posix.cc).
+_OPEN_TABLES = 10_000
 
 
-class LevelDBStore(FolderStore):
-    """A :class:`FolderStore` on a LevelDB.
+class LevelDBStore(Store):
+    """A store in the LevelDB in *folder*, of the store at *uri*.
 
-    *sync* covers its own batch, 7 ms with the watermark's syncs where it was 4: an earlier batch without it may still
-    be lost when the power fails (not when the process dies).
+    It takes up to a second to open (LevelDB replays its last 32 MB). A sync covers the batches of the present log; when
+    the power fails, one before that may still be lost with all that follow it.
     """
 
-    def __init__(
-        self, path: Path, mark: Watermark, memory: int = TRIAL_MEMORY, *, create: bool = False, is_trial: bool = False
-    ) -> None:
-        """Open the LevelDB in ``path/db``, or the clone of it; without *create* it must be there."""
-        super().__init__(f"{SCHEME}:{path}", path / (TRIAL if is_trial else DB), mark, is_trial=is_trial)
-        with self.refusing("open"):
-            self._db = plyvel.DB(
-                os.fsencode(self._folder),
-                create_if_missing=create,
-                paranoid_checks=True,
-                bloom_filter_bits=BLOOM_BITS,
-                lru_cache_size=int(memory * CACHE_SHARE),
-                write_buffer_size=int(memory * BUFFER_SHARE),
-                max_file_size=TABLE_BYTES,
-                max_open_files=OPEN_TABLES,
-            )
+    def __init__(self, uri: str, folder: Path, memory: int) -> None:
+        """Open it, or create it where nothing is; about *memory* bytes are for its cache and two buffers."""
+        self.uri = uri
+        self._db = plyvel.DB(
+            os.fsencode(folder),
+            create_if_missing=True,
+            paranoid_checks=True,
+            bloom_filter_bits=_BLOOM_BITS,
+            lru_cache_size=memory // 2,
+            write_buffer_size=memory // 4,
+            max_file_size=_TABLE_BYTES,
+            max_open_files=_OPEN_TABLES,
+        )
 
-    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         """See Store; 2 to 7 µs a key when the files are warm."""
-        get = self._live().get
-        with self.refusing("read"):
-            # A rotten block must not pass for an owner's text. Costs nothing measurable: cached blocks are not checked.
-            return [get(key, verify_checksums=True) for key in keys]
+        get = self._db.get
+        # A rotten block must not pass for an original's text. Costs nothing measurable: cached blocks are not checked.
+        return [get(key, verify_checksums=True) for key in keys]
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """See Store; LevelDB's iterators are snapshots. A scan does not push the gets' blocks out of the cache."""
-        db = self._live()
-        with self.refusing("read"):
-            pairs = db.iterator(start=start, stop=stop, verify_checksums=True, fill_cache=False)
-        return self._rows(pairs)
+        pairs: Iterator[tuple[bytes, bytes]] = self._db.iterator(
+            start=start, stop=stop, verify_checksums=True, fill_cache=False
+        )
+        return pairs
 
-    def _rows(self, pairs: plyvel.Iterator) -> Iterator[tuple[bytes, bytes]]:
-        with pairs, self.refusing("read"):
-            while True:
-                self._live()
-                pair = next(pairs, None)
-                if pair is None:
-                    return
-                yield pair
-
-    def _apply(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes], *, sync: bool) -> None:
-        # Without transaction=True plyvel writes the half-filled batch when an iterable raises.
+    def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool = False) -> None:
         with self._db.write_batch(transaction=True, sync=sync) as batch:
             for key in deletes:
                 batch.delete(key)
             for key, value in puts:
                 batch.put(key, value)
 
-    def _release(self) -> None:
+    def close(self) -> None:
         self._db.close()
 
-    def verify(self) -> None:
-        """Read everything; ``StoreCorruptError`` if a block is rotten. About 190 MB/s."""
-        db = self._live()
-        with self.refusing("read"), db.iterator(include_value=False, verify_checksums=True, fill_cache=False) as keys:
-            for _ in keys:
-                pass
-
     def compact(self) -> None:
-        """See CompactableStore; LevelDB merges all tables, some 30 MB/s, beside them: at most their size in room."""
-        db = self._live()
-        with self.refusing("compact"):
-            # Without both ends plyvel takes an empty range.
-            db.compact_range(start=b"\x00", stop=b"\xff" * 64)
+        """See Store; some 30 MB/s, and at most the size of the tables in room."""
+        # Without both ends plyvel takes an empty range.
+        self._db.compact_range(start=b"\x00", stop=b"\xff" * 64)
 
-    def merge(self) -> None:
-        """See LayeredStore; LevelDB merges all or nothing."""
-        self.compact()
-
-    def _live(self) -> plyvel.DB:
-        self.check_live()
-        return self._db
-
-    def _refusal(self, action: str, error: Exception) -> StoreError | None:
-        return refusal_of(self.uri, action, error) if isinstance(error, plyvel.Error) else None
-
-
-open_database = LevelDBStore
+    @classmethod
+    def refusal(cls, uri: str, action: str, error: Exception) -> StoreError | None:
+        if not isinstance(error, plyvel.Error):
+            return super().refusal(uri, action, error)
+        detail = error.args[0].decode(errors="replace") if error.args else type(error).__name__
+        # A table that was cut is read from before its beginning, and the system says so.
+        if isinstance(error, plyvel.CorruptionError) or detail.endswith(
+            (".ldb: Invalid argument", ".ldb: No such file")
+        ):
+            return refusals.corrupt(uri, detail)
+        # Our own lock was free, so another program has opened the database by itself.
+        return refusals.locked(uri) if detail.startswith("IO error: lock ") else refusals.failed(uri, action, detail)
 
 
-@contextmanager
-def on_trial(path: Path, mark: Watermark) -> Iterator[LevelDBStore]:
-    """See Engine. The clone's files are links: LevelDB never changes a file that counts, it only removes its name."""
-    with refusals.of_value(f"{SCHEME}:{path}"):
-        files = leveldb_files.checked(path / DB)
-    trial = path / TRIAL
-    with suppress(FileNotFoundError):
-        shutil.rmtree(trial)
-    try:
-        clone(files, trial)
-        with closing(LevelDBStore(path, mark, is_trial=True)) as store:
-            yield store
-    finally:
-        shutil.rmtree(trial)
-
-
-BACKEND = FolderBackend(sys.modules[__name__])
+ENGINE = LevelDBStore

@@ -1,69 +1,93 @@
-"""Which key of a store is kept where in a Redis server: in a field of a hash, its bucket, with its neighbours.
+"""Lays a store out on a Redis server, and has the Lua scripts that read and write it.
 
-Small hashes are what such a server keeps most densely: a clause costs some 20 bytes there, and 100 as a key of its own.
-A bucket holds all keys with one beginning, and buckets sort as their keys do: a range of keys is a range of buckets.
-Pure functions of bytes; whoever changes what they return raises ``layout.SCHEMA_VERSION``.
+A store is one namespace of a server. Servers hold small hashes most densely: a clause takes some 20 bytes in a hash,
+and 100 as a key of its own. So each key of the store is a field of a hash, its bucket, named by the beginning of the
+key: a range of keys is a range of buckets. All names share a part in braces, so that a cluster holds them on one node.
 
-    {dedup:NAME}:b<beginning>    -> a hash: the rests of keys, and their values; listed in `buckets`
-    {dedup:NAME}:buckets         -> a sorted set of beginnings
-    {dedup:NAME}:c<20 bits>      -> likewise, of clauses; their groups, by 16 bits, are listed in `groups`
-    {dedup:NAME}:groups          -> a sorted set of those that have, or had, a clause
-    {dedup:NAME}:version         -> how often the store was written to
-    {dedup:NAME}:workers         -> a set of those who have the store open, or have died
-    {dedup:NAME}:lease:<worker>  -> a hash that expires: the number of its last write, and the version that this made
-    {dedup:NAME}:lock            -> the worker who alone may write, for a moment; expires
+    {dedup:NAME}:b<beginning>     a hash: the rest of each key, and its value
+    {dedup:NAME}:buckets          a sorted set of the beginnings
+    {dedup:NAME}:version          the last write: its worker and number
+    {dedup:NAME}:workers          a set of the workers
+    {dedup:NAME}:lease:<worker>   a hash that expires: the process, and the number of its last write
 """
 
 from __future__ import annotations
 
-from types import NoneType
-from typing import TYPE_CHECKING
+# Bytes of a key that name its bucket. Keys that begin with a page's number are together with those of 255 pages beside
+# it, dropped items with those of the same second. Of clauses, some forty a page, half of a byte counts too: at a
+# million pages, each of a million buckets has about forty, and Redis holds up to 128 densely.
+_SIZES = {**dict.fromkeys(b"gopstuv", 5), **dict.fromkeys(b"jr", 9)}
+_SIZE, _CLAUSES, _CLAUSE_MASK = 3, ord("c"), 0xF0
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+# Of all scripts, KEYS[1] is the version, and ARGV[1] the beginning of all names.
+# ARGV: worker, its process, milliseconds. At once: a lease that does not expire would outlive its worker.
+JOIN = """
+local lease = ARGV[1] .. 'lease:' .. ARGV[2]
+redis.call('HSET', lease, 'number', '0', 'process', ARGV[3])
+redis.call('PEXPIRE', lease, ARGV[4])
+return redis.call('SADD', ARGV[1] .. 'workers', ARGV[2])
+"""
+# ARGV: bucket and field of each key. Returns the version and the values.
+READ = """
+local answer = {redis.call('GET', KEYS[1]) or '0'}
+for i = 2, #ARGV, 2 do answer[#answer + 1] = redis.call('HGET', ARGV[1] .. 'b' .. ARGV[i], ARGV[i + 1]) end
+return answer
+"""
+# ARGV: first and last bucket, number of pairs. Returns the version, and name and content of each bucket.
+SCAN = """
+local answer, pairs = {redis.call('GET', KEYS[1]) or '0'}, 0
+for _, name in ipairs(redis.call('ZRANGEBYLEX', ARGV[1] .. 'buckets', ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])) do
+    local content = redis.call('HGETALL', ARGV[1] .. 'b' .. name)
+    answer[#answer + 1], answer[#answer + 2], pairs = name, content, pairs + #content / 2
+    if pairs >= tonumber(ARGV[4]) then break end
+end
+return answer
+"""
+# ARGV: worker; number of the write, one more than that of its last; version that the store must have, or ''; how many
+# keys must be as they were read, are deleted, and are put; of each of the first bucket, field, and '-' or '+' and the
+# value; then bucket and field; then bucket, field and value. Returns the version before it, and the outcome. A write
+# that is sent twice, because its answer was lost, is applied once.
+WRITE = """
+local base, lease, now = ARGV[1], ARGV[1] .. 'lease:' .. ARGV[2], redis.call('GET', KEYS[1]) or '0'
+local last = redis.call('HGET', lease, 'number')
+if last == ARGV[3] then return {now, 'written'} end
+if not last or last + 1 ~= tonumber(ARGV[3]) then return {now, 'lost'} end
+if ARGV[4] ~= '' and ARGV[4] ~= now then return {now, 'outdated'} end
+local i = 8
+for _ = 1, ARGV[5] do
+    local value = redis.call('HGET', base .. 'b' .. ARGV[i], ARGV[i + 1])
+    if (value and '+' .. value or '-') ~= ARGV[i + 2] then return {now, 'outdated'} end
+    i = i + 3
+end
+for _ = 1, ARGV[6] do
+    local bucket = base .. 'b' .. ARGV[i]
+    if redis.call('HDEL', bucket, ARGV[i + 1]) == 1 and redis.call('EXISTS', bucket) == 0 then
+        redis.call('ZREM', base .. 'buckets', ARGV[i])
+    end
+    i = i + 2
+end
+for _ = 1, ARGV[7] do
+    local bucket = base .. 'b' .. ARGV[i]
+    if redis.call('HSET', bucket, ARGV[i + 1], ARGV[i + 2]) == 1 and redis.call('HLEN', bucket) == 1 then
+        redis.call('ZADD', base .. 'buckets', 0, ARGV[i])
+    end
+    i = i + 3
+end
+if ARGV[6] + ARGV[7] > 0 then redis.call('SET', KEYS[1], ARGV[2] .. ':' .. ARGV[3]) end
+redis.call('HSET', lease, 'number', ARGV[3])
+return {now, 'written'}
+"""
 
-# Clauses, some forty a page. At 10^6 pages each of a million buckets has about thirty of them; Redis keeps up to 128
-# densely as it comes, and 512 if it is told so. Fewer buckets would take less room in small stores, and more in large.
-CLAUSES, _AFTER_CLAUSES, _CLAUSE_MASK = b"c", b"d", 0xF0
-_MASKED = [bytes((byte & _CLAUSE_MASK,)) for byte in range(256)]
-# Keys that begin with a page's number: those of 256 pages in line are together.
-_BY_PAGE = frozenset(b"ptsgruo")
-#: How much of a key that begins with a page's number names its bucket, and of any other.
-PAGE_BEGINNING, _BEGINNING = 5, 3
-_LISTED = b"b"
-#: What a key's value is, as the server tells it.
-VALUE_TYPES = frozenset((bytes, NoneType))
+
+def place_of(key: bytes) -> tuple[bytes, bytes]:
+    """Return the bucket and the field of *key*: buckets sort as their keys do."""
+    size = _SIZES.get(key[0], _SIZE) if key else 0
+    if len(key) > size and key[0] == _CLAUSES:
+        return key[:size] + bytes((key[size] & _CLAUSE_MASK,)), key[size:]
+    return key[:size], key[size:]
 
 
-def places(keys: Iterable[bytes]) -> list[bytes]:
-    """Return the name of the bucket, without the store's, and the field there of each of *keys*, one after the other.
-
-    0.3 µs a key.
-    """
-    # Most are of clauses. To call a function for each takes three times as long, and so does a cache.
-    return [
-        part
-        for key in keys
-        for part in (
-            (key[:_BEGINNING] + _MASKED[key[_BEGINNING]], key[_BEGINNING:])
-            if key[:1] == CLAUSES and len(key) > _BEGINNING
-            else _listed(key)
-        )
-    ]
-
-
-def _listed(key: bytes) -> tuple[bytes, bytes]:
-    beginning = listed_beginning(key)
-    return _LISTED + beginning, key[len(beginning) :]
-
-
-def listed_beginning(key: bytes) -> bytes:
-    """Return the beginning of the listed bucket that *key* is in, if it is in one: it sorts as *key* does, any key."""
-    return key[: PAGE_BEGINNING if key[0] in _BY_PAGE else _BEGINNING] if key else b""
-
-
-def groups(start: bytes, stop: bytes) -> tuple[bytes, bytes] | None:
-    """Return the first and the last group with clauses of ``start <= key < stop``; ``None`` if there are none."""
-    if start >= _AFTER_CLAUSES or stop <= CLAUSES:
-        return None
-    return max(start, CLAUSES)[1:3], stop[1:3] if stop < _AFTER_CLAUSES else b"\xff\xff"
+def key_of(bucket: bytes, field: bytes) -> bytes:
+    """Return the key of the pair in this *field* of the *bucket*."""
+    # Of the last byte in the bucket of a clause, the field has the whole.
+    return bucket[: min(len(bucket), _SIZES.get(bucket[0], _SIZE))] + field

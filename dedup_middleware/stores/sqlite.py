@@ -1,153 +1,237 @@
-"""A store in one SQLite file: where plyvel has no wheel, and for those who like a single file.
+"""SQLite, by Python's sqlite3: one file, for one process or for several of one machine.
 
-PATH is the database, with ``PATH-wal`` and ``PATH-shm`` beside it while it is open; the lock is ``PATH.lock``, and
-``PATH.watermark`` is a :mod:`~dedup_middleware.stores.watermark`, for SQLite passes over a WAL that was cut or is gone.
+PATH is the database, with ``PATH-wal`` and ``PATH-shm`` beside it while it is open. SQLite lets one process write at a
+time, and the others read meanwhile; they must see the same memory, so a file system of another machine will not do
+(sqlite.org/wal.html).
 """
 
 from __future__ import annotations
 
-import stat
-from contextlib import closing, suppress
-from typing import TYPE_CHECKING, TypeVar
+import errno
+import os
+import sqlite3
+import threading
+from contextlib import closing, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from dedup_middleware import permissions
 from dedup_middleware.stores import refusals
-from dedup_middleware.stores.disk import Found
-from dedup_middleware.stores.sqlite_store import APPLICATION_ID, SQLiteStore
-from dedup_middleware.stores.watermark import DRAFT_SUFFIX, Watermark
+from dedup_middleware.stores.base import Store
+from dedup_middleware.stores.files import APPLICATION_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from dedup_middleware.stores.protocol import Store
+    from dedup_middleware.errors import StoreError
+    from dedup_middleware.stores.locks import Workers
 
-    _S = TypeVar("_S", bound=SQLiteStore)
+_TABLE = "CREATE TABLE IF NOT EXISTS pairs (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
+_GET = "SELECT value FROM pairs WHERE key = ?"
+_SCAN = "SELECT key, value FROM pairs WHERE key >= ? AND key < ? ORDER BY key"
+_PUT = "INSERT OR REPLACE INTO pairs (key, value) VALUES (?, ?)"
+_DELETE = "DELETE FROM pairs WHERE key = ?"
+# Up to this size, about 0.3 s, the file is checked when it is opened; beyond, damage is noticed when it is read.
+_CHECKED_BYTES = 64 * 2**20
+# Rows that are written between two checkpoints, about 400 pages of a crawl. Keys come in no order, so nearly each row
+# changes a block of its own: 4 kB of log, 64 MB in all.
+_CHECKPOINT_ROWS = 16_000
+# Blocks of the log, 256 MB, from which on SQLite makes the checkpoint in the write that comes then.
+_LONGEST_LOG = 64_000
 
-# Where they lie in the file: sqlite.org/fileformat2.html, 1.3.
-_MAGIC = b"SQLite format 3\x00"
-_APPLICATION_ID_OFFSET = 68
-_FILE_HEADER_BYTES = 100
 
-# Up to this size, 40 000 pages or 1.6 s, all is read when the store is opened; beyond, rot is noticed when it is read.
-VERIFIED_BYTES = 256 * 2**20
+class SQLiteStore(Store):
+    """A store in the SQLite file *path* that only this process has open."""
 
-SCHEME = "sqlite"
-OPTIONS = ""
-_WATERMARK = ".watermark"
+    # Seconds to wait for other processes: a program of others may have opened the file by itself.
+    _patience = 1.0
+
+    def __init__(self, uri: str, path: Path, memory: int) -> None:
+        """Open it, or create it if the file is missing or empty; *memory* bytes are for its cache."""
+        self.uri = uri
+        self._path = path
+        self._log = path.with_name(f"{path.name}-wal")
+        self._scans = WeakSet[Any]()
+        self._checkpoint: threading.Thread | None = None
+        self._rows = 0
+        permissions.make_file(path)
+        if not os.access(path, os.W_OK):
+            # SQLite would open it, and fail to write.
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        self._db = self._connect()
+        try:
+            self._prepare(memory)
+        except BaseException:
+            self._db.close()
+            raise
+
+    def _prepare(self, memory: int) -> None:
+        db = self._db
+        if db.execute("PRAGMA page_count").fetchone() == (0,):
+            # In one transaction, before WAL: killed in between, the file is empty again.
+            with _transaction(db):
+                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                db.execute(_TABLE)
+        elif self._path.stat().st_size <= _CHECKED_BYTES:
+            ((found,),) = db.execute("PRAGMA quick_check(1)")
+            if found != "ok":
+                raise refusals.corrupt(self.uri, found)
+        # In WAL mode scans and writes do not hinder each other, and a batch does not wait for the medium.
+        (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
+        if mode != "wal":
+            raise refusals.failed(self.uri, "open", f"its file system allows journal mode {mode!r} only, not WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute(f"PRAGMA wal_autocheckpoint = {_LONGEST_LOG}")
+        # Below zero it counts KiB, and not pages.
+        db.execute(f"PRAGMA cache_size = -{memory // 1024}")
+
+    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
+        """See Store; about 5 µs a key when the file is warm."""
+        execute = self._db.execute
+        rows = [execute(_GET, (key,)).fetchone() for key in keys]
+        return [None if row is None else row[0] for row in rows]
+
+    def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """See Store. A connection of its own has the snapshot, about 0.2 ms to begin; while it lasts, the log grows."""
+        if self._db.in_transaction:
+            return iter(self._db.execute(_SCAN, (start, stop)).fetchall())
+        rows = self._rows_of(start, stop)
+        # Its first step takes the snapshot.
+        next(rows)
+        self._scans.add(rows)
+        return rows
+
+    def _rows_of(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        with closing(self._connect()) as reader:
+            rows = reader.execute(_SCAN, (start, stop))
+            yield b"", b""
+            yield from rows
+
+    def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool = False) -> None:
+        """See Store; one transaction, or a part of the one that is under way."""
+        db = self._db
+        with nullcontext() if db.in_transaction else _transaction(db):
+            db.executemany(_DELETE, ((key,) for key in deletes))
+            db.executemany(_PUT, puts)
+        if not db.in_transaction:
+            self._begin_checkpoint_if_due()
+            if sync:
+                self.sync()
+
+    def sync(self) -> None:
+        """See Store. What the log had before it was restarted is in the file, which SQLite has synced."""
+        is_windows = os.name == "nt"  # where a folder cannot be synced, and what is only read neither
+        for path in (self._log,) if is_windows else (self._log, self._path.parent):
+            with suppress(FileNotFoundError):
+                descriptor = os.open(path, os.O_RDWR if is_windows else os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+    def _begin_checkpoint_if_due(self) -> None:
+        """Move the log into the file, in a thread: SQLite itself would do it in a write, which then takes 0.1 s."""
+        rows = self._db.total_changes
+        # SQLite counts up to 2³¹, and from below again.
+        if 0 <= rows - self._rows < _CHECKPOINT_ROWS or (self._checkpoint and self._checkpoint.is_alive()):
+            return
+        self._rows = rows
+        # A daemon: a disk that never answers must not keep a process that was told twice to end.
+        self._checkpoint = threading.Thread(target=self._run_checkpoint, name="dedup-checkpoint", daemon=True)
+        self._checkpoint.start()
+
+    def _run_checkpoint(self) -> None:
+        # What fails here makes the log longer, and nothing else.
+        with suppress(sqlite3.Error), closing(self._connect()) as db:
+            db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def compact(self) -> None:
+        """See Store; SQLite rewrites the file, some 50 MB/s, which takes twice its size in room."""
+        self._db.execute("VACUUM")
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.join()
+        for scan in [*self._scans]:
+            scan.close()
+        self._db.close()
+
+    @classmethod
+    def refusal(cls, uri: str, action: str, error: Exception) -> StoreError | None:
+        if isinstance(error, OSError):
+            return super().refusal(uri, action, error)
+        if not isinstance(error, sqlite3.Error):
+            return None
+        detail = str(error)
+        # The module raises the base class itself for SQLITE_CORRUPT and SQLITE_NOTADB; error codes need Python 3.11.
+        if type(error) is sqlite3.DatabaseError or "no such table" in detail or detail.startswith("Could not decode"):
+            return refusals.corrupt(uri, detail)
+        # Our own lock was free, so another program has opened the file by itself.
+        if isinstance(error, sqlite3.OperationalError) and "locked" in detail:
+            return refusals.locked(uri)
+        return refusals.failed(uri, action, detail)
+
+    def _connect(self) -> sqlite3.Connection:
+        # The openers of one process may be in different threads, one at a time. isolation_level=None: the module begins
+        # no transactions of its own.
+        return sqlite3.connect(self._path, timeout=self._patience, isolation_level=None, check_same_thread=False)
 
 
-def probe(path: Path) -> Found:
-    """Return what is at *path*, by the application id; never writes, and never lets SQLite touch a stranger's file."""
+class SharedSQLiteStore(SQLiteStore):
+    """A store in a SQLite file that several processes of one machine, its *workers*, have open at once."""
+
+    # A transaction takes some milliseconds; one that imports a store, longer.
+    _patience = 30.0
+
+    def __init__(self, uri: str, path: Path, memory: int, workers: Workers) -> None:
+        """Open it as one of *workers*."""
+        super().__init__(uri, path, memory)
+        self._workers = workers
+        self.worker = workers.worker
+
+    def begin(self) -> None:
+        """See Store; other writers wait."""
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> bool:
+        """See Store; nothing is ever outdated."""
+        try:
+            self._db.execute("COMMIT")
+        except sqlite3.Error:
+            self.rollback()
+            raise
+        self._begin_checkpoint_if_due()
+        return True
+
+    def rollback(self) -> bool:
+        # A full disk may have rolled it back already.
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        return True
+
+    def changes_of_others(self) -> int:
+        """See Store; 4 µs."""
+        (number,) = self._db.execute("PRAGMA data_version").fetchone()
+        return int(number)
+
+    def is_at_work(self, worker: bytes) -> bool:
+        """See Store; 30 µs."""
+        return self._workers.is_at_work(worker)
+
+
+@contextmanager
+def _transaction(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("BEGIN IMMEDIATE")
     try:
-        status = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        status = None
-    if status is None or (stat.S_ISREG(status.st_mode) and status.st_size == 0):
-        return _without_database(path)
-    if not stat.S_ISREG(status.st_mode):
-        return Found.FOREIGN
-    with path.open("rb") as file:
-        start = file.read(_FILE_HEADER_BYTES)
-    application_id = int.from_bytes(start[_APPLICATION_ID_OFFSET : _APPLICATION_ID_OFFSET + 4], "big")
-    return Found.OURS if start.startswith(_MAGIC) and application_id == APPLICATION_ID else Found.FOREIGN
-
-
-def _without_database(path: Path) -> Found:
-    # SQLite deletes the WAL of an empty file, and with it the batches that are nowhere else.
-    if _beside(path, "-wal").exists():
-        return Found.FOREIGN
-    if not watermark_path(path).exists():
-        return Found.NOTHING
-    try:
-        _, number = Watermark.load(watermark_path(path))
-    except ValueError:
-        return Found.FOREIGN
-    # 0: a creation was killed, or nothing was ever written.
-    return Found.OURS if number else Found.NOTHING
-
-
-def lock_path(path: Path) -> Path:
-    """Return the path of the file to lock for the store at *path*."""
-    return _beside(path, ".lock")
-
-
-def watermark_path(path: Path) -> Path:
-    """Return the path of the watermark of the store at *path*."""
-    return _beside(path, _WATERMARK)
-
-
-def known_ids(path: Path) -> set[bytes]:
-    """Return the ids that the files beside the database give the store, which may be damaged."""
-    with suppress(ValueError):
-        return {Watermark.load(watermark_path(path))[0].store_id}
-    return set()
-
-
-def connect(
-    path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None], memory: int
-) -> tuple[SQLiteStore, bool]:
-    """Open the store at *path*, or create it with the pair *seed* in it; return it and whether it was created."""
-    return connect_as(SQLiteStore, path, seed, check, memory)
-
-
-def connect_as(
-    kind: type[_S], path: Path, seed: tuple[bytes, bytes], check: Callable[[Store], None], memory: int
-) -> tuple[_S, bool]:
-    """Do as :func:`connect`, and open it as a store of this *kind*."""
-    if probe(path) is Found.OURS:
-        with refusals.of_value(f"{SCHEME}:{path}"):
-            mark, _ = Watermark.load(watermark_path(path))
-        if not path.exists() or not path.stat().st_size:
-            raise refusals.corrupt(f"{SCHEME}:{path}", "its database is missing")
-        # A creation was killed, and the journal leads back to before it.
-        if not _beside(path, "-journal").exists():
-            _try_out(path, mark, check)
-    else:
-        mark = Watermark.create(watermark_path(path))
-        mark.advance(0)
-    # SQLite opens a file that it may only read without a word; this fails now and not at the first page.
-    permissions.make_file(path)
-    path.open("ab").close()
-    store = kind(path, mark)
-    try:
-        created = store.create([seed, *mark.pairs()])
-        store.tune(memory)
+        yield
+        db.execute("COMMIT")
     except BaseException:
-        store.close()
+        # A full disk may have rolled it back already.
+        if db.in_transaction:
+            db.execute("ROLLBACK")
         raise
-    return store, created
 
 
-def _try_out(path: Path, mark: Watermark, check: Callable[[Store], None]) -> None:
-    """Look at the database through a connection that may not write; one that may would empty the WAL on closing."""
-    # It makes both where they are not, and leaves them behind, empty of content.
-    made = [file for file in (_beside(path, "-shm"), _beside(path, "-wal")) if not file.exists()]
-    try:
-        with closing(SQLiteStore(path, mark, read_only=True)) as store:
-            mark.check(store)
-            check(store)
-            if path.stat().st_size <= VERIFIED_BYTES:
-                store.verify()
-    finally:
-        for file in made:
-            file.unlink(missing_ok=True)
-
-
-def files(path: Path) -> list[Path]:
-    """Return what is ours."""
-    beside = (_beside(path, suffix) for suffix in ("", "-wal", "-shm", ".lock", _WATERMARK))
-    return [file for file in beside if file.exists()]
-
-
-def remove(path: Path) -> None:
-    """Remove the store's files, the marked ones last: what is left by an interruption is still recognisably ours.
-
-    The lock file stays: unlinking a lock splits those who wait for it from those who come later.
-    """
-    for suffix in ("-wal", "-shm", "-journal", _WATERMARK + DRAFT_SUFFIX, "", _WATERMARK):
-        _beside(path, suffix).unlink(missing_ok=True)
-
-
-def _beside(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
+ENGINE = SQLiteStore

@@ -24,7 +24,7 @@ _HOLDER = """
 import sys
 from dedup_middleware.stores import open_store
 store = open_store(sys.argv[1], fingerprint_scheme=sys.argv[2])
-store.write([(b"held", b"1")])
+store.write([(b"held", store.worker or b"1")])
 print("open", flush=True)
 sys.stdin.read()
 """

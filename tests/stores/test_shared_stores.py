@@ -10,19 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from beside import KINDS, beside
+from beside import KINDS, beside, die
 from beside import shared_uri as uri_of
+from engines import need
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 import dedup_middleware
 from dedup_middleware.errors import StoreError, StoreLockedError
-from dedup_middleware.stores import destroy_store, disk, medium, open_store, redis_memory, resolved_uri, sqlite_shared
+from dedup_middleware.stores import destroy_store, locks, open_store, resolved_uri, sqlite, store_exists
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+
+    from dedup_middleware.stores import OpenStore
 
     Hold = Callable[[str], AbstractContextManager[subprocess.Popen[str]]]
 
@@ -38,7 +41,17 @@ def shared_uri(tmp_path: Path) -> str:
 
 @pytest.fixture(params=KINDS)
 def any_uri(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    need(request.param)
     return uri_of(request.param, tmp_path, request)
+
+
+@pytest.fixture
+def pair(any_uri: str) -> Iterator[tuple[OpenStore, OpenStore]]:
+    """Return two workers on one store."""
+    one, other = beside(any_uri, SCHEME), beside(any_uri, SCHEME)
+    yield one, other
+    one.close()
+    other.close()
 
 
 class Machine(RuleBasedStateMachine):
@@ -72,22 +85,16 @@ class Machine(RuleBasedStateMachine):
                 assert store.get_many([b"a", b"b", b"c"]) == [self.model.get(key) for key in (b"a", b"b", b"c")]
             return 7
 
-        assert store.atomically(work) == 7
+        assert store.transaction(work) == 7
 
-    @rule(who=st.integers(0, 2), puts=PUTS, deletes=st.lists(KEYS, max_size=2), inner=st.booleans())
-    def fail_half_way(self, who: int, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, inner: bool) -> None:
-        store = self.stores[who]
-
+    @rule(who=st.integers(0, 2), puts=PUTS, deletes=st.lists(KEYS, max_size=2))
+    def fail_half_way(self, who: int, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> None:
         def work() -> None:
-            store.write(puts, deletes)
-            if not inner:
-                raise KeyboardInterrupt
-            with suppress(TypeError):
-                # What failed is not to be passed over by whoever calls it.
-                store.write([(b"a", None)])  # type: ignore[list-item]
+            self.stores[who].write(puts, deletes)
+            raise KeyboardInterrupt
 
-        with pytest.raises((KeyboardInterrupt, TypeError)):
-            store.atomically(work)
+        with pytest.raises(KeyboardInterrupt):
+            self.stores[who].transaction(work)
 
     @rule(who=st.integers(0, 2))
     def reopen(self, who: int) -> None:
@@ -111,13 +118,29 @@ class Machine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_workers_share_a_sorted_dict(
-    kind: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(medium, "_REMEMBERED", 4)
-    monkeypatch.setattr(redis_memory, "FRESH", 0)
+def test_workers_share_a_sorted_dict(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    need(kind)
     machine = type("Shared", (Machine,), {"new_uri": staticmethod(lambda: uri_of(kind, tmp_path, request))})
     run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=20, deadline=None))
+
+
+def test_a_failed_write_that_the_work_passes_over_fails_its_transaction(
+    pair: tuple[OpenStore, OpenStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = pair
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(5, "the medium")
+
+    def work() -> None:
+        one.write([(b"k", b"1")])
+        monkeypatch.setattr(one.in_process.store, "write", fail)
+        with suppress(StoreError):
+            one.write([(b"k", b"2")])
+
+    with pytest.raises(StoreError):
+        one.transaction(work)
+    assert other.get_many([b"k"]) == [None]
 
 
 _COUNTER = """
@@ -128,7 +151,7 @@ def work():
     (value,) = store.get_many([b"count"])
     store.write([(b"count", b"%d" % (int(value or 0) + 1))])
 for _ in range(100):
-    store.atomically(work)
+    store.transaction(work)
 store.close()
 """
 
@@ -143,35 +166,68 @@ def test_what_processes_count_together_is_counted_once_each(any_uri: str) -> Non
     store.close()
 
 
-def test_a_worker_is_at_work_until_its_process_ends(shared_uri: str, hold: Hold, tmp_path: Path) -> None:
-    store = open_store(shared_uri, fingerprint_scheme=SCHEME)
-    assert store.shared is not None
-    assert store.shared.is_at_work(store.shared.worker)
-    with hold(shared_uri) as process:
-        (other,) = {*_workers(tmp_path)} - {store.shared.worker}
-        assert store.shared.is_at_work(other)
-        assert store.get_many([b"held"]) == [b"1"]
+def test_what_others_have_written_is_noticed(pair: tuple[OpenStore, OpenStore]) -> None:
+    one, other = pair
+    one.write([(b"mine", b"1")])
+    before = one.changes_of_others()
+    one.write([(b"mine", b"2")])
+    assert one.transaction(one.changes_of_others) == one.changes_of_others() == before
+    other.write([(b"k", b"1")])
+    assert one.get_many([b"k"]) == [b"1"]
+    assert one.changes_of_others() != before
+
+
+def test_a_worker_is_at_work_until_it_closes_the_store(
+    pair: tuple[OpenStore, OpenStore], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = pair
+    if one.uri.startswith("redis"):
+        monkeypatch.setattr("dedup_middleware.stores.redis._ALIVE", 0)
+    assert one.shared is one
+    assert len({one.worker, other.worker}) == 2
+    assert one.is_at_work(one.worker)
+    assert one.is_at_work(other.worker)
+    other.write([(b"k", b"1")])
+    other.close()
+    assert not one.is_at_work(other.worker)
+
+
+def test_a_worker_that_dies_is_not_at_work_any_more(pair: tuple[OpenStore, OpenStore]) -> None:
+    one, other = pair
+    die(other)
+    assert not one.is_at_work(other.worker)
+
+
+def test_a_worker_is_at_work_until_its_process_ends(any_uri: str, hold: Hold) -> None:
+    store = open_store(any_uri, fingerprint_scheme=SCHEME)
+    with hold(any_uri) as process:
+        # It has written its name.
+        (value,) = store.get_many([b"held"])
+        assert value is not None
+        assert store.is_at_work(value)
+        with pytest.raises(StoreLockedError):
+            destroy_store(any_uri)
         process.kill()
         process.wait()
-        assert not store.shared.is_at_work(other)
+        store.close()
+        store = open_store(any_uri, fingerprint_scheme=SCHEME)
+        assert not store.is_at_work(value)
     store.close()
-
-
-def _workers(folder: Path) -> list[bytes]:
-    return [bytes.fromhex(file.stem) for file in (folder / "store.lock.workers").glob("*.lock")]
+    assert destroy_store(any_uri)
+    assert not store_exists(any_uri)
 
 
 def test_nobody_has_it_alone_while_others_share_it(shared_uri: str, hold: Hold) -> None:
     alone = shared_uri.removesuffix("?shared=1")
     with hold(shared_uri) as process:
-        with pytest.raises(StoreLockedError, match=rf"in use by another crawl or program, process {process.pid} \(a"):
+        with pytest.raises(StoreLockedError, match="in use by another crawl or program"):
             open_store(alone, fingerprint_scheme=SCHEME)
         with pytest.raises(StoreLockedError):
             destroy_store(shared_uri)
         process.kill()
         process.wait()
     store = open_store(alone, fingerprint_scheme=SCHEME)
-    assert store.get_many([b"held"]) == [b"1"]
+    assert store.get_many([b"held"]) != [None]
     assert store.shared is None
     store.close()
 
@@ -179,7 +235,7 @@ def test_nobody_has_it_alone_while_others_share_it(shared_uri: str, hold: Hold) 
 def test_nobody_shares_it_while_another_has_it_alone(
     shared_uri: str, hold: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(disk, "_PATIENCE", 0.1)
+    monkeypatch.setattr(locks, "_PATIENCE", 0.1)
     with hold(shared_uri.removesuffix("?shared=1")), pytest.raises(StoreLockedError, match="is in use"):
         open_store(shared_uri, fingerprint_scheme=SCHEME)
 
@@ -208,7 +264,7 @@ def test_its_uri_names_it_in_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_who_waits_in_vain_for_another_to_write_is_refused(shared_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_shared.SharedSQLiteStore, "patience", 0.05)
+    monkeypatch.setattr(sqlite.SharedSQLiteStore, "_patience", 0.05)
     one, other = open_store(shared_uri, fingerprint_scheme=SCHEME), beside(shared_uri, SCHEME)
 
     def work() -> None:
@@ -216,7 +272,7 @@ def test_who_waits_in_vain_for_another_to_write_is_refused(shared_uri: str, monk
         with pytest.raises(StoreError, match="is in use by another crawl or program"):
             other.write([(b"k", b"2")])
 
-    one.atomically(work)
+    one.transaction(work)
     assert other.get_many([b"k"]) == [b"1"]
     one.close()
     other.close()

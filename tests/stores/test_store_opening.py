@@ -1,26 +1,24 @@
-"""What opening refuses: each with real files, one line that names the path, and nothing touched."""
+"""Opening and removing stores on disk: foreign, damaged and locked ones are refused in one line and left untouched."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from beside import shared_uri
 from engines import ENGINES, need
 
 import dedup_middleware
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
-from dedup_middleware.stores import destroy_store, open_store, store_exists
-from dedup_middleware.stores.layout import HEADER_KEY, SCHEMA_VERSION, Header
-from dedup_middleware.stores.repair import repair_store
+from dedup_middleware.stores import adopt_header, destroy_store, open_store, size_of_store, store_exists
+from dedup_middleware.stores.base import HEADER_KEY, SCHEMA_VERSION, Header
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +49,7 @@ def fill(uri: str) -> None:
 
 def put_header(uri: str, value: bytes | None) -> None:
     store = open_store(uri, fingerprint_scheme=SCHEME)
+    store.write([(b"k", b"1")])
     if value is None:
         store.write([], [HEADER_KEY])
     else:
@@ -150,18 +149,17 @@ def test_file_locked_by_a_stranger_is_refused(sqlite: Path) -> None:
         lambda path: manifest(path).write_bytes(os.urandom(200)),
         lambda path: (path / "db" / "CURRENT").unlink(),
         lambda path: (path / "db" / "CURRENT").write_bytes(b"nonsense"),
-        lambda path: shutil.rmtree(path / "db"),
         lambda path: next((path / "db").glob("*.log")).write_bytes(os.urandom(50_000)),
     ],
     ids=["manifest-empty", "manifest-cut", "manifest-gone", "manifest-noise", "current-gone", "current-noise",
-         "db-gone", "log-noise"],
+         "log-noise"],
 )  # fmt: skip
 def test_damaged_database(
     foldered: str, path: Path, spoil: Callable[[Path], object], contents: Callable[[Path], dict[str, bytes]]
 ) -> None:
     spoil(path)
     before = contents(path)
-    assert "scrapy dedup reset" in refusal(foldered, StoreCorruptError, path)
+    assert "scrapy dedup store reset" in refusal(foldered, StoreCorruptError, path)
     after = contents(path)
     assert {name: after[name] for name in before} == before
     assert store_exists(foldered)
@@ -182,7 +180,7 @@ def test_a_table_that_was_cut(foldered: str, path: Path, left: int) -> None:
     fill(foldered)
     table = a_table(path)
     os.truncate(table, left % table.stat().st_size)
-    assert "scrapy dedup repair" in refusal(foldered, StoreCorruptError, path)
+    assert "scrapy dedup store reset" in refusal(foldered, StoreCorruptError, path)
 
 
 def rot(file: Path, offset: int) -> None:
@@ -191,16 +189,10 @@ def rot(file: Path, offset: int) -> None:
     file.write_bytes(data)
 
 
-def test_rotten_table(
-    foldered: str, path: Path, monkeypatch: pytest.MonkeyPatch, contents: Callable[[Path], object]
-) -> None:
-    """Of a small store it is noticed at once, of a large one when it is read."""
+def test_rotten_table(foldered: str, path: Path) -> None:
+    """The engine's own checksums notice it when it is read."""
     open_store(foldered, fingerprint_scheme=SCHEME).close()
     rot(a_table(path), 5000)
-    before = contents(path)
-    refusal(foldered, StoreCorruptError, path)
-    assert contents(path) == before
-    monkeypatch.setattr("dedup_middleware.stores.folder.VERIFIED_BYTES", 0)
     store = open_store(foldered, fingerprint_scheme=SCHEME)
     with pytest.raises(StoreCorruptError, match=str(path)):
         store.get_many([b"%04d" % number for number in range(2000)])
@@ -209,26 +201,10 @@ def test_rotten_table(
     store.close()
 
 
-def test_rotten_row(sqlite: Path, monkeypatch: pytest.MonkeyPatch, contents: Callable[[Path], object]) -> None:
-    with closing(sqlite3.connect(sqlite)) as db, db:
-        db.execute("UPDATE pairs SET value = x'00' WHERE key = ?", (b"0100",))
-    before = contents(sqlite)
-    assert "checksum" in refusal(f"sqlite:{sqlite}", StoreCorruptError, sqlite)
-    assert contents(sqlite) == before
-    monkeypatch.setattr("dedup_middleware.stores.sqlite.VERIFIED_BYTES", 0)
-    store = open_store(f"sqlite:{sqlite}", fingerprint_scheme=SCHEME)
-    assert None not in store.get_many([b"0099", b"0101"])
-    with pytest.raises(StoreCorruptError, match="checksum"):
-        store.get_many([b"0100"])
-    with pytest.raises(StoreCorruptError, match="checksum"):
-        list(store.scan(b"0", b"9"))
-    store.close()
-
-
 def test_damaged_sqlite(sqlite: Path, contents: Callable[[Path], dict[str, bytes]]) -> None:
     os.truncate(sqlite, 4096)
     before = contents(sqlite)
-    assert "scrapy dedup reset" in refusal(f"sqlite:{sqlite}", StoreCorruptError, sqlite)
+    assert "scrapy dedup store reset" in refusal(f"sqlite:{sqlite}", StoreCorruptError, sqlite)
     assert contents(sqlite) == before
 
 
@@ -293,13 +269,11 @@ def test_what_is_not_ours_stays_untouched(
     before = contents(path)
     assert "untouched" in refusal(uri, StoreCorruptError, path)
     assert contents(path) == before
-    with pytest.raises(StoreCorruptError, match="untouched"):
-        store_exists(uri)
+    for use in (store_exists, destroy_store):
+        with pytest.raises(StoreCorruptError, match="untouched"):
+            use(uri)
+    assert contents(path) == before
     assert not list(path.parent.rglob("*lock*"))
-
-
-def _repair(uri: str) -> None:
-    repair_store(uri, sound=lambda scan: scan(b"", b"\xff"))
 
 
 @pytest.mark.parametrize("other", [*ENGINES, "sqlite"])
@@ -315,7 +289,7 @@ def test_backends_do_not_take_each_other_for_their_own(
     for kind, right, place in ((other, own, path), (own, other, elsewhere)):
         before = contents(place)
         # Whatever is asked for: nothing that it names may cost the store.
-        for work in (store_exists, destroy_store, _repair):
+        for work in (store_exists, destroy_store):
             with pytest.raises(
                 StoreCorruptError, match=rf"no {kind} store but a {right} store, .* {right}:{place}, or "
             ):
@@ -325,7 +299,7 @@ def test_backends_do_not_take_each_other_for_their_own(
         assert contents(place) == before
 
 
-@pytest.mark.parametrize("value", [None, b"", b"\xff\xfe", b"[]", b'{"schema": 1}'])
+@pytest.mark.parametrize("value", [None, b"", b"\xff\xfe", b"[]", b'{"schema": 7}'])
 def test_header_absent_or_garbage(uri: str, path: Path, value: bytes | None) -> None:
     put_header(uri, value)
     assert "header" in refusal(uri, StoreCorruptError, path)
@@ -336,27 +310,18 @@ def test_header_absent_or_garbage(uri: str, path: Path, value: bytes | None) -> 
     [
         (SCHEMA_VERSION + 1, "newer than schema {known} of this version: upgrade dedup-middleware"),
         *(
-            (schema, "older than schema {known} of this version: begin anew with `scrapy dedup reset -s {uri}`")
+            (schema, "older than schema {known} of this version: remove it by `scrapy dedup store reset -s {uri}`")
             for schema in (SCHEMA_VERSION - 1, 1)
         ),
     ],
 )
-def test_other_schema(uri: str, path: Path, schema: int, remedy: str, contents: Callable[[Path], object]) -> None:
-    """A store of another schema is refused and left as it is; the error says what to do."""
+def test_other_schema(uri: str, path: Path, schema: int, remedy: str) -> None:
     put_header(uri, replace(Header.new(SCHEME), schema=schema).encode())
-    before = contents(path)
     line = refusal(uri, StoreVersionError, path)
     assert f"has schema {schema}, {remedy.format(known=SCHEMA_VERSION, uri=f'DEDUP_STORE={uri}')}" in line
     assert "set DEDUP_STORE to another path" in line
     with pytest.raises(StoreVersionError):
         open_store(uri, fingerprint_scheme=None)
-    assert contents(path) == before
-
-
-def test_newer_folder_layout(foldered: str, path: Path) -> None:
-    marker = path / "DEDUP"
-    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"layout": 3}))
-    assert "upgrade" in refusal(foldered, StoreVersionError, path)
 
 
 def test_other_scheme(uri: str, path: Path) -> None:
@@ -364,7 +329,7 @@ def test_other_scheme(uri: str, path: Path) -> None:
     text = refusal(uri, StoreVersionError, path)
     assert "'other-scheme'" in text
     assert f"'{SCHEME}'" in text
-    assert "scrapy dedup reset" in text
+    assert "scrapy dedup store reset" in text
 
 
 def test_other_scheme_of_a_store_that_is_open(uri: str, path: Path) -> None:
@@ -440,19 +405,32 @@ def test_store_without_permission(backend: str, uri: str, path: Path, mode: int)
     fill(uri)
 
 
-@pytest.mark.parametrize("left", [["lock"], ["lock", "DEDUP.tmp"], ["lock", "DEDUP"], ["lock", "DEDUP", "db/"]])
+@pytest.mark.parametrize("left", [[], ["DEDUP"], ["DEDUP", "db/"]])
 def test_creation_that_was_killed_is_taken_up(engine: str, path: Path, left: list[str]) -> None:
-    unfinished = {"kind": f"dedup-middleware {engine} store", "layout": 2, "finished": False, "id": "00" * 16}
     path.mkdir()
-    for name in left:
-        if name == "db/":
-            (path / "db").mkdir()
-        else:
-            (path / name).write_text(json.dumps(unfinished) if name == "DEDUP" else "")
-    store = open_store(f"{engine}:{path}", fingerprint_scheme=SCHEME)
+    (path / "lock").touch()
+    if "DEDUP" in left:
+        (path / "DEDUP").write_text(json.dumps({"kind": f"dedup-middleware {engine} store"}))
+    if "db/" in left:
+        (path / "db").mkdir()
+    uri = f"{engine}:{path}"
+    if left:
+        with pytest.raises(StoreError, match="there is no store"):
+            open_store(uri, fingerprint_scheme=None)
+    store = open_store(uri, fingerprint_scheme=SCHEME)
     assert store.created
     store.close()
-    assert not open_store(f"{engine}:{path}", fingerprint_scheme=SCHEME).created
+    store = open_store(uri, fingerprint_scheme=SCHEME)
+    assert not store.created
+    store.close()
+
+
+def test_a_partial_import_is_refused(uri: str) -> None:
+    store = open_store(uri, fingerprint_scheme=SCHEME)
+    adopt_header(store, replace(Header.new(SCHEME), is_partial=True))
+    store.close()
+    with pytest.raises(StoreError, match=r"was cut off.*scrapy dedup store reset"):
+        open_store(uri, fingerprint_scheme=None)
 
 
 _FULL_DISK = """
@@ -490,3 +468,139 @@ def test_write_that_the_medium_refuses(uri: str, path: Path) -> None:
     assert None not in store.get_many(held)
     assert store.get_many([b"after"]) == [b"1" if then == "acknowledged" else None]
     store.close()
+
+
+# --- other processes
+
+
+def test_batches_survive_the_death_of_the_process(uri: str, hold: Hold) -> None:
+    with hold(uri) as process:
+        process.kill()
+        process.wait()
+        store = open_store(uri, fingerprint_scheme=SCHEME)
+        assert store.get_many([b"held"]) == [b"1"]
+        store.close()
+
+
+_FORK = """
+import os, subprocess, sys, warnings
+from dedup_middleware.errors import StoreError, StoreLockedError
+from dedup_middleware.stores import open_store
+
+warnings.simplefilter("ignore", DeprecationWarning)
+uri = sys.argv[1]
+is_private = not uri.startswith("redis") and "shared" not in uri
+store = open_store(uri, fingerprint_scheme="test-scheme")
+store.write([(b"%d" % n, bytes(1000)) for n in range(3000)], sync=True)
+under_way = store.scan(b"0", b":")
+next(under_way)
+guard = store.in_process.guard
+if sys.argv[2] == "held":
+    guard.acquire()
+child = os.fork()
+if child == 0:
+    for call in (
+        lambda: store.get_many([b"1"]),
+        lambda: store.scan(b"0", b":"),
+        lambda: list(under_way),
+        lambda: store.write([(b"child", b"1")]),
+        store.sync,
+        store.close,
+    ):
+        try:
+            call()
+        except StoreError as error:
+            assert "parent of this process" in str(error), error
+        else:
+            print("the child was let through")
+    try:
+        other = open_store(uri, fingerprint_scheme="test-scheme")
+        other.write([(b"k", b"child")])
+        assert other.worker != store.worker
+        other.close()
+    except StoreLockedError:
+        print("refused")
+    sys.exit(0)
+if sys.argv[2] == "held":
+    guard.release()
+assert os.waitpid(child, 0)[1] == 0
+if is_private:
+    other = "import sys; from dedup_middleware.stores import *; open_store(sys.argv[1], fingerprint_scheme='x')"
+    late = subprocess.run([sys.executable, "-c", other, uri], stderr=subprocess.PIPE, text=True)
+    assert "StoreLockedError" in late.stderr, late.stderr
+store.write([(b"parent", b"1")], sync=True)
+assert store.get_many([b"parent", b"child", b"2999"]) == [b"1", None, bytes(1000)]
+if not uri.startswith("redis"):
+    assert sum(1 for _ in under_way) == 2999
+store.close()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.parametrize("guard", ["free", "held"])
+@pytest.mark.parametrize("kind", [*ENGINES, "sqlite", "sqlite?shared=1", "redis"])
+def test_forked_child_is_refused_and_harms_nobody(
+    kind: str, guard: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Also when it ends, and when another thread of the parent was at work in the store during the fork."""
+    need(kind)
+    scheme, _, option = kind.partition("?")
+    uri = shared_uri(kind, path.parent, request) if kind == "redis" else f"{scheme}:{path}{option and f'?{option}'}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
+    command = [sys.executable, "-c", _FORK, uri, guard]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    is_private = kind in (*ENGINES, "sqlite")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "refused\n" if is_private else "", "")
+    store = open_store(uri, fingerprint_scheme=SCHEME)
+    assert store.get_many([b"parent", b"child", b"k"]) == [b"1", None, None if is_private else b"child"]
+    store.close()
+
+
+# --- removing
+
+
+def test_nothing_to_remove(uri: str) -> None:
+    for nothing in (uri, "memory:"):
+        assert not store_exists(nothing)
+        assert destroy_store(nothing) is False
+
+
+def test_store_is_removed_and_can_be_created_again(uri: str, path: Path) -> None:
+    fill(uri)
+    assert size_of_store(uri) > 200_000
+    assert destroy_store(uri) is True
+    assert not store_exists(uri)
+    assert destroy_store(uri) is False
+    left = [file for file in path.parent.rglob("*") if file.is_file()]
+    assert [(file.name.rpartition(".")[2], file.stat().st_size) for file in left] == [("lock", 0)]
+    store = open_store(uri, fingerprint_scheme="another-scheme")
+    assert store.created
+    assert store.get_many([b"0001"]) == [None]
+    store.close()
+
+
+def test_an_open_store_is_not_removed(uri: str, path: Path, hold: Hold) -> None:
+    with hold(uri):
+        with pytest.raises(StoreLockedError, match=str(path)):
+            destroy_store(uri)
+        assert store_exists(uri)
+    store = open_store(uri, fingerprint_scheme=SCHEME)
+    with pytest.raises(StoreLockedError):
+        destroy_store(uri)
+    assert store.get_many([b"held"]) == [b"1"]
+    store.close()
+
+
+def test_damaged_database_is_removed(foldered: str, path: Path) -> None:
+    (path / "db" / "CURRENT").unlink()
+    (path / "notes.txt").write_text("mine")
+    assert destroy_store(foldered) is True
+    assert (path / "notes.txt").read_text() == "mine"
+
+
+def test_damaged_sqlite_is_removed(sqlite: Path) -> None:
+    sqlite.write_bytes(sqlite.read_bytes()[:100] + b"\xff" * 5000)
+    for suffix in ("-wal", "-shm", "-journal"):
+        sqlite.with_name(sqlite.name + suffix).write_bytes(b"noise")
+    assert destroy_store(f"sqlite:{sqlite}") is True
+    assert [file.name for file in sqlite.parent.iterdir()] == ["store.lock"]

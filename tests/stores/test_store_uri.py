@@ -1,4 +1,4 @@
-"""What a DEDUP_STORE may be, and what is said of the others."""
+"""URIs of stores: which are valid, and how the others are refused."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ def test_with_plyvel() -> None:
 
 def test_backends_are_imported_when_opened() -> None:
     ours = {
-        *ENGINES.values(),
-        *(f"dedup_middleware.stores.{name}" for name in ("leveldb", "rocksdb", "sqlite", "memory")),
+        *(*ENGINES.values(), "redis"),
+        *(f"dedup_middleware.stores.{name}" for name in ("leveldb", "rocksdb", "sqlite", "memory", "redis")),
     }
     program = f"import sys, dedup_middleware.stores; assert not {ours} & set(sys.modules)"
     root = str(Path(dedup_middleware.__file__).parents[1])
