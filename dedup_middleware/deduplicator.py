@@ -26,7 +26,7 @@ from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.durability import Durability
 from dedup_middleware.errors import DedupError, StoreAwayError, StoreError
 from dedup_middleware.extraction.extractor import weighted_dom
-from dedup_middleware.index import codec, item_codec
+from dedup_middleware.index import item_codec, schema
 from dedup_middleware.inspection.recorder import Recorder
 from dedup_middleware.listener import Guard
 from dedup_middleware.model import Action, Fetched, Page, Rejection, Scope, Verdict, VerdictKind, Witness
@@ -145,8 +145,7 @@ class Deduplication:
         return Action.DRY_RUN if self._observes and action is Action.DROP else action
 
     def _find_unread(self, fetched: Fetched) -> tuple[Page, Verdict] | None:
-        # In a far store, two questions would take longer than to read the page and to ask one.
-        if self.has_failed or self.index.is_far:
+        if self.has_failed:
             return None
         page = self.index.unchanged(fetched, self.run)
         verdict = None if page is None else self.detector.judge_unread(page)
@@ -154,7 +153,7 @@ class Deduplication:
 
     def _judge(self, visit: Visit) -> None:
         if self._store_failure is None:
-            with self.guarded(), self.index.noting() as visit.reads:
+            with self.guarded():
                 visit.version, visit.repeated = self.index.version, None
                 if visit.read is not None and visit.page is not None:
                     page = visit.page
@@ -164,6 +163,7 @@ class Deduplication:
                         return
                 if not visit.read_in_full() or visit.page is None:
                     return
+                self.index.read_ahead(visit.page)
                 visit.verdict = self.detector.judge(visit.page, threshold=visit.threshold)
                 if visit.keep and visit.is_duplicate:
                     visit.overrule(Rejection(Reason.KEPT))
@@ -176,10 +176,7 @@ class Deduplication:
         """Judge the page again if anything that concerns it has changed."""
         if visit.page is None:
             return
-        is_stale = self._store_failure is not None
-        if not is_stale and self.index.changed_since(visit.version, visit.page):
-            is_stale = visit.reads is None or not self.index.rests_on(visit.reads)
-        if is_stale:
+        if self._store_failure is not None or self.index.changed_since(visit.version, visit.page):
             self._judge(visit)
 
     # --- claim
@@ -197,11 +194,8 @@ class Deduplication:
     def _judge_and_claim(self, visit: Visit) -> None:
         """Judge and claim as one: of two processes that meet a story at once, one does both before the other."""
         if visit.is_duplicate:
-            # It claims nothing, and `drop` looks again in its own transaction.
-            is_drop = visit.action is Action.DROP and not visit.original_is_pending
             with self.guarded():
-                if not (self.index.is_far and is_drop) or self.index.is_upset(visit.reads):
-                    self._judge_if_stale(visit)
+                self._judge_if_stale(visit)
 
         def work() -> tuple[Page, StoredPage] | None:
             self._judge_if_stale(visit)
@@ -550,7 +544,7 @@ class Deduplication:
             pages, looked_at = [], []
             for page in [*self.index.suspect_drops(template)]:
                 if self.index.reach.has(page, self.run):
-                    looked_at.append(codec.suspect_key(template, page.number))
+                    looked_at.append(schema.suspect_key(template, page.number))
                     again = self.reader.stored(self.index, page)
                     if self.detector.judge_stored(again).kind is not VerdictKind.DUPLICATE:
                         pages.append(page)
@@ -562,7 +556,7 @@ class Deduplication:
         """Write that *template* is one, and mark the items of *pages* as to be released, unless they are already."""
         dropped = self.index.dropped
         items = dropped.get(key for page in pages for key in dropped.of_page(page.number))
-        self.index.store.write([(codec.template_key(template), b""), *dropped.to_release(items)], looked_at)
+        self.index.store.write([(schema.template_key(template), b""), *dropped.to_release(items)], looked_at)
 
     def go_on_from(self, before: Deduplication) -> None:
         """Go on with what *before* has kept and counted, in the same crawl, until its store was away."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from dedup_middleware.index import codec
+from dedup_middleware.index import schema
 from dedup_middleware.model import Scope
 
 if TYPE_CHECKING:
@@ -181,14 +181,16 @@ class Durability:
         numbers = {number for round_ in ready for number in round_.numbers}
         deletes = [key for round_ in ready for key in round_.deletes]
 
-        def work() -> Wait | None:
-            keys = [*map(codec.doubt_key, self._index.in_doubt.of_run(self._run, sorted(numbers))), *deletes]
-            return self._index.store.write_through(keys) if keys else None
+        def work() -> bool:
+            keys = [*map(schema.doubt_key, self._index.in_doubt.of_run(self._run, sorted(numbers))), *deletes]
+            if keys:
+                self._index.store.write([], keys)
+            return bool(keys)
 
-        wait = self._index.atomically(work)
+        has_written = self._index.atomically(work)
         self._rounds = [round_ for round_ in self._rounds if round_.awaited]
-        if wait is not None:
-            self._wait(wait, lambda: None)
+        if has_written:
+            self._wait(self._index.store.sync, lambda: None)
 
     def _wait(self, wait: Wait, then: Callable[[], None]) -> None:
         self._waits += 1
@@ -213,7 +215,7 @@ def roll_back(index: Index, number: int, doubt: Doubt) -> int:
             return 0
         index.roll_back(number, doubt)
         items = index.dropped.get(key for run in doubt.runs for key in index.dropped.lost_with(number, run))
-        index.store.write(index.dropped.to_release(items), [codec.doubt_key(number)])
+        index.store.write(index.dropped.to_release(items), [schema.doubt_key(number)])
         return len(items)
 
     return index.atomically(work)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.checks.items import ItemText
     from dedup_middleware.index.dropped_items import DroppedItem
-    from dedup_middleware.index.index import Reads
     from dedup_middleware.model import StoredPage
 
 # What is not enough for a verdict, and for a text of its own.
@@ -67,8 +66,6 @@ class Visit:
     """Reads the page, as long as its stored record stands for it."""
     version: int = 0
     """The index's version when the verdict was made."""
-    reads: Reads | None = None
-    """What of the store the verdict rests on, if that was noted."""
     suspected_template: bytes = b""
     """The key of the original's text, if the page may fill in a template; else empty."""
     repeated: list[str] | None = None

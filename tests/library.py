@@ -14,24 +14,22 @@ from dedup_middleware.checks.preferences import Preferences
 from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import request_identity, url_identity
-from dedup_middleware.index.batch import listed
-from dedup_middleware.index.codec import (
-    PAGES,
-    decode_identity,
-    decode_line,
-    decode_number,
-    decode_postings,
-    decode_simhash,
-    encode_number,
-    is_template_key,
-    last_number,
-    repeat_key,
-)
 from dedup_middleware.index.index import Index
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.index.opening import index_of
-from dedup_middleware.index.page_codec import decode_page
-from dedup_middleware.index.shared_codec import decode_claimed
+from dedup_middleware.index.schema import (
+    PAGES,
+    decode_identity,
+    decode_number,
+    decode_page,
+    decode_postings,
+    encode_number,
+    is_template_key,
+    last_number,
+    listed,
+    page_of_claim,
+    repeat_key,
+)
 from dedup_middleware.model import Action, Page, Reach, Scope
 from dedup_middleware.settings.table import SETTINGS
 from dedup_middleware.stores import OpenStore, open_store
@@ -83,7 +81,6 @@ class Library:
         lease: timedelta | None = None,
         text_limit: int = 20_000,
         fingerprint: ClauseFingerprinter = fingerprint,
-        distance: int | None = None,
         preferred: Collection[str] = (),
         room: int = sys.maxsize,
         store: OpenStore | None = None,
@@ -95,7 +92,7 @@ class Library:
         self.dropped_size = dropped_size
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         reach = Reach(scope, lease)
-        self.index = index_of(self.store, common=COMMON, text_limit=text_limit, distance=distance, reach=reach)
+        self.index = index_of(self.store, common=COMMON, text_limit=text_limit, reach=reach)
         self.detector = Detector(self.index, fingerprint.hash, threshold, preferences(preferred))
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
@@ -200,7 +197,7 @@ class Library:
         }
         owners = {number: page for number, page in pages.items() if page.owner is None}
         claims = {
-            number: decode_page(number, decode_claimed(value)[1])
+            number: page_of_claim(number, value)
             for key, value in pairs.items()
             if key[:1] == b"g"
             for number in [decode_number(key[1:])]
@@ -226,14 +223,8 @@ class Library:
                 assert b"j" + rest[-12:] in pairs
             elif kind == b"r":
                 assert b"j" + rest in pairs
-            elif key.startswith(b"hn"):
-                assert decode_simhash(key[2:18]) in owners[decode_number(key[18:])].simhashes
-            elif kind == b"h":
-                assert owners
             elif kind == b"n":
-                line = decode_line(value)
-                assert line.place > max(pages, default=0) >> 16
-                assert line[1:] == (len(owners), len(pages) - len(owners), True)
+                assert decode_number(value) > max(pages, default=0) >> 16
             elif kind == b"o":
                 assert pages[last_number(key)].owner == decode_number(key[1:8])
             elif kind == b"q":

@@ -215,7 +215,7 @@ class FullDisk:
     def fill(self):
         self.pages += 1
         if self.pages == 10:
-            database = self.crawler.get_extension(DedupExtension).opened.store.medium.store._db
+            database = self.crawler.get_extension(DedupExtension).opened.store.in_process.store._db
             (used,) = database.execute("PRAGMA page_count").fetchone()
             database.execute(f"PRAGMA max_page_count = {used + 2}")
 

@@ -14,15 +14,8 @@ from dedup_middleware.checks.detector import Detector
 from dedup_middleware.durability import Durability, recover
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index.codec import (
-    NEXT_PLACE_KEY,
-    Line,
-    clause_key,
-    decode_postings,
-    encode_line,
-)
-from dedup_middleware.index.consistency import ConsistencyFilter
 from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.schema import clause_keys, decode_postings
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
 from dedup_middleware.stores import open_store
 
@@ -39,7 +32,7 @@ Visits = list[tuple[str, "str | None", frozenset[int], int]]
 def holders(library: Library, page: Page) -> dict[bytes, tuple[int, ...]]:
     """Return each clause of *page* with the stored pages that hold it."""
     contents = library.contents()
-    return {h: decode_postings(contents.get(clause_key(h), b"")) for h in page.fingerprint.weights}
+    return {h: decode_postings(contents.get(clause_keys([h])[0], b"")) for h in page.fingerprint.weights}
 
 
 def commit(library: Library, page: Page, *, durable: bool = False, feeds: str = "") -> StoredPage:
@@ -265,17 +258,6 @@ class TestStaleness:
             if library.index.changed_since(version, page):
                 version, verdict = library.index.version, detector.judge(page)
             assert detector.judge(page) == verdict
-
-
-@given(st.lists(VISITS, max_size=12))
-def test_what_is_whole_is_kept_by_repair_as_it_is(visits: Visits) -> None:
-    library = Library()
-    for name, request, text, items in visits:
-        library.visit(name, text, request=request, items=items)
-    pairs = [*ConsistencyFilter(library.store.scan).pairs()]
-    # But for the next page's place, which a store without pages lacks.
-    assert dict(pairs) == {NEXT_PLACE_KEY: encode_line(Line(is_counted=False))} | library.contents()
-    assert len(pairs) == len(dict(pairs))
 
 
 class TestDurability:

@@ -15,7 +15,7 @@ from prose import article, blog, story
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.stores import open_store
-from dedup_middleware.stores.holder import Holder
+from dedup_middleware.stores.locks import Holder
 
 
 @pytest.fixture
@@ -119,19 +119,6 @@ def test_a_request_of_its_own_drops_nothing_either(site, tmp_path, crawl, paper)
     assert outcome.delivered == urls
 
 
-def test_it_can_be_refused(site, tmp_path, crawl, paper):
-    urls, _ = paper
-    with held(site, tmp_path / "first", urls):
-        requests = len(site.requests)
-        settings = {"DEDUP_STORE": store_uri(tmp_path / "first"), "DEDUP_STORE_BUSY": "refuse"}
-        outcome = crawl("sample_spiders.Articles", urls=urls[0], settings=settings)
-        assert len(site.requests) == requests
-    assert outcome.exit_status == 1
-    (line,) = outcome.problems
-    assert "ERROR: dedup: the store" in line
-    assert "Traceback" not in outcome.log + outcome.stderr
-
-
 def test_four_processes_of_one_spider_lose_nothing(tmp_path, paper):
     """As crawls are run with a process a site, or as several jobs: who comes first drops, the others observe."""
     urls, copies = paper
@@ -152,13 +139,11 @@ def test_four_processes_of_one_spider_lose_nothing(tmp_path, paper):
         assert set(outcome.delivered) | set(dropped) == set(urls)
 
 
-@pytest.mark.parametrize("busy", ["observe", "refuse"])
-def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper, busy):
-    """Or it would observe to its end, or not begin, because somebody looked at the sums while it began."""
+def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper):
+    """Or it would observe to its end, because the sums were read while it began."""
     urls, copies = paper
     folder = tmp_path / "crawl"
-    settings = {"DEDUP_STORE_BUSY": busy}
-    command = write_job(folder, "sample_spiders.OneByOne", urls=",".join(urls), settings=settings)
+    command = write_job(folder, "sample_spiders.OneByOne", urls=",".join(urls))
     holder = Holder.this_process("scrapy dedup stats", brief=True)
     store = open_store(store_uri(folder), fingerprint_scheme=ClauseFingerprinter.scheme, holder=holder)
     with contextlib.closing(store), Running(folder, command) as running:

@@ -16,8 +16,7 @@ from prose import article, blog, story
 from test_claims_in_crawls import pair
 from test_crashes import again, fed, killed
 
-from dedup_middleware.index.codec import page_key
-from dedup_middleware.index.page_codec import encode_page
+from dedup_middleware.index.schema import encode_page, page_key
 from dedup_middleware.model import VerdictKind
 
 

@@ -7,13 +7,13 @@ import sys
 import threading
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
-from functools import partial, partialmethod
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
 
 import pytest
-from beside import CLASSES, KINDS, beside, die, shared_uri
+from beside import KINDS, beside, die, shared_uri
 from crawling import Outcome, Running, write_job
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -33,8 +33,8 @@ from dedup_middleware.model import Action, Verdict, VerdictKind
 from dedup_middleware.plugin.waiting import OriginalWait
 from dedup_middleware.reasons import Reason
 from dedup_middleware.releaser import Releaser
-from dedup_middleware.stores import destroy_store, redis_memory
-from dedup_middleware.stores.redis_store import RedisStore
+from dedup_middleware.stores import destroy_store, redis
+from dedup_middleware.stores.opened import OpenStore
 from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ class Worker(Library):
 
 @pytest.fixture(params=KINDS)
 def uri(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr(redis_memory, "FRESH", 0)
+    monkeypatch.setattr(redis, "_FRESH", 0)
+    monkeypatch.setattr(redis, "_ALIVE", 0)
     return shared_uri(request.param, tmp_path, request)
 
 
@@ -133,17 +134,17 @@ def two(uri: str) -> Iterator[tuple[Worker, Worker]]:
 
 @pytest.fixture(params=[False, True], ids=["once", "twice"])
 def repeats(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let what is done atomically be done twice, as where others have come in between the first time."""
-    for shared, is_within in CLASSES.items() if request.param else ():
-        monkeypatch.setattr(shared, "atomically", partialmethod(_done_twice, shared.atomically, is_within))
+    """Let each transaction be carried out twice, as where others have come in between the first time."""
+    if request.param:
+        transaction = OpenStore.transaction
+        monkeypatch.setattr(OpenStore, "transaction", lambda store, work: _done_twice(store, transaction, work))
 
 
-def _done_twice(store: object, atomically: Any, is_within: str, work: Callable[[], object]) -> object:
-    if getattr(store, is_within):
-        return work()
-    with suppress(InterruptedError):
-        atomically(store, lambda: _undone(work))
-    return atomically(store, work)
+def _done_twice(store: OpenStore, transaction: Any, work: Callable[[], object]) -> object:
+    if not store.in_process._in_transaction:
+        with suppress(InterruptedError):
+            transaction(store, lambda: _undone(work))
+    return transaction(store, work)
 
 
 def _undone(work: Callable[[], object]) -> NoReturn:
@@ -581,81 +582,12 @@ def test_a_claim_that_ends_while_it_is_looked_for_is_looked_at_anew(
 
     monkeypatch.setattr(here.deduplication, "rests_on_claim", too_late)
     extension = SimpleNamespace(
-        config=SimpleNamespace(wait=5),
         crawler=SimpleNamespace(settings=Settings(), engine=None),
         count=here.count,
     )
     asyncio.run(OriginalWait(extension).settle(here.deduplication, visit))  # type: ignore[arg-type]
     assert visit.is_duplicate
     assert not visit.original_is_pending
-
-
-@pytest.mark.parametrize("kind", ["redis"])
-def test_a_page_takes_three_round_trips_whatever_the_others_write(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    uri = shared_uri(kind, tmp_path, request)
-    three = [Worker(uri, f"run{number}") for number in range(3)]
-    for worker in three:
-        worker.visit(f"first of {worker.deduplication.run}", range(9))  # it takes its places in line
-    trips = [_trips(worker) for worker in three]
-    visits = 30
-    for number in range(visits):
-        for which, worker in enumerate(three):
-            told = (3 * number + which) * 9 + 9
-            page = worker.page(f"{number}/{which}", range(told, told + 9))
-            fetch = worker.index.fetching(page)
-            assert fetch is not None
-            fetch.run()
-            worker.leave(worker.enter(page))
-    for worker, before in zip(three, trips, strict=True):
-        # To be judged, claimed and confirmed. And now and then a fourth: where another has come in between.
-        assert _trips(worker) - before <= 3.2 * visits
-        worker.check()
-        worker.store.close()
-
-
-@pytest.mark.parametrize("kind", ["redis"])
-def test_what_others_write_elsewhere_is_no_reason_to_judge_a_page_again(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    uri = shared_uri(kind, tmp_path, request)
-    here, there = Worker(uri, "here"), Worker(uri, "there")
-    judged = []
-    judge = type(here.detector).judge
-    monkeypatch.setattr(
-        type(here.detector), "judge", lambda self, page, **more: judged.append(page.url) or judge(self, page, **more)
-    )
-    told = iter(range(0, 10_000, 9))
-
-    def next_page(worker: Worker, name: str) -> Visit:
-        number = next(told)
-        return worker.enter(worker.page(name, range(number, number + 9)))
-
-    for number in range(4):
-        there.leave(next_page(there, f"theirs{number}"))
-        here.leave(next_page(here, f"before{number}"))
-    judged.clear()
-    first = here.page("a", range(20_000, 20_009))
-    visit = here.judge_page(first)
-    there.leave(next_page(there, "elsewhere"))
-    here.deduplication.enter(visit)
-    assert judged.count(first.url) == 1
-    assert visit.stage is Stage.PENDING
-    second = here.page("b", range(30_000, 30_009))
-    visit = here.judge_page(second)
-    there.visit("the same", range(30_000, 30_009))
-    here.deduplication.enter(visit)
-    assert judged.count(second.url) > 1, "what others write of it is one"
-    assert visit.is_duplicate
-    for worker in (here, there):
-        worker.store.close()
-
-
-def _trips(worker: Worker) -> int:
-    shared = worker.store.shared
-    assert isinstance(shared, RedisStore)
-    return shared.trips
 
 
 class SharingMachine(RuleBasedStateMachine):
@@ -686,13 +618,10 @@ class SharingMachine(RuleBasedStateMachine):
         worker = self.workers[number]
         self._go_on(number, worker.enter(worker.page(f"{told}/{page}", range(told * 20, told * 20 + 9))))
 
-    @rule(who=st.integers(0, 2), told=st.integers(0, 4), page=st.integers(0, 5), fetches=st.booleans())
-    def judge(self, who: int, told: int, page: int, *, fetches: bool) -> None:
+    @rule(who=st.integers(0, 2), told=st.integers(0, 4), page=st.integers(0, 5))
+    def judge(self, who: int, told: int, page: int) -> None:
         worker = self.workers[who % len(self.workers)]
         judged = worker.page(f"{told}/{page}", range(told * 20, told * 20 + 9))
-        fetch = worker.index.fetching(judged)
-        if fetch is not None and fetches:
-            fetch.run()
         worker.judged.append(worker.judge_page(judged))
 
     @rule(who=st.integers(0, 2))
@@ -770,7 +699,8 @@ def test_each_story_is_delivered(
     kind: str, fresh: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """Also where who only reads notices next to nothing of what the others write."""
-    monkeypatch.setattr(redis_memory, "FRESH", fresh)
+    monkeypatch.setattr(redis, "_FRESH", fresh)
+    monkeypatch.setattr(redis, "_ALIVE", 0)
     machine = type("Sharing", (SharingMachine,), {"new_uri": staticmethod(lambda: shared_uri(kind, tmp_path, request))})
     run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None))
 
@@ -822,7 +752,11 @@ def test_what_waits_for_a_process_that_is_killed_is_delivered(site, tmp_path):
     a, b = (site.add(f"/{n}", article(n, story(1)), host=h) for h, n in enumerate("ab"))
     c = site.add("/c", article("c", story(3)))
     never = {"url": site.add("/never", Answer(article("Never", story(2)), hold=(hold := threading.Event())))}
-    shared = {**FEED, "DEDUP_STORE": f"sqlite:{tmp_path / 'store'}?shared=1", "DEDUP_WAIT": 30}
+    shared = {
+        **FEED,
+        "DEDUP_STORE": f"sqlite:{tmp_path / 'store'}?shared=1",
+        "CONSTANTS": {"dedup_middleware.plugin.waiting:MAX_WAIT": 30},
+    }
     fates = shared | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}, "HOLD_UNTIL": {"never": 1}}
     steps = [{"url": a, "cb_kwargs": {"fate": "hold"}}, never]
     held = write_job(tmp_path / "first", "sample_spiders.Steps", steps=steps, settings=fates)
@@ -907,7 +841,7 @@ def test_a_store_that_is_shared_is_not_for_a_process_that_wants_it_alone(site, t
         "sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_STORE": f"sqlite:{tmp_path / 'store'}"}
     )
     (warning,) = outcome.problems
-    assert f"the store sqlite:{tmp_path / 'store'} is in use by another crawl or program, process" in warning
+    assert f"the store sqlite:{tmp_path / 'store'} is in use by another crawl or program" in warning
     assert outcome.delivered == urls
     store.close()
 

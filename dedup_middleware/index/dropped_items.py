@@ -22,7 +22,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import codec, item_codec
+from dedup_middleware.index import item_codec, schema
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _HEAD = struct.Struct(">7s7s")
 _SIZE = struct.Struct(">I")
+# Of an item, unpacked: far more than any has.
+_MAX_BYTES = 2**28
 
 
 class Release(NamedTuple):
@@ -106,7 +108,7 @@ class DroppedItems:
         key = now.to_bytes(8, "big") + os.urandom(4)
         moment = datetime.fromtimestamp(now / 1e6, timezone.utc).isoformat(timespec="milliseconds")
         head = json.dumps({**header, "time": moment}).encode("ascii")
-        value = _HEAD.pack(codec.encode_number(number), codec.encode_number(original))
+        value = _HEAD.pack(schema.encode_number(number), schema.encode_number(original))
         value += zlib.compress(head + b"\n" + data, 1)
         crawls = f"{relies_on}\0{header['run']}".encode("utf8", "surrogatepass")
         return [(_item_key(key), value), (_page_key(number, key), _SIZE.pack(len(value)) + crawls)]
@@ -134,7 +136,7 @@ class DroppedItems:
 
     def lost_with(self, original: int, run: str) -> list[bytes]:
         """Return the keys of the items whose drops rely on the crawl *run* of *original*. A scan, and one a page."""
-        pages = [codec.last_number(key) for key, _ in self._store.scan(*codec.repeat_range(original))]
+        pages = [schema.last_number(key) for key, _ in self._store.scan(*schema.repeat_range(original))]
         scanned = (pair for number in pages for pair in self._store.scan(*_page_range(number)))
         return [_key_in(name) for name, value in scanned if _crawls(value)[0] == run]
 
@@ -158,7 +160,7 @@ class DroppedItems:
 
     def releases(self, spider: str, run: str) -> Iterator[Release]:
         """Yield what the crawl *run* of *spider* is to release, oldest first. One scan."""
-        for key, value in list(self._store.scan(*codec.RELEASES)):
+        for key, value in list(self._store.scan(*schema.RELEASES)):
             release = _release(key[1:], value)
             if release.spider == spider and release.crawl in ("", run):
                 yield release
@@ -193,19 +195,19 @@ class DroppedItems:
     def __iter__(self) -> Iterator[DroppedItem]:
         """Yield all dropped items, oldest first."""
         with refusals.of_value(self._store.uri, UnreadableError):
-            for key, value in self._store.scan(*codec.DROPPED):
+            for key, value in self._store.scan(*schema.DROPPED):
                 yield _decoded(key[1:], value)
 
     @property
     def count(self) -> int:
         """How many there are. One scan of small values."""
-        return sum(1 for _ in self._store.scan(*codec.DROPPED_OF_PAGES))
+        return sum(1 for _ in self._store.scan(*schema.DROPPED_OF_PAGES))
 
     @property
     def size(self) -> int:
         """Bytes of the dropped items. A scan of small values the first time."""
         if self._size is None:
-            self._size = sum(_SIZE.unpack_from(value)[0] for _, value in self._store.scan(*codec.DROPPED_OF_PAGES))
+            self._size = sum(_SIZE.unpack_from(value)[0] for _, value in self._store.scan(*schema.DROPPED_OF_PAGES))
         return self._size
 
     # --- bounds
@@ -221,16 +223,16 @@ class DroppedItems:
         if self._size <= size and not oldest:
             return
         deletes: list[bytes] = []
-        for key, value in self._store.scan(*codec.DROPPED):
+        for key, value in self._store.scan(*schema.DROPPED):
             if self._size <= size and key[1:] >= oldest.to_bytes(8, "big"):
                 break
             if self._may_go(key[1:], value):
                 self._size -= len(value)
-                deletes += self._keys(codec.decode_number(value), key[1:])
+                deletes += self._keys(schema.decode_number(value), key[1:])
         self._store.write([], deletes)
 
     def _may_go(self, key: bytes, value: bytes) -> bool:
-        number, original = map(codec.decode_number, _HEAD.unpack_from(value))
+        number, original = map(schema.decode_number, _HEAD.unpack_from(value))
         described, release = self._store.get_many([_page_key(number, key), _release_key(key)])
         if release is not None:
             return False
@@ -240,11 +242,11 @@ class DroppedItems:
 
 
 def _item_key(key: bytes) -> bytes:
-    return codec.DROPPED[0] + key
+    return schema.DROPPED[0] + key
 
 
 def _page_key(number: int, key: bytes) -> bytes:
-    return codec.DROPPED_OF_PAGES[0] + codec.encode_number(number) + key
+    return schema.DROPPED_OF_PAGES[0] + schema.encode_number(number) + key
 
 
 def _page_range(number: int) -> tuple[bytes, bytes]:
@@ -252,7 +254,7 @@ def _page_range(number: int) -> tuple[bytes, bytes]:
 
 
 def _release_key(key: bytes) -> bytes:
-    return codec.RELEASES[0] + key
+    return schema.RELEASES[0] + key
 
 
 def _key_in(page_key: bytes) -> bytes:
@@ -274,8 +276,8 @@ def _release(key: bytes, value: bytes) -> Release:
 
 def _decoded(key: bytes, value: bytes) -> DroppedItem:
     try:
-        number, original = map(codec.decode_number, _HEAD.unpack_from(value))
-        head, _, data = zlib.decompress(value[_HEAD.size :]).partition(b"\n")
+        number, original = map(schema.decode_number, _HEAD.unpack_from(value))
+        head, _, data = schema.unpacked(value[_HEAD.size :], _MAX_BYTES).partition(b"\n")
         return DroppedItem(key, number, original, data=data, **json.loads(head))
-    except (ValueError, TypeError, struct.error, zlib.error) as error:
+    except (ValueError, TypeError, struct.error) as error:
         raise UnreadableError(f"a dropped item cannot be read: {error}") from error

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index import codec
+from dedup_middleware.index import schema
 from dedup_middleware.urls import host_of, is_under
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def choose(index: Index, wanted: Forgettable) -> Chosen:
     Reads every page twice: 40 s a million.
     """
     now, chosen = datetime.now(timezone.utc), Chosen()
-    awaited = {codec.decode_number(key[1:]) for key, _ in index.store.scan(*codec.IN_DOUBT)}
-    awaited |= {item.number for item in index.dropped.get(key[1:] for key, _ in index.store.scan(*codec.RELEASES))}
+    awaited = {schema.decode_number(key[1:]) for key, _ in index.store.scan(*schema.IN_DOUBT)}
+    awaited |= {item.number for item in index.dropped.get(key[1:] for key, _ in index.store.scan(*schema.RELEASES))}
     for page in index.pages():
         if page.owner is None and wanted.has(page, now):
             _choose(page, chosen, awaited)
@@ -108,7 +108,7 @@ def forget(index: Index, chosen: Chosen) -> None:
 
 
 def _is_of(key: bytes, duplicates: set[int]) -> bool:
-    return not codec.is_template_key(key) and codec.last_number(key) in duplicates
+    return not schema.is_template_key(key) and schema.last_number(key) in duplicates
 
 
 def _in_steps(values: Iterable[_T]) -> Iterator[list[_T]]:

@@ -6,12 +6,13 @@ loses the items, so the next opener of the store rolls the original back; see `d
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import codec, shared_codec
-from dedup_middleware.model import Delivery
+from dedup_middleware.index import schema
+from dedup_middleware.model import Delivery  # noqa: TC001 - msgspec reads the types of a Doubt
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
@@ -40,23 +41,15 @@ class Doubt(NamedTuple):
 
     def encode(self) -> bytes:
         """Return the doubt as the value of its key."""
-        before = self.before
-        feeds = None if before is None or before.feeds is None else sorted(before.feeds)
-        delivery = None if before is None else [before.run, before.time, feeds]
-        return json.dumps([self.worker.hex(), self.run, delivery, self.earlier]).encode()
+        return msgspec.msgpack.encode(self)
 
     @classmethod
     def decode(cls, value: bytes) -> Doubt:
         """Return the doubt that *value* encodes; :class:`UnreadableError`."""
         try:
-            worker, run, delivery, earlier = json.loads(value)
-            before = None
-            if delivery is not None:
-                kept_by, time, feeds = delivery
-                before = Delivery(kept_by, time, None if feeds is None else frozenset(feeds))
-            return cls(run, before, bytes.fromhex(worker), tuple(earlier))
-        except (ValueError, TypeError) as error:
-            raise UnreadableError(f"an original in doubt cannot be read: {error}") from error
+            return msgspec.msgpack.decode(value, type=Doubt)
+        except msgspec.MsgspecError as error:
+            raise UnreadableError("an original in doubt cannot be read") from error
 
 
 class InDoubt:
@@ -72,7 +65,7 @@ class InDoubt:
         return self._of([number])[0]
 
     def _of(self, numbers: Sequence[int]) -> list[Doubt | None]:
-        values = self._store.get_many([codec.doubt_key(number) for number in numbers])
+        values = self._store.get_many([schema.doubt_key(number) for number in numbers])
         with refusals.of_value(self._store.uri, UnreadableError):
             return [None if value is None else Doubt.decode(value) for value in values]
 
@@ -115,30 +108,30 @@ class InDoubt:
         The last comes first: a scan for the repeats of one that has none ends at the first page of all, and LevelDB
         would pass there what was removed before it.
         """
-        for key, value in reversed(list(self._store.scan(*codec.IN_DOUBT))):
+        for key, value in reversed(list(self._store.scan(*schema.IN_DOUBT))):
             with refusals.of_value(self._store.uri, UnreadableError):
                 doubt = Doubt.decode(value)
             if self._store.shared is None or not self._store.shared.is_at_work(doubt.worker):
-                yield codec.decode_number(key[1:]), doubt
+                yield schema.decode_number(key[1:]), doubt
 
     def note_worker(self) -> None:
         """Write down that this process may leave something behind, in a shared store."""
         if self._store.shared is not None:
-            self._store.write([(shared_codec.worker_key(self.worker), b"")])
+            self._store.write([(schema.worker_key(self.worker), b"")])
 
     def dead_workers(self) -> list[bytes]:
         """Return the processes that :meth:`note_worker` and are not at work any more. One scan of a few keys."""
         shared = self._store.shared
         if shared is None:
             return []
-        return [key[1:] for key, _ in self._store.scan(*shared_codec.WORKERS) if not shared.is_at_work(key[1:])]
+        return [key[1:] for key, _ in self._store.scan(*schema.WORKERS) if not shared.is_at_work(key[1:])]
 
     def forget_workers(self, workers: Iterable[bytes]) -> None:
         """Forget processes of which nothing is left behind any more."""
-        if keys := [shared_codec.worker_key(worker) for worker in workers]:
+        if keys := [schema.worker_key(worker) for worker in workers]:
             self._store.write([], keys)
 
     def adopt(self, numbers: Iterable[int], run: str, worker: bytes) -> None:
         """Take over those of *numbers* that are in doubt as this process left them, as *worker*, in the crawl *run*."""
         ours = self.of_run(run, numbers, worker).items()
-        self._store.write([(codec.doubt_key(n), doubt._replace(worker=self.worker).encode()) for n, doubt in ours])
+        self._store.write([(schema.doubt_key(n), doubt._replace(worker=self.worker).encode()) for n, doubt in ours])

@@ -1,82 +1,68 @@
 """The stored pages of one store and its open claims, and how they change.
 
-Nothing changes but in one atomic batch a page. Pages whose claim is open live in memory only, under
+Nothing changes but in one atomic batch a page. In a private store, pages whose claim is open are in memory only, under
 negative numbers; confirming one writes it. A crash therefore leaves nothing provisional behind.
 """
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dedup_middleware.canonical import storys_own
-from dedup_middleware.index import codec, page_codec
-from dedup_middleware.index.batch import Batch
+from dedup_middleware.index import schema
+from dedup_middleware.index.changes import Changes
 from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.in_doubt import InDoubt
-from dedup_middleware.index.lookup import ALL, Lookup
-from dedup_middleware.index.superseding import as_duplicate, superseded_by
-from dedup_middleware.index.unchanged import differ, has_given, must_be_read, own_words
+from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, TEXT_LIMIT, Lookup
 from dedup_middleware.model import Scope, StoredPage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterable, Sequence
 
     from dedup_middleware.fingerprints.literature.method import Method
     from dedup_middleware.index.in_doubt import Doubt
     from dedup_middleware.index.open_claims import OpenClaims
-    from dedup_middleware.index.shared_ahead import Fetch
-    from dedup_middleware.index.shared_line import SharedLine
     from dedup_middleware.model import Match, Page, Reach
     from dedup_middleware.stores import OpenStore
 
     _T = TypeVar("_T")
 
-
-class Reads(NamedTuple):
-    """What a verdict rests on."""
-
-    values: Mapping[bytes, bytes | None]
-    """Of the store, by key."""
-    upsets: int
-    """See OpenClaims."""
+# Places in line that are taken at once, so that processes do not wait for one another; one that ends leaves some of
+# them empty, of 10^12.
+_PLACES_TAKEN = 256
+# A page with fewer clauses than this share of the former original's contains too little of its text to replace it.
+_MIN_CLAUSE_SHARE = 0.5
 
 
 class Index(Lookup):
     """The stored pages and the open claims of one store.
 
-    *common*: a clause held by more kept pages than this is boilerplate, without a vote, and its posting list is capped;
-    on pages of one host, a clause held by more than two of that host's.
+    *common*: a clause in more kept pages than this is boilerplate, without a vote, and its posting list is capped; on
+    pages of one host, a clause in more than two of that host's.
     *text_limit*: characters of a page's text kept, for `explain` and the alignment; 0 keeps none.
-    *distance*: within how many bits a paragraph is near, where pages have SimHashes; ``None`` where they have none.
     *method*: the published method that decides, if one does.
-    *reach*: which owners may drop a page, and so whether what earlier crawls have delivered counts as delivered.
+    *reach*: which originals may drop a page, and so whether what earlier crawls have delivered counts as delivered.
     Every method that reads the store raises :class:`StoreCorruptError` for what it cannot read there.
     """
-
-    store: OpenStore
 
     def __init__(  # noqa: PLR0913 - what an index is made of, by name
         self,
         store: OpenStore,
         claims: OpenClaims,
         *,
-        common: int,
-        text_limit: int,
-        distance: int | None = None,
+        common: int = COMMON_IN_STORE,
+        text_limit: int = TEXT_LIMIT,
         method: Method | None = None,
         reach: Reach = ALL,
     ) -> None:
-        super().__init__(
-            store, claims, common=common, text_limit=text_limit, distance=distance, method=method, reach=reach
-        )
+        super().__init__(store, claims, common=common, text_limit=text_limit, method=method, reach=reach)
         self.in_doubt = InDoubt(store)
         self.dropped = DroppedItems(store, self.in_doubt)
         # One more than makes a clause common: the page that is judged may be a holder itself, and does not count then.
         self._max_holders = common + 2
+        self._places = range(0)
+        self._depth = 0
 
     @property
     def version(self) -> int:
@@ -84,54 +70,59 @@ class Index(Lookup):
         return self._claims.version
 
     def changed_since(self, version: int, page: Page) -> bool:
-        """Tell whether a verdict on *page* that was made at *version* may be another by now."""
+        """Return whether a verdict on *page* that was made at *version* may be another by now."""
         return self._claims.changed_since(version, page)
 
     def atomically(self, work: Callable[[], _T]) -> _T:
-        """Return what *work* returns; in a store that others change too, they do not while it runs."""
-        return work()
+        """Return what *work* returns; in a store that processes share, no other writes while it runs."""
+        if self._depth:
+            return work()
+        places = self._places
 
-    @property
-    def is_far(self) -> bool:
-        """Whether each lookup takes a while, and all of a page had better be made at once; see :meth:`fetching`."""
-        return False
+        def run() -> _T:
+            self._places = places
+            return work()
 
-    def fetching(self, page: Page) -> Fetch | None:  # noqa: ARG002
-        """Return what brings nearer what :meth:`claim` and all lookups of *page* ask for.
+        self._depth += 1
+        try:
+            return self.store.transaction(run)
+        except BaseException:
+            if self.store.shared is not None:
+                # What took them came to nothing.
+                self._places = places
+            raise
+        finally:
+            self._depth -= 1
 
-        ``None`` where all is near.
-        """
-        return None
-
-    def noting(self) -> AbstractContextManager[Reads | None]:
-        """Note what is read within the block, for :meth:`rests_on`; ``None`` where it is as easily read again."""
-        return nullcontext()
-
-    def is_upset(self, reads: Reads | None) -> bool:  # noqa: ARG002
-        """Return whether anything has changed since that the store does not show, or may have."""
-        return True
-
-    def rests_on(self, reads: Reads) -> bool:  # noqa: ARG002
-        """Return whether what was read may still be so; what :meth:`atomically` writes then rests on it, too."""
-        return False
-
-    def release_dead_claims(self) -> None:
-        """Remove the open claims of processes that are not at work any more; a private store has none."""
+    def new_number(self, url: str) -> int:
+        """Return the number of a page that is stored for the first time, at *url*. Within :meth:`atomically`."""
+        if not self._places:
+            (value,) = self.store.get_many([schema.NEXT_PLACE_KEY])
+            first = 1 if value is None else schema.decode_number(value)
+            self._places = range(first, first + _PLACES_TAKEN)
+            self.store.write([(schema.NEXT_PLACE_KEY, schema.encode_number(self._places.stop))])
+        place, self._places = self._places[0], self._places[1:]
+        return schema.page_number(place, url)
 
     # --- claims
 
     def claim(self, page: Page) -> StoredPage:
         """Open a claim: *page* owns its text from now on, in memory. Returns it under its pending number."""
-        pending = self._claims.add(page)
-        if self._paragraphs is not None:
-            self._paragraphs.claim(pending.number, pending.simhashes)
-        return pending
+        return self._claims.add(page)
 
     def release(self, number: int) -> None:
-        """End the claim *number*: its text is nobody's again."""
-        pending = self._claims.remove(number)
-        if self._paragraphs is not None:
-            self._paragraphs.release(number, pending.simhashes)
+        """End the claim *number*: no page owns its text any more."""
+        self._claims.remove(number)
+
+    def _ended(self, claim: int) -> list[StoredPage]:
+        """End a *claim* for good; return what of it is in the store, and ends with the batch that replaces it."""
+        self.release(claim)
+        return []
+
+    def release_dead_claims(self) -> None:
+        """Remove the open claims of processes that are not at work any more; a private store has none."""
+
+    # --- pages
 
     def commit(
         self, page: Page, *, claim: int | None = None, durable: bool = False, feeds: frozenset[str] | None = frozenset()
@@ -141,28 +132,28 @@ class Index(Lookup):
         Its *claim*, if it has one, ends. It is in doubt, unless it is *durable*, or all its content was, by the same
         crawl and feeds. Return it, ``None`` where nothing has changed, and whether it was a duplicate before.
         """
+        return self.atomically(lambda: self._commit(page, claim, feeds, durable=durable))
+
+    def _commit(
+        self, page: Page, claim: int | None, feeds: frozenset[str] | None, *, durable: bool
+    ) -> tuple[StoredPage | None, bool]:
         if page.known is not None:
             return self._commit_again(page, durable=durable, feeds=feeds), False
         ended = [] if claim is None else self._ended(claim)
         own = self.same(page.identities)
         former = page.instead_of
         known_of_former = [] if former is None else self.same(former.identities)
-        known = own[0] if own and own[0].says(page) and has_given(own[0], page) else None
+        known = own[0] if own and own[0].says(page) and _has_given(own[0], page) else None
         reached = self._reached(page, known, feeds)
-        batch = self.batch(page.run)
-        number = next((before.number for before in (*own, *ended)), None) or batch.number_for(page.url)
+        changes = self.changes(page.run)
+        number = next((before.number for before in (*own, *ended)), None) or self.new_number(page.url)
         stored = StoredPage.of(page, number, feeds=reached)
-        batch.puts += self._doubt(stored, known, self.in_doubt.of(number) if own else None, durable=durable)
-        named = codec.encode_number(number)
-        batch.puts += [(codec.canonical_key(identity), named) for identity in storys_own(page.features, page.url)]
-        superseded = [] if former is None else superseded_by(stored, former, known_of_former)
-        self._write(batch, stored, page, own, ended, superseded=superseded)
+        changes.puts += self._doubt(stored, known, self.in_doubt.of(number) if own else None, durable=durable)
+        named = schema.encode_number(number)
+        changes.puts += [(schema.canonical_key(identity), named) for identity in storys_own(page.features, page.url)]
+        superseded = [] if former is None else _superseded_by(stored, former, known_of_former)
+        self._write(changes, stored, page, own, ended, superseded=superseded)
         return stored, bool(own) and own[0].owner is not None
-
-    def _ended(self, claim: int) -> list[StoredPage]:
-        """End a *claim* for good; return what of it is in the store, and ends with the batch that replaces it."""
-        self.release(claim)
-        return []
 
     def _commit_again(self, page: Page, *, durable: bool, feeds: frozenset[str] | None) -> StoredPage | None:
         """Note that *page*, an unread original, was kept again.
@@ -173,25 +164,25 @@ class Index(Lookup):
         known = self._still(page)
         if known is None:
             return None
-        given = known if has_given(known, page) else None
+        given = known if _has_given(known, page) else None
         reached = self._reached(page, given, feeds)
         delivery = StoredPage.of(page, known.number, feeds=reached).delivery
         stored = replace(known, delivery=delivery, item_content=page.item_content)
-        text, words = codec.item_text_key(known.number), own_words(stored)
-        packed = self._packed(words) if words else None
-        is_as_it_was = not differ(stored, known) and (packed is None or self.store.get_many([text]) == [packed])
+        key, texts = schema.item_text_key(known.number), item_texts(stored)
+        packed = self._packed(texts) if texts else None
+        is_as_it_was = not _differ(stored, known) and (packed is None or self.store.get_many([key]) == [packed])
         doubt = self.in_doubt.of(known.number)
         is_certain = doubt is None and reached == known.delivery.feeds
         if is_as_it_was and is_certain and self.reach.is_all:
             self._met_again.add(known.number)
             self._met_by = page.run
             return None
-        batch = self.batch(page.run)
-        batch.puts += self._doubt(stored, given, doubt, durable=durable)
-        batch.put_again(stored, known, page.body_digest)
-        batch.put_or_delete(text, packed)
-        batch.write()
-        self._claims.touch(stored.hashes, stored.identities)
+        changes = self.changes(page.run)
+        changes.puts += self._doubt(stored, given, doubt, durable=durable)
+        changes.put_page(stored, None, body=page.body_digest)
+        changes.put_or_delete(key, packed)
+        changes.write()
+        self.touch([stored])
         return stored
 
     def _doubt(
@@ -203,7 +194,7 @@ class Index(Lookup):
         was dropped in favour of those is released.
         """
         after = None if durable else self.in_doubt.after(stored, known, doubt)
-        pairs = [] if after is None else [(codec.doubt_key(stored.number), after.encode())]
+        pairs = [] if after is None else [(schema.doubt_key(stored.number), after.encode())]
         if known is None and doubt is not None:
             runs = [run for run in doubt.runs if run != stored.run]
             lost = self.dropped.get(key for run in runs for key in self.dropped.lost_with(stored.number, run))
@@ -216,7 +207,7 @@ class Index(Lookup):
         if known is None or not self.changed_since(page.known_at, page):
             return known
         own = self.same(page.identities)
-        return own[0] if len(own) == 1 and not differ(own[0], known) else None
+        return own[0] if len(own) == 1 and not _differ(own[0], known) else None
 
     def _reached(self, page: Page, known: StoredPage | None, feeds: frozenset[str] | None) -> frozenset[str] | None:
         """Return the feeds that have items of *page* now, that is, *feeds* and those that count of before."""
@@ -242,17 +233,15 @@ class Index(Lookup):
         that other crawls have dropped of the page go. *template* is the key of the text that it may fill in, if any.
         """
         own = self.same(page.identities)
-        batch = self.batch()
-        number = own[0].number if own else batch.number_for(page.url)
+        changes = self.changes()
+        number = own[0].number if own else self.new_number(page.url)
         if own and own[0].owner is not None:
-            batch.deletes += self.dropped.obsolete(number, page.run)
+            changes.deletes += self.dropped.obsolete(number, page.run)
         if template:
-            batch.puts.append((codec.suspect_key(template, number), b""))
-        batch.puts += items(number)
-        self._write(batch, StoredPage.of(page, number, match), page, own)
+            changes.puts.append((schema.suspect_key(template, number), b""))
+        changes.puts += items(number)
+        self._write(changes, StoredPage.of(page, number, match), page, own)
         return number
-
-    # --- taking out
 
     def roll_back(self, number: int, doubt: Doubt) -> None:
         """Let an original in *doubt* be what it was before; without that, remove it. Call it within :meth:`atomically`.
@@ -261,24 +250,27 @@ class Index(Lookup):
         """
         page = self.page(number)
         if doubt.before is None or page is None:
-            self.remove([number])
+            self._remove(number)
             return
-        self.store.write([(codec.page_key(number), page_codec.encode_page(replace(page, delivery=doubt.before)))])
+        self.store.write([(schema.page_key(number), schema.encode_page(replace(page, delivery=doubt.before)))])
         self.touch([page])
 
     def remove(self, numbers: Iterable[int]) -> None:
         """Remove these pages, in a batch each: their text is not owned any more."""
         for number in numbers:
-            page = self.page(number)
-            if page is None or page.pending:
-                continue
-            batch = self.batch()
-            with self._reading():
-                batch.replace([page], number, None)
-            batch.remove_identities(page.identities)
-            batch.remove_page(page)
-            batch.write()
-            self.touch([page])
+            self.atomically(lambda number=number: self._remove(number))  # type: ignore[misc]
+
+    def _remove(self, number: int) -> None:
+        page = self.page(number)
+        if page is None or page.pending:
+            return
+        changes = self.changes()
+        with self._reading():
+            changes.replace([page], number, None)
+        changes.deletes += map(schema.identity_key, page.identities)
+        changes.remove_page(page)
+        changes.write()
+        self.touch([page])
 
     def touch(self, pages: Iterable[StoredPage]) -> None:
         """Note that what is known of *pages* has changed."""
@@ -286,26 +278,14 @@ class Index(Lookup):
 
     # --- writing
 
-    @cached_property
-    def _shared_line(self) -> SharedLine | None:
-        """The part that this process has in the line of a store far away."""
-        return None
-
-    def batch(self, run: str = "") -> Batch:
+    def changes(self, run: str = "") -> Changes:
         """Return what collects the changes of one page, of the crawl *run*."""
         gives_way = None if self.reach.is_all or not run else self.counting(run)
-        return Batch(
-            self.store,
-            self._paragraphs,
-            self._max_holders,
-            gives_way,
-            prints=self.prints,
-            shared_line=self._shared_line,
-        )
+        return Changes(self.store, self._max_holders, gives_way, self.prints)
 
     def _write(  # noqa: PLR0913 - what is written, by name
         self,
-        batch: Batch,
+        changes: Changes,
         stored: StoredPage,
         page: Page,
         own: list[StoredPage],
@@ -313,32 +293,97 @@ class Index(Lookup):
         *,
         superseded: Sequence[StoredPage] = (),
     ) -> None:
-        """Write *batch*, and with it *page*, *stored* so, and its text in the place of what was its *own*.
+        """Write *changes*, and with them *page*, *stored* so, and its text in the place of what was its *own*.
 
         *ended* is what the store has of its claim; those that are *superseded* become its duplicates.
         """
         with self._reading():
-            batch.replace(
+            changes.replace(
                 [*own, *superseded, *ended],
                 stored.number,
                 stored if stored.owner is None else None,
                 page.borrowed,
                 page.fingerprint.made,
             )
-        said = own_words(stored)
-        body_digest = b"" if must_be_read(stored, page, own) else page.body_digest
-        batch.put_page(stored, self._packed(page.paragraphs), self._packed(said) if said else None, body_digest)
-        if own and not said:
-            batch.deletes.append(codec.item_text_key(stored.number))
-        batch.remove_identities(i for known in own for i in known.identities if i not in stored.identities)
+        texts = item_texts(stored)
+        body_digest = b"" if _must_be_read(stored, page, own) else page.body_digest
+        changes.put_page(stored, self._packed(page.paragraphs), self._packed(texts) if texts else None, body_digest)
+        if own and not texts:
+            changes.deletes.append(schema.item_text_key(stored.number))
+        gone = (i for known in own for i in known.identities if i not in stored.identities)
+        changes.deletes += map(schema.identity_key, gone)
         for other in own[1:]:
-            batch.remove_page(other)
+            changes.remove_page(other)
         for view in superseded:
-            batch.put_page(as_duplicate(view, stored), None)
-        batch.write()
+            changes.put_page(_as_duplicate(view, stored), None)
+        changes.write()
         touched = (stored, *own, *superseded)
         owned = (known.hashes for known in touched if known.owner is None)
         self._claims.touch(*owned, *(known.identities for known in touched))
 
     def _packed(self, texts: tuple[str, ...]) -> bytes | None:
-        return codec.encode_text(texts, self._text_limit) if self._text_limit else None
+        return schema.encode_text(texts, self._text_limit) if self._text_limit else None
+
+
+def _differ(stored: StoredPage, known: StoredPage) -> bool:
+    """Return whether *stored* has anything that *known* has not, but for when and by whom it was fetched."""
+    return replace(stored, delivery=known.delivery) != known
+
+
+def _must_be_read(stored: StoredPage, page: Page, own: list[StoredPage]) -> bool:
+    """Return whether *page*, *stored* so in the place of its *own*, is to be read even if it comes unchanged.
+
+    One that is kept beside another leads to it by what both contain, as long as that one is there. And of one that owns
+    only what its items contain, but for those that have been the same twice, the text would tell what it owns if they
+    contain something else.
+    """
+    if stored.owner is not None:
+        return False
+    is_whole = bool(stored.exact_digest)
+    return bool(page.borrowed) or not (is_whole or any(known.item_content == stored.item_content for known in own))
+
+
+def _has_given(known: StoredPage, page: Page) -> bool:
+    """Return whether the items of the *known* original contained all that those of *page* contain now.
+
+    If not, what is certain of the original is not certain of them: should they be lost, it must not count as delivered.
+    """
+    before, now = known.item_content, page.item_content
+    if before is None or now is None:
+        return before is now
+    return now.hashes <= before.hashes and now.values <= before.values and before.has_text >= now.has_text
+
+
+def item_texts(stored: StoredPage) -> tuple[str, ...]:
+    """Return the text of the items of *stored*, unless that is its own text, or none."""
+    content = stored.item_content
+    if content is None or not content.has_text or content.is_text_of(stored.hashes):
+        return ()
+    return content.texts
+
+
+def _superseded_by(stored: StoredPage, former: StoredPage, known: Iterable[StoredPage]) -> list[StoredPage]:
+    """Return the originals that give way to *stored*, a preferred page or the one that they name as canonical.
+
+    *former* is the original when *stored* was judged, *known* what its identities lead to now. None of them is replaced
+    if it has another text by now, is no original any more, or is still pending.
+    """
+    return [
+        page
+        for page in known
+        if page.owner is None
+        and not page.pending
+        and page.number != stored.number
+        and page.digest == former.digest
+        and len(stored.hashes) >= _MIN_CLAUSE_SHARE * len(page.hashes)
+    ]
+
+
+def _as_duplicate(former: StoredPage, original: StoredPage) -> StoredPage:
+    """Return the *former* original as a duplicate of *original*. Its score counts clauses: their weights are unknown.
+
+    No check has compared it with *original*, only the reverse. So it has its own content as that of its original: the
+    verdict stands where both have the same clauses, else the page is judged when it is fetched again.
+    """
+    share = len(former.hashes & original.hashes) / len(former.hashes) if former.hashes else 0.0
+    return replace(former, owner=original.number, owner_digest=former.content, item_content=None, score=round(share, 4))

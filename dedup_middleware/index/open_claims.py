@@ -6,12 +6,10 @@ Nothing in it is written anywhere, so a crash leaves nothing provisional behind.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from dedup_middleware.index import codec
-from dedup_middleware.index.whole_texts import equals_key
+from dedup_middleware.index import schema
 from dedup_middleware.model import StoredPage
 
 if TYPE_CHECKING:
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.features import Made
     from dedup_middleware.model import Page
-    from dedup_middleware.stores.protocol import Store
 
 #: Changes of which is remembered what they touched: as many as come between a download and its callback, and more.
 _REMEMBERED_CHANGES = 64
@@ -38,8 +35,6 @@ class OpenClaims:
         self.made: dict[int, Made] = {}
         self.texts: dict[int, tuple[str, ...]] = {}
         self.version = 0
-        self.upsets = 0
-        """How often anything may have changed for what no store tells."""
         self._postings: dict[bytes, tuple[int, ...]] = {}
         self._equals: dict[bytes, tuple[int, ...]] = {}
         self._made_alike: dict[bytes, tuple[int, ...]] = {}
@@ -50,13 +45,6 @@ class OpenClaims:
         self._last = 0
         self._changes_of_others = 0
 
-    @cached_property
-    def paragraphs(self) -> Store:
-        """A store for the SimHashes of their paragraphs."""
-        from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - few crawls have SimHashes
-
-        return MemoryStore()
-
     @property
     def postings(self) -> Mapping[bytes, tuple[int, ...]]:
         """The claims that hold a clause, by its hash."""
@@ -65,7 +53,7 @@ class OpenClaims:
 
     @property
     def equals(self) -> Mapping[bytes, tuple[int, ...]]:
-        """The claims with the same whole text and title, by `equals_key`."""
+        """The claims with the same whole text and title, by `schema.whole_text_key`."""
         self._list_all()
         return self._equals
 
@@ -78,7 +66,7 @@ class OpenClaims:
     def add(self, page: Page) -> StoredPage:
         """Add *page* and return it under its pending number. O(clauses)."""
         self._last += 1
-        pending = StoredPage.of(page, -codec.page_number(self._last, page.url))
+        pending = StoredPage.of(page, -schema.page_number(self._last, page.url))
         self.pages[pending.number] = pending
         self.texts[pending.number] = page.paragraphs
         self._unlisted[pending.number] = page.borrowed
@@ -115,7 +103,7 @@ class OpenClaims:
     ) -> Iterator[tuple[dict[bytes, tuple[int, ...]], AbstractSet[bytes]]]:
         """Yield the lists, and the keys in each, that lead to *page* but for what is *borrowed*."""
         yield self._postings, page.hashes - borrowed
-        if (key := equals_key(page.exact_digest, page.features)) is not None:
+        if (key := schema.whole_text_key(page.exact_digest, page.features)) is not None:
             yield self._equals, {key}
         if made is not None:
             yield self._made_alike, made.keys
@@ -129,14 +117,10 @@ class OpenClaims:
         """Note how much other processes have changed by now: if that has changed, so may anything have."""
         if changes != self._changes_of_others:
             self._changes_of_others = changes
-            self._touch_all()
+            self.touch_all()
 
     def touch_all(self) -> None:
         """Note that what is known of anything may have changed, though nothing is written."""
-        self.upsets += 1
-        self._touch_all()
-
-    def _touch_all(self) -> None:
         self.version += _REMEMBERED_CHANGES + 1
 
     def changed_since(self, version: int, page: Page) -> bool:
@@ -144,8 +128,8 @@ class OpenClaims:
         changes = self.version - version
         if not changes:
             return False
-        # Any page may have a paragraph near one of its own, or be alike to it.
-        if changes > len(self._recent) or page.fingerprint.simhashes or page.fingerprint.made is not None:
+        # By a published method any page may be alike to it.
+        if changes > len(self._recent) or page.fingerprint.made is not None:
             return True
         its_keys = page.fingerprint.weights.keys() | page.identities
         recent = islice(reversed(self._recent), changes)

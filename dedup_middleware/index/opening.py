@@ -8,12 +8,11 @@ from weakref import WeakKeyDictionary
 
 from dedup_middleware.fingerprints import fingerprinter, published_method
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.lookup import ALL
+from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, TEXT_LIMIT
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.index.shared import SharedIndex
 from dedup_middleware.stores import open_store
-from dedup_middleware.stores.holder import Holder
-from dedup_middleware.stores.schema import check_scheme
+from dedup_middleware.stores.locks import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,61 +20,54 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints.literature.method import Method
     from dedup_middleware.model import Reach
     from dedup_middleware.stores import OpenStore
-    from dedup_middleware.stores.medium import Medium
+    from dedup_middleware.stores.opened import Shared
 
-_claims: WeakKeyDictionary[Medium, OpenClaims] = WeakKeyDictionary()
+_claims: WeakKeyDictionary[Shared, OpenClaims] = WeakKeyDictionary()
 
 
-def index_of(  # noqa: PLR0913 - what an index is made of, by name
+def index_of(
     store: OpenStore,
     *,
-    common: int,
-    text_limit: int,
-    distance: int | None = None,
+    common: int = COMMON_IN_STORE,
+    text_limit: int = TEXT_LIMIT,
     method: Method | None = None,
     reach: Reach = ALL,
 ) -> Index:
     """Return an index of *store*; those of one process that share the store share their open claims."""
-    claims = _claims.setdefault(store.medium, OpenClaims())
+    claims = _claims.setdefault(store.in_process, OpenClaims())
     return (Index if store.shared is None else SharedIndex)(
         store,
         claims,
         common=common,
         text_limit=text_limit,
-        distance=distance,
         method=method,
         reach=reach,
     )
 
 
 @contextmanager
-def index_for_command(uri: str, command: str, *, common: int, text_limit: int) -> Iterator[tuple[OpenStore, Index]]:
+def index_for_command(uri: str, command: str) -> Iterator[tuple[OpenStore, Index]]:
     """Open the store at *uri* for as long as the block runs; of whatever fingerprints and older schema it is.
 
-    *common* and *text_limit* are for :class:`Index`. :class:`StoreError` if there is no store, or if it is in use.
+    :class:`StoreError` if there is no store, or if it is in use.
     """
     with _open_for_command(uri, command) as store:
-        yield store, index_of(store, common=common, text_limit=text_limit)
+        yield store, index_of(store)
 
 
 @contextmanager
-def index_for_upkeep(  # noqa: PLR0913 - what an index is made of, by name
-    uri: str, command: str, *, common: int, text_limit: int, fingerprint: str, distance: int
-) -> Iterator[tuple[OpenStore, Index]]:
+def index_for_upkeep(uri: str, command: str, *, fingerprint: str) -> Iterator[tuple[OpenStore, Index]]:
     """Open the store at *uri* as :func:`index_for_command` does, to change its pages with all that leads to them.
 
-    *fingerprint* is the one that it was made with, else `StoreVersionError`, and *distance* that of its SimHashes.
+    *fingerprint* is the one that it was made with, else `StoreVersionError`.
     """
     method = fingerprinter(fingerprint)
     with _open_for_command(uri, command) as store:
-        check_scheme(store.header, method.scheme, uri)
+        store.header.check_scheme(method.scheme, uri)
         yield (
             store,
             index_of(
                 store,
-                common=common,
-                text_limit=text_limit,
-                distance=distance if method.has_bits else None,
                 method=published_method(fingerprint),
             ),
         )

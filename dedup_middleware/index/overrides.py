@@ -5,19 +5,20 @@ All of them are in memory: there are as many as a person has cared to write, and
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from dedup_middleware import times
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import codec
+from dedup_middleware.index import schema
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.stores.protocol import Store
+    from dedup_middleware.stores import OpenStore
 
 
 class Override(NamedTuple):
@@ -38,31 +39,28 @@ class Override(NamedTuple):
     @property
     def key(self) -> bytes:
         """Its key in a store."""
-        return codec.override_key(self.identities[0], self.original_identities[0])
+        return schema.override_key(self.identities[0], self.original_identities[0])
 
     def encode(self) -> tuple[bytes, bytes]:
         """Return the pair of a store."""
-        *texts, identities, original_identities = self
-        value = [*texts, [i.hex() for i in identities], [i.hex() for i in original_identities]]
-        return self.key, json.dumps(value).encode()
+        return self.key, msgspec.msgpack.encode(self)
 
     @classmethod
     def decode(cls, value: bytes) -> Override:
         """Return the override that *value* encodes; :class:`UnreadableError`."""
         try:
-            url, original_url, time, *identities = json.loads(value)
-            (page, original) = (tuple(map(bytes.fromhex, each)) for each in identities)
-        except (ValueError, TypeError) as error:
-            raise UnreadableError(f"an override cannot be read: {error}") from error
-        if not page or not original:
+            override = msgspec.msgpack.decode(value, type=Override)
+        except msgspec.MsgspecError as error:
+            raise UnreadableError("an override cannot be read") from error
+        if not override.identities or not override.original_identities:
             raise UnreadableError("an override cannot be read: a page has no identity")
-        return cls(str(url), str(original_url), str(time), page, original)
+        return override
 
 
 class Overrides:
     """The overrides in a store, as they were when it was opened."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: OpenStore) -> None:
         self._apart: defaultdict[bytes, set[bytes]] = defaultdict(set)
         for each in read_overrides(store):
             for identity in each.identities:
@@ -75,6 +73,6 @@ class Overrides:
         return bool(self._apart) and any(not self._apart[i].isdisjoint(other) for i in page if i in self._apart)
 
 
-def read_overrides(store: Store) -> Iterator[Override]:
+def read_overrides(store: OpenStore) -> Iterator[Override]:
     """Yield the overrides in *store*; :class:`UnreadableError` for one that cannot be read."""
-    return (Override.decode(value) for _, value in store.scan(*codec.OVERRIDES))
+    return (Override.decode(value) for _, value in store.scan(*schema.OVERRIDES))

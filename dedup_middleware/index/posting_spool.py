@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.index import codec
+from dedup_middleware.index import schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -46,7 +46,7 @@ class PostingSpool:
 
     def add(self, keys: Iterable[bytes], number: int) -> None:
         """Let the posting lists under *keys* have the page *number*; 0.3 µs a key. `ConfigError` without room."""
-        held, shift, encoded = self._held, self._shift, codec.encode_number(number)
+        held, shift, encoded = self._held, self._shift, schema.encode_number(number)
         for key in keys:
             held[int.from_bytes(key[:_STEERING_BYTES], "big") >> shift] += key + encoded
             self._widths[key[0]] = len(key)
@@ -57,11 +57,11 @@ class PostingSpool:
     def lists(self, max_holders: int) -> Iterator[tuple[bytes, bytes]]:
         """Yield the lists as a store has them, in the order of their keys, each with its oldest pages alone."""
         self._flush()
-        longest = max_holders * len(codec.encode_number(0))
+        longest = max_holders * len(schema.encode_number(0))
         for file in sorted(Path(self._folder.name).iterdir()):
             width = self._widths[int(file.name, 16) >> (_HASH_BITS - self._shift)]
             under, held = b"", b""
-            for entry in _sorted(file.read_bytes(), width + len(codec.encode_number(0))):
+            for entry in _sorted(file.read_bytes(), width + len(schema.encode_number(0))):
                 key, number = entry[:width], entry[width:]
                 if key == under:
                     held += number

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from dedup_middleware.features import Made
-from dedup_middleware.index.codec import decode_number, encode_number
+from dedup_middleware.index.schema import decode_number, encode_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from dedup_middleware.fingerprints.literature.method import Method, Print
     from dedup_middleware.index.open_claims import OpenClaims
-    from dedup_middleware.stores.protocol import Store
+    from dedup_middleware.stores import OpenStore
 
 # Holders of one key that are looked at, oldest first: what more pages have is what all pages of a site have.
 _MAX_HOLDERS = 64
@@ -33,7 +33,7 @@ _LEARNED_KEY = b"l"
 class PrintIndex:
     """What *method* has made of the pages in a store, and of the open claims."""
 
-    def __init__(self, store: Store, claims: OpenClaims, method: Method) -> None:
+    def __init__(self, store: OpenStore, claims: OpenClaims, method: Method) -> None:
         self.method = method
         self._store = store
         self._claims = claims

@@ -16,7 +16,6 @@ from dedup_middleware.extraction.charsets import NO_CHARSETS
 from dedup_middleware.extraction.truncation import is_cut_off
 from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.model import Fetched, VerdictKind
-from dedup_middleware.plugin.arrivals import arrivals_here
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.item_signals import Entry
 from dedup_middleware.plugin.releases import Releases
@@ -80,14 +79,14 @@ class DedupDownloaderMiddleware:
             deduplication.gone(identities)
         if not 200 <= response.status < 300:  # noqa: PLR2004
             return
-        visit = await self._examine(deduplication, request, response, identities)
+        visit = self._examine(deduplication, request, response, identities)
         visit.size = len(response.body)
         self._extension.visits[response] = Entry(deduplication, visit)
         match = visit.verdict.match
         if match is not None and visit.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
             response.flags.append(f"dedup: {visit.verdict.kind.value} {match.score:.0%}")
 
-    async def _examine(
+    def _examine(
         self, deduplication: Deduplication, request: Request, response: Response, identities: tuple[bytes, ...]
     ) -> Visit:
         config = self._extension.config
@@ -112,10 +111,6 @@ class DedupDownloaderMiddleware:
             if visit is not None:
                 return visit
             page = self._page(deduplication, page_response, fetched, budget)
-            if not deduplication.has_failed and (fetch := deduplication.index.fetching(page)) is not None:
-                budget.pause()
-                await arrivals_here().fetched(fetch)
-                budget.resume()
             return deduplication.judge(page, *asked, keep=options.keep)
         except UnjudgeableError as error:
             reason = error.reason

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.features import ItemContent, Made, PageFeatures
-from dedup_middleware.index import codec, page_codec, prints, shared_codec
-from dedup_middleware.index.hamming import HOLDER
+from dedup_middleware.index import prints, schema
 from dedup_middleware.index.in_doubt import Doubt
 from dedup_middleware.model import Delivery, StoredPage
 
@@ -45,18 +44,12 @@ DUPLICATES = st.builds(
 
 @given(PAGES | DUPLICATES)
 def test_a_page_comes_back_as_it_was(page: StoredPage) -> None:
-    assert page_codec.decode_page(page.number, page_codec.encode_page(page)) == page
+    assert schema.decode_page(page.number, schema.encode_page(page)) == page
 
 
 @given(PAGES | DUPLICATES)
 def test_the_owner_of_a_page_is_read_without_the_rest(page: StoredPage) -> None:
-    assert page_codec.owner_in(page.number, page_codec.encode_page(page)) == page.owner
-
-
-@given(st.integers(1, 2**40), st.integers(0, 2**40), st.integers(0, 2**40), st.booleans())
-def test_a_line_comes_back_as_it_was(place: int, owners: int, duplicates: int, is_counted: bool) -> None:  # noqa: FBT001
-    line = codec.Line(place, owners, duplicates) if is_counted else codec.Line(place, is_counted=False)
-    assert codec.decode_line(codec.encode_line(line)) == line
+    assert schema.original_in(page.number, schema.encode_page(page)) == page.owner
 
 
 @given(st.text(), st.none() | DELIVERIES, st.binary(max_size=8), st.lists(st.text(), max_size=2))
@@ -86,84 +79,83 @@ def test_garbage_is_no_doubt(value: bytes) -> None:
 
 @given(st.lists(NUMBERS, max_size=9).map(tuple))
 def test_a_posting_list_comes_back_as_it_was(numbers: tuple[int, ...]) -> None:
-    assert codec.decode_postings(codec.encode_postings(numbers)) == numbers
+    assert schema.decode_postings(schema.encode_postings(numbers)) == numbers
 
 
 @given(NUMBERS, NUMBERS)
 def test_numbers_sort_as_bytes(one: int, other: int) -> None:
-    assert (codec.page_key(one) < codec.page_key(other)) == (one < other)
-    assert codec.decode_number(codec.encode_number(one)) == one
-    assert codec.decode_number(codec.encode_number(one) + b"more") == one
+    assert (schema.page_key(one) < schema.page_key(other)) == (one < other)
+    assert schema.decode_number(schema.encode_number(one)) == one
+    assert schema.decode_number(schema.encode_number(one) + b"more") == one
 
 
 @given(st.lists(st.text().map(lambda text: text.replace("\n", " ")), min_size=1), st.integers(1, 10_000))
 def test_a_text_comes_back_as_far_as_the_limit_goes(paragraphs: list[str], limit: int) -> None:
     paragraphs = [paragraph + "\ud800" for paragraph in paragraphs]
-    kept = codec.decode_text(codec.encode_text(tuple(paragraphs), limit))
+    kept = schema.decode_text(schema.encode_text(tuple(paragraphs), limit))
     assert "\n".join(kept) == "\n".join(paragraphs)[:limit]
 
 
 @given(NUMBERS, st.binary(min_size=8, max_size=8), st.binary(min_size=16, max_size=16))
 def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, identity: bytes) -> None:
     keys = {
-        codec.clause_key(clause_hash),
-        codec.identity_key(identity),
-        codec.page_key(number),
-        codec.text_key(number),
-        codec.item_text_key(number),
-        codec.doubt_key(number),
-        codec.template_key(clause_hash),
-        codec.repeat_key(number, number),
-        codec.canonical_key(identity),
-        codec.override_key(identity, identity),
-        codec.equals_key(clause_hash, "title"),
-        codec.NEXT_PLACE_KEY,
+        *schema.clause_keys([clause_hash]),
+        schema.identity_key(identity),
+        schema.page_key(number),
+        schema.text_key(number),
+        schema.item_text_key(number),
+        schema.doubt_key(number),
+        schema.template_key(clause_hash),
+        schema.repeat_key(number, number),
+        schema.canonical_key(identity),
+        schema.override_key(identity, identity),
+        schema.whole_text_key(clause_hash, PageFeatures("title")) or b"",
+        schema.NEXT_PLACE_KEY,
         # Dropped items, and what published methods and workers of a shared store add.
-        *(kind[0] for kind in (codec.DROPPED, codec.DROPPED_OF_PAGES, codec.RELEASES)),
-        *(kind[0] for kind in (shared_codec.WORKERS, shared_codec.CLAIMED)),
-        shared_codec.claims_key(identity),
-        HOLDER,
+        *(kind[0] for kind in (schema.DROPPED, schema.DROPPED_OF_PAGES, schema.RELEASES)),
+        *(kind[0] for kind in (schema.WORKERS, schema.CLAIMED)),
+        schema.claims_key(identity),
         *(key for key, _ in prints._pairs(number, Made(b"made", frozenset([clause_hash])))),
         prints._LEARNED_KEY,
     }
-    assert len(keys) == len({key[:1] for key in keys}) == 22
-    assert [key for key in keys if codec.PAGES[0] <= key < codec.PAGES[1]] == [codec.page_key(number)]
+    assert len(keys) == len({key[:1] for key in keys}) == 21
+    assert [key for key in keys if schema.PAGES[0] <= key < schema.PAGES[1]] == [schema.page_key(number)]
 
 
 def test_the_largest_number_and_no_larger_one_fits() -> None:
-    assert codec.decode_number(codec.encode_number(2**56 - 1)) == 2**56 - 1
+    assert schema.decode_number(schema.encode_number(2**56 - 1)) == 2**56 - 1
     with pytest.raises(OverflowError):
-        codec.encode_number(2**56)
+        schema.encode_number(2**56)
 
 
 @given(st.binary())
 def test_garbage_is_no_page(value: bytes) -> None:
     with pytest.raises(UnreadableError, match="page 7 cannot be read"):
-        page_codec.decode_page(7, value)
+        schema.decode_page(7, value)
 
 
 @given(PAGES.filter(lambda page: page.hashes), st.data())
 def test_a_page_that_was_cut_is_no_page(page: StoredPage, data: st.DataObject) -> None:
-    whole = page_codec.encode_page(page)
+    whole = schema.encode_page(page)
     cut = data.draw(st.integers(1, len(whole)))
     with pytest.raises(UnreadableError):
-        page_codec.decode_page(page.number, whole[:-cut])
+        schema.decode_page(page.number, whole[:-cut])
 
 
 def test_what_the_items_of_a_page_said_of_it_takes_little_room() -> None:
     hashes = frozenset(number.to_bytes(8, "big") for number in range(40))
     page = StoredPage(1, "u", (), b"d", hashes, frozenset(), Delivery("r", "t", None))
     said = dataclasses.replace(page, item_content=ItemContent(hashes, frozenset(), has_text=True))
-    assert len(page_codec.encode_page(said)) < len(page_codec.encode_page(page)) + 20
+    assert len(schema.encode_page(said)) < len(schema.encode_page(page)) + 20
 
 
-@pytest.mark.parametrize("value", [b"", b"garbage", codec.encode_text(("a text",), 99)[:-3]])
+@pytest.mark.parametrize("value", [b"", b"garbage", schema.encode_text(("a text",), 99)[:-3]])
 def test_garbage_is_no_text(value: bytes) -> None:
     with pytest.raises(UnreadableError):
-        codec.decode_text(value)
+        schema.decode_text(value)
 
 
 @pytest.mark.parametrize("value", [b"1234", b"123456", b"1234567890123"])
 def test_garbage_is_no_posting_list(value: bytes) -> None:
     with pytest.raises(UnreadableError):
-        codec.decode_postings(value)
+        schema.decode_postings(value)
