@@ -1,4 +1,4 @@
-"""An archive of past crawls: the verdicts of many processes are those of one, and a new crawl knows it all."""
+"""An archive of past crawls: verdicts as good as a crawl's, on Spark and without, and a store for the next crawl."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import random
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawling import environment
@@ -18,30 +19,28 @@ from prose import article, blog, story, zh_story
 from test_templates_in_crawls import TOWNS, branch
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.batch.archive import Refused, entries, parts_of
+from dedup_middleware.batch import pairs
+from dedup_middleware.batch.archive import Refused, entries, files_of
+from dedup_middleware.batch.checking import Edge
 from dedup_middleware.batch.command import batch
-from dedup_middleware.batch.engine import OneProcess
-from dedup_middleware.batch.judging import Job
-from dedup_middleware.batch.output import files_in, write_judged
-from dedup_middleware.batch.rounds import judge_all
+from dedup_middleware.batch.engines import engine
+from dedup_middleware.batch.pages import Job
+from dedup_middleware.checks.detector import Detector
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.index.exporting import Exporter
-from dedup_middleware.index.importing import fill
 from dedup_middleware.index.opening import index_for_command
-from dedup_middleware.index.spool import Spool
+from dedup_middleware.index.transfer import Spool, fill
 from dedup_middleware.settings.config import Config
-from dedup_middleware.stores.layout import Header
+from dedup_middleware.stores.base import Header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
 A, B, C = "http://a.example/1", "http://b.example/2", "http://c.example/3"
-COMPARED = ("url", "verdict", "owner_url", "score", "reason", "witness", "difference", "evidence")
 
 
-def written(folder: Path, pages: Iterable[dict[str, object]], name: str = "archive.jsonl") -> Path:
-    """Return where *pages* are, as JSON Lines."""
+def written(folder: Path, pages: Iterable[dict[str, Any]], name: str = "archive.jsonl") -> Path:
+    """Return the path of a file with *pages*, as JSON Lines."""
     path = folder / name
     path.write_text("".join(json.dumps(page) + "\n" for page in pages), encoding="ascii")
     return path
@@ -52,27 +51,20 @@ def config(**settings: object) -> Config:
     return Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": "", **given}, None)
 
 
-def one_by_one(pages: Iterable[dict[str, str]]) -> tuple[list[list[object]], set[str]]:
-    """Return what a crawl would say of *pages*, and what it would release."""
-    with Deduplicator() as dedup:
-        verdicts = [[getattr(verdict, name) for name in COMPARED] for verdict in dedup.stream(pages)]
-        return verdicts, set(dedup.released)
+def run_batch(folder: Path, *paths: Path, parquet: bool = False, **settings: object) -> dict[str, Any]:
+    """Judge the archives at *paths*, leave the results in the folder ``out``, and return the report."""
+    opts = Namespace(inputs=[*paths], output=folder / "out", spark=None, parquet=parquet, json=True)
+    return json.loads(batch(opts, config(**settings), print))
 
 
-def side_by_side(folder: Path, path: Path, *, world_pages: int, buckets: int = 5) -> Path:
-    """Judge the archive at *path* as Spark would, in this process; return where the results are."""
-    job = Job(config(), Header.new("clauses-2"), "run", buckets=buckets)
-    engine, target = OneProcess(), folder / f"by-{world_pages}"
-    with files_in(target) as files:
-        judged = judge_all(engine, job, parts_of([path], split=50_000), world_pages=world_pages, tell=lambda _: None)
-        write_judged(engine, job, judged, files)
-    return target
+def lines_of(folder: Path, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "out" / name).read_text(encoding="ascii").splitlines()]
 
 
-def verdicts_in(folder: Path) -> tuple[list[list[object]], set[str]]:
-    """Return the verdicts in a batch's *folder*, as :func:`one_by_one` does."""
-    said = [json.loads(line) for line in (folder / "verdicts.jsonl").read_text().splitlines()]
-    return [[line[name] for name in COMPARED] for line in said], {s["url"] for s in said if "released" in s}
+def judged(folder: Path, pages: Iterable[dict[str, Any]], **settings: object) -> list[tuple[str, str | None]]:
+    """Return the verdict on each of *pages* and its original."""
+    run_batch(folder, written(folder, pages), **settings)
+    return [(line["verdict"], line["owner_url"]) for line in lines_of(folder, "verdicts.jsonl")]
 
 
 def run(folder: Path, *args: object) -> subprocess.CompletedProcess[str]:
@@ -104,117 +96,164 @@ def odd_pages() -> list[dict[str, str]]:
     return [copied, *pages, {"url": "http://paper.example/story-400/print", "html": view}, own, own]
 
 
-class TestSideBySide:
-    """However the archive is divided, verdicts are those of a crawl."""
+class TestVerdicts:
+    @pytest.mark.parametrize("pages", [[*archive(300)], odd_pages()], ids=["sites", "odd"])
+    def test_are_as_good_as_those_of_a_crawl(self, tmp_path, pages) -> None:
+        found = judged(tmp_path, pages)
+        with Deduplicator() as dedup:
+            verdicts = [*dedup.stream(pages)]
+            crawled = [verdict.is_duplicate and verdict.url not in dedup.released for verdict in verdicts]
+        others = [page["url"] for page, (verdict, _), was in zip(pages, found, crawled, strict=True)
+                  if (verdict == "duplicate") != was]  # fmt: skip
+        assert len(others) <= len(pages) / 50, others
+        assert {"new", "duplicate", "related"} <= {verdict for verdict, _ in found}
 
-    @pytest.mark.parametrize("world_pages", [1, 6])
-    def test_verdicts_are_those_of_one_process(self, tmp_path, world_pages) -> None:
-        pages = [*archive(130)]
-        expected = one_by_one(pages)
-        folder = side_by_side(tmp_path, written(tmp_path, pages), world_pages=world_pages)
-        assert verdicts_in(folder) == expected
-        assert {"new", "duplicate", "related", "unjudged"} <= {verdict[1] for verdict in expected[0]}
+    def test_an_original_is_no_duplicate(self, tmp_path) -> None:
+        found = judged(tmp_path, pages := [*archive(300)])
+        delivered = {page["url"] for page, (verdict, _) in zip(pages, found, strict=True) if verdict != "duplicate"}
+        assert {owner for verdict, owner in found if verdict == "duplicate"} <= delivered
 
-    @pytest.mark.parametrize("world_pages", [1, 9])
-    def test_so_are_those_on_views_templates_and_pages_that_come_again(self, tmp_path, world_pages) -> None:
-        pages = odd_pages()
-        expected = one_by_one(pages)
-        folder = side_by_side(tmp_path, written(tmp_path, pages), world_pages=world_pages)
-        assert verdicts_in(folder) == expected
-        assert expected[1], "nothing was released"
-        assert {"same", "the story's own page"} <= {
-            said for verdict in expected[0] for said in (verdict[1], verdict[4])
-        }
+    def test_do_not_depend_on_how_many_copies_there_are(self, tmp_path) -> None:
+        copies = [{"url": f"http://c{n}.example/", "html": blog(f"Copy {n}", story(1))} for n in range(40)]
+        own = {"url": A, "html": article("Own", story(1))}
+        assert judged(tmp_path, [own, *copies])[1:] == [("duplicate", A)] * 40
 
-    def test_what_is_written_is_what_one_process_writes(self, tmp_path) -> None:
-        path = written(tmp_path, archive(80, seed=3))
-        folder = side_by_side(tmp_path, path, world_pages=3)
-        batch(options(tmp_path, path), config(), print)
-        for name in ("verdicts.jsonl", "clusters.jsonl"):
-            assert (folder / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
-        one, other = (comparable(tmp_path, each) for each in (folder, tmp_path / "out"))
-        assert one == other
-        assert len(one) > 60
+    def test_equal_texts_make_no_pairs_beyond_a_few(self, tmp_path) -> None:
+        pages = [{"url": f"http://c{n}.example/", "text": "\n".join(story(1))} for n in range(200)]
+        files, job = [written(tmp_path, pages)], Job(config(), Header.new("clauses-2"), "run")
+        with engine(None, files, tmp_path) as tables:
+            pairs.judge(tables, job, files, print)
+            ((count,),) = tables.rows("SELECT COUNT(*) FROM candidates")
+        assert count < 2 * len(pages)
+
+    def test_a_page_that_came_again_is_delivered(self, tmp_path) -> None:
+        first, changed = ({"url": A, "html": article("Own", story(n))} for n in (1, 2))
+        copies = [{"url": B, "html": blog("Copy", story(1))}, {"url": C, "html": blog("Copy", story(2))}]
+        assert judged(tmp_path, [first, first, changed, *copies, copies[0]]) == [
+            ("new", None), ("same", None), ("new", None), ("duplicate", A), ("duplicate", A), ("duplicate", A),
+        ]  # fmt: skip
+
+    def test_a_preferred_page_is_the_original_wherever_it_stands(self, tmp_path) -> None:
+        pages = [{"url": url, "html": blog("A blog", story(1))} for url in (A, B, C)]
+        found = judged(tmp_path, pages, preferred=["c.example"])
+        assert found == [("duplicate", C), ("duplicate", C), ("new", None)]
+        assert lines_of(tmp_path, "clusters.jsonl") == [{"owner": C, "size": 3, "urls": [C, A, B]}]
+
+    def test_pages_that_fill_in_a_template_are_delivered_from_the_first_on(self, tmp_path) -> None:
+        pages = [{"url": "http://copies.example/bank", "html": branch("Copied")}]
+        pages += [{"url": f"http://bank.example/{town}", "html": branch(town)} for town in TOWNS]
+        assert "duplicate" not in {verdict for verdict, _ in judged(tmp_path, pages)}
+
+    @pytest.mark.parametrize(("rounds", "duplicates"), [(2, [1, 9]), (4, [1, 3, 9]), (40, [1, 3, 5, 7, 9])])
+    def test_of_a_chain_of_copies_every_other_one_is_an_original(
+        self, tmp_path, rounds, duplicates, monkeypatch
+    ) -> None:
+        """A page that is undecided when the rounds are over is one, too."""
+        monkeypatch.setattr(pairs, "_MAX_ROUNDS", rounds)
+        edges = [Edge(page, page - 1, 0, 1, 1.0, b"") for page in range(1, 9)] + [Edge(9, 0, 0, 1, 1.0, b"")]
+        with engine(None, [], tmp_path) as tables:
+            tables.map("edges", pairs.EDGES, lambda _: edges, "SELECT 1 AS one", "one")
+            table, _ = pairs.find_duplicates(tables)
+            assert [*map(tuple, tables.rows(f"SELECT page FROM {table} ORDER BY page"))] == [(n,) for n in duplicates]
+
+    def test_a_bug_keeps_the_page(self, tmp_path, monkeypatch, caplog) -> None:
+        monkeypatch.setattr(Detector, "judge_pair", lambda *_: 1 / 0)
+        pages = [{"url": A, "html": article("Own", story(1))}, {"url": B, "html": blog("Copy", story(1))}]
+        assert judged(tmp_path, pages) == [("new", None)] * 2
+        assert f"{B} could not be compared with {A}" in caplog.text
+
+    def test_a_page_that_cannot_be_read_is_unjudged(self, tmp_path) -> None:
+        pages = [{"url": A, "text": "x" * 100}, {"url": B, "html": blog("Copy", story(1))}]
+        assert judged(tmp_path, pages, max_bytes=50) == [("unjudged", None), ("unjudged", None)]
+        assert {line["reason"] for line in lines_of(tmp_path, "verdicts.jsonl")} == {"too large"}
 
 
-def imported(folder: Path, results: Path) -> str:
-    """Return the store that the *results* of a batch make."""
-    store = f"sqlite:{folder / results.name}.sqlite"
+def imported(folder: Path) -> str:
+    """Return the store that the results of a batch make."""
+    store = f"sqlite:{folder / 'imported.sqlite'}"
     with Spool() as spool:
-        spool.read(results / "store.jsonl.xz")
-        fill(store, spool, common=3, fingerprint="clauses", distance=10)
+        spool.read(folder / "out" / "store.jsonl.xz")
+        fill(store, spool, fingerprint="clauses")
         assert not spool.refused
     return store
-
-
-def comparable(folder: Path, results: Path) -> list[str]:
-    """Return what the store that *results* make knows."""
-    with index_for_command(imported(folder, results), "test", common=3, text_limit=20_000) as (store, index):
-        return [*Exporter(store, index).comparable_lines()]
 
 
 class TestCommand:
     def test_an_archive_of_nothing(self, tmp_path) -> None:
         done = run(tmp_path, "batch", written(tmp_path, []), "-o", "out")
-        assert (done.returncode, done.stdout.splitlines()[0]) == (0, "no pages in there")
+        assert (done.returncode, done.stdout.splitlines()[0]) == (0, "no pages found")
 
     def test_a_new_crawl_knows_the_archive(self, tmp_path) -> None:
         pages = [{"url": A, "html": article("First", story(1)), "time": "2019-05-01T08:00:00Z"}]
-        batch(options(tmp_path, written(tmp_path, pages)), config(), print)
-        store = imported(tmp_path, tmp_path / "out")
+        pages += [{"url": C, "html": blog("Copy", story(1))}, {"url": A, "html": article("First", story(3))}]
+        run_batch(tmp_path, written(tmp_path, pages))
+        store = imported(tmp_path)
+        with index_for_command(store, "test") as (_, index):
+            first, copy = index.pages()
+            assert (first.url, first.owner, copy.url, copy.owner) == (A, None, C, first.number)
         with Deduplicator(store) as dedup:
-            verdict = dedup.add(B, blog("Repost", story(1)))
-        assert (verdict.verdict, verdict.owner_url) == ("duplicate", A)
-        with index_for_command(store, "test", common=3, text_limit=0) as (_, index):
-            assert next(index.pages()).time == "2019-05-01T08:00:00+00:00"
+            verdicts = [dedup.add(B, blog("Repost", story(3))), dedup.add(A, article("First", story(3)))]
+        assert [(verdict.verdict, verdict.owner_url) for verdict in verdicts] == [("duplicate", A), ("same", None)]
 
     def test_a_crawl_that_writes_a_feed_knows_the_archive_too(self, tmp_path, site, crawl) -> None:
-        path = written(tmp_path, [{"url": A, "html": article("First", story(1))}])
-        batch(options(tmp_path, path), config(), print)
-        side_by_side(tmp_path, path, world_pages=1)
+        run_batch(tmp_path, written(tmp_path, [{"url": A, "html": article("First", story(1))}]))
         urls = [site.add("/repost", blog("Repost", story(1))), site.add("/news", article("News", story(2)))]
-        feed = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
-        for results in ("out", "by-1"):
-            store = imported(tmp_path, tmp_path / results)
-            outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_STORE": store, **feed})
-            assert [item["url"] for item in outcome.lines("feed.jsonl")] == urls[1:]
+        settings = {"DEDUP_STORE": imported(tmp_path), "FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
+        outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=settings)
+        assert [item["url"] for item in outcome.lines("feed.jsonl")] == urls[1:]
 
-    @pytest.mark.parametrize(
-        ("choice", "settings", "owner"),
-        [("earliest", {}, A), ("longest", {}, B), ("preferred", {"preferred": ["c.example"]}, C)],
-    )
-    def test_a_cluster_has_the_owner_that_is_asked_for(self, tmp_path, choice, settings, owner) -> None:
-        texts = {A: story(1), B: [*story(1), story(2)[0][:200]], C: story(1)}
-        path = written(tmp_path, [{"url": url, "html": blog("A blog", text)} for url, text in texts.items()])
-        (cluster,) = clusters_of(tmp_path, path, choice, **settings)
-        assert cluster == {"owner": owner, "size": 3, "urls": [A, B, C]}
+    def test_look_alikes_lead_to_copies_of_each_in_the_new_store(self, tmp_path) -> None:
+        pages = [{"url": f"http://a.example/{n}", "html": article(f"Bid {n}", [*story(1), f"The bid is {n}."])}
+                 for n in range(8)]  # fmt: skip
+        assert "duplicate" not in {verdict for verdict, _ in judged(tmp_path, pages)}
+        with Deduplicator(imported(tmp_path)) as dedup:
+            verdict = dedup.add(B, blog("Repost", [*story(1), "The bid is 0."]))
+        assert verdict.owner_url == "http://a.example/0"
 
-    def test_results_are_not_overwritten(self, tmp_path) -> None:
-        path = written(tmp_path, [{"url": A, "html": article("First", story(1))}])
-        clusters_of(tmp_path, path, "earliest")
-        with pytest.raises(ConfigError, match=r"verdicts\.jsonl is there already"):
-            clusters_of(tmp_path, path, "earliest")
+    def test_time_and_bad_records_are_told(self, tmp_path) -> None:
+        path = tmp_path / "archive.jsonl"
+        path.write_text(f'{{\n{{"url": "{A}", "text": "x", "time": 0}}\n', encoding="ascii")
+        report = run_batch(tmp_path, path)
+        assert (report["pages"], report["left_out"]) == (1, {"not JSON": 1})
+        assert lines_of(tmp_path, "verdicts.jsonl")[0]["time"] == "1970-01-01T00:00:00+00:00"
 
-    def test_what_cannot_be_judged_on_spark_is_said_before_it_starts(self, tmp_path) -> None:
-        with pytest.raises(ConfigError, match="cannot be judged on Spark"):
-            batch(options(tmp_path, written(tmp_path, []), spark="local"), config(fingerprint="clauses+simhash"), print)
+    def test_verdicts_and_clusters_as_parquet(self, tmp_path) -> None:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        pages = [{"url": A, "html": article("\ud800", story(1))}, {"url": B, "html": blog("Copy", story(1))}]
+        run_batch(tmp_path, written(tmp_path, pages), parquet=True)
+        verdicts, clusters = (parquet.read_table(tmp_path / "out" / f"{name}.parquet").to_pylist()
+                              for name in ("verdicts", "clusters"))  # fmt: skip
+        assert [(row["url"], row["verdict"]) for row in verdicts] == [(A, "new"), (B, "duplicate")]
+        assert clusters == [{"owner": A, "size": 2, "urls": [A, B]}]
+
+    @pytest.mark.parametrize("name", ["verdicts.jsonl", "clusters.jsonl", "store.jsonl.xz"])
+    def test_files_that_exist_are_not_overwritten(self, tmp_path, name) -> None:
+        (tmp_path / "out").mkdir()
+        (tmp_path / "out" / name).write_text("mine")
+        with pytest.raises(ConfigError, match=f"{name} exists already"):
+            run_batch(tmp_path, written(tmp_path, []))
+        assert [path.name for path in (tmp_path / "out").iterdir()] == [name]
+        assert (tmp_path / "out" / name).read_text() == "mine"
+
+    def test_a_batch_that_fails_leaves_no_file(self, tmp_path, monkeypatch) -> None:
+        monkeypatch.setattr(pairs, "MAX_FILES", 0)
+        with pytest.raises(ConfigError, match="several batches"):
+            run_batch(tmp_path, written(tmp_path, []))
+        assert [*(tmp_path / "out").iterdir()] == []
+
+    def test_results_are_their_owners_alone(self, tmp_path) -> None:
+        run_batch(tmp_path, written(tmp_path, []))
+        assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
+
+    def test_a_fingerprint_without_clauses_is_refused(self, tmp_path) -> None:
+        with pytest.raises(ConfigError, match="cannot be used in a batch"):
+            run_batch(tmp_path, written(tmp_path, []), fingerprint="shingles")
 
 
-def options(folder: Path, path: Path, owner: str = "earliest", spark: str | None = None):
-    from argparse import Namespace  # noqa: PLC0415 - what a command line would be
-
-    return Namespace(inputs=[path], output=folder / "out", owner=owner, spark=spark, json=True)
-
-
-def clusters_of(folder: Path, path: Path, owner: str, **settings: object) -> list[dict[str, object]]:
-    batch(options(folder, path, owner), config(**settings), print)
-    return [json.loads(line) for line in (folder / "out" / "clusters.jsonl").read_text().splitlines()]
-
-
-def read(path: Path, *, split: int = 10_000) -> tuple[list[tuple[str, object]], Refused]:
-    """Return URL and text of the pages at *path*, and what is none."""
+def read(path: Path) -> tuple[list[tuple[str, object]], Refused]:
+    """Return URL and text of the pages at *path*, and the records that are not pages."""
     refused = Refused()
-    found = [entry for part in parts_of([path], split=split) for entry in entries(part, refused)]
+    found = [entry for file in files_of([path]) for entry in entries(file, refused)]
     return [(entry.content.url, entry.content.html or entry.content.text) for entry in found], refused
 
 
@@ -236,28 +275,30 @@ class TestArchives:
         expected = [(A, "<p>one"), (B, "<p>two"), (C, "three")]
         assert (read(path)[0], read(plain)[0]) == (expected, expected)
 
-    @pytest.mark.parametrize("split", [1, 7, 100, 1_000])
-    def test_a_file_in_parts_has_every_line_once(self, tmp_path, split) -> None:
-        pages = [{"url": f"http://a.example/{n}", "text": "x" * (n % 13)} for n in range(60)]
-        found, refused = read(written(tmp_path, pages), split=split)
-        assert [url for url, _ in found] == [page["url"] for page in pages]
-        assert not refused.counts
+    @pytest.mark.parametrize("length", [-1, 0, 2, 50])
+    def test_a_line_that_is_too_long_is_refused_and_the_next_is_read(self, tmp_path, length, monkeypatch) -> None:
+        line = json.dumps({"url": A, "text": "x" * 100}) + "\n"
+        monkeypatch.setattr("dedup_middleware.batch.archive.MAX_BYTES", len(line) - length)
+        path = written(tmp_path, [{"url": A, "text": "x" * 100}, {"url": B, "text": "two"}])
+        found, refused = read(path)
+        assert found == [(A, "x" * 100), (B, "two")][length > 0 :]
+        assert sum(refused.counts.values()) == (length > 0)
 
     def test_bad_records_are_counted_and_named(self, tmp_path) -> None:
         path = tmp_path / "archive.jsonl"
         lines = [b"{", b"[]", b'{"url": 5, "html": ""}', b'{"url": "http://a"}', b'{"html": "x"}', b"\xff\xfe", b""]
         lines += [b'{"url": "http://a", "html": "x", "status": 404}', b"[" * 100_000, b'{"url": "u", "html": "x"}']
         path.write_bytes(b"\n".join(lines))
-        found, refused = read(path, split=10**6)
+        found, refused = read(path)
         assert found == [("u", "x")]
         assert refused.counts == {
-            "no JSON": 3,
-            "no JSON object": 1,
-            "a field that is no page's": 2,
-            "neither html nor body nor text": 1,
-            "a status other than 2xx": 1,
+            "not JSON": 3,
+            "not a JSON object": 1,
+            "invalid field": 2,
+            "no html, body or text": 1,
+            "status is not 2xx": 1,
         }
-        assert refused.first[0].startswith(f"{path}, line 1: no JSON (")
+        assert refused.first[0].startswith(f"{path}:1: not JSON (")
 
     def test_a_packed_file_that_is_cut_off_is_read_as_far_as_it_goes(self, tmp_path) -> None:
         lines = json.dumps({"url": A, "text": "one"}).encode() + b"\n" + random.Random(1).randbytes(9_000)
@@ -265,7 +306,7 @@ class TestArchives:
         path.write_bytes(gzip.compress(lines)[:-4_000])
         found, refused = read(path)
         assert found == [(A, "one")]
-        assert "what follows cannot be unpacked" in refused.counts
+        assert "broken from here on" in refused.counts
 
     def test_warc(self, tmp_path) -> None:
         pytest.importorskip("warcio")
@@ -274,10 +315,10 @@ class TestArchives:
         records = [warc_record(f"http://a.example/{number}", *kind) for number, kind in enumerate(kinds)]
         path.write_bytes(b"".join(map(gzip.compress, records)) + b"rubbish")
         refused = Refused()
-        (entry,) = [entry for part in parts_of([path]) for entry in entries(part, refused)]
+        (entry,) = entries(path, refused)
         assert (entry.content.html, entry.content.encoding) == ("<p>café".encode("latin-1"), "latin-1")
         assert entry.time == "2020-01-02T03:04:05+00:00"
-        assert refused.counts["no page of HTML"] == refused.counts["a status other than 2xx"] == 1
+        assert refused.counts["not HTML"] == refused.counts["status is not 2xx"] == 1
 
     def test_parquet(self, tmp_path) -> None:
         pyarrow = pytest.importorskip("pyarrow")
@@ -285,24 +326,31 @@ class TestArchives:
         rows = [{"url": f"http://a.example/{n}", "html": f"<p>{n}".encode(), "other": n} for n in range(7)]
         path = tmp_path / "archive.parquet"
         parquet.write_table(pyarrow.Table.from_pylist(rows), path, row_group_size=3)
-        assert len(parts_of([path])) == 3
         assert read(path)[0] == [(row["url"], row["html"]) for row in rows]
 
-    @pytest.mark.parametrize("name", ["none.jsonl", "archive.csv", "folder", "broken.parquet"])
+    @pytest.mark.parametrize("name", ["none.jsonl", "archive.csv", "folder", "nul\0.jsonl"])
     def test_what_is_no_archive_is_one_line(self, tmp_path, name) -> None:
         (tmp_path / "archive.csv").write_text("url,html\n")
-        (tmp_path / "broken.parquet").write_text("no")
         (tmp_path / "folder").mkdir()
-        with pytest.raises(ConfigError, match=name) as caught:
-            parts_of([tmp_path / name])
+        with pytest.raises(ConfigError, match=r"archive|cannot be read") as caught:
+            files_of([tmp_path / name])
         assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize("name", ["a.parquet", "a.warc", "a.warc.gz", "a.jsonl.xz", "a.jsonl.gz"])
+    def test_a_broken_file_is_refused(self, tmp_path, name) -> None:
+        pytest.importorskip("pyarrow")
+        (tmp_path / name).write_bytes(b"no")
+        found, refused = read(tmp_path / name)
+        assert (found, refused.counts) == ([], {"broken from here on": 1})
 
 
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java: apt-get install default-jre-headless")
-def test_on_spark_too(tmp_path) -> None:
+def test_the_results_are_the_same_on_spark(tmp_path) -> None:
     pytest.importorskip("pyspark")
-    pages = [*archive(25, seed=1)]
-    done = run(tmp_path, "batch", written(tmp_path, pages), "-o", "out", "--spark", "local[1]", "--json")
+    paths = [written(tmp_path, archive(25, seed=seed), f"{seed}.jsonl") for seed in (1, 2)]
+    run_batch(tmp_path, *paths)
+    done = run(tmp_path, "batch", *paths, "-o", "on-spark", "--json", "--spark", "local[1]")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["pages"] == 25
-    assert verdicts_in(tmp_path / "out") == one_by_one(pages)
+    assert json.loads(done.stdout)["pages"] == 50
+    for name in ("verdicts.jsonl", "clusters.jsonl"):
+        assert (tmp_path / "on-spark" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()

@@ -1,158 +1,193 @@
-"""What a batch leaves in its folder: verdicts, clusters, and a file of pages for ``scrapy dedup import``.
-
-All of them are drafts until they are complete. The file of pages has the key of their store, so they are readable by
-their owner alone.
-"""
+"""Writes the results of a batch to a folder: verdicts, clusters, and an export that a store imports."""
 
 from __future__ import annotations
 
 import json
 import lzma
-from collections import Counter, defaultdict
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+import sqlite3
+import tempfile
+from collections import Counter
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate, groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
-from dedup_middleware.batch.engine import Element
-from dedup_middleware.batch.postings import position_of
+from dedup_middleware.batch.archive import package
+from dedup_middleware.batch.checking import FIELDS
+from dedup_middleware.batch.pages import FILE_PAGES, POSITIONS
+from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.canonical import storys_own
+from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.index.exchange import Origin
+from dedup_middleware.index import schema
+from dedup_middleware.index.index import item_texts
+from dedup_middleware.index.transfer import Exported, Origin, template_line
+from dedup_middleware.model import Delivery, StoredPage, VerdictKind
+from dedup_middleware.session.reading import as_item
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from collections.abc import Set as AbstractSet
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from dedup_middleware.batch.engine import Engine, Values
-    from dedup_middleware.batch.judging import Job
-    from dedup_middleware.batch.rounds import Judged
-    from dedup_middleware.batch.steps import WorldEnd
+    from dedup_middleware.batch.engines import Engine
+    from dedup_middleware.batch.pages import Job
+    from dedup_middleware.features import ItemContent
+    from dedup_middleware.model import Page
 
-#: How the verdicts are counted that later pages have shown to be wrong.
-RELEASED = "released"
-NAMES = ("verdicts.jsonl", "clusters.jsonl", "store.jsonl.xz")
+_DELIVERED = (VerdictKind.NEW.value, VerdictKind.RELATED.value)
+_CLUSTER = ("owner", "size", "urls")
 # A tenth of the time of the default for a fifth more bytes.
-XZ_PRESET = 1
+_XZ_PRESET = 1
+# Lines that are packed at once, and records that become a row group.
+_PACKED, _ROW_GROUP = 256, 10_000
 
-
-@dataclass
-class Files:
-    """The files of a batch, open; each takes bytes, and what is of the store packed by `packed`."""
-
-    verdicts: IO[bytes]
-    clusters: IO[bytes]
-    store: IO[bytes]
+_VERDICTS = f"""
+    SELECT c.record, ROW_NUMBER() OVER (PARTITION BY p.url, p.text ORDER BY p.page) AS fetch
+    FROM chosen c JOIN pages p ON p.page = c.page ORDER BY c.page % {POSITIONS}"""  # noqa: S608 - a number of ours
+_CLUSTERS = f"""
+    SELECT other, record FROM chosen WHERE duplicate = 1
+    ORDER BY other % {POSITIONS}, page % {POSITIONS}"""  # noqa: S608 - the same
+# The fetches of a URL, the last one first.
+_VERSIONS = f"""
+    SELECT p.page, MIN(p.page % {POSITIONS}) OVER (PARTITION BY p.url) AS first,
+        ROW_NUMBER() OVER (PARTITION BY p.url ORDER BY p.page DESC) AS number
+    FROM pages p WHERE p.text IS NOT NULL"""  # noqa: S608 - the same
+_STORED = """
+    SELECT v.first, p.content, c.duplicate, c.score, w.first AS other_first, o.content AS other
+    FROM versions v JOIN pages p ON p.page = v.page JOIN chosen c ON c.page = v.page
+    LEFT JOIN versions w ON w.page = c.other AND (c.duplicate = 1 OR c.score >= {threshold})
+    LEFT JOIN pages o ON o.page = w.page
+    WHERE v.number = 1"""
 
 
 @contextmanager
-def files_in(folder: Path) -> Iterator[Files]:
-    """Yield the drafts of the files in *folder*, which is made; they take their places once the block has ended.
+def results_in(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+    """Yield a scratch folder in *folder*; the files *names* leave it for *folder* when the block ends without an error.
 
-    :class:`ConfigError` where they cannot be written, or are there.
+    :class:`ConfigError` if *folder* cannot be written, or has such files.
     """
-    paths = [folder / name for name in NAMES]
-    # Before hours are spent on them.
-    if there := [path for path in paths if path.exists()]:
-        raise ConfigError(f"{there[0]} is there already: name another folder with -o, or remove it")
-    drafts = [path.with_name(f"{path.name}.tmp") for path in paths]
     try:
-        with ExitStack() as opened:
-            try:
-                permissions.make_folder(folder)
-                for draft in drafts:
-                    draft.unlink(missing_ok=True)
-                    permissions.make_file(draft)
-                files = Files(*(opened.enter_context(draft.open("wb")) for draft in drafts))
-            except ValueError as error:
-                raise OSError(str(error)) from error  # a NUL in the path
-            yield files
-        for draft, path in zip(drafts, paths, strict=True):
-            draft.replace(path)
-    except OSError as error:
-        raise ConfigError(
-            f"{folder} cannot be written ({error.strerror or error}); name another folder with -o"
-        ) from error
-    finally:
-        for draft in drafts:
-            with suppress(OSError, ValueError):
-                draft.unlink(missing_ok=True)
+        _refuse_existing(folder, names)
+        permissions.make_folder(folder)
+        with tempfile.TemporaryDirectory(prefix=".batch-", dir=folder) as scratch:
+            yield Path(scratch)
+            _refuse_existing(folder, names)
+            for name in names:
+                path = Path(scratch, name)
+                path.chmod(permissions.FILE_MODE)
+                path.rename(folder / name)
+    except (OSError, sqlite3.OperationalError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{folder} cannot be written ({why}); name another folder with -o") from error
 
 
-def packed(lines: Iterable[str]) -> bytes:
-    """Return *lines* as a piece of the file of pages: what is packed piece by piece is unpacked as one."""
-    packer = lzma.LZMACompressor(preset=XZ_PRESET)
-    return b"".join([*(packer.compress(f"{line}\n".encode("ascii")) for line in lines), packer.flush()])
+def _refuse_existing(folder: Path, names: Iterable[str]) -> None:
+    for path in (folder / name for name in names):
+        if path.exists():
+            raise ConfigError(f"{path} exists already; name another folder with -o, or remove the file")
 
 
-def write_judged(engine: Engine, job: Job, judged: Judged, files: Files) -> Counter[str]:
-    """Write what came of a batch on *engine*, in the archive's order; return how many verdicts of which kind."""
-    sorts = _Sort(job.buckets, judged.pages, judged.last_round, judged.gone)
-    shards = engine.gathered([engine.each(data, "world", sorts) for data in judged.data], ("lines",), _write)
-    files.store.write(packed([Origin(job.header, judged.pages + 1).to_line()]))
-    for kind, file in (("verdicts", files.verdicts), ("clusters", files.clusters), ("store", files.store)):
-        for value in engine.stream(shards, kind):
-            file.write(value)
-    came: Counter[str] = Counter()
-    templates: set[str] = set()
-    for value in engine.collect(shards, "sums"):
-        counts, more = value
-        came += counts
-        templates |= more
-    files.store.write(packed(sorted(templates)))
-    return came
+def write_verdicts(engine: Engine, path: Path) -> Counter[str]:
+    """Write the verdict on each page, in the order of the archive; return how many there are of each kind."""
+    kinds: Counter[str] = Counter()
+
+    def records() -> Iterator[dict[str, Any]]:
+        for row in engine.rows(_VERDICTS):
+            record = json.loads(bytes(row["record"]))
+            if row["fetch"] > 1 and record["verdict"] in _DELIVERED:
+                record["verdict"] = VerdictKind.SAME.value
+            kinds[record["verdict"]] += 1
+            yield record
+
+    _write(records(), path, (*FIELDS, "time"))
+    return kinds
 
 
-@dataclass(frozen=True)
-class _Sort:
-    """Worlds -> their ``lines``, those of neighbours together; without such as have been judged once more."""
+def write_clusters(engine: Engine, path: Path) -> None:
+    """Write each original that has duplicates, with their URLs, in the order of the archive."""
 
-    shards: int
-    pages: int
-    last_round: Mapping[int, int]
-    gone: AbstractSet[int]
-    """See `Judged`."""
+    def records() -> Iterator[dict[str, Any]]:
+        for _, rows in groupby(engine.rows(_CLUSTERS), key=itemgetter(0)):
+            found = [json.loads(bytes(record)) for _, record in rows]
+            urls = [found[0]["owner_url"], *(record["url"] for record in found)]
+            yield dict(zip(_CLUSTER, (urls[0], len(urls), urls), strict=True))
 
-    def __call__(self, element: Element) -> Iterator[Element]:
-        end: WorldEnd = element.value
-        if end.world in self.gone or self.last_round.get(end.world, 1) != end.round:
-            return
-        found: defaultdict[int, list[list[Any]]] = defaultdict(lambda: [[], [], [], []])
-        for place, (position, line) in (
-            *((0, verdict) for verdict in end.written.verdicts),
-            *((1, cluster) for cluster in end.written.clusters),
-            *((2, (position_of(number), line)) for number, line in end.written.stored),
-        ):
-            found[position * self.shards // self.pages][place].append((position, line))
-        for line in end.written.templates:
-            found[0][3].append(line)
-        for shard, lines in found.items():
-            yield Element("lines", shard, lines)
+    _write(records(), path, _CLUSTER)
 
 
-def _write(key: int, values: Values) -> Iterator[Element]:
-    """Lines of one shard -> what is written of it, and ``sums``."""
-    gathered: list[list[Any]] = [[], [], [], []]
-    for value in values["lines"]:
-        for lines, more in zip(gathered, value, strict=True):
-            lines.extend(more)
-    verdicts, clusters, stored = ([line for _, line in sorted(lines)] for lines in gathered[:3])
-    yield Element("verdicts", key, as_text(verdicts))
-    yield Element("clusters", key, as_text(clusters))
-    yield Element("store", key, packed(stored))
-    yield Element("sums", key, (counted(verdicts), set(gathered[3])))
+def _write(records: Iterator[dict[str, Any]], path: Path, columns: Sequence[str]) -> None:
+    if path.suffix != ".parquet":
+        with path.open("xb") as file:
+            file.writelines(f"{json.dumps(record)}\n".encode("ascii") for record in records)
+        return
+    arrow, parquet = package("pyarrow", "--parquet"), package("pyarrow.parquet", "--parquet")
+    texts = arrow.list_(arrow.string())
+    kinds = {"score": arrow.float64(), "size": arrow.int64(), "difference": texts, "evidence": texts, "urls": texts}
+    schema = arrow.schema([(name, kinds.get(name, arrow.string())) for name in columns])
+    with parquet.ParquetWriter(path, schema) as writer:
+        while some := [*islice(records, _ROW_GROUP)]:
+            # Half of a surrogate pair is not UTF-8.
+            text = str(json.dumps(some, ensure_ascii=False).encode("utf8", "replace"), "utf8")
+            writer.write_table(arrow.Table.from_pylist(json.loads(text), schema))
 
 
-def as_text(lines: Iterable[str]) -> bytes:
-    """Return *lines* as bytes, each with its end."""
-    return "".join(f"{line}\n" for line in lines).encode("ascii")
+def write_store(engine: Engine, job: Job, counts: Sequence[int], path: Path) -> None:
+    """Write the export of a store that has all pages; *counts* has how many pages each file of the archive has."""
+    engine.table("versions", _VERSIONS, index="page")
+    starts = [*accumulate(counts, initial=1)]
+    rows = _STORED.format(threshold=job.config.threshold)
+    engine.map("stored", "packed binary", partial(_packed, job, starts), rows, "first")
+    templates = engine.rows("SELECT DISTINCT record FROM edges WHERE page < 0")
+    with path.open("xb") as file:
+        file.write(_compressed([Origin(job.header, starts[-1]).to_line()]))
+        file.writelines(bytes(packed) for (packed,) in engine.rows("SELECT packed FROM stored"))
+        file.write(_compressed(template_line(bytes(template)) for (template,) in templates))
 
 
-def counted(verdicts: Iterable[str]) -> Counter[str]:
-    """Return how many of these lines have which verdict; and what was released, too."""
-    found: Counter[str] = Counter()
-    for line in verdicts:
-        said = json.loads(line)
-        found[said["verdict"]] += 1
-        found[RELEASED] += "released" in said
-    return found
+def _packed(job: Job, starts: Sequence[int], rows: Iterator[Any]) -> Iterator[tuple[bytes]]:
+    lines = (_line(job, starts, row) for row in rows)
+    while some := [*islice(lines, _PACKED)]:
+        yield (_compressed(some),)
+
+
+def _compressed(lines: Iterable[str]) -> bytes:
+    """Return *lines* as a part of an xz file: the parts are read as one."""
+    return lzma.compress("".join(f"{line}\n" for line in lines).encode("utf8"), preset=_XZ_PRESET)
+
+
+def _line(job: Job, starts: Sequence[int], row: Any) -> str:
+    read, original, is_duplicate = job.decoded(row["content"]), None, bool(row["duplicate"])
+    page, other = read.page, job.decoded(row["other"]).page if row["other"] else None
+    assert page is not None
+    stored, unlisted = StoredPage.of(page, _number(row["first"], page.url, starts), feeds=None), frozenset[bytes]()
+    if read.time:
+        stored = replace(stored, delivery=Delivery(job.run, read.time, None))
+    if other is not None and row["other_first"] is not None:
+        original = StoredPage.of(other, _number(row["other_first"], other.url, starts))
+    if original is not None and is_duplicate:
+        score = round(row["score"], 4)
+        stored = replace(stored, owner=original.number, owner_digest=original.content, score=score)
+    else:
+        stored = replace(stored, item_content=_content(job, page))
+        if original is not None:
+            # What look-alikes share is not boilerplate: it leads to the first of them alone.
+            unlisted = frozenset(schema.clause_keys(original.hashes & stored.hashes))
+    text, item_text = (*job.kept_text(page),) or None, item_texts(stored) or None
+    exported = Exported(stored, text, item_text, unlisted=unlisted, names=storys_own(page.features, page.url))
+    return exported.to_line(original.url if original is not None and is_duplicate else None)
+
+
+def _number(position: int, url: str, starts: Sequence[int]) -> int:
+    file, place = divmod(position, FILE_PAGES)
+    return schema.page_number(starts[file] + place, url)
+
+
+def _content(job: Job, page: Page) -> ItemContent:
+    """Return what an item with the text and the title of *page* contains."""
+    check = ItemCheck(job.fingerprint, job.config.max_bytes, job.config.item_fields)
+    with suppress(UnjudgeableError):
+        return content_of([check.read(page, as_item(page, job.config.item_fields), job.config.budget())])
+    return content_of([])

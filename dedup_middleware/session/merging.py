@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import instance_of, is_published
-from dedup_middleware.index import codec, page_codec
+from dedup_middleware.index import schema
 from dedup_middleware.model import Page, VerdictKind
 from dedup_middleware.text.clauses import clauses
 
 if TYPE_CHECKING:
     from dedup_middleware.features import ItemContent
     from dedup_middleware.fingerprints import Fingerprinter
-    from dedup_middleware.index.exchange import Exported
     from dedup_middleware.index.index import Index
-    from dedup_middleware.index.spool import Entry, Spool
+    from dedup_middleware.index.transfer import Entry, Exported, Spool
     from dedup_middleware.model import StoredPage
     from dedup_middleware.settings.config import Config
     from dedup_middleware.stores import OpenStore
@@ -40,9 +39,9 @@ def merge(store: OpenStore, index: Index, spool: Spool, config: Config) -> Count
     are as young. What is left out, *spool* is told.
     """
     refuse_published(config)
-    here = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
+    here = instance_of(config.fingerprint, store.header.key)
     origins = [o.header for o in spool.origins]
-    there = [instance_of(config.fingerprint, header.key, header.hash_bytes) for header in origins]
+    there = [instance_of(config.fingerprint, header.key) for header in origins]
     merging = _Merging(store, index, here, config.threshold)
     came = Counter(dict.fromkeys(("owners", "duplicates", "known"), 0))
     for count, (entry, exported) in enumerate(spool.pages(sorted(spool.entries)), 1):
@@ -98,8 +97,8 @@ class _Merging:
     def _keep_delivery(self, stored: StoredPage, came: Exported) -> None:
         """Let *stored* have been delivered when, by whom and to what *came* was, and name what that names."""
         kept = replace(stored, delivery=came.page.delivery)
-        named = [(codec.canonical_key(identity), codec.encode_number(kept.number)) for identity in came.names]
-        self._store.write([(codec.page_key(kept.number), page_codec.encode_page(kept)), *named])
+        named = [(schema.canonical_key(identity), schema.encode_number(kept.number)) for identity in came.names]
+        self._store.write([(schema.page_key(kept.number), schema.encode_page(kept)), *named])
 
     def _read_again(self, exported: Exported, there: Fingerprinter) -> Page | None:
         """Return the page as this store hashes it; ``None`` if its text is not all that it was stored with."""
@@ -127,8 +126,8 @@ class _Merging:
             return None
         here = {
             there.hash(clause): self._fingerprint.hash(clause)
-            for text in (exported.text or (), exported.said or ())
+            for text in (exported.text or (), exported.item_text or ())
             for clause, _ in clauses("\n".join(text))
         }
         hashes = frozenset(here[h] for h in known.hashes if h in here)
-        return replace(known, hashes=hashes, texts=exported.said or ())
+        return replace(known, hashes=hashes, texts=exported.item_text or ())

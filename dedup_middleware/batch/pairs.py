@@ -1,0 +1,134 @@
+"""The steps from pages to verdicts, in SQL that Spark and SQLite have in common.
+
+A clause counts for the first page that has it, and for later pages unless most of their text is an earlier page's:
+copies and look-alikes make no boilerplate. Every posting list is cut to its first pages, so that the number of pairs
+grows with the number of pages, however many of them are equal.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dedup_middleware.batch.archive import Refused
+from dedup_middleware.batch.checking import checked
+from dedup_middleware.batch.pages import MAX_FILES, WHOLE
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from dedup_middleware.batch.engines import Engine
+    from dedup_middleware.batch.pages import Job
+
+# Earlier pages with a clause that are looked at for those that have most of a page's text.
+_FIRST = 10
+# Candidates have this share of a page's text at least, and there are so many for each page.
+_LEAST, _CANDIDATES = WHOLE // 50, 8
+# Rounds after which pages that are still undecided are originals. A chain of copies of copies takes one for each.
+_MAX_ROUNDS = 40
+
+_REPORTS = "SELECT content FROM pages WHERE page < 0"
+# The postings of clauses that several pages have.
+_SHARED = """
+    SELECT clause, page, host, share, place FROM (
+        SELECT clause, page, host, share, COUNT(*) OVER (PARTITION BY clause) AS pages,
+            ROW_NUMBER() OVER (PARTITION BY clause ORDER BY page) AS place
+        FROM postings) found
+    WHERE pages > 1"""
+# The earlier pages that have most of a page's text.
+_NEAR = """
+    SELECT s.page, e.page AS other
+    FROM shared s JOIN shared e ON e.clause = s.clause AND e.page < s.page AND e.place <= {first}
+    GROUP BY s.page, e.page HAVING SUM(s.share) >= {most}"""
+# The pages that count for a clause: all but those with an earlier page near them that has the clause, too.
+_HOLDERS = """
+    SELECT s.clause, s.page, s.host, ROW_NUMBER() OVER (PARTITION BY s.clause ORDER BY s.page) AS place
+    FROM shared s WHERE NOT EXISTS (
+        SELECT 1 FROM near n JOIN shared b ON b.page = n.other WHERE n.page = s.page AND b.clause = s.clause)"""
+# Pages and the first earlier holders of their clauses. A clause with too many of them is boilerplate.
+_MEETINGS = """
+    SELECT page, clause, share, other, (holders > {common} OR here > {on_host}) AS is_common FROM (
+        SELECT s.page, s.clause, s.share, h.page AS other, COUNT(*) OVER (PARTITION BY s.page, s.clause) AS holders,
+            SUM(CASE WHEN h.host = s.host THEN 1 ELSE 0 END) OVER (PARTITION BY s.page, s.clause) AS here
+        FROM shared s JOIN holders h ON h.clause = s.clause AND h.page < s.page AND h.place <= {common} + 1) met"""
+_BOILERPLATE = """
+    SELECT page, {joined} AS common FROM (SELECT DISTINCT page, clause FROM meetings WHERE is_common) found
+    GROUP BY page"""
+# A page is not compared with an earlier fetch of itself.
+_CANDIDATE_PAIRS = """
+    SELECT page, other, share FROM (
+        SELECT m.page, m.other, m.share, ROW_NUMBER() OVER (PARTITION BY m.page ORDER BY m.share DESC, m.other) AS place
+        FROM (SELECT page, other, SUM(share) AS share FROM meetings WHERE NOT is_common
+            GROUP BY page, other HAVING SUM(share) >= {least}) m
+        JOIN pages p ON p.page = m.page JOIN pages o ON o.page = m.other WHERE p.url <> o.url) ranked
+    WHERE place <= {most}"""
+_CANDIDATE_ROWS = """
+    SELECT p.host, p.page, p.content, b.common, c.other, c.share, o.content AS original
+    FROM pages p LEFT JOIN boilerplate b ON b.page = p.page
+    LEFT JOIN candidates c ON c.page = p.page LEFT JOIN pages o ON o.page = c.other
+    WHERE p.page >= 0"""
+#: The columns of the table ``edges``.
+EDGES = "page bigint, other bigint, place bigint, duplicate bigint, score double, record binary"
+_DUPLICATES = """
+    SELECT DISTINCT e.page FROM edges e LEFT JOIN {before} d ON d.page = e.other
+    WHERE e.duplicate = 1 AND d.page IS NULL"""
+# The best edge to an original; for pages that are not duplicates, the best of those that are not accepted.
+_CHOSEN = """
+    SELECT page, other, duplicate, score, record FROM (
+        SELECT e.*, ROW_NUMBER() OVER (PARTITION BY e.page ORDER BY e.place) AS number
+        FROM edges e LEFT JOIN {duplicates} d ON d.page = e.page LEFT JOIN {duplicates} o ON o.page = e.other
+        WHERE e.page >= 0 AND o.page IS NULL AND e.duplicate = CASE WHEN d.page IS NULL THEN 0 ELSE 1 END) ranked
+    WHERE number = 1"""
+
+
+def judge(engine: Engine, job: Job, files: Sequence[Path], tell: Callable[[str], None]) -> tuple[list[int], Refused]:
+    """Judge the pages of *files*: make the table ``chosen``, with the decisive `Edge` of each page.
+
+    Return how many pages each file has, and the records that are not pages.
+    """
+    if len(files) > MAX_FILES:
+        raise ConfigError(f"the archive has {len(files)} files, more than {MAX_FILES}; judge it in several batches")
+    engine.read(files, job.rows)
+    counts, refused = [0] * len(files), Refused()
+    for report in sorted(json.loads(bytes(row["content"])) for row in engine.rows(_REPORTS)):
+        number, counts[number], by_reason, first = report
+        refused.update(by_reason, first)
+    tell(f"{sum(counts)} pages read")
+    _find_candidates(engine, COMMON_IN_STORE)
+    engine.map("edges", EDGES, partial(checked, job), _CANDIDATE_ROWS, "host, page")
+    duplicates, rounds = find_duplicates(engine)
+    tell(f"candidates compared; originals found in {rounds} rounds")
+    engine.table("chosen", _CHOSEN.format(duplicates=duplicates), index="page")
+    return counts, refused
+
+
+def _find_candidates(engine: Engine, common: int) -> None:
+    """Make the tables ``candidates`` and ``boilerplate``: clauses that more than *common* pages before a page hold."""
+    engine.table("shared", _SHARED, index="clause, page")
+    engine.table("near", _NEAR.format(first=_FIRST, most=WHOLE // 2), index="page", once=True)
+    engine.table("holders", _HOLDERS, index="clause, page", once=True)
+    engine.table("meetings", _MEETINGS.format(common=common, on_host=COMMON_ON_HOST), index="page")
+    engine.table("boilerplate", _BOILERPLATE.format(joined=engine.joined.format("clause")), index="page", once=True)
+    pairs = _CANDIDATE_PAIRS.format(least=_LEAST, most=_CANDIDATES)
+    engine.table("candidates", pairs, index="page", once=True)
+
+
+def find_duplicates(engine: Engine) -> tuple[str, int]:
+    """Return the table of the pages of which an accepted original is not a duplicate itself, and the number of rounds.
+
+    The first table is empty, and each further one has the pages with an original that is not in the table before. Even
+    tables lack duplicates and odd ones have too many, until two are equal; so the search may end after an even one.
+    """
+    table, count = "duplicates_0", 0
+    engine.table(table, "SELECT page FROM edges WHERE 1 = 0", index="page")
+    for number in range(1, _MAX_ROUNDS + 1):
+        before, table = table, f"duplicates_{number}"
+        engine.table(table, _DUPLICATES.format(before=before), index="page")
+        was, ((count,),) = count, engine.rows(f"SELECT COUNT(*) FROM {table}")  # noqa: S608 - a name of ours
+        if was == count:
+            break
+    return table, number
