@@ -6,12 +6,14 @@ import contextlib
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -26,7 +28,10 @@ from scrapy.settings import Settings
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.inspection.records import Record, RecordLog
+from dedup_middleware.plugin.commands import SUBCOMMANDS, module_of
+from dedup_middleware.plugin.subcommands.store import COMMANDS as STORE_COMMANDS
 from dedup_middleware.stores import default_backend, open_store, store_exists
+from dedup_middleware.stores.base import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -289,22 +294,76 @@ class TestLog:
 
 
 class TestStats:
-    def test_it_sums_up_the_log_and_the_store(self, crawled: Crawled) -> None:
+    def test_it_sums_up_the_log(self, crawled: Crawled) -> None:
         (sums,) = crawled.run_here("stats", "--json").json
-        assert sums["state"] == "closed"
-        assert (sums["owners"], sums["duplicates"], sums["items_dropped"]) == (2, 1, 1)
+        assert sums["items_dropped"] == 1
         assert sums["verdicts"] == {"duplicate": 1, "unjudged": 1}
         assert sums["hosts"] == {"127.0.0.2 repeats 127.0.0.1": 1}
         said = crawled.run_here("stats")
         assert (said.exit_status, said.err) == (0, "")
-        assert "2 owners, 1 duplicates" in said.out
         assert "127.0.0.2 repeats 127.0.0.1" in said.out
 
-    def test_of_a_store_in_use_it_says_so(self, crawled: Crawled) -> None:
+    def test_it_needs_no_store(self, crawled: Crawled) -> None:
         with running_crawl(crawled):
             (sums,) = crawled.run("stats", "--json").json
-        assert sums["state"] == "in use by a running crawl"
         assert sums["items_dropped"] == 1
+
+
+class TestStoreInfo:
+    def test_it_shows_what_is_in_the_store(self, crawled: Crawled) -> None:
+        uri = store_uri(crawled.outcome.folder)
+        (info,) = crawled.run_here("store", "info", "--json").json
+        assert datetime.fromisoformat(info.pop("created")).utcoffset() is not None
+        assert info.pop("bytes") > 1000
+        assert info.pop("dropped_bytes") > 0
+        assert info == {
+            "store": uri,
+            "fingerprint": ClauseFingerprinter.scheme,
+            "schema": SCHEMA_VERSION,
+            "originals": 2,
+            "duplicates": 1,
+            "dropped_items": 1,
+            "to_release": 0,
+            "in_doubt": 0,
+            "crawls": 0,
+        }
+        said = crawled.run_here("store", "info")
+        assert (said.exit_status, said.err) == (0, "")
+        assert re.search("originals +2\nduplicates +1\ndropped items +1, ", said.out)
+        assert all(len(line) <= 80 or uri in line for line in said.out.splitlines())
+
+    def test_of_a_store_in_use_it_says_by_whom(self, crawled: Crawled) -> None:
+        with running_crawl(crawled):
+            crawled.run("store", "info").refused("in use by another crawl", "wait")
+
+    def test_without_a_store_it_says_where_it_looked(self, tmp_path: Path) -> None:
+        run_here("store", "info", "-s", "DEDUP_STORE=sqlite:none", folder=tmp_path).refused("there is no store at")
+
+
+COMMANDS = (*SUBCOMMANDS, *(f"store {name}" for name in STORE_COMMANDS))
+
+
+class TestHelp:
+    @pytest.mark.parametrize("name", ["", *COMMANDS])
+    def test_it_fits_a_terminal_of_80_columns(self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "80")
+        said = run_here(*name.split(), "--help", folder=tmp_path)
+        assert said.exit_status == 0
+        assert [line for line in said.out.splitlines() if len(line) > 80] == []
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_its_examples_can_be_called(self, name: str, tmp_path: Path) -> None:
+        examples = module_of(name.replace(" ", ".")).EXAMPLES
+        assert examples
+        for example in examples:
+            assert example.startswith(name)
+            assert run_here(*shlex.split(example), folder=tmp_path).exit_status != 2, example
+
+    @pytest.mark.parametrize("name", ["forget", "reset", "compact", "export", "import", "repair"])
+    def test_names_of_before_are_gone(self, name: str, tmp_path: Path) -> None:
+        said = run_here(name, folder=tmp_path)
+        assert said.exit_status == 2
+        assert "invalid choice" in said.err
 
 
 class TestExplain:
@@ -375,12 +434,12 @@ class TestExplain:
 class TestReset:
     def test_it_forgets_every_page_and_with_log_the_records_too(self, own: Crawled) -> None:
         folder = own.outcome.folder
-        said = own.run_here("reset", "--yes")
+        said = own.run_here("store", "reset", "--yes")
         assert (said.exit_status, said.err) == (0, "")
         assert said.out == f"removed the store {store_uri(folder)}\n"
         assert not store_exists(store_uri(folder))
         assert (folder / "records.jsonl").exists()
-        (again,) = own.run_here("reset", "--log", "--json", "--yes").json
+        (again,) = own.run_here("store", "reset", "--log", "--json", "--yes").json
         assert (again["removed"], again["log_removed"]) == (False, True)
         assert not (folder / "records.jsonl").exists()
         assert (folder / "items.jsonl").exists()
@@ -388,9 +447,9 @@ class TestReset:
     def test_it_says_what_it_will_remove_and_asks(self, own: Crawled) -> None:
         folder = own.outcome.folder
         what = (f"the store {store_uri(folder)}", f"the log {folder / 'records.jsonl'}")
-        own.run("reset", "--log").refused(*what, "There is no terminal to ask at", "--yes")
+        own.run("store", "reset", "--log").refused(*what, "Not a terminal", "--yes")
         for answer, removed in (("n", False), ("", False), ("yes", True)):
-            said = at_a_terminal("reset", "--log", *own.here, folder=folder, answer=answer)
+            said = at_a_terminal("store", "reset", "--log", *own.here, folder=folder, answer=answer)
             assert all(word in said for word in (*what, "Go on? [y/N]"))
             assert ("nothing was removed" in said) is not removed
             assert store_exists(store_uri(folder)) is not removed
@@ -401,19 +460,19 @@ class TestReset:
         write_log(folder / "records.123.jsonl", record("http://a/"))
         (folder / "records.2024.jsonl").write_text('{"a": "stranger\'s"}\n')
         (folder / "records.old.jsonl").touch()
-        said = own.run_here("reset", "--log", "--yes")
+        said = own.run_here("store", "reset", "--log", "--yes")
         assert f"removed the log {folder / 'records.123.jsonl'}" in said.out
         assert sorted(path.name for path in folder.glob("records*")) == ["records.2024.jsonl", "records.old.jsonl"]
 
     def test_a_log_that_is_a_folder_is_one_line(self, tmp_path: Path) -> None:
         (tmp_path / "folder").mkdir()
         here = ("-s", "DEDUP_STORE=sqlite:none", "-s", "DEDUP_LOG=folder")
-        run_here("reset", "--log", "--yes", *here, folder=tmp_path).refused("the log folder cannot be removed")
+        run_here("store", "reset", "--log", "--yes", *here, folder=tmp_path).refused("the log folder cannot be removed")
         assert (tmp_path / "folder").is_dir()
 
     def test_it_leaves_a_store_in_use(self, own: Crawled) -> None:
         with running_crawl(own):
-            own.run("reset", "--log", "--yes").refused("in use by another crawl", "wait")
+            own.run("store", "reset", "--log", "--yes").refused("in use by another crawl", "wait")
         assert store_exists(store_uri(own.outcome.folder))
         assert (own.outcome.folder / "records.jsonl").exists()
 
@@ -426,50 +485,10 @@ class TestReset:
         else:
             precious.write_text("years of work")
         before = sorted(p.name for p in tmp_path.rglob("*"))
-        run_here("reset", "-s", f"DEDUP_STORE={scheme}:precious", folder=tmp_path).refused("not a store", "untouched")
+        run_here("store", "reset", "-s", f"DEDUP_STORE={scheme}:precious", folder=tmp_path).refused(
+            "not a store", "untouched"
+        )
         assert sorted(p.name for p in tmp_path.rglob("*")) == before
-
-
-class TestRepair:
-    def test_it_makes_a_copy_that_explains_as_the_store_did(self, own: Crawled) -> None:
-        uri, files = store_uri(own.outcome.folder), damage(own)
-        own.run_here("stats").refused("damaged", "scrapy dedup repair")
-        (report,) = own.run_here("repair", "--json").json
-        assert report["copy"] == f"{uri}.repaired"
-        assert report["kept"] == {"owners": 2, "duplicates": 1}
-        said = own.run_here("repair")
-        assert (said.exit_status, said.err) == (0, "")
-        assert "2 owners, 1 duplicates" in said.out
-        assert f"DEDUP_STORE={uri}.repaired-2" in said.out
-        assert all(path.read_bytes() == data for path, data in files.items())
-        here = ("-s", f"DEDUP_STORE={uri}.repaired", *own.here[2:])
-        (explained,) = run_here("explain", own.repost, "--json", *here, folder=own.outcome.folder).json
-        assert explained["stored"]["owner_url"] == own.first
-
-    def test_it_waits_for_no_crawl_and_invents_no_store(self, own: Crawled, tmp_path: Path) -> None:
-        with running_crawl(own):
-            own.run("repair").refused("in use by another crawl")
-        run_here("repair", "-s", "DEDUP_STORE=sqlite:none", "-s", "DEDUP_LOG=", folder=tmp_path).refused("no store at")
-
-    def test_a_store_that_has_lost_its_marker_is_damaged_and_can_be_repaired(self, own: Crawled) -> None:
-        store = own.outcome.folder / "store"
-        if not store.is_dir():
-            pytest.skip("the marker of SQLite is in its file")
-        (store / "DEDUP").write_bytes(b"")
-        said = own.run_here("stats")
-        said.refused("damaged", "scrapy dedup repair")
-        (report,) = own.run_here(*remedy(said.err, "repair"), "--json").json
-        assert report["kept"] == {"owners": 2, "duplicates": 1}
-        assert own.run_here(*remedy(said.err, "reset"), "--yes").out.startswith("removed the store")
-
-    def test_beyond_repair_is_one_line(self, own: Crawled) -> None:
-        store = own.outcome.folder / "store"
-        if store.is_dir():
-            shutil.rmtree(store / "db")
-        else:
-            store.write_bytes(b"")
-        own.run_here("repair").refused("beyond repair", "scrapy dedup reset")
-        assert not [entry for entry in own.outcome.folder.iterdir() if "repaired" in entry.name]
 
 
 def at_a_terminal(*arguments: str, folder: Path, answer: str) -> str:
@@ -509,27 +528,24 @@ class TestRemedies:
         folder = project / "it's; a $(store)"
         shutil.copytree(own.outcome.folder, folder)
         uri = store_uri(folder)
-        store = folder / "store"
-        (store / "watermark" if store.is_dir() else folder / "store.watermark").write_bytes(b"garbage\n")
+        spoil(folder / "store")
         return uri, project
 
     def test_of_a_damaged_store(self, named: tuple[str, Path]) -> None:
         uri, project = named
-        said = run("stats", "-s", f"DEDUP_STORE={uri}", folder=project)
+        said = run("store", "info", "-s", f"DEDUP_STORE={uri}", folder=project)
         assert "damaged" in said.err
-        (report,) = run(*remedy(said.err, "repair"), "--json", folder=project).json
-        assert (report["store"], report["kept"]) == (uri, {"owners": 2, "duplicates": 1})
-        done = run(*remedy(said.err, "reset"), "--yes", folder=project)
+        done = run(*remedy(said.err, "store reset"), "--yes", folder=project)
         assert done.out == f"removed the store {uri}\n"
         assert not store_exists(uri)
         assert [r["url"] for r in run("log", "--json", "--spider", "plain", folder=project).json] == ["http://plain/"]
 
     def test_of_a_store_with_other_fingerprints(self, own: Crawled, tmp_path: Path) -> None:
-        settings = {"DEDUP_FINGERPRINT": "clauses+simhash", "DEDUP_STORE": store_uri(own.outcome.folder)}
+        settings = {"DEDUP_FINGERPRINT": "shingles", "DEDUP_STORE": store_uri(own.outcome.folder)}
         outcome = run_job(tmp_path / "c", write_job(tmp_path / "c", "sample_spiders.Articles", settings=settings))
         (line,) = outcome.problems
         assert outcome.exit_status == 1
-        done = run(*remedy(line, "reset"), "--yes", folder=tmp_path)
+        done = run(*remedy(line, "store reset"), "--yes", folder=tmp_path)
         assert done.out == f"removed the store {settings['DEDUP_STORE']}\n"
 
     def test_of_a_text_that_is_damaged(self, own: Crawled) -> None:
@@ -537,15 +553,22 @@ class TestRemedies:
         with contextlib.closing(open_store(uri, fingerprint_scheme=None)) as store:
             store.write([(key, b"garbage") for key, _ in store.scan(b"t", b"u")])
         said = own.run_here("explain", own.repost)
-        said.refused("a text cannot be read", uri)
-        assert remedy(said.err, "reset") == ["reset", "-s", f"DEDUP_STORE={uri}"]
+        said.refused("a packed text or item cannot be read", uri)
+        assert remedy(said.err, "store reset") == ["store", "reset", "-s", f"DEDUP_STORE={uri}"]
+
+
+def spoil(store: Path) -> None:
+    """Damage what a store begins with."""
+    if store.is_dir():
+        (store / "db" / "CURRENT").write_bytes(b"garbage\n")
+    else:
+        store.write_bytes(store.read_bytes()[:100].ljust(4096, b"x"))
 
 
 def damage(own: Crawled) -> dict[Path, bytes]:
-    """Spoil the watermark of the store and return all its files."""
+    """Spoil the store and return all its files."""
     store = own.outcome.folder / "store"
-    mark = store / "watermark" if store.is_dir() else store.with_name("store.watermark")
-    mark.write_bytes(b"garbage\n")
+    spoil(store)
     files = store.rglob("*") if store.is_dir() else store.parent.glob("store*")
     return {path: path.read_bytes() for path in files if path.is_file()}
 
@@ -587,9 +610,9 @@ class TestWhoseStore:
         before = run_here("-s", "DEDUP_LOG=one", "log", "--json", folder=tmp_path)
         both = run_here("-s", "DEDUP_LOG=one", "log", "--json", "-s", "DEDUP_LOG=two", folder=tmp_path)
         assert [r["url"] for r in before.json + both.json] == ["http://one/", "http://two/"]
-        mixed = run_here(*own.here[:2], "stats", "--json", *own.here[2:], folder=tmp_path)
-        (sums,) = mixed.json
-        assert (sums["owners"], sums["verdicts"]["duplicate"]) == (2, 1)
+        mixed = run_here(*own.here[:2], "explain", own.repost, "--json", *own.here[2:], folder=tmp_path)
+        (explained,) = mixed.json
+        assert explained["stored"]["owner_url"] == explained["record"]["owner_url"] == own.first
 
     def test_the_only_spider_that_has_crawled_need_not_be_named(self, tmp_path: Path) -> None:
         run_here("stats", folder=tmp_path).refused("no spider has a store", "crawl first")
@@ -608,7 +631,9 @@ class TestWhoseStore:
         say(project, f"DEDUP_STORE = '{store_uri(own.outcome.folder)}'\nDEDUP_LOG = 'all.log'")
         write_log(project / "all.log", record("http://all/"))
         (sums,) = run("stats", "--json", folder=project).json
-        assert (sums["owners"], sums["verdicts"]) == (2, {"duplicate": 1})
+        assert sums["verdicts"] == {"duplicate": 1}
+        (info,) = run("store", "info", "--json", folder=project).json
+        assert info["originals"] == 2
 
     def test_where_a_project_names_the_store_only_the_log_is_still_its_spiders(self, project: Path) -> None:
         keep(project / ".scrapy" / "dedup" / "plain", "http://plain/")
@@ -619,8 +644,8 @@ class TestWhoseStore:
         keep(project / ".scrapy" / "dedup" / "plain")
         say(project, "DEDUP_LOG = 'all.log'")
         write_log(project / "all.log", record("http://all/"))
-        (sums,) = run("stats", "--json", folder=project).json
-        assert (sums["state"], sums["owners"]) == ("closed", 0)
+        (info,) = run("store", "info", "--json", folder=project).json
+        assert info["originals"] == 0
 
     def test_the_settings_of_a_named_spider_count(self, project: Path) -> None:
         write_log(project / "picky.log", record("http://picky/"))
@@ -654,14 +679,14 @@ class TestWhoseStore:
             assert (said.exit_status, said.err) == (0, "")
 
     def test_what_only_looks_takes_the_fingerprints_from_the_store(self, own: Crawled) -> None:
-        simhash = ("-s", "DEDUP_FINGERPRINT=clauses+simhash")
-        (sums,) = own.run_here("stats", "--json", *simhash).json
-        assert (sums["owners"], sums["duplicates"]) == (2, 1)
-        assert own.run_here("explain", own.repost, *simhash).exit_status == 0
+        other = ("-s", "DEDUP_FINGERPRINT=shingles")
+        (info,) = own.run_here("store", "info", "--json", *other).json
+        assert (info["originals"], info["duplicates"]) == (2, 1)
+        assert own.run_here("explain", own.repost, *other).exit_status == 0
 
     def test_after_a_reset_there_is_no_store(self, tmp_path: Path) -> None:
         keep(tmp_path / ".scrapy" / "dedup" / "only", "http://only/")
-        run_here("reset", "--log", "--yes", folder=tmp_path)
+        run_here("store", "reset", "--log", "--yes", folder=tmp_path)
         run_here("stats", folder=tmp_path).refused("no spider has a store")
         keep(tmp_path / ".scrapy" / "dedup" / "other", "http://other/")
         assert [r["url"] for r in run_here("log", "--json", folder=tmp_path).json] == ["http://other/"]
@@ -677,7 +702,7 @@ class TestMistakes:
         [
             (
                 [],
-                "<log|stats|explain|tune|report|dropped|allow|doctor|repair|forget|export|import|batch|compact|reset|compare>",
+                "<command> [options]",
             ),
             (["remember"], "invalid choice"),
             (["log", "--min-score", "2"], "'2' is no number from 0 to 1"),
@@ -706,7 +731,7 @@ class TestMistakes:
 
     def test_what_needs_a_store_says_that_none_is_named(self, tmp_path: Path) -> None:
         write_log(tmp_path / "log", record("http://a/"))
-        for name in (["allow", "--all"], ["repair"]):
+        for name in (["allow", "--all"], ["store", "compact"]):
             run_here(*name, "-s", "DEDUP_LOG=log", folder=tmp_path).refused("no store is named", "-s DEDUP_STORE=URI")
 
     def test_a_page_that_was_not_dropped_cannot_be_allowed(self, own: Crawled) -> None:
@@ -719,7 +744,7 @@ class TestMistakes:
         folder = own.outcome.folder
         folder.chmod(0o000)
         try:
-            run_here("stats", *own.here, folder=folder.parent).refused("Permission denied")
+            run_here("store", "info", *own.here, folder=folder.parent).refused("Permission denied")
         finally:
             folder.chmod(0o700)
 
@@ -732,10 +757,10 @@ class TestMistakes:
         store = own.outcome.folder / "store"
         damaged = store / "db" / "CURRENT" if store.is_dir() else store
         damaged.write_bytes(damaged.read_bytes()[:100].ljust(4096, b"x") if damaged == store else b"garbage\n")
-        own.run_here("stats").refused("damaged", "scrapy dedup reset")
+        own.run_here("store", "info").refused("damaged", "scrapy dedup store reset")
 
     def test_a_damaged_text_is_one_line(self, own: Crawled) -> None:
         uri = store_uri(own.outcome.folder)
         with contextlib.closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
             store.write([(key, b"garbage") for key, _ in store.scan(b"t", b"u")])
-        own.run_here("explain", own.repost).refused("scrapy dedup reset")
+        own.run_here("explain", own.repost).refused("scrapy dedup store reset")

@@ -16,7 +16,7 @@ from test_commands import ENVIRONMENT, command, run, run_here
 from test_sharing import Worker
 
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.index import codec
+from dedup_middleware.index import schema
 from dedup_middleware.index.in_doubt import Doubt
 from dedup_middleware.plugin.addon import Addon
 from dedup_middleware.plugin.subcommands.checkup import standing
@@ -62,10 +62,9 @@ def test_a_healthy_store_has_no_problem(crawled: Path) -> None:
     status, findings = doctor(crawled, "--deep")
     assert (status, problems(findings)) == (0, [])
     texts = "\n".join(finding["text"] for finding in findings)
-    assert "1 owners, 0 duplicates" in texts
     assert "DEDUP_THRESHOLD = 0.8 (default)" in texts
     assert f"DEDUP_STORE = {store_uri(crawled)!r} (cmdline)" in texts
-    assert "fits together: 1 owners, 0 duplicates" in texts
+    assert "all of it was read: 1 pages, " in texts
     assert "lxml" in texts
 
 
@@ -73,7 +72,7 @@ def test_a_project_is_told_what_is_amiss_and_where_settings_come_from(crawled: P
     (crawled / "extra.py").write_text("class Own:\n    pass\n\n\nclass Formatter:\n    pass\n")
     settings = {
         "DEDUP_TRESHOLD": 0.9,
-        "DEDUP_WAIT": 3,
+        "DEDUP_MAX_BYTES": 3_000_000,
         "DOWNLOADER_MIDDLEWARES": {"extra.Own": 10},
         "ITEM_PIPELINES": {"dedup_middleware.plugin.pipelines.DedupItemPipeline": None},
         "SPIDER_MIDDLEWARES": {"dedup_middleware.plugin.spidermiddlewares.DedupSpiderMiddleware": 7},
@@ -86,12 +85,12 @@ def test_a_project_is_told_what_is_amiss_and_where_settings_come_from(crawled: P
     wrong = [line for line in said.stdout.splitlines() if line.startswith("problem")]
     assert len(wrong) == 3
     for words in (
-        "DEDUP_TRESHOLD is no setting",
+        "DEDUP_TRESHOLD is not a setting",
         "should stand before Own",
         "DedupItemPipeline in ITEM_PIPELINES is swi",
     ):
         assert any(words in line for line in wrong), said.stdout
-    assert "DEDUP_WAIT = 3.0 (project)" in said.stdout
+    assert "DEDUP_MAX_BYTES = 3000000 (project)" in said.stdout
     assert "was moved from 5 to 7, which does no harm" in said.stdout
     assert "LOG_FORMATTER is the project's own, Formatter" in said.stdout
 
@@ -106,21 +105,21 @@ def test_where_the_addon_is_on_its_components_stand_where_they_should() -> None:
 
 def test_a_store_that_is_damaged_or_of_other_fingerprints_comes_with_a_remedy_that_works(tmp_path: Path) -> None:
     with closing(open_store(store_uri(tmp_path), fingerprint_scheme="another")) as store:
-        store.write([(codec.page_key(1 << 16), b"garbage")])
+        store.write([(schema.page_key(1 << 16), b"garbage")])
     status, findings = doctor(tmp_path, "--deep")
     assert status == PROBLEMS
     refused, damaged = problems(findings)
     assert "scheme 'another'" in refused
-    assert "1 pages do not fit together" in damaged
-    (remedy,) = [f["remedy"] for f in findings if f["level"] == "problem" and "repair" in f["remedy"]]
+    assert "cannot be read" in damaged
+    (*_, remedy) = [f["remedy"] for f in findings if f["level"] == "problem"]
     words = shlex.split(remedy.split("`")[1])
-    (done,) = run(*words[2:], "--json", folder=tmp_path).json
-    assert done["left_out"]["pages"] == 1
+    (done,) = run(*words[2:], "--json", "--yes", folder=tmp_path).json
+    assert done["removed"]
 
 
 def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
     with closing(open_store(store_uri(tmp_path), fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
-        store.write([(codec.doubt_key(1), Doubt("run", None).encode())])
+        store.write([(schema.doubt_key(1), Doubt("run", None).encode())])
     before = contents(tmp_path)
     status, findings = doctor(tmp_path)
     assert status == 0
@@ -144,8 +143,8 @@ def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> N
         return [finding["text"] for finding in findings if finding["about"] == "store"]
 
     def state() -> object:
-        (sums,) = run_here("stats", "--json", *named, folder=tmp_path).json
-        return sums["state"]
+        (info,) = run_here("store", "info", "--json", *named, folder=tmp_path).json
+        return info["crawls"], info["in_doubt"]
 
     worker = Worker(f"sqlite:{tmp_path / 'store'}?shared=1", "run")
     worker.visit("a", range(9))
@@ -153,12 +152,12 @@ def test_a_store_that_crawls_share_is_looked_at_beside_them(tmp_path: Path) -> N
     beside = told()
     assert "shared by 1 crawl now" in beside
     assert "no pending recovery work" in beside
-    assert state() == "shared by 1 crawl now"
+    assert state() == (1, 0)
     worker.die()
     after = told()
-    assert state() == "closed"
+    assert state() == (0, 1)
     assert "pending: 0 dropped items to release, and 1 originals of a crawl that did not end cleanly" in after
-    assert "all of it was read, and fits together: 1 owners, 0 duplicates" in after
+    assert any(said.startswith("all of it was read: 1 pages, ") for said in after)
     worker.store.close()
 
 
@@ -198,8 +197,8 @@ class TestOfAPage:
 
     def test_an_original_that_a_crash_left_in_doubt_drops_nothing_and_stays(self, crawled: Path) -> None:
         with closing(open_store(store_uri(crawled), fingerprint_scheme=None)) as store:
-            (key,) = [key for key, _ in store.scan(*codec.PAGES)]
-            store.write([(codec.doubt_key(codec.decode_number(key[1:])), Doubt("run", None).encode())])
+            (key,) = [key for key, _ in store.scan(*schema.PAGES)]
+            store.write([(schema.doubt_key(schema.decode_number(key[1:])), Doubt("run", None).encode())])
         before = contents(crawled)
         try:
             _, (finding,) = doctor(crawled, "http://elsewhere/copy", "--html", "copy.html")
@@ -207,7 +206,7 @@ class TestOfAPage:
             assert contents(crawled) == before
         finally:
             with closing(open_store(store_uri(crawled), fingerprint_scheme=None)) as store:
-                store.write([], [codec.doubt_key(codec.decode_number(key[1:]))])
+                store.write([], [schema.doubt_key(schema.decode_number(key[1:]))])
 
     def test_of_a_page_that_nobody_knows_it_says_how_to_ask(self, crawled: Path) -> None:
         _, (finding,) = doctor(crawled, "http://elsewhere/copy")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from collections import deque
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import Enum
@@ -18,22 +17,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.commandlines import scrapy_dedup
-from dedup_middleware.errors import DedupError, RecordsError, StoreLockedError
+from dedup_middleware.errors import DedupError, RecordsError, StoreLockedError, UnreadableError
 from dedup_middleware.fingerprints import fingerprinter
-from dedup_middleware.index import codec
-from dedup_middleware.index.consistency import ConsistencyFilter
+from dedup_middleware.index import schema
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.left_over import crawls_at_work, in_doubt, shared_by, to_release
 from dedup_middleware.inspection.records import Record, log_exists, read_records
 from dedup_middleware.inspection.unchecked import last_crawl, listed, mostly_unchecked
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.stores import ON_DISK, default_backend, parse_uri, resolved_uri, size_of_store, store_exists
+from dedup_middleware.stores import (
+    ON_DISK,
+    default_backend,
+    parse_uri,
+    refusals,
+    resolved_uri,
+    size_of_store,
+    store_exists,
+)
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator
 
+    from dedup_middleware.index.index import Index
     from dedup_middleware.settings.config import Config
     from dedup_middleware.stores import OpenStore
 
@@ -52,14 +59,14 @@ _PACKAGES = (
     "plyvel",
     "rocksdict",
     "hiredis",
-    "msgpack",
 )
 #: Bytes on a disk below which a crawl may soon be without room: some ten thousand pages.
 _LITTLE_ROOM = 200 * 2**20
-#: A copy of the store, for a repair or a compaction, takes as much again, or more.
-_ROOM = 3
+#: A compaction writes the new files before it removes the old ones.
+_ROOM = 2
 #: Characters of one finding, and of its remedy.
 _SHOWN = 2_000
+_ALL = (b"\x01", b"\xff" * 64)
 _NEXT_TIME = "nothing to do: the next crawl judges it anew"
 _NEVER = 'if it should be delivered: request it with meta={"dedup": False}, or raise DEDUP_THRESHOLD'
 
@@ -149,11 +156,9 @@ def store_health(config: Config, *, deep: bool) -> Iterator[Finding]:
 
 
 def _opened(uri: str, config: Config, *, deep: bool) -> Iterator[Finding]:
-    with index_for_command(uri, "doctor", common=config.common_clause, text_limit=config.text_limit) as (store, _):
+    with index_for_command(uri, "doctor") as (store, index):
         shown, header = without_secrets(uri, redact=False), store.header
-        line = codec.decode_line(store.get_many([codec.NEXT_PLACE_KEY])[0])
-        pages = f"{line.owners} owners, {line.duplicates} duplicates" if line.is_counted else "pages not counted yet"
-        yield ok("store", f"{shown} opens; made {header.created}, schema {header.schema}, {pages}")
+        yield ok("store", f"{shown} opens")
         if store.caution:
             said, _, remedy = store.caution.rpartition(": ")
             yield note("store", said, remedy)
@@ -163,7 +168,7 @@ def _opened(uri: str, config: Config, *, deep: bool) -> Iterator[Finding]:
                 "store",
                 f"crawls will refuse it: it holds fingerprints of scheme {header.scheme!r}, and DEDUP_FINGERPRINT = "
                 f"{config.fingerprint!r} makes {wanted!r}",
-                f"set that to what it was made with, or begin anew with `{scrapy_dedup('reset', store=uri)}`",
+                f"set that to what it was made with, or remove the store: {refusals.reset(uri)}",
             )
         at_work = crawls_at_work(store)
         if at_work:
@@ -172,7 +177,7 @@ def _opened(uri: str, config: Config, *, deep: bool) -> Iterator[Finding]:
         if deep and at_work:
             yield note("store", "it is written to, and was not read through", "read it when no crawl has it open")
         elif deep:
-            yield from _read_through(store, line)
+            yield _read_through(index)
 
 
 def _left_over(store: OpenStore, at_work: Collection[bytes]) -> Iterator[Finding]:
@@ -187,27 +192,17 @@ def _left_over(store: OpenStore, at_work: Collection[bytes]) -> Iterator[Finding
         yield ok("store", "no pending recovery work")
 
 
-def _read_through(store: OpenStore, line: codec.Line) -> Iterator[Finding]:
-    whole = ConsistencyFilter(store.scan)
-    deque(whole.pairs(), maxlen=0)
-    wrong = [f"{number} {kind}" for kind, number in whole.left_out.items() if number]
-    # That a page is named and missing is what forgetting leaves; half a page is what damage leaves.
-    damaged = [f"{number} {kind}" for kind, number in whole.left_out.items() if number and "named" not in kind]
-    counts = {"owners": line.owners, "duplicates": line.duplicates}
-    if damaged:
-        yield problem("store", f"of what it holds, {', '.join(wrong)} do not fit together", _repair(store.uri))
-    elif line.is_counted and counts != whole.kept:
-        yield problem("store", f"it counts {_listed(counts)}, and has {_listed(whole.kept)}", _repair(store.uri))
-    else:
-        yield ok("store", f"all of it was read, and fits together: {_listed(whole.kept)}")
-
-
-def _listed(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{number} {kind}" for kind, number in counts.items())
-
-
-def _repair(uri: str) -> str:
-    return f"`{scrapy_dedup('repair', store=uri)}` makes a copy without them"
+def _read_through(index: Index) -> Finding:
+    """Decode every page, text and posting list; :class:`StoreCorruptError` for the first that is damaged."""
+    pages = postings = 0
+    for page in index.pages():
+        pages += 1
+        index.text(page.number)
+    with refusals.of_value(index.store.uri, UnreadableError):
+        for key, value in index.store.scan(*_ALL):
+            if key[:1] in schema.POSTINGS:
+                postings += len(schema.decode_postings(value)) > 0
+    return ok("store", f"all of it was read: {pages} pages, {postings} posting lists")
 
 
 def _room(uri: str, config: Config) -> Iterator[Finding]:
@@ -224,7 +219,7 @@ def _room(uri: str, config: Config) -> Iterator[Finding]:
     if free < _LITTLE_ROOM:
         yield problem("room", said, f"make room on the disk of {above}")
     elif free < _ROOM * size:
-        yield note("room", f"{said}: too little to repair it", "make room before that is needed")
+        yield note("room", f"{said}: too little to compact it", "make room before that is needed")
     else:
         yield ok("room", said)
     places = {"store": Path(path), "log": config.log}

@@ -174,6 +174,5 @@ def overrides_text(found: Sequence[dict[str, Any]], *, removed: bool) -> str:
 def _index(config: Config, command: str) -> Iterator[Index]:
     if not store_exists(config.store):
         raise ConfigError(nothing_there(resolved_uri(config.store)))
-    limits = {"common": config.common_clause, "text_limit": config.text_limit}
-    with index_for_command(config.store, command, **limits) as (_, index):
+    with index_for_command(config.store, command) as (_, index):
         yield index

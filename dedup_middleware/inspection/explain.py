@@ -12,7 +12,6 @@ from dedup_middleware.checks.alignment import compare
 from dedup_middleware.errors import NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.identity import url_identity
-from dedup_middleware.index.counts import repeats_of
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.log_search import as_written, last_lines_with
 from dedup_middleware.inspection.records import Record, log_exists, parse_record
@@ -69,15 +68,15 @@ def explain(config: Config, url: str) -> dict[str, Any]:
 def _stored(config: Config, url: str) -> dict[str, Any] | None:
     if not store_exists(config.store):
         return None
-    with index_for_command(config.store, "explain", common=config.common_clause, text_limit=config.text_limit) as (
+    with index_for_command(config.store, "explain") as (
         store,
         index,
     ):
         page = index.find([url_identity(url)])
         if page is None:
             return None
-        fingerprint = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
-        repeats = [] if page.owner is not None else [index.page(number) for number in repeats_of(store, page.number)]
+        fingerprint = instance_of(config.fingerprint, store.header.key)
+        repeats = [] if page.owner is not None else [index.page(number) for number in index.duplicates_of(page.number)]
         return {
             **_page_details(index, page, fingerprint),
             # One that was delivered since, or repeats another page now, is none.
@@ -141,7 +140,7 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
         yield "its text:"
         yield from (f"    {one_line(sentence['text'])}" for sentence in sentences)
     if not sentences:
-        yield "  (no text was kept: DEDUP_TEXT_LIMIT is 0)"
+        yield "  (its text is not stored)"
 
 
 def _last_record(config: Config, url: str) -> Record | None:

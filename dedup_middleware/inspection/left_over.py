@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dedup_middleware.index import codec, shared_codec
+from dedup_middleware.index import schema
 from dedup_middleware.index.in_doubt import InDoubt
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def crawls_at_work(store: OpenStore) -> list[bytes]:
     shared = store.shared
     if shared is None:
         return []
-    return [key[1:] for key, _ in store.scan(*shared_codec.WORKERS) if shared.is_at_work(key[1:])]
+    return [key[1:] for key, _ in store.scan(*schema.WORKERS) if shared.is_at_work(key[1:])]
 
 
 def shared_by(at_work: Collection[bytes]) -> str:
@@ -28,7 +28,7 @@ def shared_by(at_work: Collection[bytes]) -> str:
 
 def to_release(store: OpenStore) -> int:
     """Return how many dropped items are to be released. A scan."""
-    return sum(1 for _ in store.scan(*codec.RELEASES))
+    return sum(1 for _ in store.scan(*schema.RELEASES))
 
 
 def in_doubt(store: OpenStore, at_work: Collection[bytes]) -> int:

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from dedup_middleware.model import StoredPage
     from dedup_middleware.visit import Visit
 
-# Owners that are asked for at once when the crawl ends.
-_NEAR = 100
 #: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
 EVIDENCE_MILLISECONDS = 100
 
@@ -108,11 +106,9 @@ class Recorder:
 
     def close(self, index: Lookup) -> None:
         """Count what was dropped for earlier crawls, of which *index* knows the owners; close the log."""
-        for place, (number, drops) in enumerate(self._drops_for_earlier.items()):
+        for number, drops in self._drops_for_earlier.items():
             owner = None
             with self._guard():
-                if place % _NEAR == 0:
-                    index.bring_near([*islice(self._drops_for_earlier, place, place + _NEAR)])
                 owner = index.page(number)
             # An owner that this crawl has delivered too, after the drop, bears this crawl's name by now.
             if owner is None or owner.run != self._run:

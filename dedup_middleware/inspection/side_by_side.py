@@ -43,9 +43,8 @@ def side_by_side(config: Config, pairs: Iterable[tuple[str, str]]) -> dict[tuple
     if not store_exists(config.store):
         return {}
     found = {}
-    limits = {"common": config.common_clause, "text_limit": config.text_limit}
-    with index_for_command(config.store, "tune", **limits) as (store, index):
-        fingerprint = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
+    with index_for_command(config.store, "tune") as (store, index):
+        fingerprint = instance_of(config.fingerprint, store.header.key)
         for pair in pairs:
             page, owner = (index.find([url_identity(url)]) for url in pair)
             if page is not None and owner is not None and page.number != owner.number:

@@ -30,8 +30,8 @@ MIN_PAGES = 10
 #: What to do about each reason.
 REMEDIES: dict[str, str] = {
     Reason.TOO_LARGE: "raise DEDUP_MAX_BYTES if such pages are expected",
-    Reason.TOO_MANY_ELEMENTS: "raise DEDUP_MAX_NODES if such pages are expected",
-    Reason.TOO_MANY_CLAUSES: "raise DEDUP_MAX_CLAUSES if such pages are expected",
+    Reason.TOO_MANY_ELEMENTS: "nothing to do: such pages are kept, like every unchecked page",
+    Reason.TOO_MANY_CLAUSES: "nothing to do: such pages are kept, like every unchecked page",
     Reason.TOO_SLOW: "raise DEDUP_MAX_MILLISECONDS if such pages are expected",
     Reason.NOT_TEXT: "only HTML pages are checked; to check the items of other responses, name the fields with their "
     "text in DEDUP_ITEM_FIELDS",
@@ -127,7 +127,7 @@ def _new_pages(config: Config, run: str | None, recorded: set[str]) -> int:
     """Count the pages of the crawl *run* in the store that are not *recorded* in the log: it omits new pages."""
     if not store_exists(config.store):
         return 0
-    with index_for_command(config.store, "doctor", common=config.common_clause, text_limit=config.text_limit) as (
+    with index_for_command(config.store, "doctor") as (
         _,
         index,
     ):

@@ -125,6 +125,6 @@ def _opened_again(lost: Resources, ended: Event, troubles: list[str]) -> Resourc
 
 
 def _close(opening: Future[Resources | None]) -> None:
-    """Close what was opened though nobody waits for it any more."""
+    """Close what was opened after its waiting has ended."""
     if opening.exception() is None and (opened := opening.result()) is not None:
         opened.store.close()

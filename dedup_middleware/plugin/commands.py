@@ -1,4 +1,4 @@
-"""``scrapy dedup``: read the records and the closed store of a crawl, and mend it."""
+"""``scrapy dedup``: dispatches to the subcommands, and turns errors into one line and an exit status."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from scrapy.utils.conf import arglist_to_dict
 from dedup_middleware.errors import CallError, DedupError, NothingFoundError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import ModuleType
 
 #: The exit status where nothing is what was asked for, as of grep; 1 is trouble, 2 a wrong call.
@@ -26,39 +27,45 @@ _STATUSES = {NothingFoundError: NOTHING_FOUND, CallError: 2}
 #: In the order of the help, with what each does. Each is a module of `subcommands`.
 SUBCOMMANDS = {
     "log": "show what was dropped, with evidence",
-    "stats": "sum up the log and the store",
+    "stats": "sum up the log",
     "explain": "show what is stored of a page, or why it was dropped",
-    "tune": "replay verdicts at other thresholds, judge pairs by eye, and get a threshold suggested",
-    "report": "make a page that shows what was dropped, to look at in a browser",
+    "report": "write an HTML page that shows what was dropped",
+    "tune": "show borderline pairs, and suggest a threshold from your answers",
     "dropped": "list the dropped items, or export them to a file",
-    "allow": "mark dropped pages as no duplicates, and release their items in the next crawl",
-    "doctor": "check the store, the settings and the plugin, or how a page is or would be judged",
-    "repair": "make a repaired copy of a damaged store, and say what is missing",
-    "forget": "take pages out of the store, as if they had never been met",
-    "export": "write the pages of the store to a file, to move, merge or compare stores",
-    "import": "take exported pages into the store: one file into an empty one, or several together",
-    "batch": "judge an archive of past crawls, on Spark if it is large, and make a store that knows it",
-    "compact": "give back the room that removed pages have left in the store's files",
-    "reset": "forget every page: remove the store",
-    "compare": "score published methods on pages of your own",
+    "allow": "mark dropped pages as no duplicates, and release their items",
+    "doctor": "check the settings and the store, or how a page is judged",
+    "store": "show, move, shrink or delete the store",
+    "batch": "find the duplicates in an archive, and make a store of it",
+    "compare": "measure published methods on your own pages",
 }
 
 
-def _module(name: str) -> ModuleType:
+def module_of(name: str) -> ModuleType:
+    """Return the module of the subcommand *name*, such as ``log`` or ``store.info``."""
     # Scrapy loads this module whatever its user wants, and there is much behind a subcommand.
-    return import_module(f"dedup_middleware.plugin.subcommands.{f'{name}_' if iskeyword(name) else name}")
+    last = "_" * iskeyword(name.rpartition(".")[2])
+    return import_module(f"dedup_middleware.plugin.subcommands.{name}{last}")
 
 
 class _LateOptions(argparse.ArgumentParser):
-    """A parser that learns the options of its subcommand when it is first needed."""
+    """A parser that learns the options of its subcommand, and examples, when it is first needed."""
 
     name: str | None = None
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self.name is not None:
-            _module(self.name).add_options(self)
+            module = module_of(self.name)
+            module.add_options(self)
+            self.formatter_class = argparse.RawDescriptionHelpFormatter
+            self.epilog = "\n  ".join(["examples:", *(f"scrapy dedup {example}" for example in module.EXAMPLES)])
             self.name = None
         return super().parse_known_args(args, namespace)
+
+
+def add_commands(parsers: Any, commands: Mapping[str, str], prefix: str = "") -> None:
+    """Add *commands*, by name and with what they do, to *parsers*; *prefix* is that of their modules."""
+    for name, text in commands.items():
+        parsers.add_parser(name, help=text, description=text).name = prefix + name
 
 
 class Command(ScrapyCommand):
@@ -68,20 +75,21 @@ class Command(ScrapyCommand):
     requires_crawler_process = False
 
     def syntax(self) -> str:
-        return f"<{'|'.join(SUBCOMMANDS)}> [options]"
+        return "<command> [options]"
 
     def short_desc(self) -> str:
-        return "Show why pages were dropped as duplicates, and what the store knows"
+        return "Inspect and manage near-duplicate detection"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        # Else argparse takes the --log of `reset` for an abbreviation of Scrapy's own --logfile.
+        # Else argparse takes the --log of `store reset` for an abbreviation of Scrapy's own --logfile.
         parser.allow_abbrev = False
         # Scrapy's own parser knows what -:json is.
         late: Any = type("SubcommandParser", (_LateOptions, type(parser)), {})
-        commands = parser.add_subparsers(dest="dedup_command", title="Commands", prog="scrapy dedup", parser_class=late)
-        for name, text in SUBCOMMANDS.items():
-            commands.add_parser(name, help=text, description=text).name = name
+        commands = parser.add_subparsers(
+            dest="dedup_command", metavar="COMMAND", title="Commands", prog="scrapy dedup", parser_class=late
+        )
+        add_commands(commands, SUBCOMMANDS)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
         super().process_options(args, opts)
@@ -96,13 +104,13 @@ class Command(ScrapyCommand):
             raise UsageError("Invalid -s value, use -s NAME=VALUE", print_help=False) from None
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - Scrapy's signature
-        from dedup_middleware.plugin.subcommands.call import Call, tell  # noqa: PLC0415 - as in `_module`
+        from dedup_middleware.plugin.subcommands.call import Call, tell  # noqa: PLC0415 - as in `module_of`
 
         # A title may hold what this terminal cannot show.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         try:
             assert self.settings is not None
-            self.exitcode = _module(opts.dedup_command).run(Call(self.settings, opts)) or 0
+            self.exitcode = module_of(opts.dedup_command).run(Call(self.settings, opts)) or 0
             sys.stdout.flush()
         except DedupError as error:
             tell(str(error))

@@ -240,7 +240,7 @@ class _PageOutput:
 
     def _follow_last(self, request: Request) -> None:
         if self._visit.is_duplicate and self._visit.action is not Action.DRY_RUN:
-            request.priority -= self._extension.config.outlink_penalty
+            request.priority += self._extension.config.priority_adjust
             self._extension.count("outlinks_last")
 
     def _deliver(self, item: Any, *, repeats: bool = False) -> None:

@@ -25,7 +25,7 @@ def in_thread(work: Callable[[], _T]) -> Future[_T]:
     def run() -> None:
         try:
             outcome.set_result(work())
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the outcome is used
+        except Exception as error:  # noqa: BLE001 - it is raised where the outcome is used
             outcome.set_exception(error)
 
     Thread(target=run, name="dedup", daemon=True).start()
@@ -33,7 +33,7 @@ def in_thread(work: Callable[[], _T]) -> Future[_T]:
 
 
 class DiskThreads:
-    """See `DiskWaits`; on every reactor, and where there is none."""
+    """See `DiskWaits`; on every reactor, and without one."""
 
     def __init__(self, defect: Callable[[Exception, object], None]) -> None:
         """Report to *defect* what should never be raised, and where."""

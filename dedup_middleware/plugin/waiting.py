@@ -22,6 +22,9 @@ _ASK_AGAIN = 0.05
 #: Waiters at a time where CONCURRENT_REQUESTS sets no limit.
 _DEFAULT_WAITERS = 16
 
+#: Seconds: most pipelines are done with an item long before, and a callback is held up no longer than by a slow page.
+MAX_WAIT = 2.0
+
 
 async def sleep(seconds: float, wake_by: Callable[[Callable[[], None]], object] = lambda _: None) -> None:
     """Let the event loop turn for *seconds*, or until what *wake_by* is given is called."""
@@ -42,7 +45,7 @@ async def sleep(seconds: float, wake_by: Callable[[Callable[[], None]], object] 
 class OriginalWait:
     """Let duplicates wait until the claim of the page they repeat is confirmed or void.
 
-    At most ``CONCURRENT_REQUESTS`` wait at a time, each no longer than ``DEDUP_WAIT`` seconds, and none while the
+    At most ``CONCURRENT_REQUESTS`` wait at a time, each no longer than ``MAX_WAIT`` seconds, and none while the
     scraper is full. A duplicate that may not wait is kept.
     """
 
@@ -53,7 +56,7 @@ class OriginalWait:
 
     async def settle(self, deduplication: Deduplication, visit: Visit) -> None:
         """Return when the verdict of *visit* does not depend on a pending claim any more."""
-        deadline = time.monotonic() + self._extension.config.wait
+        deadline = time.monotonic() + MAX_WAIT
         deduplication.reconsider(visit)
         while visit.original_is_pending:
             is_claimed = deduplication.rests_on_claim(visit)

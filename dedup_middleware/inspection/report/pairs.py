@@ -90,7 +90,7 @@ def _mark(is_short: bool, is_same: bool, is_near: bool) -> str:  # noqa: FBT001 
 @contextmanager
 def stored(config: Config) -> Iterator[tuple[Stored | None, str]]:
     """Open the closed store of *config* for as long as the block runs; or none, and why."""
-    opening = index_for_command(config.store, "report", common=config.common_clause, text_limit=config.text_limit)
+    opening = index_for_command(config.store, "report")
     with ExitStack() as opened:
         try:
             if not store_exists(config.store):
@@ -100,7 +100,7 @@ def stored(config: Config) -> Iterator[tuple[Stored | None, str]]:
         except StoreError as error:
             yield None, str(error)
             return
-        fingerprint = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
+        fingerprint = instance_of(config.fingerprint, store.header.key)
         yield Stored(index, fingerprint.hash, config.redact_query), ""
 
 

@@ -1,6 +1,6 @@
 """The subcommands of ``scrapy dedup``, a module each: its options, and what it does.
 
-A module has ``add_options(parser)``, and ``run(call)``, which prints to standard output and returns the exit status,
-``None`` for 0. It is loaded when it is called. The work itself is done elsewhere: in ``inspection/`` if it looks, in
-``delivery/`` if it changes what is delivered.
+A module has ``EXAMPLES``, command lines without ``scrapy dedup``; ``add_options(parser)``; and ``run(call)``, which
+prints to standard output and returns the exit status, ``None`` for 0. It is loaded when it is called. The work itself
+is done elsewhere, mostly in ``inspection/``.
 """

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
+EXAMPLES = ("allow https://example.org/story", "allow --host example.org --below 0.9", "allow --list")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""

@@ -1,4 +1,4 @@
-"""``scrapy dedup batch``: verdicts on an archive of past crawls, and a store that knows it. No store is touched."""
+"""``scrapy dedup batch``: judges an archive of past crawls. The store and the log of a spider are not touched."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
+EXAMPLES = ("batch crawl-2024.jsonl crawl-2025.warc.gz -o judged",)
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let *parser* read the options of the command."""
+    """Add the options of the command to *parser*."""
     add_common_options(parser)
     command.add_options(parser)
 
 
 def run(call: Call) -> None:
-    """Judge the archive, and print what came of it."""
+    """Judge the archive, and print the report."""
     spider = call.opts.spider
     print(command.batch(call.opts, read_config(settings_of(call.settings, spider), spider), tell))

@@ -86,7 +86,7 @@ def tell(line: str) -> None:
 def ask(what: str) -> None:
     """Return if a person at the terminal agrees with *what*; else raise `DedupError`."""
     if not sys.stdin.isatty():
-        raise DedupError(f"{what} There is no terminal to ask at: add --yes if that is what you want")
+        raise DedupError(f"{what} Not a terminal, cannot ask for confirmation: run it again with --yes")
     print(f"{what} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise DedupError("nothing was removed")
@@ -94,8 +94,10 @@ def ask(what: str) -> None:
 
 def add_common_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of every subcommand that has to do with a store or a log."""
-    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
-    parser.add_argument("--spider", metavar="NAME", help="whose store and log, with that spider's own settings")
+    parser.add_argument("--json", action="store_true", help="output JSON Lines")
+    parser.add_argument(
+        "--spider", metavar="NAME", help="spider whose store, log and settings to use; needed if several have one"
+    )
     # Another name than that of Scrapy's own -s, or argparse would forget the settings before the subcommand.
     parser.add_argument(
         "-s",
@@ -104,21 +106,21 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="set/override setting (may be repeated)",
+        help="override a setting; may be repeated",
     )
 
 
 def add_page_filter(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose among dropped pages."""
-    parser.add_argument("--host", metavar="H", help="pages of this host and its subdomains")
-    parser.add_argument("--original", metavar="URL", help="pages that repeat this one")
+    parser.add_argument("--host", metavar="H", help="only pages of this host and its subdomains")
+    parser.add_argument("--original", metavar="URL", help="only duplicates of this page")
 
 
 def add_item_filter(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose among dropped items."""
     add_page_filter(parser)
-    parser.add_argument("--run", metavar="R", help="items dropped by this crawl; `last` for the latest")
-    parser.add_argument("--below", metavar="SCORE", type=share, help="only scores below SCORE (0-1)")
+    parser.add_argument("--run", metavar="R", help="only items dropped by this crawl; `last`: the latest")
+    parser.add_argument("--below", metavar="SCORE", type=share, help="only scores below SCORE, 0 to 1")
 
 
 def share(text: str) -> float:

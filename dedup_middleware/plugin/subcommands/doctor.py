@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 #: The exit status where there are problems.
 PROBLEMS = 4
 
+EXAMPLES = ("doctor", "doctor --deep", "doctor https://example.org/story --html story.html")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
     parser.add_argument(
-        "url", metavar="URL", nargs="?", help="a page, as the crawl had it: how it is or would be judged"
+        "url", metavar="URL", nargs="?", help="page URL, exactly as it was crawled: show how it is judged"
     )
-    parser.add_argument("--html", metavar="FILE", help="the page's HTML, to be judged now; - is standard input")
-    parser.add_argument("--deep", action="store_true", help="read all of the store")
+    parser.add_argument("--html", metavar="FILE", help="judge this HTML of the page now; -: standard input")
+    parser.add_argument("--deep", action="store_true", help="read the whole store too; takes minutes if it is large")
 
 
 def run(call: Call) -> int:

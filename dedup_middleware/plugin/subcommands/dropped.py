@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _FIELDS = ("time", "spider", "run", "url", "original_url", "score", "type")
 
+EXAMPLES = ("dropped --host example.org", "dropped --below 0.9 -o dropped.jsonl")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""

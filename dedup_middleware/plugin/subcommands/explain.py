@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
+EXAMPLES = ("explain https://example.org/story",)
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
-    parser.add_argument("url", metavar="URL", help="the page's address, as the crawl had it")
+    parser.add_argument("url", metavar="URL", help="page URL, exactly as it was crawled")
 
 
 def run(call: Call) -> None:

@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
+EXAMPLES = ("log", "log --run last --min-score 0.9", "log --host example.org --all --json", "log --follow")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
     add_page_filter(parser)
-    parser.add_argument("--run", metavar="R", help="only records of this crawl; `last` for the latest")
-    parser.add_argument("--follow", action="store_true", help="go on showing records as a crawl writes them")
-    parser.add_argument("--min-score", metavar="X", type=share, default=0.0, help="only scores from X (0-1) on")
-    parser.add_argument("--all", action="store_true", help="also pages that were the same or could not be judged")
+    parser.add_argument("--run", metavar="R", help="only records of this crawl; `last`: the latest")
+    parser.add_argument("--follow", action="store_true", help="wait for further records")
+    parser.add_argument("--min-score", metavar="X", type=share, default=0.0, help="minimum score, 0 to 1 (default: 0)")
+    parser.add_argument("--all", action="store_true", help="include unchanged and unchecked pages")
 
 
 def run(call: Call) -> int:

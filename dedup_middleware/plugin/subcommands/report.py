@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 _STDOUT = "-"
 
+EXAMPLES = ("report -o report.html --open", "report --csv dropped.csv --run last")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
-    parser.add_argument("-o", "--output", metavar="FILE", help="write the page to FILE; - is standard output")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the page to FILE; -: standard output")
     parser.add_argument("--csv", metavar="FILE", help="write a row for each dropped page to FILE")
-    parser.add_argument("--run", metavar="R", help="only records of this crawl; `last` for the latest")
+    parser.add_argument("--run", metavar="R", help="only records of this crawl; `last`: the latest")
     parser.add_argument("--open", action="store_true", help="open the page in a browser")
 
 

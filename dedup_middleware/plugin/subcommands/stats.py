@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
+EXAMPLES = ("stats", "stats --run last --json")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
-    parser.add_argument("--run", metavar="R", help="of the log, only the records of this crawl; `last` for the latest")
+    parser.add_argument("--run", metavar="R", help="only records of this crawl; `last`: the latest")
 
 
 def run(call: Call) -> None:

@@ -40,14 +40,20 @@ class _Pair(NamedTuple):
     texts: SideBySide | None
 
 
+_AT = "comma-separated thresholds to evaluate (default: 0.55 to 1.0, in steps of 0.05)"
+EXAMPLES = ("tune", "tune --at 0.7,0.75,0.8 --show 10")
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
-    parser.add_argument("--run", metavar="R", help="verdicts of this crawl alone; `last` for the latest")
-    parser.add_argument("--host", metavar="H", help="pages of this host and its subdomains")
-    parser.add_argument("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help="these thresholds")
-    parser.add_argument("--show", metavar="N", type=_number, default=5, help="so many pairs on either side (5)")
-    parser.add_argument("--again", action="store_true", help="also pairs that were judged already")
+    parser.add_argument("--run", metavar="R", help="only records of this crawl; `last`: the latest")
+    parser.add_argument("--host", metavar="H", help="only pages of this host and its subdomains")
+    parser.add_argument("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help=_AT)
+    parser.add_argument(
+        "--show", metavar="N", type=_number, default=5, help="pairs to show above and below the threshold (default: 5)"
+    )
+    parser.add_argument("--again", action="store_true", help="include pairs that you have labelled already")
 
 
 def _thresholds(text: str) -> list[float]:

@@ -1,4 +1,4 @@
-"""``scrapy dedup export``: the pages of the store, as lines of JSON."""
+"""``scrapy dedup store export``: writes the pages of the store as JSON Lines."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dedup_middleware.index.exporting import Exporter
 from dedup_middleware.index.opening import index_for_upkeep
+from dedup_middleware.index.transfer import Exporter
 from dedup_middleware.inspection.progress import counted
 from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store, host_named, tell, whole_file
 
@@ -25,15 +25,16 @@ _IS_PRIVATE = "; with the key of the store, so keep it to yourself"
 # That of `gzip`: 9, which is Python's default, takes twice the time for hardly fewer bytes.
 _GZIP_LEVEL = 6
 
+EXAMPLES = ("store export -o pages.jsonl.xz", "store export --host example.org -o pages.jsonl")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
     parser.add_argument(
-        "-o", "--output", metavar="FILE", default="-", help="FILE, FILE.gz or FILE.xz; - is standard output"
+        "-o", "--output", metavar="FILE", default="-", help="FILE, FILE.gz or FILE.xz (default: standard output)"
     )
     parser.add_argument("--host", metavar="H", help="only pages of this host and its subdomains")
-    parser.add_argument("--comparable", action="store_true", help="only what two stores can have in common, for diff")
 
 
 def run(call: Call) -> None:
@@ -43,19 +44,16 @@ def run(call: Call) -> None:
     with (
         index_for_upkeep(
             existing_store(config),
-            "export",
-            common=config.common_clause,
-            text_limit=config.text_limit,
+            "store export",
             fingerprint=config.fingerprint,
-            distance=config.simhash_distance,
         ) as (store, index),
         _opened(opts.output) as file,
     ):
         exporter = Exporter(store, index, host)
-        for line in counted(exporter.comparable_lines() if opts.comparable else exporter.lines(), "lines written"):
+        for line in counted(exporter.lines(), "lines written"):
             file.write(line + "\n")
     if opts.output != "-":
-        tell(f"wrote {exporter.pages} pages to {opts.output}" + _IS_PRIVATE * (not opts.comparable))
+        tell(f"wrote {exporter.pages} pages to {opts.output}" + _IS_PRIVATE)
     if exporter.in_doubt:
         tell(f"{exporter.in_doubt} pages are in doubt after a crash and were left out; crawl again, then export")
 
@@ -80,4 +78,4 @@ def _packing(raw: IO[bytes], suffix: str) -> Iterator[IO[str]]:
             packed = stack.enter_context(gzip.GzipFile("", "wb", _GZIP_LEVEL, raw, mtime=0))
         elif suffix == ".xz":
             packed = stack.enter_context(lzma.open(raw, "wb"))
-        yield stack.enter_context(io.TextIOWrapper(packed, encoding="ascii", newline="\n"))
+        yield stack.enter_context(io.TextIOWrapper(packed, encoding="utf8", newline="\n"))

@@ -1,18 +1,19 @@
-"""``scrapy dedup repair``: a copy of a damaged store."""
+"""``scrapy dedup store info``: prints what is in the store."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING
 
-from dedup_middleware.index import consistency
-from dedup_middleware.inspection.progress import working
+from dedup_middleware.inspection.store_info import info_text, store_info
 from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store
 
 if TYPE_CHECKING:
     import argparse
 
     from dedup_middleware.plugin.subcommands.call import Call
+
+EXAMPLES = ("store info", "store info --json -s DEDUP_STORE=sqlite:/data/dedup")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +22,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> None:
-    """Repair the store, and print what came of it."""
-    existing_store(call.config)
-    with working("repairing the store"):
-        report = consistency.repair(call.config.store)
-    print(json.dumps(report) if call.opts.json else consistency.repair_text(report))
+    """Print what is in the store."""
+    found = store_info(existing_store(call.config))
+    print(json.dumps(found) if call.opts.json else info_text(found))

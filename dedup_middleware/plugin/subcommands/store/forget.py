@@ -1,4 +1,4 @@
-"""``scrapy dedup forget``: take pages out of the store."""
+"""``scrapy dedup store forget``: deletes pages from the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from dedup_middleware.errors import CallError
 from dedup_middleware.index.forgetting import Forgettable, choose, forget
 from dedup_middleware.index.opening import index_for_upkeep
 from dedup_middleware.inspection.progress import working
-from dedup_middleware.plugin.commands import NOTHING_FOUND
 from dedup_middleware.plugin.subcommands.call import add_common_options, ask, existing_store, host_named
 from dedup_middleware.stores import ON_DISK, parse_uri, resolved_uri
 from dedup_middleware.text.clauses import one_line
@@ -31,15 +30,23 @@ if TYPE_CHECKING:
 
 _AGE = re.compile(r"(\d{1,6})d")
 
+EXAMPLES = (
+    "store forget https://example.org/story",
+    "store forget --host example.org --dry-run",
+    "store forget --older-than 90d --yes",
+)
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
-    parser.add_argument("url", metavar="URL", nargs="?", help="the page's address, as the crawl had it")
-    parser.add_argument("--host", metavar="H", help="pages of this host and its subdomains")
-    parser.add_argument("--older-than", metavar="90d", type=_age, help="pages stored more than so many days ago")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be forgotten")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("url", metavar="URL", nargs="?", help="page URL, exactly as it was crawled")
+    parser.add_argument("--host", metavar="H", help="only pages of this host and its subdomains")
+    parser.add_argument(
+        "--older-than", metavar="90d", type=_age, help="only pages last stored more than N days ago, such as 90d"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would be deleted")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def _age(text: str) -> timedelta:
@@ -49,27 +56,25 @@ def _age(text: str) -> timedelta:
     return timedelta(days=int(days[1]))
 
 
-def run(call: Call) -> int:
-    """Forget the pages that are wanted, once a person agrees, and print how many they are."""
+def run(call: Call) -> None:
+    """Delete the pages that are wanted, after confirmation, and print how many they are."""
     config, opts = call.config, call.opts
     wanted = _wanted(opts)
     with _index(config) as index, working("looking at each page of the store"):
         chosen = choose(index, wanted)
     if chosen and not (opts.yes or opts.dry_run):
         # The store is closed meanwhile: a crawl does not wait for a person.
-        ask(f"This forgets {_count(chosen)} in {without_secrets(existing_store(config), redact=False)}.")
+        ask(f"This deletes {_count(chosen)} in {without_secrets(existing_store(config), redact=False)}.")
     if chosen and not opts.dry_run:
-        with _index(config) as index, working("forgetting pages"):
+        with _index(config) as index, working("deleting pages"):
             chosen = choose(index, wanted)
             forget(index, chosen)
     print(json.dumps(_report(config, chosen, opts)) if opts.json else _text(config, chosen, opts))
-    # That nothing is old enough by now is what whoever asks every day mostly hears.
-    return NOTHING_FOUND if opts.url and not chosen else 0
 
 
 def _wanted(opts: argparse.Namespace) -> Forgettable:
     if not (opts.url or opts.host or opts.older_than is not None):
-        raise CallError("say which pages: a URL, --host H, or --older-than 90d; `scrapy dedup reset` forgets all")
+        raise CallError("name the pages: URL, --host H or --older-than 90d; `scrapy dedup store reset` deletes all")
     return Forgettable(opts.url and as_requested(opts.url), host_named(opts.host), opts.older_than)
 
 
@@ -77,11 +82,8 @@ def _wanted(opts: argparse.Namespace) -> Forgettable:
 def _index(config: Config) -> Iterator[Index]:
     with index_for_upkeep(
         existing_store(config),
-        "forget",
-        common=config.common_clause,
-        text_limit=config.text_limit,
+        "store forget",
         fingerprint=config.fingerprint,
-        distance=config.simhash_distance,
     ) as (_, index):
         yield index
 
@@ -104,13 +106,13 @@ def _report(config: Config, chosen: Chosen, opts: argparse.Namespace) -> dict[st
 
 def _text(config: Config, chosen: Chosen, opts: argparse.Namespace) -> str:
     said = "would be" if opts.dry_run else "were" if len(chosen) != 1 else "was"
-    lines = [f"{_count(chosen)} {said} forgotten" if chosen else "no page is meant, and none was forgotten"]
+    lines = [f"{_count(chosen)} {said} deleted" if chosen else "no such page in the store; nothing to do"]
     lines += [f"    {one_line(url)}" for url in chosen.urls]
     if len(chosen) > len(chosen.urls):
         lines.append(f"    and {len(chosen) - len(chosen.urls)} more")
     if chosen.in_doubt:
-        lines.append(f"{chosen.in_doubt} stay: the next crawl is to release or to roll back what a crash has left")
+        lines.append(f"{chosen.in_doubt} pages stay: the next crawl has to recover them first")
     store = resolved_uri(config.store)
     if chosen and not opts.dry_run and parse_uri(store)[0] in ON_DISK:
-        lines.append(f"their room comes free by and by; `{scrapy_dedup('compact', store=store)}` gives it back at once")
+        lines.append(f"to reclaim their disk space at once: `{scrapy_dedup('store', 'compact', store=store)}`")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""``scrapy dedup reset``: forget everything."""
+"""``scrapy dedup store reset``: deletes the store."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
+EXAMPLES = ("store reset", "store reset --log --yes")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
-    parser.add_argument("--log", action="store_true", help="remove the log of records too")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--log", action="store_true", help="delete the log of records too")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
 def run(call: Call) -> None:

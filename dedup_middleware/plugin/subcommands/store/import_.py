@@ -1,4 +1,4 @@
-"""``scrapy dedup import``: pages that ``export`` wrote, taken into the store."""
+"""``scrapy dedup store import``: adds the pages of exports to the store."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.batch.merging import merge, refuse_published
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import fingerprinter
-from dedup_middleware.index.importing import fill, is_empty
-from dedup_middleware.index.spool import Spool
+from dedup_middleware.index.transfer import Spool, fill, is_empty
 from dedup_middleware.inspection.progress import working
 from dedup_middleware.model import Scope
 from dedup_middleware.plugin.subcommands.call import add_common_options
+from dedup_middleware.session.merging import merge, refuse_published
 from dedup_middleware.session.opening import open_at_once
 from dedup_middleware.stores import resolved_uri
 from dedup_middleware.stores.refusals import nothing_there
@@ -27,12 +26,16 @@ if TYPE_CHECKING:
     from dedup_middleware.plugin.subcommands.call import Call
     from dedup_middleware.settings.config import Config
 
+EXAMPLES = ("store import pages.jsonl.xz", "store import a.jsonl b.jsonl --dry-run")
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
-    parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help="what `scrapy dedup export` wrote")
-    parser.add_argument("--dry-run", action="store_true", help="only read the files, and say what is in them")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", type=Path, help="a file that `scrapy dedup store export` wrote"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="read the files, and show what would be imported")
 
 
 def run(call: Call) -> None:
@@ -77,12 +80,10 @@ def _import(config: Config, spool: Spool, *, moves: bool) -> dict[str, int]:
         return fill(
             config.store,
             spool,
-            common=config.common_clause,
             fingerprint=config.fingerprint,
-            distance=config.simhash_distance,
         )
     # Whatever is in the store counts.
-    opened = open_at_once(replace(config, log=None, scope=Scope.STORE, lease=None))
+    opened = open_at_once(replace(config, log=None, scope=Scope.STORE, expire_after=None))
     try:
         return merge(opened.store, opened.index, spool, config)
     finally:

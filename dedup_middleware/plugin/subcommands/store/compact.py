@@ -1,4 +1,4 @@
-"""``scrapy dedup compact``: give back the room of what was removed from the store."""
+"""``scrapy dedup store compact``: reclaims the disk space of what was deleted from the store."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.plugin.subcommands.call import Call
 
+EXAMPLES = ("store compact",)
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
@@ -28,7 +30,7 @@ def run(call: Call) -> None:
     uri = existing_store(config)
     before = size_of_store(uri)
     with (
-        index_for_command(uri, "compact", common=config.common_clause, text_limit=config.text_limit) as (store, _),
+        index_for_command(uri, "store compact") as (store, _),
         working("compacting the store"),
     ):
         store.compact()
