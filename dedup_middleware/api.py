@@ -49,19 +49,14 @@ class Options(TypedDict, total=False):
 
     threshold: float
     scope: str
-    lease: float | None
+    expire_after: float | None
     preferred: Sequence[str]
     item_fields: Sequence[str]
     fingerprint: str
-    simhash_distance: int
     extractor: str
-    common_clause: int
     redact_query: bool
     max_bytes: int
-    max_nodes: int
-    max_clauses: int
     max_milliseconds: int
-    text_limit: int
 
 
 class Content(TypedDict, total=False):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-#: What each is imported from.
+#: The library of each.
 ENGINES = {"leveldb": "plyvel", "rocksdb": "rocksdict"}
 
 
-def need(scheme: str) -> None:
-    """Skip the test where stores of this *scheme* cannot be opened."""
-    if scheme in ENGINES:
-        pytest.importorskip(ENGINES[scheme])
+def need(kind: str) -> None:
+    """Skip the test where stores of this *kind* cannot be opened."""
+    library = {**ENGINES, "redis": "redis"}.get(kind)
+    if library:
+        pytest.importorskip(library)

@@ -27,7 +27,7 @@ A, B, C = "http://a.example/1", "http://b.example/2", "http://c.example/3"
 
 def listed(store: str) -> set[str]:
     """Return the URLs of the owners in *store*."""
-    with index_for_command(store, "test", common=3, text_limit=0) as (_, index):
+    with index_for_command(store, "test") as (_, index):
         return {page.url for page in index.pages() if page.owner is None}
 
 
@@ -240,7 +240,7 @@ class TestMistakes:
         assert len(str(raised.value).splitlines()) == 1
 
     def test_nor_is_there_a_store_of_a_bad_name(self) -> None:
-        with pytest.raises(ConfigError, match="names no store of this version"):
+        with pytest.raises(ConfigError, match="is not a valid store URI"):
             Deduplicator("/tmp/store")
 
     @pytest.mark.parametrize(

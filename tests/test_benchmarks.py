@@ -362,7 +362,7 @@ def test_a_small_store_is_filled_judged_against_and_looked_at(store: str) -> Non
     found = json.loads(finished.stdout)
     assert (found["pages"], found["store"]) == (100, store)
     assert found["ms"]["median"] > 0
-    assert {"bytes_a_page", "stats_s", "explain_s", "recover_s", "memory_mb"} <= found.keys()
+    assert {"bytes_a_page", "info_s", "explain_s", "recover_s", "memory_mb"} <= found.keys()
 
 
 def test_string_hashes_collide_where_strings_are_equal_and_where_there_is_no_slot(corpora: list[Path]) -> None:

@@ -83,7 +83,11 @@ def test_twins_in_flight_wait_for_the_first(site, crawl, end):
     a, b = pair(site, 1)
     c = site.add("/1/c", article("c", story(1)))
     steps = [{"url": url, "cb_kwargs": {"fate": f"hold {end}"}, "priority": -n} for n, url in enumerate((a, b, c))]
-    settings = {**FATES, "HOLD_UNTIL": {"dedup/waits": 2}, "DEDUP_WAIT": 20}
+    settings = {
+        **FATES,
+        "HOLD_UNTIL": {"dedup/waits": 2},
+        "CONSTANTS": {"dedup_middleware.plugin.waiting:MAX_WAIT": 20},
+    }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     lost = {i["url"] for i in outcome.dropped if i["type"] != "DuplicateItem"}
     if end:
@@ -105,7 +109,11 @@ def test_an_original_whose_pipeline_raises_late_costs_no_copy_its_item(site, tmp
     a = site.add("/a", article("a", story(1)))
     copies = [site.add(f"/{n}", Answer(blog(f"{n}", story(1)), hold=is_held), host=n) for n in (1, 2)]
     steps = [{"url": a, "cb_kwargs": {"fate": "hold fail"}}, *({"url": url} for url in copies)]
-    settings = {**FATES, "FEEDS": {"feed.jsonl": {"format": "jsonlines"}}, "DEDUP_WAIT": 20}
+    settings = {
+        **FATES,
+        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
+        "CONSTANTS": {"dedup_middleware.plugin.waiting:MAX_WAIT": 20},
+    }
     settings["HOLD_UNTIL"] = {"dedup/waits": 2}
     command = write_job(tmp_path, "sample_spiders.Steps", steps=steps, together=True, settings=settings)
     with Running(tmp_path, command) as running:
@@ -124,7 +132,7 @@ def test_a_twin_takes_over_when_the_callback_it_waits_for_raises(site, crawl):
     """Whichever comes first: its item is out, its callback still runs, and raises while the others wait for it."""
     urls = [site.add(f"/{n}", article("Twin", story(1))) for n in range(3)]
     steps = [{"url": url, "callback": "raises_when_held", "priority": -n} for n, url in enumerate(urls)]
-    settings = {"HOLD_UNTIL": {"dedup/waits": 2}, "DEDUP_WAIT": 20}
+    settings = {"HOLD_UNTIL": {"dedup/waits": 2}, "CONSTANTS": {"dedup_middleware.plugin.waiting:MAX_WAIT": 20}}
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     assert sorted(outcome.delivered) == urls
     assert outcome.dropped == []
@@ -152,7 +160,12 @@ def test_an_exception_that_the_project_handles_is_none(site, crawl):
 def test_a_twin_does_not_wait_longer_than_dedup_wait(site, crawl):
     a, b = pair(site, 1)
     steps = [{"url": a, "cb_kwargs": {"fate": "hold"}}, {"url": b, "priority": -1}]
-    settings = {**FATES, "HOLD_UNTIL": {"dedup/waits/given_up": 1}, "DEDUP_WAIT": 0.2, "CONCURRENT_REQUESTS": 1}
+    settings = {
+        **FATES,
+        "HOLD_UNTIL": {"dedup/waits/given_up": 1},
+        "CONSTANTS": {"dedup_middleware.plugin.waiting:MAX_WAIT": 0.2},
+        "CONCURRENT_REQUESTS": 1,
+    }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     assert sorted(outcome.delivered) == [a, b]
     record = outcome.record(b)
@@ -180,7 +193,7 @@ MANY = {
     "CONCURRENT_REQUESTS": 400,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 400,
     "LOG_LEVEL": "INFO",
-    "DEDUP_WAIT": 30,
+    "CONSTANTS": {"dedup_middleware.plugin.waiting:MAX_WAIT": 30},
     **FATES,
 }
 

@@ -93,7 +93,7 @@ def test_with_the_plugin_off_nothing_changes(site, crawl):
     [
         ("DEDUP_THRESHOLD", "0.3", "DEDUP_THRESHOLD = '0.3' is out of range"),
         ("DEDUP_ACTION", "delete", "DEDUP_ACTION = 'delete' is not known; use one of 'drop', 'tag', 'dry-run'"),
-        ("DEDUP_STORE", "tarantool://:secret@db/0", "allowed are leveldb:PATH"),
+        ("DEDUP_STORE", "tarantool://:secret@db/0", "expected leveldb:PATH"),
     ],
 )
 def test_a_bad_setting_ends_the_crawl_before_its_first_request(site, crawl, setting, value, said):

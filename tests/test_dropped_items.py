@@ -65,7 +65,7 @@ def urls_of(path):
 
 def stored(folder):
     """Return the dropped items in the store of a crawl, oldest first."""
-    with index_for_command(store_uri(folder), "test", common=3, text_limit=20_000) as (_, index):
+    with index_for_command(store_uri(folder), "test") as (_, index):
         return list(index.dropped)
 
 
@@ -290,10 +290,10 @@ def test_a_reset_removes_them(crawled, tmp_path):
     folder, _ = crawled
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
-    sums = done(copy, "stats", "--json").json[0]
+    sums = done(copy, "store", "info", "--json").json[0]
     assert sums["dropped_items"] == 4
     assert sums["dropped_bytes"] > 0
-    done(copy, "reset", "--yes")
+    done(copy, "store", "reset", "--yes")
     assert dedup(copy, "dropped").exit_status == 1
 
 
@@ -324,7 +324,7 @@ def test_beyond_their_size_the_oldest_go(site, tmp_path):
     urls = add_pairs(site, 5)
     outcome = stories(tmp_path, urls, spider="Bulky", feed={}, DEDUP_DROPPED_SIZE="100KB")
     assert [item["url"] for item in outcome.dropped] == urls[1::2]
-    sums = done(tmp_path, "stats", "--json").json[0]
+    sums = done(tmp_path, "store", "info", "--json").json[0]
     assert 50_000 < sums["dropped_bytes"] <= 100_000
     assert [item.url for item in stored(tmp_path)] == urls[1::2][-sums["dropped_items"] :]
 
@@ -439,7 +439,7 @@ def test_a_full_disk_costs_no_item(site, tmp_path):
     assert outcome.delivered[-1] == urls[-1]
     assert "database or disk is full" in outcome.problems[0]
     assert "check the disk's space" in outcome.problems[0]
-    with index_for_command(extra["DEDUP_STORE"], "test", common=3, text_limit=20_000) as (_, index):
+    with index_for_command(extra["DEDUP_STORE"], "test") as (_, index):
         assert set(dropped) <= {item.url for item in index.dropped}
 
 
@@ -514,17 +514,6 @@ def test_a_defect_of_ours_in_a_release_loses_no_item(site, tmp_path, place):
     release_all(tmp_path)
     assert set(urls_of(tmp_path / "feed.jsonl")) == set(urls)
     assert stored(tmp_path) == []
-
-
-def test_a_repaired_store_has_the_items_and_what_is_to_be_released(site, tmp_path):
-    urls = add_pairs(site, 2)
-    stories(tmp_path, urls)
-    done(tmp_path, "allow", urls[1])
-    done(tmp_path, "repair")
-    assert [item.url for item in stored(tmp_path)] == urls[1::2]
-    outcome = release_all(tmp_path)
-    assert outcome.delivered == [urls[1]]
-    assert [item.url for item in stored(tmp_path)] == [urls[3]]
 
 
 def test_a_store_in_memory_has_them_for_the_crawl_only(site, tmp_path):

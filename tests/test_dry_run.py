@@ -101,10 +101,10 @@ def test_a_command_writes_to_the_store_all_the_same(crawl, later, tmp_path: Path
     """The setting is a crawl's."""
     outcome = crawl("sample_spiders.Steps", steps=later[:3])
     exported = run_here(
-        "export", "-o", "pages.jsonl", "-s", f"DEDUP_STORE={store_uri(outcome.folder)}", folder=tmp_path
+        "store", "export", "-o", "pages.jsonl", "-s", f"DEDUP_STORE={store_uri(outcome.folder)}", folder=tmp_path
     )
     assert exported.exit_status == 0, exported.err
     named = ("-s", f"DEDUP_STORE=sqlite:{tmp_path / 'other'}", "-s", "DEDUP_ACTION=dry-run", "-s", "DEDUP_LOG=")
-    said = run_here("import", "pages.jsonl", *named, folder=tmp_path)
+    said = run_here("store", "import", "pages.jsonl", *named, folder=tmp_path)
     assert said.exit_status == 0, said.err
-    assert "3 owners" in run_here("stats", *named, folder=tmp_path).out
+    assert run_here("store", "info", "--json", *named, folder=tmp_path).json[0]["originals"] == 3

@@ -31,7 +31,10 @@ def a_small_paper(site):
 def test_every_reactor_does(site, crawl, reactor):
     urls, dropped = a_small_paper(site)
     twin = site.add("/twin", article("Twin", story(1)))
-    settings = {"EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100}, "DEDUP_WAIT": 20}
+    settings = {
+        "EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100},
+        "CONSTANTS": {"dedup_middleware.plugin.waiting:MAX_WAIT": 20},
+    }
     steps = [{"url": url} for url in [*urls, twin, twin]]
     outcome = crawl("sample_spiders.Steps", steps=steps, reactor=reactor, settings=settings)
     assert outcome.delivered == [url for url in urls if url not in dropped]

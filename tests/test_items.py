@@ -217,7 +217,11 @@ def api_steps(urls, kind="dict", **more):
 
 
 @pytest.mark.parametrize(
-    ("cap", "reason"), [({"DEDUP_MAX_BYTES": 500}, "too large"), ({"DEDUP_MAX_CLAUSES": 5}, "too many clauses")]
+    ("cap", "reason"),
+    [
+        ({"DEDUP_MAX_BYTES": 500}, "too large"),
+        ({"CONSTANTS": {"dedup_middleware.budget:MAX_CLAUSES": 5}}, "too many clauses"),
+    ],
 )
 def test_an_item_that_costs_more_than_it_may_is_delivered(site, crawl, cap, reason):
     one, copy = (serve_json(site, f"/{name}", [entry(1, name)]) for name in ("one", "copy"))
@@ -339,7 +343,7 @@ def test_an_item_of_an_api_that_its_pipelines_lose_owns_nothing(site, crawl):
 def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
     urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": "hold"}]) for n in range(3)]
     settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
-    settings |= {"HOLD_UNTIL": {"dedup/waits": 2}, "DEDUP_WAIT": 20}
+    settings |= {"HOLD_UNTIL": {"dedup/waits": 2}, "CONSTANTS": {"dedup_middleware.plugin.waiting:MAX_WAIT": 20}}
     outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), together=True, settings=settings)
     (owner,) = outcome.delivered
     assert {i["url"] for i in outcome.dropped} == {"0", "1", "2"} - {owner}

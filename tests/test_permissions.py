@@ -79,7 +79,7 @@ def test_who_lets_others_in_is_not_overruled(site, tmp_path):
 
 def stored(folder: Path) -> str:
     """Return all that the store in *folder* contains, dropped items unpacked, as text."""
-    with index_for_command(store_uri(folder), "test", common=3, text_limit=20_000) as (store, index):
+    with index_for_command(store_uri(folder), "test") as (store, index):
         return repr([*store.scan(b"\x01", b"\xff"), *index.dropped])
 
 

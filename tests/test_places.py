@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -205,9 +206,9 @@ def test_a_crawl_with_a_settings_module_and_no_scrapy_cfg_has_its_place(site: Si
     folder = data / "dedup-middleware" / "shop" / "steps"
     assert f"{folder / 'store'}" in place_said(outcome)
     assert f"log {folder / 'log.jsonl'}" in place_said(outcome)
-    said = dedup(tmp_path / "crawl", "stats", env=env)
+    said = dedup(tmp_path / "crawl", "store", "info", env=env)
     assert (said.returncode, said.stderr) == (0, "")
-    assert "1 owners, 1 duplicates" in said.stdout
+    assert re.search("originals +1\nduplicates +1\n", said.stdout)
     again = crawled(tmp_path / "crawl", site, env=env, BOT_NAME="shop")
     assert "kept from earlier crawls" in place_said(again)
 
@@ -231,8 +232,8 @@ def test_with_a_jobdir_the_store_is_inside_of_it(site: Site, tmp_path: Path) -> 
     crawled(tmp_path / "crawl", site, env=env, JOBDIR="job")
     folder = tmp_path / "crawl" / "job" / "dedup" / "steps"
     assert (folder / "log.jsonl").exists()
-    said = dedup(tmp_path / "crawl", "stats", "-s", "JOBDIR=job", env=env)
-    assert "1 owners, 1 duplicates" in said.stdout, said
+    said = dedup(tmp_path / "crawl", "store", "info", "-s", "JOBDIR=job", env=env)
+    assert re.search("originals +1\nduplicates +1\n", said.stdout), said
 
 
 def test_where_nothing_can_be_written_to_the_store_is_in_memory_and_it_is_said_once(site: Site, tmp_path: Path) -> None:

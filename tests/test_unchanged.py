@@ -15,8 +15,8 @@ from test_crashes import FEED, again, fed, killed
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.stores import open_store
 
-#: Read under another limit, every page is read: no page of a test has so many elements.
-READ_ALL = {"DEDUP_MAX_NODES": 99_999}
+#: Read under another limit, every page is read: no page of a test takes so long.
+READ_ALL = {"DEDUP_MAX_MILLISECONDS": 99_999}
 
 
 def crawled(folder, steps, **settings):
@@ -90,10 +90,8 @@ def pages(site):
         {},
         {"DEDUP_ACTION": "tag"},
         {"DEDUP_SCOPE": "crawl"},
-        {"DEDUP_LEASE": 3},
+        {"DEDUP_EXPIRE_AFTER": 3},
         {"DEDUP_PREFERRED": ["127.0.0.2"]},
-        {"DEDUP_TEXT_LIMIT": 0},
-        {"DEDUP_FINGERPRINT": "clauses+simhash"},
         {"FEEDS": {}},
     ],
     ids=str,
@@ -157,7 +155,7 @@ def test_what_would_be_read_otherwise_is_read(site, tmp_path, changed):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"DEDUP_MAX_NODES": 5}, {"DEDUP_MAX_CLAUSES": 5}, {"DEDUP_MAX_BYTES": 5}, {"DEDUP_TEXT_LIMIT": 5}],
+    [{"DEDUP_MAX_MILLISECONDS": 99_999}, {"DEDUP_MAX_BYTES": 5}, {"DEDUP_EXTRACTOR": "density"}],
     ids=str,
 )
 def test_so_is_all_under_settings_by_which_pages_are_read_otherwise(site, tmp_path, settings):
@@ -308,9 +306,9 @@ def test_another_feed_gets_what_it_has_not_got(site, tmp_path):
 
 def test_an_original_that_comes_again_renews_its_lease(site, tmp_path):
     a = site.add("/a", article("a", story(1)))
-    crawled(tmp_path, [{"url": a}], DEDUP_LEASE=1)
+    crawled(tmp_path, [{"url": a}], DEDUP_EXPIRE_AFTER=1)
     before = contents(tmp_path)
-    outcome = crawled(tmp_path, [{"url": a}], DEDUP_LEASE=1)
+    outcome = crawled(tmp_path, [{"url": a}], DEDUP_EXPIRE_AFTER=1)
     assert unread_of(outcome) == 1
     changed = {key[:1] for key, value in contents(tmp_path).items() if before.get(key) != value}
     assert changed == {b"p"}

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from lxml import etree
 
+from dedup_middleware import budget
 from dedup_middleware.extraction import EXTRACTORS
+from dedup_middleware.index.lookup import TEXT_LIMIT
 
 if TYPE_CHECKING:
     from dedup_middleware.settings.config import Config
@@ -32,7 +34,7 @@ class BodyDigests:
         how = (
             (READING, _version(), etree.LXML_VERSION, etree.LIBXML_VERSION),
             (config.extractor, EXTRACTORS.version(config.extractor), config.fingerprint),
-            (config.max_nodes, config.max_clauses, config.max_milliseconds, config.text_limit),
+            (budget.MAX_ELEMENTS, budget.MAX_CLAUSES, config.max_milliseconds, TEXT_LIMIT),
         )
         self._hasher = sha256(key + repr(how).encode())
 

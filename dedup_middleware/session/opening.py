@@ -22,7 +22,6 @@ from dedup_middleware.errors import (
     DedupError,
     RecordsError,
     StoreAwayError,
-    StoreCorruptError,
     StoreError,
     StoreLockedError,
     StoreVersionError,
@@ -34,10 +33,9 @@ from dedup_middleware.index.opening import index_of
 from dedup_middleware.inspection.records import RecordLog, observer_log
 from dedup_middleware.model import Action, Reach
 from dedup_middleware.session.body_digests import BodyDigests
-from dedup_middleware.settings.table import StoreBusy
 from dedup_middleware.stores import open_store, refusals, store_exists
-from dedup_middleware.stores.holder import Holder
-from dedup_middleware.stores.overlay import overlaid
+from dedup_middleware.stores.locks import Holder
+from dedup_middleware.stores.memory import overlaid
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -128,18 +126,16 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
 async def open_for_crawl(config: Config, sleep: Sleep) -> Resources:
     """Open what *config* names. :class:`DedupError` for what ends the crawl.
 
-    A bad setting; a store that is damaged, foreign, of a newer version, or made with other fingerprints.
+    A bad setting; a store of another version, or made with other fingerprints.
     """
     try:
         return await _when_free(config, sleep)
     except StoreLockedError as error:
-        if config.store_busy is StoreBusy.REFUSE:
-            raise
         log = None if config.log is None else observer_log(config.log)
         return _observing(replace(config, log=log, log_is_default=False), str(error))
     except StoreAwayError as error:
         return _observing(config, str(error), awaits=True)
-    except (StoreCorruptError, StoreVersionError):
+    except StoreVersionError:
         raise
     except (StoreError, RecordsError) as error:
         unnamed = config.store_is_default and config.log_is_default and not _is_there(config)
@@ -229,15 +225,12 @@ def _open_store(config: Config, *, looks: bool = False, dry: bool = False, lost:
     try:
         if (looks or dry) and uri == config.store:
             store = overlaid(store, MAX_MEMORY)
-        fingerprint = instance_of(config.fingerprint, store.header.key, store.header.hash_bytes)
+        fingerprint = instance_of(config.fingerprint, store.header.key)
         body_digest = BodyDigests(store.header.key, config)
         index = index_of(
             store,
-            common=config.common_clause,
-            text_limit=config.text_limit,
-            distance=config.simhash_distance if method.has_bits else None,
             method=published,
-            reach=Reach(config.scope, config.lease),
+            reach=Reach(config.scope, config.expire_after),
         )
         learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
         _recover(index, is_new=lost is None)
@@ -256,9 +249,9 @@ def _recover(index: Index, *, is_new: bool) -> None:
 
     Nor is it where the store *is* not *new*, but was away: the crawl goes on with what it had in doubt.
     """
-    medium = index.store.medium
-    if medium not in _recovered:
-        _recovered.add(medium)
+    opened = index.store.in_process
+    if opened not in _recovered:
+        _recovered.add(opened)
         index.in_doubt.note_worker()
         if is_new:
             recover(index)

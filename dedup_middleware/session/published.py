@@ -90,7 +90,7 @@ class PublishedDetector(Detector):
     learner: Learner = field(kw_only=True)
 
     def least_score(self, threshold: float) -> float:  # noqa: ARG002 - a method knows its own
-        """Return the method's threshold, whatever a setting or a request says of covers."""
+        """Return the method's threshold; settings and requests give that of containment."""
         return self.learner.method.threshold - ROUNDING
 
     def _judge_text(

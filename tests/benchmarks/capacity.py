@@ -21,7 +21,7 @@ import statistics
 import tempfile
 import time
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
@@ -32,21 +32,22 @@ from million import Shared, features_of, files_of, fill, new_page
 from dedup_middleware.budget import Budget
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.deduplicator import Deduplication
+from dedup_middleware.errors import StoreError
 from dedup_middleware.fingerprints import ClauseFingerprinter, instance_of
 from dedup_middleware.identity import request_identity, url_identity
+from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Action
 from dedup_middleware.session.reading import pass_through
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store, parse_uri
-from dedup_middleware.stores.protocol import CompactableStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.model import Page
     from dedup_middleware.stores import OpenStore
-    from dedup_middleware.stores.protocol import Store
+    from dedup_middleware.stores.base import Store
 
     Pairs = Iterable[tuple[bytes, bytes]]
 
@@ -81,15 +82,15 @@ class Counting:
 def measured(uri: str, pages: int, new: int, *, text: bool) -> dict[str, Any]:
     """Fill the store at *uri*, and return what its pages take."""
     with patch("os.fsync"), closing(opened(uri)) as store:
-        shared = Shared(pages, instance_of("clauses", store.header.key, store.header.hash_bytes))
+        shared = Shared(pages, instance_of("clauses", store.header.key))
         fill(store, shared, pages, text=text)
-        if isinstance(store.medium.store, CompactableStore):
+        with suppress(StoreError):
             store.compact()
     kind = parse_uri(uri)[0] + "?shared=1" * uri.endswith("?shared=1")
     found: dict[str, Any] = {"store": kind, "pages": pages, "bytes_a_page": size(uri) // pages}
     with closing(opened(uri)) as store:
         chance = random.Random(5)
-        limit = DEFAULTS["DEDUP_TEXT_LIMIT"] if text else 0
+        limit = TEXT_LIMIT if text else 0
         first = crawl_on(store, limit, "first")
         strangers = [new_page(first, number, chance, shared) for number in range(new)]
         copies = [copy_of(page, number, chance) for number, page in enumerate(strangers)]
@@ -106,8 +107,8 @@ def opened(uri: str) -> OpenStore:
 
 def crawl_on(store: OpenStore, text_limit: int, run: str) -> Deduplication:
     """Return a crawl, *run*, of *store*."""
-    fingerprint = instance_of("clauses", store.header.key, store.header.hash_bytes)
-    index = index_of(store, common=DEFAULTS["DEDUP_COMMON_CLAUSE"], text_limit=text_limit)
+    fingerprint = instance_of("clauses", store.header.key)
+    index = index_of(store, text_limit=text_limit)
     detector = Detector(index, fingerprint.hash, DEFAULTS["DEDUP_THRESHOLD"])
     listener = Silence()
     return Deduplication(spider="x", run=run, detector=detector, fingerprint=fingerprint, log=None, listener=listener)
@@ -125,7 +126,7 @@ def copy_of(page: Page, number: int, chance: random.Random) -> Page:
 
 def passed(store: OpenStore, crawl: Deduplication, pages: Sequence[Page], *, is_duplicate: bool) -> dict[str, float]:
     """Let *pages* come; return what each takes."""
-    counting, took = Counting(store.medium.store), list[float]()
+    counting, took = Counting(store.in_process.store), list[float]()
     for page in pages:
         began = time.perf_counter()
         visit = crawl.judge(page, Action.DROP, DEFAULTS["DEDUP_THRESHOLD"], Budget())

@@ -52,7 +52,6 @@ from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.extraction.extractor import weighted_dom
 from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.fingerprints.simhash import SimHashFingerprinter
 from dedup_middleware.identity import url_identity
 from dedup_middleware.index import lookup
 from dedup_middleware.index.index import Index
@@ -132,12 +131,12 @@ class Product:
         self,
         *,
         threshold: float = DEFAULTS["DEDUP_THRESHOLD"],
-        common: int = DEFAULTS["DEDUP_COMMON_CLAUSE"],
+        common: int = lookup.COMMON_IN_STORE,
         index: Callable[..., Index] = Index,
         fingerprinter: Callable[[bytes], ClauseFingerprinter] = ClauseFingerprinter,
     ) -> None:
         store = open_store("memory:", fingerprint_scheme="benchmark")
-        stored = index(store, OpenClaims(), common=common, text_limit=DEFAULTS["DEDUP_TEXT_LIMIT"])
+        stored = index(store, OpenClaims(), common=common)
         fingerprint = fingerprinter(store.header.key)
         self._threshold = threshold
         self._listener = Silence()
@@ -193,11 +192,6 @@ def without(*checks: Check) -> Variant:
     return replaced(checklist, **{name: tuple(c for c in found if c not in checks) for name, found in LISTS.items()})
 
 
-def with_simhash(distance: int) -> Variant:
-    """Return the product that also looks for paragraphs within *distance* bits."""
-    return Variant(partial(Product, index=partial(Index, distance=distance), fingerprinter=SimHashFingerprinter))
-
-
 def forget() -> None:
     """Clear the caches of texts: another variant may read the same text differently."""
     for found in chain(vars(text).values(), vars(titles).values()):
@@ -229,7 +223,6 @@ VARIANTS = {
     "no Traditional to Simplified": replaced(text, simplified=str),
     "true text": Variant(text="true"),
     "whole body": Variant(text="body"),
-    **{f"SimHash candidates, distance {distance}": with_simhash(distance) for distance in (3, 10)},
     **{f"threshold {share}": Variant(partial(Product, threshold=share)) for share in (0.7, 0.75, 0.85, 0.9)},
     **{f"rival: Jaccard of 5-character shingles {j}": Variant(partial(Shingles, j)) for j in (0.7, 0.8)},
     "rival: SimHash, 64 bits, distance 3": Variant(SimHash),

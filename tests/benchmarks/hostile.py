@@ -28,7 +28,7 @@ from hostile_pages import HOSTILE, STORY, ZH_STORY, verdict_on
 from library import Library
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.budget import Budget
+from dedup_middleware.budget import MAX_CLAUSES, MAX_ELEMENTS, Budget
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.settings.table import DEFAULTS
 
@@ -41,8 +41,8 @@ PATIENCE = 120
 def budget() -> Budget:
     """Return what a page may cost by default, from now on."""
     return Budget(
-        elements=DEFAULTS["DEDUP_MAX_NODES"],
-        clauses=DEFAULTS["DEDUP_MAX_CLAUSES"],
+        elements=MAX_ELEMENTS,
+        clauses=MAX_CLAUSES,
         milliseconds=DEFAULTS["DEDUP_MAX_MILLISECONDS"],
     )
 

@@ -2,7 +2,7 @@
 
 Usage: python tests/benchmarks/million.py [--pages 1000000] [--new 3000] [--store leveldb] [--in-doubt 13581] [--text]
     [--at FOLDER]
-It fills a new store with so many made-up pages of 40 clauses, by the loader of ``scrapy dedup import``; 36 of the
+It fills a new store with so many made-up pages of 40 clauses, by the loader of ``scrapy dedup store import``; 36 of the
 clauses are a page's own, three its host's, and one stands on one or two other pages. Then so many new pages go through
 a `Deduplication` as `detection.py` drives it, from the fingerprint to the store, and the commands run. With ``--text``
 pages have their text, 2 500 letters. ``--at`` keeps the store in FOLDER, or takes the one that is there.
@@ -43,12 +43,12 @@ from dedup_middleware.features import ItemContent, PageFeatures
 from dedup_middleware.fingerprints import ClauseFingerprinter, Fingerprinter, instance_of
 from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES
 from dedup_middleware.identity import request_identity, url_identity
-from dedup_middleware.index.codec import page_number
-from dedup_middleware.index.exchange import Exported
-from dedup_middleware.index.importing import Importer
+from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.schema import NEXT_PLACE_KEY, encode_number, page_number
+from dedup_middleware.index.transfer import Exported, put_pages
 from dedup_middleware.inspection.explain import explain
-from dedup_middleware.inspection.stats import stats
+from dedup_middleware.inspection.store_info import store_info
 from dedup_middleware.model import Action, Fingerprint, Page, StoredPage
 from dedup_middleware.session.reading import pass_through
 from dedup_middleware.settings.config import Config
@@ -56,7 +56,7 @@ from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from dedup_middleware.stores import OpenStore
 
@@ -155,21 +155,25 @@ def fill(store: OpenStore, shared: Shared, pages: int, *, text: bool = False) ->
     chance = random.Random(1)
     texts = [tuple(f"{words(chance, 60)}." for _ in range(6)) for _ in range(200)] if text else [()]
     gc.disable()
-    with Importer(store, pages + 1, b"", pages=pages, paragraphs=None, prints=None) as importer:
+
+    def stored() -> Iterator[Exported]:
         for number in range(pages):
             said = texts[number % len(texts)]
             page = stored_page(number, chance, shared.of_stored(number, chance), said)
-            stored = StoredPage.of(page, page_number(number + 1, page.url), feeds=frozenset())
-            importer.put(Exported(stored, said or None, None))
-        importer.finish((), max_holders=DEFAULTS["DEDUP_COMMON_CLAUSE"] + 2)
+            original = StoredPage.of(page, page_number(number + 1, page.url), feeds=frozenset())
+            yield Exported(original, said or None, None)
+
+    store.write([(NEXT_PLACE_KEY, encode_number(pages + 1))])
+    put_pages(store, stored(), count=pages)
+    store.sync()
     gc.enable()
 
 
 def leave_in_doubt(store: OpenStore, owners: int) -> None:
     """Let a crawl deliver so many pages, and crash."""
     chance = random.Random(1)
-    shared = Shared(owners, instance_of("clauses", store.header.key, store.header.hash_bytes))
-    index = index_of(store, common=DEFAULTS["DEDUP_COMMON_CLAUSE"], text_limit=0)
+    shared = Shared(owners, instance_of("clauses", store.header.key))
+    index = index_of(store, text_limit=0)
     for number in range(owners):
         index.commit(stored_page(number, chance, shared.of_stored(number, chance), ()))
 
@@ -187,10 +191,10 @@ def new_page(crawl: Deduplication, number: int, chance: random.Random, shared: S
 
 def judged(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, Any]:
     """Judge and keep so many new pages; return what they cost."""
-    fingerprint = instance_of("clauses", store.header.key, store.header.hash_bytes)
+    fingerprint = instance_of("clauses", store.header.key)
     threshold = DEFAULTS["DEDUP_THRESHOLD"]
-    limit = DEFAULTS["DEDUP_TEXT_LIMIT"] if text else 0
-    index = index_of(store, common=DEFAULTS["DEDUP_COMMON_CLAUSE"], text_limit=limit)
+    limit = TEXT_LIMIT if text else 0
+    index = index_of(store, text_limit=limit)
     detector = Detector(index, fingerprint.hash, threshold)
     listener = Silence()
     crawl = Deduplication(
@@ -271,9 +275,9 @@ def commands(uri: str, url: str) -> dict[str, float]:
     scrapy = [sys.executable, "-m", "scrapy"]
     named = ["-s", f"DEDUP_STORE={uri}", "-s", "DEDUP_LOG="]
     return {
-        "stats_s": _seconds(lambda: stats(config)),
+        "info_s": _seconds(lambda: store_info(uri)),
         "explain_s": _seconds(lambda: explain(config, url)),
-        "stats_command_s": _seconds(lambda: _run([*scrapy, "dedup", "stats", *named])),
+        "info_command_s": _seconds(lambda: _run([*scrapy, "dedup", "store", "info", *named])),
         "explain_command_s": _seconds(lambda: _run([*scrapy, "dedup", "explain", url, *named])),
         "start_of_scrapy_s": _seconds(lambda: _run([*scrapy, "version"])),
     }
@@ -306,7 +310,7 @@ def measured(folder: Path, scheme: str, pages: int, new: int, *, text: bool) -> 
 
     # What a power failure would take does not matter here.
     with patch("os.fsync"), closing(opened()) as store:
-        shared = Shared(pages, instance_of("clauses", store.header.key, store.header.hash_bytes))
+        shared = Shared(pages, instance_of("clauses", store.header.key))
         if not known.exists():
             found["fill_s"] = _seconds(lambda: fill(store, shared, pages, text=text))
             known.write_text(str(pages))
