@@ -163,7 +163,6 @@ class Deduplication:
                         return
                 if not visit.read_in_full() or visit.page is None:
                     return
-                self.index.read_ahead(visit.page)
                 visit.verdict = self.detector.judge(visit.page, threshold=visit.threshold)
                 if visit.keep and visit.is_duplicate:
                     visit.overrule(Rejection(Reason.KEPT))

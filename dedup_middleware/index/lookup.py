@@ -73,18 +73,6 @@ class Lookup:
 
     # --- pages and their texts
 
-    def read_ahead(self, page: Page) -> None:
-        """Have at hand, for some moments, what judging *page* looks up in a remote store: one round trip."""
-        if self.store.is_remote:
-            self.store.get_many([*self._keys_of(page)])
-
-    def _keys_of(self, page: Page) -> Iterator[bytes]:
-        yield from map(schema.identity_key, page.identities)
-        yield from schema.clause_keys(page.fingerprint.weights)
-        yield schema.template_key(own_template_id(page))
-        if (equals := schema.whole_text_key(page.fingerprint.exact_digest, page.features)) is not None:
-            yield equals
-
     def unchanged(self, fetched: Fetched, run: str) -> Page | None:
         """Return the original that the crawl *run* has *fetched* as the store has it, unread; ``None`` for others.
 

@@ -19,7 +19,7 @@ from dedup_middleware.text import titles
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from dedup_middleware.model import Page
 
@@ -129,12 +129,6 @@ class SharedIndex(Index):
     @cached_property
     def _read_titles(self) -> OrderedDict[str, int]:
         return OrderedDict()
-
-    def _keys_of(self, page: Page) -> Iterator[bytes]:
-        yield from super()._keys_of(page)
-        yield from map(schema.claims_key, page.identities)
-        if self._wants_titles(page):
-            yield schema.titles_key(host_of(page.url))
 
     def _wants_titles(self, page: Page) -> bool:
         return self._read_titles.get(host_of(page.url), 0) < _FIRST_TITLES

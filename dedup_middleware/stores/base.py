@@ -42,8 +42,6 @@ class Store(ABC):
     """The URI that opens this store again, without a password."""
     caution = ""
     """A condition of its durability that could not be examined, in one line; usually empty."""
-    is_remote = False
-    """Whether each call is a round trip, and what was read lately is at hand."""
     worker = b""
     """8 bytes that identify this process, until it closes the store or ends, in a store that several may have open."""
 

@@ -152,8 +152,6 @@ class OpenStore:
         """Whether this opener has created the store."""
         self.caution = shared.store.caution
         """A condition of its durability that could not be examined, in one line; usually empty."""
-        self.is_remote = shared.store.is_remote
-        """Whether each call is a round trip, and what was read lately is at hand."""
         self.worker = shared.store.worker
         """8 bytes that identify this process among the workers of a shared store; else empty."""
         self.in_process = shared

@@ -50,8 +50,6 @@ _own: set[bytes] = set()
 class RedisStore(Store):
     """The store at *where*; this process becomes one of its workers by :meth:`join`."""
 
-    is_remote = True
-
     def __init__(self, where: Address) -> None:
         """Connect; :class:`StoreError` if the server would lose what it is given."""
         self.uri, self._base = where.uri, where.base
@@ -248,7 +246,10 @@ class RedisStore(Store):
         return self._others
 
     def is_at_work(self, worker: bytes) -> bool:
-        """See Store; a round trip once a second. A worker of this machine whose process has ended loses its lease."""
+        """See Store; a round trip, at most twenty a second.
+
+        A worker of this machine whose process has ended loses its lease.
+        """
         if worker == self.worker or time.monotonic() - self._at_work.get(worker, -_ALIVE) < _ALIVE:
             return True
         # What it has written before it ended is not in what was read before.
