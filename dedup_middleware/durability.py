@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     Flush = Callable[[], tuple[set[Hashable], Wait]]
     """Flushes the feeds; returns those that are on disk only later, and what waits until the others are."""
 
+# Originals that are rolled back by one transaction. Its scans pass all that it has written, so more would be slower.
+_ROLLED_BACK_AT_ONCE = 30
+
 
 class DiskWaits(Protocol):
     """Where a crawl waits for disks. A program has no event loop that must go on, and waits at once."""
@@ -142,8 +145,7 @@ class Durability:
         elif not store_failed:
             numbers = {number for round_ in [*self._rounds, self._current] for number in round_.numbers}
             self._rounds, self._current = [], _Round()
-            for number, doubt in self._index.in_doubt.of_run(self._run, sorted(numbers)).items():
-                roll_back(self._index, number, doubt)
+            roll_back(self._index, self._index.in_doubt.of_run(self._run, sorted(numbers)).items())
 
     def go_on_from(self, before: Durability) -> None:
         """Take over from *before*, of the same crawl, what no other process has rolled back meanwhile."""
@@ -203,36 +205,39 @@ class Durability:
             then()
 
 
-def roll_back(index: Index, number: int, doubt: Doubt) -> int:
-    """Let the original *number*, in *doubt*, be what it was before, and release what was dropped in favour of it.
+def roll_back(index: Index, doubts: Iterable[tuple[int, Doubt]]) -> int:
+    """Let originals in doubt be what they were before, and release what was dropped in favour of them.
 
-    Return how many items are to be released. The doubt is cleared last: a crash in between does no harm. Does nothing
-    if *doubt* was cleared, or replaced by that of another process, since it was read.
+    Return how many items are to be released. An original is left alone if its doubt was cleared, or replaced by that of
+    another process, since it was read.
     """
+    found = list(doubts)
+    # A transaction fails where others write meanwhile, and is repeated: in a shared store it is short.
+    size = _ROLLED_BACK_AT_ONCE if index.store.shared is None else 1
+    steps = [found[start : start + size] for start in range(0, len(found), size)]
+    return sum(index.atomically(partial(_roll_back, index, step)) for step in steps)
 
-    def work() -> int:
-        if index.in_doubt.of(number) != doubt:
-            return 0
-        index.roll_back(number, doubt)
-        items = index.dropped.get(key for run in doubt.runs for key in index.dropped.lost_with(number, run))
-        index.store.write(index.dropped.to_release(items), [schema.doubt_key(number)])
-        return len(items)
 
-    return index.atomically(work)
+def _roll_back(index: Index, doubts: Iterable[tuple[int, Doubt]]) -> int:
+    released = 0
+    for number, doubt in doubts:
+        if index.in_doubt.of(number) == doubt:
+            index.roll_back(number, doubt)
+            items = index.dropped.get(key for run in doubt.runs for key in index.dropped.lost_with(number, run))
+            index.store.write(index.dropped.to_release(items), [schema.doubt_key(number)])
+            released += len(items)
+    return released
 
 
 def recover(index: Index) -> int:
     """Roll back the originals that processes have left in doubt that are gone; return how many items to release.
 
-    0.5 ms an original. The first opener of a private store calls it; in a shared store, a process that opens it or is
-    idle.
+    The first opener of a private store calls it; in a shared store, a process that opens it or is idle.
     """
-    released = 0
     dead = index.in_doubt.dead_workers()
     if index.store.shared is not None and not dead:
         return 0
-    for number, doubt in index.in_doubt.left_behind():
-        released += roll_back(index, number, doubt)
+    released = roll_back(index, index.in_doubt.left_behind())
     index.release_dead_claims()
     index.in_doubt.forget_workers(dead)
     return released

@@ -115,23 +115,6 @@ class SharedAwayStore(AwayStore):
         super().__init__(path)
         self.worker = os.urandom(8)
         _at_work.add(self.worker)
-        self._before: dict[bytes, bytes] | None = None
-
-    def begin(self) -> None:
-        self._before = dict(self._known)
-
-    def commit(self) -> bool:
-        if not applies:
-            self._call()
-        self._before = None
-        if applies:
-            self._call()
-        return True
-
-    def rollback(self) -> bool:
-        if self._before is not None:
-            _pairs[self.path], self._before = self._before, None
-        return True
 
     def changes_of_others(self) -> int:
         self._call()

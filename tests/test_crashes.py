@@ -395,9 +395,9 @@ def test_what_a_person_allows_after_a_crash_is_kept_in_any_case(site, tmp_path):
 # --- a crash while what an earlier crash took is put right
 
 RECOVERY = [
-    ("durability:roll_back", "before"),
+    ("durability:_roll_back", "before"),
     ("index.index:Index.roll_back", "after"),
-    ("durability:roll_back", "after"),
+    ("durability:_roll_back", "after"),
     ("index.dropped_items:DroppedItems.releases", "before"),
     ("deduplicator:Deduplication.enter", "after"),
     ("index.index:Index.commit", "before"),
@@ -412,7 +412,7 @@ def test_a_crash_at_any_step_of_a_release_loses_no_item(site, tmp_path, place, m
     pairs = [pair(site, number) for number in range(3)]
     copies = [b for _, b in pairs]
     assert [i["url"] for i in killed(tmp_path, site, [{"url": u} for both in pairs for u in both]).dropped] == copies
-    nth = 1 if place.startswith(("durability:Durability", "index.dropped")) else 2
+    nth = 1 if place.startswith(("durability", "index.dropped")) else 2
     fault = {"at": [f"dedup_middleware.{place}"], "nth": nth, "moment": moment, "kind": "exit"}
     crashed = again(tmp_path, [], EXTENSIONS={"fault_injection.FaultInjection": 0}, FAULTS=fault, CHECKPOINT_INTERVAL=1)
     assert crashed.exit_status == EXIT_STATUS

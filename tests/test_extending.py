@@ -123,7 +123,7 @@ class SharedFileStore(FileStore):
     def __init__(self, uri):
         super().__init__(uri)
         self.worker = os.getpid().to_bytes(8, "big")
-        self._lock = self._before = None
+        self._lock = None
 
     def get_many(self, keys):
         self._read()
@@ -134,26 +134,23 @@ class SharedFileStore(FileStore):
         return super().scan(start, stop)
 
     def write(self, puts, deletes, *, sync=False):
-        if self._lock is not None:
-            return super().write(puts, deletes)
         self.begin()
-        super().write(puts, deletes)
-        self.commit()
+        self.commit(puts, deletes)
 
     def begin(self):
         lock = self._path.with_suffix(".lock").open("a")
         fcntl.flock(lock, fcntl.LOCK_EX)
         self._read()
-        self._lock, self._before = lock, dict(self._pairs)
+        self._lock = lock
 
-    def commit(self):
+    def commit(self, puts, deletes):
+        super().write(puts, deletes)
+        return self.rollback()
+
+    def rollback(self):
         self._lock.close()
         self._lock = None
         return True
-
-    def rollback(self):
-        super().write(self._before.items(), self._pairs.keys() - self._before.keys())
-        return self.commit()
 
     def changes_of_others(self):
         return self._path.stat().st_mtime_ns if self._path.exists() else 0

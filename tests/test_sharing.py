@@ -141,7 +141,7 @@ def repeats(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _done_twice(store: OpenStore, transaction: Any, work: Callable[[], object]) -> object:
-    if not store.in_process._in_transaction:
+    if store.in_process._pending is None:
         with suppress(InterruptedError):
             transaction(store, lambda: _undone(work))
     return transaction(store, work)

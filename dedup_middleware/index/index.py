@@ -87,9 +87,8 @@ class Index(Lookup):
         try:
             return self.store.transaction(run)
         except BaseException:
-            if self.store.shared is not None:
-                # What took them came to nothing.
-                self._places = places
+            # What took them came to nothing.
+            self._places = places
             raise
         finally:
             self._depth -= 1

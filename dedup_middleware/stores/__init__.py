@@ -251,11 +251,13 @@ def _with_header(store: Store, fingerprint_scheme: str | None, undo: ExitStack) 
             # A creation was killed before it wrote anything.
             raise refusals.absent(store.uri)
         header = Header.new(fingerprint_scheme)
-        opened.call("write", store.write, [(HEADER_KEY, header.encode())], [], sync=True)
+        opened.write([(HEADER_KEY, header.encode())], [])
         return header, True
 
     opened = Shared(store, Header.new(""), undo)
     opened.header, created = opened.transaction(work)
+    if created:
+        opened.write([], [], sync=True)
     # The last opener closes it from here on, and not the end of the block that has opened it.
     opened.undo = undo.pop_all()
     return opened, created

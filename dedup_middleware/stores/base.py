@@ -51,9 +51,9 @@ class Store(ABC):
 
     @abstractmethod
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the pairs with ``start <= key < stop`` in key order, as they were when it was called.
+        """Yield the pairs with ``start <= key < stop`` in key order.
 
-        A store on a server may yield changes that others make meanwhile.
+        What is written meanwhile may be among them or not.
         """
 
     @abstractmethod
@@ -88,20 +88,22 @@ class Store(ABC):
         """
         return refusals.of_system(uri, action, error) if isinstance(error, OSError) else None
 
-    # --- of a store that several processes, its workers, may have open at once; else nothing else can happen
+    # --- transactions; only a store that several processes, its workers, may have open at once has more to do
 
     def begin(self) -> None:  # noqa: B027 - needed only where others write
-        """Begin a transaction: until its end, reads include what it has written."""
+        """Begin a transaction: from now on until its end, no other worker changes what it reads, or it fails."""
 
-    def commit(self) -> bool:
-        """Apply what was written since :meth:`begin` as one batch.
+    def commit(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> bool:
+        """End the transaction with a batch, which may be empty.
 
         Return ``False`` and apply nothing if another worker has changed what the transaction has read.
         """
+        if puts or deletes:
+            self.write(puts, deletes)
         return True
 
     def rollback(self) -> bool:
-        """Discard what was written since :meth:`begin`; return ``False`` if what it has read was outdated."""
+        """End the transaction without a batch; return ``False`` if what it has read was outdated."""
         return True
 
     def require_unchanged(self) -> None:  # noqa: B027 - needed only where others write while a transaction runs

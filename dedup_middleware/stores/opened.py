@@ -9,6 +9,7 @@ import ctypes
 import os
 import threading
 from contextlib import suppress
+from heapq import merge
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
@@ -47,7 +48,8 @@ class Shared:
         self.guard = threading.RLock()
         self._syncing = threading.Lock()
         self._pid = os.getpid()
-        self._in_transaction = False
+        # What the current transaction has written; `None` for what it has deleted.
+        self._pending: dict[bytes, bytes | None] | None = None
 
     def check_process(self) -> None:
         """Raise ``StoreError`` in a forked child: before it takes the guard, which the parent may have held."""
@@ -86,24 +88,53 @@ class Shared:
         if self.failure is not None:
             raise type(self.failure)(str(self.failure)) from self.failure
 
+    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
+        """See :meth:`OpenStore.get_many`."""
+        pending = self._pending or {}
+        unwritten = [key for key in keys if key not in pending]
+        values = self.call("read", self.store.get_many, unwritten) if unwritten else []
+        if len(values) == len(keys):
+            return values
+        found = pending | dict(zip(unwritten, values, strict=True))
+        return [found[key] for key in keys]
+
+    def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """See :meth:`OpenStore.scan`."""
+        pairs = self.call("read", self.store.scan, start, stop)
+        written = {key: value for key, value in (self._pending or {}).items() if start <= key < stop}
+        if not written:
+            return pairs
+        unwritten = (pair for pair in pairs if pair[0] not in written)
+        merged: Iterable[tuple[bytes, bytes | None]] = merge(unwritten, sorted(written.items()))
+        return ((key, value) for key, value in merged if value is not None)
+
+    def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool = False) -> None:
+        """See :meth:`OpenStore.write`."""
+        if self._pending is None:
+            self.call("write", self.store.write, puts, deletes, sync=sync)
+        else:
+            self._check()
+            self._pending |= {**dict.fromkeys(deletes), **dict(puts)}
+
     def transaction(self, work: Callable[[], _T]) -> _T:
         """See :meth:`OpenStore.transaction`."""
-        if self._in_transaction:
+        if self._pending is not None:
             return work()
         while True:
             self.call("write", self.store.begin)
-            self._in_transaction = True
+            pending: dict[bytes, bytes | None] = {}
+            self._pending = pending
             try:
                 result = work()
-                # What preceded a failed write in the transaction must not be there without it.
-                self._check()
             except BaseException as error:
                 if not self._rolled_back() and isinstance(error, Exception):
                     continue
                 raise
             finally:
-                self._in_transaction = False
-            if self.call("write", self.store.commit):
+                self._pending = None
+            puts = [(key, value) for key, value in pending.items() if value is not None]
+            deletes = [key for key, value in pending.items() if value is None]
+            if self.call("write", self.store.commit, puts, deletes):
                 return result
 
     def _rolled_back(self) -> bool:
@@ -162,16 +193,16 @@ class OpenStore:
         """Return the value of each key, in order; ``None`` for one that is absent. Some µs a key, or a round trip."""
         shared = self._live()
         with shared.guard:
-            return shared.call("read", shared.store.get_many, [*keys])
+            return shared.get_many([*keys])
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the pairs with ``start <= key < stop`` in key order, as they were when it was called.
+        """Yield the pairs with ``start <= key < stop`` in key order.
 
-        A store on a server may yield changes that other processes make meanwhile.
+        What is written meanwhile may be among them or not.
         """
         shared = self._live()
         with shared.guard:
-            pairs = shared.call("read", shared.store.scan, start, stop)
+            pairs = shared.scan(start, stop)
         return self._steps(pairs)
 
     def _steps(self, pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
@@ -192,14 +223,14 @@ class OpenStore:
         # Before the guard is held: an iterable may itself read from the store.
         puts, deletes = list(puts), list(deletes)
         with shared.guard:
-            shared.call("write", shared.store.write, puts, deletes, sync=sync)
+            shared.write(puts, deletes, sync=sync)
 
     def transaction(self, work: Callable[[], _T]) -> _T:
         """Return what *work* returns; no other process writes between what it reads and what it writes.
 
-        In a store that processes share, its writes are one batch, applied when *work* returns and not at all if it
-        raises; *work* may be called more than once. A nested transaction is a part of the outer one. In a private
-        store each batch is applied by itself.
+        Its writes are one batch, applied when *work* returns and not at all if it raises; its reads include them.
+        In a store that processes share, *work* may be called more than once. A nested transaction is a part of the
+        outer one.
         """
         shared = self._live()
         with shared.guard:

@@ -13,7 +13,6 @@ import secrets
 import threading
 import time
 from contextlib import closing, contextmanager, suppress
-from heapq import merge
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from dedup_middleware.stores.redis_layout import JOIN, READ, SCAN, WRITE, key_of
 from dedup_middleware.stores.redis_uri import Address, address
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 # Seconds for which a lease lasts unless it is renewed; every third of it, for one renewal may be lost.
 _LEASE = 30.0
@@ -42,7 +41,6 @@ _SCANNED = 1_000
 # A transaction that was outdated more often than this waits for some milliseconds, at random, before each further try.
 _PATIENT_AFTER = 3
 _NOT_ALLOWED = (kinds.AuthenticationError, kinds.AuthorizationError, kinds.NoPermissionError)
-_ABSENT: Any = object()
 # Workers that this process is.
 _own: set[bytes] = set()
 
@@ -81,7 +79,6 @@ class RedisStore(Store):
         self._number = self._tries = 0
         # Of the current transaction; `_looks` counts its looks at the store, `_begun` is the version when it began.
         self._reads: dict[bytes, bytes | None] | None = None
-        self._writes: dict[bytes, bytes | None] = {}
         self._looks = 0
         self._begun = self._required = b""
         self._over = threading.Event()
@@ -120,18 +117,16 @@ class RedisStore(Store):
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         """See Store; a round trip. In a transaction none for what was read or written lately."""
-        if self._reads is None:
+        reads = self._reads
+        if reads is None:
             return self._read(keys)
-        found = {key: self._writes.get(key, self._reads.get(key, _ABSENT)) for key in keys}
-        unread = [key for key, value in found.items() if value is _ABSENT]
-        guesses = {key: self._seen[key] for key in unread if key in self._seen}
+        guesses = {key: self._seen[key] for key in keys if key not in reads and key in self._seen}
         # One that nothing else verifies is to be verified by the commit.
         self._looks += 2 * bool(guesses)
-        missing = [key for key in unread if key not in guesses]
-        read = guesses | (dict(zip(missing, self._read(missing), strict=True)) if missing else {})
-        self._reads.update(read)
-        found.update(read)
-        return [found[key] for key in keys]
+        reads.update(guesses)
+        if missing := [key for key in keys if key not in reads]:
+            reads.update(zip(missing, self._read(missing), strict=True))
+        return [reads[key] for key in keys]
 
     def _read(self, keys: list[bytes]) -> list[bytes | None]:
         self._looks += 1
@@ -156,13 +151,6 @@ class RedisStore(Store):
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """See Store; a round trip every 1 000 pairs. A transaction with one commits only if no other has written."""
-        written = {} if self._reads is None else self._writes
-        changed = {key: value for key, value in written.items() if start <= key < stop}
-        unchanged = (pair for pair in self._pairs(start, stop) if pair[0] not in changed)
-        pairs: Iterable[tuple[bytes, bytes | None]] = merge(unchanged, sorted(changed.items()))
-        return ((key, value) for key, value in pairs if value is not None)
-
-    def _pairs(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         low, high = b"[" + place_of(start)[0], b"[" + place_of(stop)[0]
         while True:
             version, *found = self._run(SCAN, low, high, _SCANNED)
@@ -180,26 +168,23 @@ class RedisStore(Store):
             low = b"(" + found[-2]
 
     def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool = False) -> None:  # noqa: ARG002
-        """See Store; a round trip, in a transaction none. How often the disk is synced is up to the server."""
-        writes = {**dict.fromkeys(deletes), **dict(puts)}
-        if self._reads is None:
-            self._apply({}, writes, b"")
-        else:
-            self._writes.update(writes)
+        """See Store; a round trip. How often the disk is synced is up to the server."""
+        self._apply({}, {**dict.fromkeys(deletes), **dict(puts)}, b"")
 
     def sync(self) -> None:
         """See Store; up to the server."""
 
     def begin(self) -> None:
         """See Store; no round trip."""
-        self._reads, self._writes, self._looks = {}, {}, 0
+        self._reads, self._looks = {}, 0
         self._begun, self._required = self._version, b""
 
-    def commit(self) -> bool:
+    def commit(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> bool:
         """See Store; a round trip, unless nothing was written, and everything read by one look at the store."""
         reads, self._reads = self._reads or {}, None
-        is_certain = not self._writes and self._looks <= 1 and not self._required
-        is_applied = is_certain or self._apply(reads, self._writes, self._required)
+        writes = {**dict.fromkeys(deletes), **dict(puts)}
+        is_certain = not writes and self._looks <= 1 and not self._required
+        is_applied = is_certain or self._apply(reads, writes, self._required)
         self._tries = 0 if is_applied else self._tries + 1
         if self._tries > _PATIENT_AFTER:
             time.sleep(random.uniform(0, 0.001 * min(self._tries, 50)))  # noqa: S311 - no secret

@@ -10,10 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import threading
-from contextlib import closing, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
 
 from dedup_middleware import permissions
 from dedup_middleware.stores import refusals
@@ -29,16 +27,15 @@ if TYPE_CHECKING:
 
 _TABLE = "CREATE TABLE IF NOT EXISTS pairs (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 _GET = "SELECT value FROM pairs WHERE key = ?"
-_SCAN = "SELECT key, value FROM pairs WHERE key >= ? AND key < ? ORDER BY key"
+_SCAN = "SELECT key, value FROM pairs WHERE key >= ? AND key < ? ORDER BY key LIMIT 256"
 _PUT = "INSERT OR REPLACE INTO pairs (key, value) VALUES (?, ?)"
 _DELETE = "DELETE FROM pairs WHERE key = ?"
 # Up to this size, about 0.3 s, the file is checked when it is opened; beyond, damage is noticed when it is read.
 _CHECKED_BYTES = 64 * 2**20
-# Rows that are written between two checkpoints, about 400 pages of a crawl. Keys come in no order, so nearly each row
-# changes a block of its own: 4 kB of log, 64 MB in all.
-_CHECKPOINT_ROWS = 16_000
-# Blocks of the log, 256 MB, from which on SQLite makes the checkpoint in the write that comes then.
-_LONGEST_LOG = 64_000
+# From this size on a sync moves the log into the file. A page adds about 160 kB: each of its keys is in another block.
+_LONG_LOG_BYTES = 16 * 2**20
+# Blocks of the log, 64 MB, from which on SQLite moves it in the write that comes then, which takes 0.1 s.
+_LONGEST_LOG = 16_000
 
 
 class SQLiteStore(Store):
@@ -52,9 +49,6 @@ class SQLiteStore(Store):
         self.uri = uri
         self._path = path
         self._log = path.with_name(f"{path.name}-wal")
-        self._scans = WeakSet[Any]()
-        self._checkpoint: threading.Thread | None = None
-        self._rows = 0
         permissions.make_file(path)
         if not os.access(path, os.W_OK):
             # SQLite would open it, and fail to write.
@@ -70,9 +64,10 @@ class SQLiteStore(Store):
         db = self._db
         if db.execute("PRAGMA page_count").fetchone() == (0,):
             # In one transaction, before WAL: killed in between, the file is empty again.
-            with _transaction(db):
-                db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                db.execute(_TABLE)
+            self.begin()
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(_TABLE)
+            db.execute("COMMIT")
         elif self._path.stat().st_size <= _CHECKED_BYTES:
             ((found,),) = db.execute("PRAGMA quick_check(1)")
             if found != "ok":
@@ -93,31 +88,38 @@ class SQLiteStore(Store):
         return [None if row is None else row[0] for row in rows]
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """See Store. A connection of its own has the snapshot, about 0.2 ms to begin; while it lasts, the log grows."""
-        if self._db.in_transaction:
-            return iter(self._db.execute(_SCAN, (start, stop)).fetchall())
-        rows = self._rows_of(start, stop)
-        # Its first step takes the snapshot.
-        next(rows)
-        self._scans.add(rows)
-        return rows
-
-    def _rows_of(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        with closing(self._connect()) as reader:
-            rows = reader.execute(_SCAN, (start, stop))
-            yield b"", b""
+        """See Store."""
+        while rows := self._db.execute(_SCAN, (start, stop)).fetchall():
             yield from rows
+            start = rows[-1][0] + b"\x00"
 
     def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool = False) -> None:
-        """See Store; one transaction, or a part of the one that is under way."""
-        db = self._db
-        with nullcontext() if db.in_transaction else _transaction(db):
-            db.executemany(_DELETE, ((key,) for key in deletes))
-            db.executemany(_PUT, puts)
-        if not db.in_transaction:
-            self._begin_checkpoint_if_due()
-            if sync:
-                self.sync()
+        """See Store; one transaction."""
+        self.begin()
+        self.commit(puts, deletes)
+        if sync:
+            self.sync()
+
+    def begin(self) -> None:
+        """See Store; other writers wait."""
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def commit(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> bool:
+        """See Store; nothing is ever outdated."""
+        try:
+            self._db.executemany(_DELETE, ((key,) for key in deletes))
+            self._db.executemany(_PUT, puts)
+            self._db.execute("COMMIT")
+        except BaseException:
+            self.rollback()
+            raise
+        return True
+
+    def rollback(self) -> bool:
+        # A full disk may have rolled it back already.
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        return True
 
     def sync(self) -> None:
         """See Store. What the log had before it was restarted is in the file, which SQLite has synced."""
@@ -129,22 +131,11 @@ class SQLiteStore(Store):
                     os.fsync(descriptor)
                 finally:
                     os.close(descriptor)
-
-    def _begin_checkpoint_if_due(self) -> None:
-        """Move the log into the file, in a thread: SQLite itself would do it in a write, which then takes 0.1 s."""
-        rows = self._db.total_changes
-        # SQLite counts up to 2³¹, and from below again.
-        if 0 <= rows - self._rows < _CHECKPOINT_ROWS or (self._checkpoint and self._checkpoint.is_alive()):
-            return
-        self._rows = rows
-        # A daemon: a disk that never answers must not keep a process that was told twice to end.
-        self._checkpoint = threading.Thread(target=self._run_checkpoint, name="dedup-checkpoint", daemon=True)
-        self._checkpoint.start()
-
-    def _run_checkpoint(self) -> None:
-        # What fails here makes the log longer, and nothing else.
-        with suppress(sqlite3.Error), closing(self._connect()) as db:
-            db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        # Here and not in a write, for a crawl calls this in a thread. If it fails, the log gets longer.
+        with suppress(OSError, sqlite3.Error):
+            if self._log.stat().st_size > _LONG_LOG_BYTES:
+                with closing(self._connect()) as db:
+                    db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def compact(self) -> None:
         """See Store; SQLite rewrites the file, some 50 MB/s, which takes twice its size in room."""
@@ -152,10 +143,6 @@ class SQLiteStore(Store):
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
-        if self._checkpoint is not None:
-            self._checkpoint.join()
-        for scan in [*self._scans]:
-            scan.close()
         self._db.close()
 
     @classmethod
@@ -191,26 +178,6 @@ class SharedSQLiteStore(SQLiteStore):
         self._workers = workers
         self.worker = workers.worker
 
-    def begin(self) -> None:
-        """See Store; other writers wait."""
-        self._db.execute("BEGIN IMMEDIATE")
-
-    def commit(self) -> bool:
-        """See Store; nothing is ever outdated."""
-        try:
-            self._db.execute("COMMIT")
-        except sqlite3.Error:
-            self.rollback()
-            raise
-        self._begin_checkpoint_if_due()
-        return True
-
-    def rollback(self) -> bool:
-        # A full disk may have rolled it back already.
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
-        return True
-
     def changes_of_others(self) -> int:
         """See Store; 4 µs."""
         (number,) = self._db.execute("PRAGMA data_version").fetchone()
@@ -219,19 +186,6 @@ class SharedSQLiteStore(SQLiteStore):
     def is_at_work(self, worker: bytes) -> bool:
         """See Store; 30 µs."""
         return self._workers.is_at_work(worker)
-
-
-@contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        # A full disk may have rolled it back already.
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
 
 
 ENGINE = SQLiteStore

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,25 +121,6 @@ def test_workers_share_a_sorted_dict(kind: str, request: pytest.FixtureRequest, 
     need(kind)
     machine = type("Shared", (Machine,), {"new_uri": staticmethod(lambda: uri_of(kind, tmp_path, request))})
     run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=20, deadline=None))
-
-
-def test_a_failed_write_that_the_work_passes_over_fails_its_transaction(
-    pair: tuple[OpenStore, OpenStore], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, other = pair
-
-    def fail(*_: object, **__: object) -> None:
-        raise OSError(5, "the medium")
-
-    def work() -> None:
-        one.write([(b"k", b"1")])
-        monkeypatch.setattr(one.in_process.store, "write", fail)
-        with suppress(StoreError):
-            one.write([(b"k", b"2")])
-
-    with pytest.raises(StoreError):
-        one.transaction(work)
-    assert other.get_many([b"k"]) == [None]
 
 
 _COUNTER = """
