@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from crawling import run_job, run_scrapy, store_uri, write_job
+from local_site import Answer
 from prose import article, blog, story
 from test_crashes import FEED, again, fed, killed
 
@@ -114,6 +115,44 @@ def test_a_query_that_is_redacted_is_in_the_item_alone(site, tmp_path, end):
     if end == "durable":
         assert run_scrapy(tmp_path, "dedup", "allow", b).returncode == 0
     assert fed(again(tmp_path, [], **redact))[-1] == b
+
+
+def test_no_url_is_written_with_its_secrets(site, tmp_path):
+    """Not into records, the store, an export or a report, and not by any command."""
+    linked = f"http://me:{SECRET}@127.0.0.1:{site.port}/linked?token={SECRET}#{SECRET}"
+    links = f"<link rel=canonical href='{linked}'><link rel=amphtml href='{linked}'>"
+    pages = {
+        "/a": article("A", story(1)).replace("<head>", f"<head>{links}"),
+        "/b": blog("B", story(1)).replace("<head>", f"<head>{links}"),
+    }
+    a, b = (
+        site.add(path, html, host=host) + f"?token={SECRET}#{SECRET}"
+        for host, (path, html) in enumerate(pages.items())
+    )
+    moved = site.add("/moved", Answer(status=302, headers={"Location": b}), host=2)
+    again(
+        tmp_path,
+        [{"url": url, "callback": "parse_nothing_but_number"} for url in (a, moved)],
+        DEDUP_REDACT_QUERY=True,
+        FEEDS={f"file://{tmp_path}/feed.jsonl?{SECRET}": {"format": "jsonlines"}},
+    )
+    redacted = f"http://127.0.0.2:{site.port}/b?token=*"
+    commands = [
+        ["log"], ["log", "--json"], ["stats"], ["explain", b], ["report", "-o", "report.html"], ["doctor"],
+        ["report", "--csv", "report.csv"], ["dropped"], ["store", "info"], ["store", "export", "-o", "export.jsonl"],
+        ["store", "forget", "--url", "http://nowhere/"], ["allow", b],
+    ]  # fmt: skip
+    for command in commands:
+        done = run_scrapy(tmp_path, "dedup", *command)
+        assert SECRET not in done.stdout + done.stderr, command
+        (tmp_path / f"{'-'.join(command[:2]).replace('/', '')}.out").write_text(done.stdout, encoding="utf8")
+    ours = {path for path in tmp_path.rglob("*") if path.is_file() and path.name not in ("job.json", "project.py")}
+    with_secrets = {path.name for path in ours if SECRET.encode() in path.read_bytes()}
+    assert with_secrets == {"log.txt"}  # what Scrapy writes there of its requests
+    log = (tmp_path / "log.txt").read_text(encoding="utf8").splitlines()
+    assert [line for line in log if SECRET in line and ("[dedup" in line or "Dropped" in line)] == []
+    assert SECRET not in stored(tmp_path)
+    assert redacted in stored(tmp_path)
 
 
 def test_a_value_of_meta_is_cut_in_the_log(site, crawl):

@@ -102,6 +102,7 @@ def allow(config: Config, wanted: Sequence[PageFilter]) -> dict[str, Any]:
     Return the URLs of the pages, and how many items the next crawl releases. :class:`NothingFoundError` for a URL that
     is not stored as a duplicate; else as :func:`dropped`.
     """
+    shown_store = without_secrets(config.store, redact=False)
     with _index(config, "allow") as index:
         pages: dict[int, StoredPage] = {}
         items: dict[bytes, DroppedItem] = {}
@@ -113,7 +114,8 @@ def allow(config: Config, wanted: Sequence[PageFilter]) -> dict[str, Any]:
             chosen = [page for page in chosen if page.owner is not None]
             if each.url is not None and not chosen and not found:
                 raise NothingFoundError(
-                    f"{each.url} is not stored in {config.store} as a duplicate; see `scrapy dedup explain`"
+                    f"{without_secrets(each.url, redact=config.redact_query)} is not stored in {shown_store} as a "
+                    "duplicate; see `scrapy dedup explain`"
                 )
             pages |= {page.number: page for page in chosen}
             items |= found
@@ -131,7 +133,7 @@ def allow(config: Config, wanted: Sequence[PageFilter]) -> dict[str, Any]:
 
         index.atomically(write)
     urls = dict.fromkeys([*(page.url for page in pages.values()), *(item.url for item in items.values())])
-    return {"store": config.store, "allowed": [*urls], "items": len(items)}
+    return {"store": shown_store, "allowed": [*urls], "items": len(items)}
 
 
 def allowed_text(report: dict[str, Any]) -> str:

@@ -58,8 +58,9 @@ def explain(config: Config, url: str) -> dict[str, Any]:
         explanation["note"] = f"{error}; until then this is what the log says"
     if last is None and explanation["stored"] is None:
         log = "a log (there is none)" if config.log is None else f"the log {config.log}"
+        store = without_secrets(config.store, redact=False)
         raise NothingFoundError(
-            f"nothing is known of {shown}: neither the store {config.store} nor {log} names it"
+            f"nothing is known of {shown}: neither the store {store} nor {log} names it"
             + (f" ({explanation['note']})" if explanation["note"] else "; a page that gave no item is not kept")
         )
     return explanation

@@ -10,13 +10,13 @@ import json
 import os
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
 from dedup_middleware.errors import PATH_ERRORS, RecordsError
-from dedup_middleware.urls import host_of
+from dedup_middleware.urls import host_of, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -83,9 +83,13 @@ class Record:
 class RecordLog:
     """Append records to a file, each at once, so that a reader may follow."""
 
-    def __init__(self, path: Path) -> None:
-        """Open *path* for appending, with its folders; :class:`RecordsError` if that cannot be done."""
+    def __init__(self, path: Path, *, redact: bool = False) -> None:
+        """Open *path* for appending, with its folders; :class:`RecordsError` if that cannot be done.
+
+        URLs are written without user and password, and with *redact* without the values in their queries.
+        """
         self.path = path
+        self._redact = redact
         try:
             permissions.make_folder(path.parent)
             permissions.make_file(path)
@@ -101,6 +105,9 @@ class RecordLog:
 
     def append(self, record: Record) -> None:
         """Write one line; :class:`RecordsError` if the medium fails."""
+        # Those of pages were redacted when the pages were read; others stand in the pages.
+        if record.canonical:
+            record = replace(record, canonical=without_secrets(record.canonical, redact=self._redact))
         line = f"{record.to_line()}\n".encode("ascii")
         try:
             written = self._file.write(line)

@@ -193,7 +193,7 @@ def open_at_once(config: Config, *, looks: bool = False, dry: bool = False) -> R
     """
     opened = _open_store(config, looks=looks, dry=dry)
     try:
-        return replace(opened, log=RecordLog(config.log) if config.log else None)
+        return replace(opened, log=RecordLog(config.log, redact=config.redact_query) if config.log else None)
     except BaseException:
         opened.store.close()
         raise

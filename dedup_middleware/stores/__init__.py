@@ -71,8 +71,8 @@ def parse_uri(uri: str) -> tuple[str, str]:
     if uri == _MEMORY:
         return scheme, path
     if not colon or (scheme not in (*ON_DISK, *_SERVERS) and scheme not in STORES):
-        # A URI such as other://:password@host must not put its password into a log.
-        shown = re.sub(r"//[^/]*@", "//…@", uri)
+        # Where these are in it, any part but its beginning may be a password.
+        shown = f"{'' if '@' in scheme else scheme}:…" if re.search("//|[@?]", uri) else uri
         more = "".join(f", {name}:…" for name in STORES.names() if name not in _SERVERS)
         raise ConfigError(f"DEDUP_STORE={shown!r} is not a valid store URI: expected {_ALLOWED}{more}")
     if scheme in _SERVERS:

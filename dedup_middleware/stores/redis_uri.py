@@ -49,11 +49,14 @@ class Address(NamedTuple):
 
 
 def address(uri: str) -> Address:
-    """Return the address in *uri*; :class:`ConfigError`, without the password, if *uri* is not valid."""
-    scheme, shown = uri.partition(":")[0], without_secrets(uri, redact=False)
+    """Return the address in *uri*; :class:`ConfigError` if *uri* is not valid.
+
+    The error shows no part of *uri* but its scheme: a password may stand in any other part of it.
+    """
+    scheme = uri.partition(":")[0]
 
     def invalid(why: str) -> ConfigError:
-        return ConfigError(f"DEDUP_STORE={shown!r}: {why}; write {scheme}://HOST:6379/0?store=NAME")
+        return ConfigError(f"DEDUP_STORE={scheme}:…: {why}; write {scheme}://HOST:6379/0?store=NAME")
 
     if not uri.isprintable():
         raise invalid("it has control characters")
@@ -62,23 +65,22 @@ def address(uri: str) -> Address:
         _ = parts.port
         given = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
     except ValueError as error:
-        # Its text, and what is shown, may contain the password.
-        shown = re.sub(r"//.*@", "//", shown)
         raise invalid("it is not a valid URL (in a password write %2F %40 %23 %3F %25 for / @ # ? %)") from error
     if not parts.hostname or parts.fragment:
         raise invalid("# must be written %23" if parts.hostname else "it has no host")
     if not re.fullmatch(r"/?[0-9]{0,4}/?", parts.path, re.ASCII):
-        raise invalid(f"{parts.path.strip('/')!r} is not the number of a database")
+        raise invalid("its path is not the number of a database")
     files = {option: file for option, file in given.items() if scheme == "rediss" and option in _TLS_FILES}
     for option, value in given.items():
         if option not in _DEFAULTS and option not in files:
             allowed = (*_DEFAULTS, *(_TLS_FILES if scheme == "rediss" else ()))
-            raise invalid(f"{option!r} is not an option of {scheme}:// (options: {', '.join(allowed)})")
+            raise invalid(f"an option is not one of {', '.join(allowed)}")
         if option in files and not Path(value).is_file():
-            raise invalid(f"the file {option}={value} does not exist")
+            raise invalid(f"the file that {option} names does not exist")
         if option in _VALID and not re.fullmatch(_VALID[option][0], value, re.ASCII):
-            raise invalid(f"{option}={value!r} {_VALID[option][1]}")
+            raise invalid(f"{option} {_VALID[option][1]}")
     options = _DEFAULTS | given
     password = next((found for name in PASSWORDS if (found := os.environ.get(name))), None)
     url = parts._replace(query=urlencode(files)).geturl()
+    shown = without_secrets(uri, redact=False)
     return Address(shown, url, password, options["store"], float(options["timeout"]), options["aof"] == "yes")

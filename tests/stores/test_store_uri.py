@@ -46,7 +46,7 @@ def test_bad_uris(uri: str, use: Callable[[str], object]) -> None:
     with pytest.raises(ConfigError) as caught:
         use(uri)
     text = str(caught.value)
-    assert repr(uri) in text
+    assert repr(uri) in text or ("//" in uri and f"{uri.partition(':')[0]}:…" in text)
     assert len(text.splitlines()) == 1
 
 
@@ -56,11 +56,14 @@ def test_unknown_scheme_says_what_is_allowed(uri: str) -> None:
         open_store(uri, fingerprint_scheme="x")
 
 
-def test_password_is_not_repeated() -> None:
-    with pytest.raises(ConfigError) as caught:
-        parse_uri("tarantool://user:geheim@host/0")
-    assert "geheim" not in str(caught.value)
-    assert "host" in str(caught.value)
+@pytest.mark.parametrize(
+    "uri",
+    ["other://user:geheim@host/0", "other://ge/heim@host", "other:/user:geheim@host", "other:host?password=geheim"],
+)
+def test_password_is_not_repeated(uri: str) -> None:
+    with pytest.raises(ConfigError, match="DEDUP_STORE='other:…' is not a valid") as caught:
+        parse_uri(uri)
+    assert "heim" not in str(caught.value)
 
 
 def test_without_plyvel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
