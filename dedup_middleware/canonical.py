@@ -1,7 +1,7 @@
-"""What pages say of their own addresses: that a story's own page is another one (``rel=canonical``, ``rel=amphtml``).
+"""What a page says of its own address: that its story's own page is another one (``rel=canonical``).
 
-Authors err and lie. So such a word counts between pages of one host only, and all that it can do is to have a page
-delivered.
+Authors err and lie. So a page can only give up its own place, for a copy of its own origin that was fetched as well. No
+page takes the place of another by a link of its own: of ``rel=amphtml`` the AMP page's ``rel=canonical`` is enough.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.identity import url_identity
-from dedup_middleware.urls import absolute, host_of
+from dedup_middleware.urls import absolute, origin_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 
 
 def addressed(features: PageFeatures, url: str, identities: Collection[bytes]) -> PageFeatures:
-    """Return the *features* of the page at *url* with absolute addresses, its own left out."""
-    if not features.canonical and not features.amp:
+    """Return the *features* of the page at *url* with an absolute canonical address, or none if that is its own."""
+    if not features.canonical:
         return features
-    canonical, amp = (_another(href, url, identities) for href in (features.canonical, features.amp))
-    return replace(features, canonical=canonical, amp=amp)
+    address = absolute(features.canonical, url)
+    is_its_own = any(identity in identities for identity in identities_at(address))
+    return replace(features, canonical="" if is_its_own else address)
 
 
 def storys_own(features: PageFeatures | None, url: str) -> tuple[bytes, ...]:
-    """Return the identities of what the page at *url* names as its story's own; empty if that is not on its host."""
-    if features is None or not features.canonical or host_of(features.canonical) != host_of(url):
+    """Return the identities of what the page at *url* names as its story's own; empty if that has another origin."""
+    if features is None or not features.canonical or origin_of(features.canonical) != origin_of(url):
         return ()
     return identities_at(features.canonical)
 
@@ -37,8 +38,3 @@ def identities_at(address: str) -> tuple[bytes, ...]:
     """Return the identities of what is at *address*, over either protocol."""
     rest = address.partition("://")[2]
     return tuple(url_identity(f"{scheme}://{rest}") for scheme in ("http", "https")) if rest else ()
-
-
-def _another(href: str, url: str, identities: Collection[bytes]) -> str:
-    address = absolute(href, url) if href else ""
-    return "" if any(i in identities for i in identities_at(address)) else address

@@ -34,8 +34,6 @@ class PageFeatures:
     canonical: str = ""
     """The address that it names as its story's own (``rel=canonical``), as written; of a page whose address is known,
     absolute, and empty if it is the same. Not stored."""
-    amp: str = ""
-    """Likewise that of its version for phones (``rel=amphtml``)."""
 
     # Asked for when a page opens its claim, and when that is confirmed.
     @lru_cache(maxsize=256)  # noqa: B019 - what is kept is few, small and refers to nothing

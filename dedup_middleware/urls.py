@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import IPv6Address
+from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -47,6 +47,21 @@ def host_of(url: str) -> str:
         return (split(url).hostname or "").removesuffix(".")
     except ValueError:
         return ""
+
+
+def origin_of(url: str) -> str:
+    """Return the host of *url*, with its port unless that is the default of http or https: both are one origin."""
+    host, port = host_of(url), _port_of(url)
+    return host if port == _DEFAULT_PORTS.get(split(url).scheme) else f"{host}:{port}"
+
+
+def is_on_this_machine(url: str) -> bool:
+    """Return whether the host of *url* is the loopback interface, by its name or address."""
+    host = host_of(url)
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return is_under(host, ("localhost",))
 
 
 def split(url: str) -> SplitResult:

@@ -263,8 +263,10 @@ class TestCanonical:
         own, printed, amp = self.pages(site, 1)
         assert crawl("sample_spiders.Steps", steps=steps(own, printed, amp)).delivered == [own]
 
-    def test_a_page_that_names_its_view_for_phones_takes_its_place(self, site: Site, crawl) -> None:
+    def test_a_view_gives_up_its_place_and_no_page_takes_it(self, site: Site, crawl) -> None:
         own, _, amp = self.pages(site, 1, amp_names=False)
+        assert crawl("sample_spiders.Steps", steps=steps(amp, own)).delivered == [amp]
+        own, _, amp = self.pages(site, 1)
         outcome = crawl("sample_spiders.Steps", steps=steps(amp, own))
         assert outcome.delivered == [amp, own]
         assert outcome.record(own)["reason"] == STORYS_OWN
@@ -281,6 +283,18 @@ class TestCanonical:
         outcome = crawl("sample_spiders.Steps", steps=steps(liar, own, repost))
         assert outcome.delivered == [liar]
         assert outcome.record(repost)["canonical"] == own
+
+    def test_another_port_is_another_site(self) -> None:
+        view, own = (linked(blog("s", story(1)), canonical="http://a.test/own"), article("s", story(1)))
+        for of_view, of_own, kept in (
+            ("http://a.test:8080/view", "http://a.test/own", False),
+            ("https://a.test:443/view", "http://a.test/own", True),
+            ("https://a.test/view", "http://a.test:80/own", False),  # under another name than the view has for it
+            ("http://a.test/view", "https://a.test/own", True),
+        ):
+            with Deduplicator("memory:") as dedup:
+                assert dedup.add(of_view, view).verdict == "new"
+                assert dedup.add(of_own, own).is_duplicate is not kept
 
     def test_pages_that_name_each_other_are_delivered_once(self, site: Site, crawl) -> None:
         a, b = (site.add(f"/{x}", linked(blog(x, story(1)), canonical=f"/{y}")) for x, y in ("ab", "ba"))

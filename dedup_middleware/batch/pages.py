@@ -133,8 +133,8 @@ class Job:
         if not rest:
             return Read(url, None, reason, time)
         identity, paragraphs, made, around, is_doubtful, is_furniture = rest
-        title, heading, texts, facts, canonical, amp = around
-        features = PageFeatures(title, heading, frozenset(_split(texts)), frozenset(_split(facts)), canonical, amp)
+        title, heading, texts, facts, canonical = around
+        features = PageFeatures(title, heading, frozenset(_split(texts)), frozenset(_split(facts)), canonical)
         size, (clauses, weights, digest, exact_digest, with_digits, skeletons, portions) = HASH_BYTES, made
         fingerprint = Fingerprint(
             dict(zip(_split(clauses, size), weights, strict=True)),
@@ -161,7 +161,7 @@ def _encoded(read: Read) -> bytes:
         around = (features.title, features.heading, _joined(features.texts), _joined(features.facts))
         values += [page.identities[0].hex(), page.paragraphs]
         values.append((*clauses, *digests, _joined(skeletons), _joined(skeletons.values()), made.portions))
-        values += [(*around, features.canonical, features.amp), page.is_doubtful, page.is_furniture]
+        values += [(*around, features.canonical), page.is_doubtful, page.is_furniture]
     return json.dumps(values, ensure_ascii=False).encode("utf8", "surrogatepass")
 
 

@@ -1,6 +1,6 @@
 """Chooses which of two pages with one text is the original.
 
-A preferred page, or one that its copy names as canonical, is kept and takes the place of a copy that came first.
+A preferred page, or one that the first copy names as canonical, is kept and takes the place of a copy that came first.
 """
 
 from __future__ import annotations
@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dedup_middleware.canonical import identities_at
 from dedup_middleware.model import Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.urls import host_of
+from dedup_middleware.urls import origin_of
 
 if TYPE_CHECKING:
     import re
@@ -52,12 +51,11 @@ class Preferences:
 
 
 def is_storys_own(page: Page, owner: StoredPage, index: Lookup) -> bool:
-    """Return whether *owner* is a view of *page*, for print or phones.
+    """Return whether *owner* is a view of *page*, for print or phones: its ``rel=canonical`` names *page*.
 
-    Its ``rel=canonical`` names *page*, or the ``rel=amphtml`` of *page* names it; *page* must name no other canonical
-    URL. One or two gets.
+    Both must have one origin, and *page* must name no other canonical URL. One or two gets.
     """
     features = page.features
-    if features is None or features.canonical or owner.pending or host_of(page.url) != host_of(owner.url):
+    if features is None or features.canonical or owner.pending or origin_of(page.url) != origin_of(owner.url):
         return False
-    return any(i in owner.identities for i in identities_at(features.amp)) or index.names(owner, page.identities)
+    return index.names(owner, page.identities)

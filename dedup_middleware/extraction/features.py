@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 from lxml import etree
 from xxhash import xxh32_digest
@@ -28,7 +28,7 @@ _TEXT = etree.XPath("string()")
 # Names of <meta> are compared without regard to case.
 _DESCRIPTION = etree.XPath("string((//meta[translate(@name, 'DESCRIPTON', 'descripton') = 'description']/@content)[1])")
 # In the head alone: what stands in the body, a reader may have written.
-_ADDRESSES = etree.XPath("/html/head/link[@rel = 'canonical' or @rel = 'amphtml'][@href]")
+_CANONICAL = etree.XPath("string((/html/head/link[@rel = 'canonical'][@href])[last()]/@href)")
 _DATA = frozenset({"application/ld+json", "application/json"})
 #: What follows so many characters is no title any more.
 MAX_TITLE = 300
@@ -60,9 +60,8 @@ def features_of(root: etree._Element, found: Texts) -> PageFeatures:
         text for text in texts if has_number(text) and text not in {title, found.heading} and without_view(text)
     )
     facts = [*all_facts(with_facts), *_data_facts(root)]
-    named = {str(link.get("rel")): str(link.get("href")) for link in cast("list[Any]", _ADDRESSES(root))}
-    canonical, amp = (named.get(rel, "")[:MAX_ADDRESS].strip() for rel in ("canonical", "amphtml"))
-    return PageFeatures(title, heading, around, frozenset(map(fact_hash, facts)), canonical, amp)
+    canonical = str(_CANONICAL(root))[:MAX_ADDRESS].strip()
+    return PageFeatures(title, heading, around, frozenset(map(fact_hash, facts)), canonical)
 
 
 def _data_facts(root: etree._Element) -> Iterator[str]:
