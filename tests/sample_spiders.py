@@ -23,6 +23,7 @@ from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DontCloseSpider, DropItem, StopDownload
 from scrapy.extensions.feedexport import BlockingFeedStorage
 from scrapy.http import JsonRequest
+from scrapy.http.request import NO_CALLBACK
 from scrapy.logformatter import LogFormatter
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -646,3 +647,21 @@ class BatchMover:
     def take(self, slot):
         path = pathlib.Path(slot.storage.path)
         path.rename(path.with_suffix(".taken"))
+
+
+class BrowserMiddleware:
+    """Follow redirects as a browser does: in one request, whose response has the final URL."""
+
+    def __init__(self, crawler):
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler):
+        return cls(crawler)
+
+    async def process_response(self, request, response):
+        if not request.meta.get("browser") or response.status != 302:
+            return response
+        target = scrapy.Request(response.headers["Location"].decode(), callback=NO_CALLBACK, dont_filter=True)
+        end = await self._crawler.engine.download_async(target)
+        return end.replace(request=request)

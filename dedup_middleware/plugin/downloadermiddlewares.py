@@ -21,7 +21,7 @@ from dedup_middleware.plugin.item_signals import Entry
 from dedup_middleware.plugin.releases import Releases
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings.config import PageOptions
-from dedup_middleware.urls import host_of, without_secrets
+from dedup_middleware.urls import without_secrets
 from dedup_middleware.visit import Visit
 
 if TYPE_CHECKING:
@@ -161,9 +161,11 @@ class DedupDownloaderMiddleware:
 def identities_of(crawler: Crawler, request: Request, final_url: str) -> tuple[bytes, ...]:
     """Return the identities of a page: of its *request*, and for GET of its *final_url*; one URL answers many POSTs.
 
-    Where a redirect crosses hosts, the final URL alone counts: no host can replace what another has.
+    A page is where its redirects end: who only led to it, here or on another host, can neither end nor replace it.
+    Scrapy requests each step of a redirect by itself; of a browser, only the final URL shows that there was one.
     """
-    if request.method == "GET" and host_of(request.url) != host_of(final_url):
-        return (url_identity(final_url),)
-    own = request_identity(crawler.request_fingerprinter.fingerprint(request))
-    return (own, url_identity(final_url)) if request.method == "GET" else (own,)
+    fingerprint, end = crawler.request_fingerprinter.fingerprint(request), url_identity(final_url)
+    was_redirected = url_identity(request.url) != end
+    if request.method == "GET":
+        return (end,) if was_redirected else (request_identity(fingerprint), end)
+    return (request_identity(fingerprint + end if was_redirected else fingerprint),)

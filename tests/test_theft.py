@@ -1,0 +1,115 @@
+"""No page takes the place of another host's: not by redirects, by what it answers later, or by links in its head."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from beside import KINDS, shared_uri
+from local_site import Answer, Site
+from prose import article, blog, story
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from crawling import Outcome
+
+VICTIM, ATTACKER, READER = range(3)
+MIDDLEWARES = {"sample_spiders.BrowserMiddleware": 950}
+
+
+def redirect(url: str) -> Answer:
+    return Answer(status=302, headers={"Location": url})
+
+
+def refresh(url: str) -> Answer:
+    return Answer(f'<html><head><meta http-equiv="refresh" content="0; url={url}"></head></html>')
+
+
+def linked(page: str, rel: str, href: str) -> str:
+    return page.replace("</head>", f'<link rel="{rel}" href="{href}"></head>')
+
+
+#: How an address leads to a page of the victim: what it answers, and how it is requested.
+LEADS: Mapping[str, tuple[Callable[[str], Answer], dict[str, Any]]] = {
+    "redirect": (redirect, {}),
+    "meta refresh": (refresh, {}),
+    "redirect in a browser": (redirect, {"meta": {"browser": True}}),
+    "form in a browser": (redirect, {"meta": {"browser": True}, "method": "POST"}),
+}
+
+
+@pytest.fixture
+def neighbour() -> Iterator[Site]:
+    """Return a site on another port of the victim's host."""
+    site = Site(hosts=1)
+    yield site
+    site.close()
+
+
+@pytest.fixture(params=["", *KINDS], ids=["a store of its own", *KINDS])
+def run(request, crawl, tmp_path) -> Callable[..., Outcome]:
+    """Run crawls with one store, of each kind."""
+    store = {"DEDUP_STORE": shared_uri(request.param, tmp_path, request)} if request.param else {}
+    return partial(
+        crawl, "sample_spiders.Steps", folder="one", settings={"DOWNLOADER_MIDDLEWARES": MIDDLEWARES, **store}
+    )
+
+
+def test_pages_stay_their_owners(site: Site, neighbour: Site, run: Callable[..., Outcome]) -> None:
+    """The first crawl follows links, which lead to the victim's pages; they do not in the second one.
+
+    And copies come that name the victim's pages as canonical, or as their views for phones.
+    """
+    places = (partial(site.add, host=VICTIM), partial(site.add, host=ATTACKER), neighbour.add)
+    other = site.add("/other", article("Other", story(900)))
+    later = [Answer(status=404), Answer(status=410), article("Theirs", story(901)), redirect(other)]
+
+    def told(number: int) -> str:
+        return site.add(f"/story/{number}", article(f"Story {number}", story(number)))
+
+    links, victims, views = [], [], []
+    for number, ((leads, how), after) in enumerate(product(LEADS.values(), later)):
+        victims.append(told(number))
+        place = places[(number + number // len(later)) % len(places)]
+        links.append({"url": place(f"/link/{number}", leads(victims[-1]), after), **how})
+    led_to = len(links)
+    for number, (place, rel) in enumerate(product(places, ("canonical", "amphtml")), led_to):
+        victims.append(told(number))
+        views.append(place(f"/view/{number}", linked(blog("View", story(number)), rel, victims[-1])))
+    copies = [site.add(f"/copy/{n}", blog("Copy", story(n)), host=READER) for n in range(len(victims))]
+
+    def steps(*urls: str) -> list[dict[str, Any]]:
+        return [{"url": url} for url in urls]
+
+    first = run(steps=[*links, *steps(*victims[led_to:], other)])
+    assert first.delivered == [*victims, other]
+    second = run(steps=[*links, *steps(*views, *copies)], afresh=True)
+    dropped = [item["url"] for item in second.dropped]
+    assert [url for url in dropped if "/link/" not in url and url != other] == [*views, *copies]
+    third = run(steps=steps(*victims, *views, *copies), afresh=True)
+    # What a form led to is another page than the same URL: it was kept already, and its URL is the original of that.
+    by_form = [url for url, link in zip(victims, links, strict=False) if "method" in link]
+    assert third.delivered == [url for url in victims if url not in by_form]
+    assert [third.record(url)["owner_url"] for url in by_form] == by_form
+    assert [third.record(url)["owner_url"] for url in copies] == victims
+    assert third.problems == []
+
+
+def test_what_a_browser_was_redirected_to_is_itself(site: Site, crawl) -> None:
+    """Also where each request of one address ends at another."""
+    ends = [site.add(f"/end/{n}", article("End", story(1))) for n in range(2)]
+    start = site.add("/start", redirect(ends[0]), redirect(ends[0]), redirect(ends[1]))
+    settings = {"DOWNLOADER_MIDDLEWARES": MIDDLEWARES}
+    asked = [{"url": start, "meta": {"browser": True}}]
+    seen = []
+    for _ in range(3):
+        outcome = crawl("sample_spiders.Steps", steps=asked, settings=settings, folder="one", afresh=True)
+        seen.append((outcome.delivered, outcome.verdicts))
+    assert seen == [
+        (ends[:1], {}),
+        (ends[:1], {ends[0]: ("same", "delivered")}),
+        ([], {ends[1]: ("duplicate", "dropped")}),
+    ]
