@@ -275,6 +275,10 @@ class _Listener:
     def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
         logger.warning("%d of %d pages of %s repeat %s", repeats, pages, host, owner)
 
+    def one_other_host(self, host: str, other: str, repeats: int, pages: int) -> None:
+        line = "%d of %d pages of %s repeat pages of %s, which came first; preferred= names the host to keep"
+        logger.warning(line, repeats, pages, host, other)
+
     def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
         logger.warning("of %d pages that repeat another one, %d were kept for another %r alone", pages, kept, field)
 

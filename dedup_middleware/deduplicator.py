@@ -114,7 +114,9 @@ class Deduplication:
         # The claims that are pending, by the number under which the index has them.
         self._pending: dict[int, Visit] = {}
         self._seen_templates: set[bytes] = set()
-        self.recorder = Recorder(spider, run, log, listener, guard, hash_clause=fingerprint.hash)
+        self.recorder = Recorder(
+            spider, run, log, listener, guard, hash_clause=fingerprint.hash, preferences=detector.preferences
+        )
 
     # --- judge
 

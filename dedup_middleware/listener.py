@@ -27,6 +27,12 @@ class Listener(Protocol):
     def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
         """Report that *repeats* of the *pages* of *host*, most of them, repeat the page *owner*. Once a host."""
 
+    def one_other_host(self, host: str, other: str, repeats: int, pages: int) -> None:
+        """Report that *repeats* of the *pages* of *host*, most of them, repeat pages of the host *other*. Once a host.
+
+        Not where the project prefers those.
+        """
+
     def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
         """Report that *field* alone kept nearly all of the *pages* whose text is in the store. Once a field."""
 

@@ -122,6 +122,9 @@ class Library:
     def one_owner(self, *_: object) -> None:
         pass
 
+    def one_other_host(self, *_: object) -> None:
+        pass
+
     def field_that_keeps(self, *_: object) -> None:
         pass
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story
 
-from dedup_middleware.inspection.alarms import MIN_PAGES, FieldAlarm, OneOwnerAlarm
+from dedup_middleware.inspection.alarms import MIN_PAGES, MIN_PAGES_OF_ANOTHER, FieldAlarm, OneOwnerAlarm
 
 NOTICE = story(1)
 
@@ -45,15 +45,40 @@ def test_what_a_dry_run_would_drop_counts_too(site, crawl):
     assert "19 of 20 pages" in warning
 
 
-def test_a_mirror_is_none(site, crawl):
-    """All of its pages are dropped, each for another one."""
+def mirrored(site, number):
+    """Serve pages on two hosts, and return the steps of a crawl that fetches those of the first one first."""
     pairs = [
-        (site.add(f"/{n}", article("A", story(n))), site.add(f"/{n}", blog("B", story(n)), host=1)) for n in range(22)
+        (site.add(f"/{n}", article("A", story(n))), site.add(f"/{n}", blog("B", story(n)), host=1))
+        for n in range(number)
     ]
-    steps = [{"url": url} for pair in pairs for url in pair]
-    outcome = crawl("sample_spiders.Steps", steps=steps)
-    assert len(outcome.dropped) == 22
+    return [{"url": url} for pair in zip(*pairs, strict=True) for url in pair]
+
+
+def test_a_few_pages_of_another_host_are_no_sign(site, crawl):
+    outcome = crawl("sample_spiders.Steps", steps=mirrored(site, MIN_PAGES_OF_ANOTHER - 1))
+    assert len(outcome.dropped) == MIN_PAGES_OF_ANOTHER - 1
     assert outcome.problems == []
+
+
+def test_a_host_that_only_repeats_another_is_told_of_once_with_the_setting(site, crawl):
+    steps = mirrored(site, MIN_PAGES_OF_ANOTHER + 10)
+    outcome = crawl("sample_spiders.Steps", steps=steps)
+    (warning,) = outcome.problems
+    assert "30 of 30 pages of 127.0.0.2 repeat pages of 127.0.0.1, which came first" in warning
+    assert "DEDUP_PREFERRED = ['127.0.0.2']" in warning
+    assert outcome.stats["dedup/hosts_that_repeat_another"] == 1
+    _, shows, _ = warning.split("`")
+    assert len(run_scrapy(outcome.folder, *shlex.split(shows)[1:], "--json").stdout.splitlines()) == 40
+    for preferred, dropped in (("127.0.0.1", 40), ("127.0.0.2", 0)):
+        outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_PREFERRED": [preferred]})
+        assert (len(outcome.dropped), outcome.problems) == (dropped, [])
+
+
+def test_where_a_host_repeats_one_page_of_another_there_is_one_warning(site, crawl):
+    notice = site.add("/notice", article("Notice", NOTICE), host=1)
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in (notice, *shop(site, 40))])
+    (warning,) = outcome.problems
+    assert f"repeat {notice}" in warning
 
 
 @given(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=80))

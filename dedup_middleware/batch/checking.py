@@ -76,7 +76,10 @@ class _Host:
         self._index = index
         self._detector = Detector(index, job.fingerprint.hash, job.config.threshold)
         listener: Any = SimpleNamespace(count=None)
-        self._recorder = Recorder("", job.run, None, listener, nullcontext, hash_clause=job.fingerprint.hash)
+        preferences = self._detector.preferences
+        self._recorder = Recorder(
+            "", job.run, None, listener, nullcontext, hash_clause=job.fingerprint.hash, preferences=preferences
+        )
 
     def edges(self, rows: Iterable[Any]) -> Iterator[Edge]:
         """Yield the edges of the pages in *rows*."""

@@ -1,7 +1,8 @@
 """What a person wants to know at once, and not from the summary.
 
-A host of which most pages repeat one and the same page: furniture taken for text, or a circle of sessions. And a field
-by which nearly every duplicate is kept: a counter, or the time of the day.
+A host of which most pages repeat one and the same page: furniture taken for text, or a circle of sessions. A host of
+which most pages repeat one other host: a mirror, or the source of a mirror that was fetched first. And a field by which
+nearly every duplicate is kept: a counter, or the time of the day.
 
 It counts, and keeps little.
 """
@@ -17,11 +18,14 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
+    from dedup_middleware.checks.preferences import Preferences
     from dedup_middleware.listener import Listener
     from dedup_middleware.visit import Visit
 
 #: Fewer pages of a host tell nothing.
 MIN_PAGES = 20
+#: Fewer pages that repeat one other host tell nothing: stories of agencies are on every newspaper's.
+MIN_PAGES_OF_ANOTHER = 30
 #: A field that keeps so many of the pages that repeat another says nothing of them.
 NEARLY_ALL = 0.9
 _MAX_HOSTS = 10_000
@@ -40,14 +44,16 @@ class _Host:
 class OneOwnerAlarm:
     """Counts by the majority vote of R. Boyer and J. Moore (1981): one candidate a host, whatever many owners it has.
 
-    Of very many hosts, those are forgotten from which no page has come for longest.
+    An owner is a page, or a host. Of very many hosts, those are forgotten from which no page has come for longest.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, min_repeats: int = 0) -> None:
+        """Take fewer than *min_repeats* of one owner for no sign."""
+        self._min_repeats = min_repeats
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
 
     def note_page(self, host: str, owner: str | None) -> tuple[int, int] | None:
-        """Note a page of *host* that repeats the page *owner*, or none; O(1).
+        """Note a page of *host* that repeats *owner*, or none; O(1).
 
         Return (pages that repeat *owner*, pages of the host) the first time that the former are most of the latter.
         """
@@ -65,10 +71,15 @@ class OneOwnerAlarm:
             seen.votes -= 1
         else:
             seen.owner, seen.repeats, seen.votes = owner, 1, 1
-        if seen.told or seen.pages < MIN_PAGES or 2 * seen.repeats <= seen.pages:
+        least = max(self._min_repeats, seen.pages // 2 + 1)
+        if seen.told or seen.pages < MIN_PAGES or seen.repeats < least:
             return None
         seen.told = True
         return seen.repeats, seen.pages
+
+    def has_told(self, host: str) -> bool:
+        """Return whether most pages of *host* have repeated one owner."""
+        return host in self._hosts and self._hosts[host].told
 
 
 class FieldAlarm:
@@ -96,20 +107,32 @@ class FieldAlarm:
 class Alarms:
     """Tells a *listener* once of what it should know."""
 
-    def __init__(self, listener: Listener) -> None:
+    def __init__(self, listener: Listener, preferences: Preferences) -> None:
         self._listener = listener
+        self._preferences = preferences
         self._owners = OneOwnerAlarm()
+        self._others = OneOwnerAlarm(MIN_PAGES_OF_ANOTHER)
         self._fields = FieldAlarm()
 
     def finished(self, visit: Visit) -> None:
         """Note *visit*, whose output has been seen to its end."""
         match, host = visit.verdict.match, host_of(visit.url)
         owner = match.owner.url if match is not None and visit.takes_effect else None
-        if host and (numbers := self._owners.note_page(host, owner)) is not None and owner is not None:
-            self._listener.count("hosts_with_one_owner", 1)
-            self._listener.one_owner(host, owner, *numbers)
+        if host:
+            self._note_page(host, owner)
         kept = visit.verdict.reason == Reason.ITEM_VALUE
         if kept or visit.takes_effect:
             told = self._fields.note_page(frozenset(map(field_of, visit.verdict.difference if kept else ())))
             if told is not None:
                 self._listener.field_that_keeps(*told)
+
+    def _note_page(self, host: str, owner: str | None) -> None:
+        if (numbers := self._owners.note_page(host, owner)) is not None and owner is not None:
+            self._listener.count("hosts_with_one_owner", 1)
+            self._listener.one_owner(host, owner, *numbers)
+        other = None if owner is None or self._preferences.include(owner) else host_of(owner)
+        numbers = self._others.note_page(host, other if other != host else None)
+        # If they repeat one page of it, that says more.
+        if numbers is not None and other is not None and not self._owners.has_told(host):
+            self._listener.count("hosts_that_repeat_another", 1)
+            self._listener.one_other_host(host, other, *numbers)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
+    from dedup_middleware.checks.preferences import Preferences
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.listener import Listener
@@ -51,6 +52,7 @@ class Recorder:
         guard: Callable[[], AbstractContextManager[None]],
         *,
         hash_clause: Callable[[str], bytes],
+        preferences: Preferences,
     ) -> None:
         self._spider = spider
         self._run = run
@@ -58,7 +60,7 @@ class Recorder:
         self._count = listener.count
         self._guard = guard
         self._hash_clause = hash_clause
-        self._alarms = Alarms(listener)
+        self._alarms = Alarms(listener, preferences)
         # Drops by the number of their owner, where the owner is another crawl's so far.
         self._drops_for_earlier: Counter[int] = Counter()
 

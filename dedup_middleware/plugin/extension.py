@@ -203,6 +203,9 @@ class DedupExtension(Listener):
     def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
         self._warn(messages.one_owner(self.config, host, owner, repeats, pages))
 
+    def one_other_host(self, host: str, other: str, repeats: int, pages: int) -> None:
+        self._warn(messages.one_other_host(self.config, host, other, repeats, pages))
+
     def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
         self._warn(messages.field_that_keeps(field, kept, pages))
 

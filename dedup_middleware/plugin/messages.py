@@ -14,8 +14,8 @@ from dedup_middleware.inspection.unchecked import NOT_COUNTED, mostly_unchecked
 from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings.config import passed_over
-from dedup_middleware.stores import can_open, default_backend, resolved_uri
-from dedup_middleware.urls import without_secrets
+from dedup_middleware.stores import can_open, default_backend, redis_uri, resolved_uri
+from dedup_middleware.urls import is_on_this_machine, split, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,6 +52,8 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         return
     if opened.store.caution:
         yield opened.store.caution
+    if (exposed := open_to_the_network(config.store)) is not None:
+        yield exposed
     for other in passed_over(config):
         scheme = other.partition(":")[0]
         reason = "" if can_open(scheme) else f" (this Python has nothing that opens a {scheme} store)"
@@ -68,6 +70,25 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         consequences, settings = zip(*missing, strict=True)
         tried = " or ".join(map(str, config.place.roots)) or "any folder of this user"
         yield f"cannot write to {tried}: {'; '.join(consequences)}; set {' and '.join(settings)}"
+
+
+def open_to_the_network(uri: str) -> str | None:
+    """Return the warning that others on the network may reach into the Redis store at *uri*; ``None`` for others."""
+    scheme = uri.partition(":")[0]
+    if scheme not in {"redis", "rediss"} or is_on_this_machine(uri):
+        return None
+    address = redis_uri.address(uri)
+    lacking = {}
+    if not (address.password or split(address.url).password or "ssl_certfile=" in address.url):
+        lacking["a password"] = f"set {redis_uri.PASSWORDS[0]}"
+    if scheme == "redis":
+        lacking["TLS"] = "use rediss://"
+    if not lacking:
+        return None
+    return (
+        f"the store {address.uri} is on another machine and is used without {' and without '.join(lacking)}: who can "
+        f"reach the server or the network may change what is dropped; {' and '.join(lacking.values())}"
+    )
 
 
 def back(opened: Resources, seconds: float) -> str:
@@ -109,6 +130,17 @@ def one_owner(config: Config, host: str, owner: str, repeats: int, pages: int) -
     if config.action is Action.DROP and config.store != "memory:":
         allow = scrapy_dedup("allow", "--host", host, "--original", owner, store=resolved_uri(config.store))
         said += f"; `{allow}` releases their items in the next crawl"
+    return said
+
+
+def one_other_host(config: Config, host: str, other: str, repeats: int, pages: int) -> str:
+    """Return what is said when *repeats* of the *pages* of *host* repeat pages of the host *other*."""
+    said = (
+        f"{repeats} of {pages} pages of {host} repeat pages of {other}, which came first. "
+        f"Set DEDUP_PREFERRED = [{host!r}] to keep those of {host}, or [{other!r}] if the drops are right"
+    )
+    if config.log is not None:
+        said += f"; `{log_command(config, '--host', host)}` shows them"
     return said
 
 

@@ -121,7 +121,7 @@ class Silence:
     def _ignore(self, *_: object, **__: object) -> None:
         """Do nothing."""
 
-    count = one_owner = field_that_keeps = not_keepable = tag_refused = _ignore
+    count = one_owner = one_other_host = field_that_keeps = not_keepable = tag_refused = _ignore
 
 
 class Product:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,7 +14,9 @@ from engines import ENGINES, need
 
 import dedup_middleware
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.stores import default_backend, destroy_store, open_store, parse_uri, store_exists
+from dedup_middleware.plugin.messages import open_to_the_network, warnings_at_start
+from dedup_middleware.settings.config import Config
+from dedup_middleware.stores import default_backend, destroy_store, open_store, parse_uri, redis_uri, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,3 +97,36 @@ def test_backends_are_imported_when_opened() -> None:
     program = f"import sys, dedup_middleware.stores; assert not {ours} & set(sys.modules)"
     root = str(Path(dedup_middleware.__file__).parents[1])
     subprocess.run([sys.executable, "-c", program], check=True, env={"PYTHONPATH": root})
+
+
+@pytest.mark.parametrize(
+    ("uri", "expected"),
+    [
+        (
+            "redis://10.0.0.5:6379/0",
+            ["without a password and without TLS", "set DEDUP_REDIS_PASSWORD and use rediss://"],
+        ),
+        ("redis://user:secret@redis.internal", ["redis://redis.internal is", "used without TLS", "use rediss://"]),
+        ("rediss://redis.internal", ["used without a password", "set DEDUP_REDIS_PASSWORD"]),
+        ("rediss://:secret@redis.internal", []),
+        ("redis://127.0.0.1", []),
+        ("redis://[::1]:6379", []),
+        ("redis://localhost/3", []),
+        ("redis://localhost.example.org", ["used without a password and without TLS"]),
+        ("memory:", []),
+    ],
+)
+def test_a_server_that_others_can_reach_is_warned_of(monkeypatch, uri: str, expected: list[str]) -> None:
+    for name in redis_uri.PASSWORDS:
+        monkeypatch.delenv(name, raising=False)
+    config = replace(Config.from_settings({"DEDUP_STORE": uri}, None), log=Path("log"))
+    store = SimpleNamespace(caution="")
+    warnings = [*warnings_at_start(SimpleNamespace(config=config, store=store, trouble=""))]
+    assert len(warnings) == bool(expected)
+    assert all(words in warnings[0] for words in expected)
+    assert "secret" not in "".join(warnings)
+
+
+def test_a_password_of_the_environment_counts(monkeypatch) -> None:
+    monkeypatch.setenv("DEDUP_REDIS_PASSWORD", "secret")
+    assert open_to_the_network("rediss://redis.internal") is None
