@@ -49,7 +49,7 @@ def next_order(client: Connection) -> tuple[str, list[str], dict[str, str], str,
 
 
 def collect_once() -> None:
-    """Collect what the process leaves now: at its end, the interpreter would walk over all imports several times."""
+    """Collect garbage of this process alone: at its end, the interpreter would walk over all imports several times."""
     gc.collect()
     gc.freeze()
 
@@ -59,7 +59,12 @@ for module in ("sample_spiders", "scrapy.cmdline"):
 for path in COMPONENTS:
     load_object(path)
 import_module(f"dedup_middleware.stores.{default_backend()}")
+for module in ("queuelib.queue", "scrapy.dupefilters", "scrapy.pqueues", "scrapy.squeues", "sqlite3"):
+    import_module(module)
 assert "twisted.internet.reactor" not in sys.modules, "the crawl's settings choose the reactor"
+
+# Collections of a child do not touch what was imported here: that would copy each of its pages of memory.
+collect_once()
 
 folder, sys.argv, environment, *outputs = next_order(Connection(int(sys.argv[1])))
 os.chdir(folder)

@@ -59,7 +59,7 @@ class Site:
             self.port = server.server_address[1]
             self._servers.append(server)
         for server in self._servers:
-            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def url(self, path: str, host: int = 0) -> str:
         return f"http://127.0.0.{host + 1}:{self.port}{path}"
@@ -82,8 +82,12 @@ class Site:
         ]
 
     def close(self) -> None:
-        for server in self._servers:
-            server.shutdown()
+        """Stop all servers at once: each stop waits until its thread has polled."""
+        stops = [threading.Thread(target=server.shutdown) for server in self._servers]
+        for stop in stops:
+            stop.start()
+        for stop, server in zip(stops, self._servers, strict=True):
+            stop.join()
             server.server_close()
 
     def answer(self, host: int, method: str, target: str) -> Answer:
