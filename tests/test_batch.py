@@ -7,13 +7,11 @@ import json
 import lzma
 import random
 import shutil
-import subprocess
-import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawling import environment
+from crawling import environment, scrapy
 from made_archive import archive
 from prose import article, blog, story, zh_story
 from test_templates_in_crawls import TOWNS, branch
@@ -65,13 +63,6 @@ def judged(folder: Path, pages: Iterable[dict[str, Any]], **settings: object) ->
     """Return the verdict on each of *pages* and its original."""
     run_batch(folder, written(folder, pages), **settings)
     return [(line["verdict"], line["owner_url"]) for line in lines_of(folder, "verdicts.jsonl")]
-
-
-def run(folder: Path, *args: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "scrapy", "dedup", *map(str, args)]
-    return subprocess.run(
-        command, cwd=folder, env=environment(), capture_output=True, text=True, check=False, timeout=600
-    )
 
 
 def odd_pages() -> list[dict[str, str]]:
@@ -180,7 +171,7 @@ def imported(folder: Path) -> str:
 
 class TestCommand:
     def test_an_archive_of_nothing(self, tmp_path) -> None:
-        done = run(tmp_path, "batch", written(tmp_path, []), "-o", "out")
+        done = scrapy("dedup", "batch", str(written(tmp_path, [])), "-o", "out", folder=tmp_path, env=environment())
         assert (done.returncode, done.stdout.splitlines()[0]) == (0, "no pages found")
 
     def test_a_new_crawl_knows_the_archive(self, tmp_path) -> None:
@@ -349,7 +340,18 @@ def test_the_results_are_the_same_on_spark(tmp_path) -> None:
     pytest.importorskip("pyspark")
     paths = [written(tmp_path, archive(25, seed=seed), f"{seed}.jsonl") for seed in (1, 2)]
     run_batch(tmp_path, *paths)
-    done = run(tmp_path, "batch", *paths, "-o", "on-spark", "--json", "--spark", "local[1]")
+    # For 50 pages, compiling costs more than it saves.
+    conf = {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.ui.enabled": "false",
+    }
+    (tmp_path / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in conf.items()))
+    env = environment() | {"SPARK_CONF_DIR": str(tmp_path)}
+    command = ["dedup", "batch", *map(str, paths), "-o", "on-spark", "--json", "--spark", "local[1]"]
+    done = scrapy(*command, folder=tmp_path, env=env, timeout=600)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["pages"] == 50
     for name in ("verdicts.jsonl", "clusters.jsonl"):
