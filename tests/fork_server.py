@@ -2,13 +2,14 @@
 
 Usage: python fork_server.py FD     (see `forking.py`, which holds the other end of that connection)
 What it forks does as ``python SCRIPT`` or ``python -m MODULE`` would, to the end of the interpreter, which a fork of
-`multiprocessing` cuts short. Nothing runs before the fork, so that no crawl sees what another one did; only the seed
+`multiprocessing` cuts short; only the modules that were imported here are left as they are then. Nothing runs before the fork, so that no crawl sees what another one did; only the seed
 of hashes is the same.
 """
 
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import os
 import runpy
@@ -54,6 +55,12 @@ def collect_once() -> None:
     gc.freeze()
 
 
+def leave_imports() -> None:
+    """Keep the interpreter from taking apart what was imported before the fork, which takes as long as a crawl."""
+    modules = [sys.modules.pop(name) for name in IMPORTED & sys.modules.keys()]
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(modules))
+
+
 for module in ("sample_spiders", "scrapy.cmdline"):
     import_module(module)
 for path in COMPONENTS:
@@ -63,6 +70,7 @@ for module in ("queuelib.queue", "scrapy.dupefilters", "scrapy.pqueues", "scrapy
     import_module(module)
 assert "twisted.internet.reactor" not in sys.modules, "the crawl's settings choose the reactor"
 
+IMPORTED = sys.modules.keys() - {"__main__", "builtins", "sys"}
 # Collections of a child do not touch what was imported here: that would copy each of its pages of memory.
 collect_once()
 
@@ -73,6 +81,7 @@ os.environ.update(environment)
 for number, output in enumerate(outputs, 1):
     with Path(output).open("wb") as file:
         os.dup2(file.fileno(), number)
+atexit.register(leave_imports)
 atexit.register(collect_once)
 if sys.argv[0] == "-m":
     sys.path[:1] = [folder, *filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))]
