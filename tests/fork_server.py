@@ -2,8 +2,8 @@
 
 Usage: python fork_server.py FD     (see `forking.py`, which holds the other end of that connection)
 What it forks does as ``python SCRIPT`` or ``python -m MODULE`` would, to the end of the interpreter, which a fork of
-`multiprocessing` cuts short; only the modules that were imported here are left as they are then. Nothing runs before the fork, so that no crawl sees what another one did; only the seed
-of hashes is the same.
+`multiprocessing` cuts short; only the modules that were imported here are left as they are then. Nothing runs before
+the fork, so that no crawl sees what another one did; only the seed of hashes is the same.
 """
 
 from __future__ import annotations
@@ -88,4 +88,5 @@ if sys.argv[0] == "-m":
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 else:
+    sys.path[0] = str(Path(sys.argv[0]).parent)
     runpy.run_path(sys.argv[0], run_name="__main__")
