@@ -120,7 +120,7 @@ class Machine(RuleBasedStateMachine):
 def test_workers_share_a_sorted_dict(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     need(kind)
     machine = type("Shared", (Machine,), {"new_uri": staticmethod(lambda: uri_of(kind, tmp_path, request))})
-    run_state_machine_as_test(machine, settings=settings(max_examples=15, stateful_step_count=20, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=8, stateful_step_count=20, deadline=None))
 
 
 _COUNTER = """

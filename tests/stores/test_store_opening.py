@@ -537,8 +537,10 @@ store.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-@pytest.mark.parametrize("guard", ["free", "held"])
-@pytest.mark.parametrize("kind", [*ENGINES, "sqlite", "sqlite?shared=1", "redis"])
+@pytest.mark.parametrize(
+    ("kind", "guard"),
+    [*((kind, "held") for kind in (*ENGINES, "sqlite", "sqlite?shared=1", "redis")), ("sqlite", "free")],
+)
 def test_forked_child_is_refused_and_harms_nobody(
     kind: str, guard: str, path: Path, request: pytest.FixtureRequest
 ) -> None:
