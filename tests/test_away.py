@@ -72,7 +72,8 @@ class Server:
     def crawl(self, name: str, steps: list[dict], *, reactor: str | None = None, settings=None, **options):
         """Run a crawl of *steps* in the folder *name*."""
         folder = self.folder / name
-        settings = self.settings | (settings or {})
+        soon = {"CONSTANTS": {"dedup_middleware.plugin.absence:PAUSE": 0.2}}
+        settings = self.settings | soon | (settings or {})
         env = self.env | options.pop("env", {})
         command = write_job(
             folder, "sample_spiders.Steps", steps=steps, settings=settings, env=env, reactor=reactor, **options
@@ -161,7 +162,7 @@ def test_it_is_judged_again_when_the_store_is_back(server, reactor, path, settin
     assert [line for line in outcome.problems if GONE not in line and BACK not in line] == []
     assert {r["url"] for r in outcome.records if r["reason"] == "the store was away"} >= {gone.url, unjudged}
     assert outcome.stats["dedup/away"] == 1
-    assert outcome.stats["dedup/away_seconds"] >= 1
+    assert outcome.stats["dedup/away_seconds"] > 0
     assert "dedup/failures" not in outcome.stats
     assert "times the store was away" in outcome.log
     assert outcome.stats["dedup/items/dropped"] == 2
@@ -248,8 +249,7 @@ def test_crawlers_of_one_process_that_share_it_each_go_on(server, path):
     assert "Traceback" not in outcome.log
 
 
-@pytest.mark.parametrize("feed", [FEED, LATE_FEED], ids=["local", "late"])
-@pytest.mark.parametrize("path", ["pages", "alone/pages"], ids=["shared", "alone"])
+@pytest.mark.parametrize(("path", "feed"), [("pages", FEED), ("alone/pages", LATE_FEED)], ids=["shared", "alone"])
 def test_what_was_confirmed_before_is_made_durable_once_the_store_is_back(server, path, feed):
     server.settings = {"DEDUP_STORE": f"away:{path.replace('pages', f'{server.folder}/pages')}"}
     a, b = server.page("/a", 1), server.page("/b", 1, host=1)

@@ -20,7 +20,7 @@ SECONDS, STALL = 1.0, 0.6
 
 @pytest.fixture(scope="module")
 def told():
-    told = StorySite.build(60, together=False)
+    told = StorySite.build(30, together=False)
     yield told
     told.site.close()
 
@@ -45,7 +45,7 @@ def test_a_slow_disk_does_not_stop_the_event_loop(told, tmp_path, reactor):
     assert outcome.stats["disk/syncs"] > 2
     assert outcome.stats["loop/stall"] < STALL
     assert stories_fed(outcome, told) == sorted(set(told.stories.values()))
-    assert outcome.stats["dedup/verdict/duplicate"] == 40
+    assert outcome.stats["dedup/verdict/duplicate"] == 20
     assert outcome.problems == []
     # All originals are durable: the next crawl has nothing to release.
     outcome = crawled(tmp_path, told, {})

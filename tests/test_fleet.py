@@ -74,7 +74,7 @@ def test_a_server_that_goes_away_leaves_a_crawl_that_delivers_everything(site, c
     assert f"the store {uri} is away" in warning
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "default", "reactorless"])
+@pytest.mark.parametrize("reactor", ["asyncio", "reactorless"])
 def test_while_a_server_does_not_answer_everything_is_delivered(site, tmp_path, reactor):
     held = Answer(article("Held", story(2)), hold=threading.Event())
     urls = [
@@ -97,7 +97,7 @@ def test_while_a_server_does_not_answer_everything_is_delivered(site, tmp_path, 
     assert f"the store {settings['DEDUP_STORE']} is away (" in warning
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "default", "reactorless"])
+@pytest.mark.parametrize("reactor", ["asyncio", "reactorless"])
 def test_crawls_of_one_process_share_a_connection(site, crawl, tmp_path, reactor):
     urls = [site.add(f"/{number}", article(f"Story {number}", story(number))) for number in range(60)]
     halves = [",".join(urls[:30]), ",".join(urls[30:])]

@@ -702,7 +702,7 @@ def test_each_story_is_delivered(
     monkeypatch.setattr(redis, "_FRESH", fresh)
     monkeypatch.setattr(redis, "_ALIVE", 0)
     machine = type("Sharing", (SharingMachine,), {"new_uri": staticmethod(lambda: shared_uri(kind, tmp_path, request))})
-    run_state_machine_as_test(machine, settings=settings(max_examples=25, stateful_step_count=30, deadline=None))
+    run_state_machine_as_test(machine, settings=settings(max_examples=12, stateful_step_count=30, deadline=None))
 
 
 # --- crawls
