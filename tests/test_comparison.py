@@ -258,7 +258,7 @@ def test_words_beyond_the_most_that_are_aligned_are_not_said() -> None:
 
 def test_what_need_not_be_aligned_would_not_have_been_enough() -> None:
     skipped = 0
-    for seed in range(60):
+    for seed in range(20):
         rng = random.Random(seed)
         tell = zh_story if seed % 4 else story
         owner = tell(seed)
@@ -275,4 +275,4 @@ def test_what_need_not_be_aligned_would_not_have_been_enough() -> None:
             looked = compare(spoiled, owner, enough=enough)
             assert looked == whole or max(looked.cover, whole.cover) < enough
             skipped += looked != whole
-    assert skipped > 10
+    assert skipped > 3

@@ -138,15 +138,13 @@ def test_data_may_be_nested_deeply() -> None:
     assert [*facts_of_data(nested, 256)] == ["data price 5"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_facts_are_found_in_linear_time() -> None:
+    texts = [
         *["1" * 200_000, "1 " * 100_000, "a" * 200_000 + "1", "1 a" * 70_000, "1-" * 100_000, " " * 200_000 + "1"],
         *["$" + " " * 200_000 + "1", "1" + " .-" * 70_000, "1,111" * 40_000, "mon" + "a" * 200_000, "may " * 50_000],
-    ],
-)
-def test_facts_are_found_in_linear_time(text: str) -> None:
-    began = time.process_time()
-    for _ in facts_of(text):
-        pass
-    assert time.process_time() - began < 2
+    ]
+    for text in texts:
+        began = time.process_time()
+        for _ in facts_of(text):
+            pass
+        assert time.process_time() - began < 2, text[-10:]
