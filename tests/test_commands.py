@@ -448,7 +448,7 @@ class TestReset:
         folder = own.outcome.folder
         what = (f"the store {store_uri(folder)}", f"the log {folder / 'records.jsonl'}")
         own.run("store", "reset", "--log").refused(*what, "Not a terminal", "--yes")
-        for answer, removed in (("n", False), ("", False), ("yes", True)):
+        for answer, removed in (("", False), ("yes", True)):
             said = at_a_terminal("store", "reset", "--log", *own.here, folder=folder, answer=answer)
             assert all(word in said for word in (*what, "Go on? [y/N]"))
             assert ("nothing was removed" in said) is not removed

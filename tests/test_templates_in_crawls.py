@@ -280,14 +280,18 @@ def test_the_items_are_released_as_they_were(site, crawl):
 
 #: What may get in the way of a request that is no download.
 SETTINGS = (
-    {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}},
-    {"DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter"},
-    {"HTTPCACHE_ENABLED": True},
-    {"ROBOTSTXT_OBEY": True},
-    {"DEPTH_LIMIT": 1},
-    {"JOBDIR": "job"},
-    {"CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.01},
-    {"SPIDER_MIDDLEWARES": {"sample_spiders.Doorkeeper": 543}},
+    {
+        "EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100},
+        "HTTPCACHE_ENABLED": True,
+        "ROBOTSTXT_OBEY": True,
+        "JOBDIR": "job",
+    },
+    {"DEPTH_LIMIT": 1, "SPIDER_MIDDLEWARES": {"sample_spiders.Doorkeeper": 543}},
+    {
+        "DUPEFILTER_CLASS": "scrapy.dupefilters.BaseDupeFilter",
+        "CONCURRENT_REQUESTS": 1,
+        "DOWNLOAD_DELAY": 0.01,
+    },
 )
 
 
