@@ -69,9 +69,8 @@ ADDRESSES = tuple(map(HostPattern, ("a.example", "127.0.0.1", "::1")))
 
 
 class TestGoodValues:
-    @pytest.mark.parametrize(
-        ("name", "value", "field", "expected"),
-        [
+    def test_a_value_is_taken_as_text_too(self) -> None:
+        cases: list[tuple[str, object, str, object]] = [
             ("DEDUP_ENABLED", "0", "enabled", False),
             ("DEDUP_ENABLED", "false", "enabled", False),
             ("DEDUP_ENABLED", "True", "enabled", True),
@@ -118,10 +117,9 @@ class TestGoodValues:
             ("DEDUP_PREFERRED", "https://a.example/", "preferred", (re.compile("https://a.example/"),)),
             ("DEDUP_REDACT_QUERY", "true", "redact_query", True),
             ("JOBDIR", "job", "jobdir", Path("job")),
-        ],
-    )
-    def test_a_value_is_taken_as_text_too(self, name: str, value: object, field: str, expected: object) -> None:
-        assert getattr(config(**{name: value}), field) == expected
+        ]
+        for name, value, field, expected in cases:
+            assert getattr(config(**{name: value}), field) == expected, (name, value)
 
 
 BAD = {
@@ -177,22 +175,21 @@ class TestBadValues:
     def test_every_setting_has_some(self) -> None:
         assert set(BAD) == set(DEFAULTS)
 
-    @pytest.mark.parametrize(
-        ("name", "value"),
-        [(name, value) for name, values in BAD.items() for value in values],
-        ids=lambda value: repr(value)[:20],
-    )
-    def test_a_bad_value_is_one_line_with_setting_value_and_remedy(self, name: str, value: object) -> None:
-        said = "tarantool://…@db/0" if "secret" in str(value) else repr(value)
-        with pytest.raises(ConfigError) as raised:
-            config(**{name: value})
-        line = str(raised.value)
-        assert line.startswith(name)
-        assert said in line
-        assert len(line.splitlines()) == 1
-        assert line.isprintable()
-        assert any(remedy in line for remedy in ("use ", "allowed are ", "expected ", "write ")), line
-        assert "secret" not in line
+    @pytest.mark.parametrize("name", BAD)
+    def test_a_bad_value_is_one_line_with_setting_value_and_remedy(self, name: str) -> None:
+        for value in BAD[name]:
+            said = "tarantool://…@db/0" if "secret" in str(value) else repr(value)
+            line = ""
+            try:
+                config(**{name: value})
+            except ConfigError as error:
+                line = str(error)
+            assert line.startswith(name), (value, line)
+            assert said in line
+            assert len(line.splitlines()) == 1
+            assert line.isprintable()
+            assert any(remedy in line for remedy in ("use ", "allowed are ", "expected ", "write ")), line
+            assert "secret" not in line
 
     def test_a_store_in_memory_cannot_be_resumed(self) -> None:
         with pytest.raises(

@@ -37,21 +37,26 @@ def test_good_uris(uri: str, parts: tuple[str, str]) -> None:
     assert parse_uri(uri) == parts
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
+def test_bad_uris() -> None:
+    uris = [
         "", ":", "leveldb", "/a/b", "LevelDB:/a", "tarantool://localhost", "C:\\store",
         "leveldb:", "sqlite: ", "memory:x", "sqlite:///a", "leveldb://a", "sqlite:a\nb", "leveldb:a\0b",
         "sqlite:a?shared=yes", "sqlite:a?share=1", "leveldb:/a/b?shared=1", "rocksdb:a?",
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("use", [parse_uri, store_exists, destroy_store])
-def test_bad_uris(uri: str, use: Callable[[str], object]) -> None:
-    with pytest.raises(ConfigError) as caught:
+    ]  # fmt: skip
+    for uri in uris:
+        for use in (parse_uri, store_exists, destroy_store):
+            text = refusal(use, uri)
+            assert repr(uri) in text or ("//" in uri and f"{uri.partition(':')[0]}:…" in text)
+            assert len(text.splitlines()) == 1, uri
+
+
+def refusal(use: Callable[[str], object], uri: str) -> str:
+    """Return the text with which *use* refuses *uri*; empty where it does not."""
+    try:
         use(uri)
-    text = str(caught.value)
-    assert repr(uri) in text or ("//" in uri and f"{uri.partition(':')[0]}:…" in text)
-    assert len(text.splitlines()) == 1
+    except ConfigError as error:
+        return str(error)
+    return ""
 
 
 @pytest.mark.parametrize("uri", ["tarantool://localhost/0", "shelve:x", "x"])
