@@ -41,8 +41,6 @@ class Site:
         self.pages: dict[tuple[int, str], list[Answer]] = {}
         self.requests: list[tuple[str, str, str]] = []
         """(method, host, path with query), in the order in which they came."""
-        self.headers: list[dict[str, str]] = []
-        """Those of each of these requests."""
         self._seen: Counter[tuple[int, str]] = Counter()
         self._servers: list[_Server] = []
         self.port = 0
@@ -72,14 +70,6 @@ class Site:
     def paths(self) -> list[str]:
         """Return the paths asked for, in order, without robots.txt."""
         return [path for _, _, path in self.requests if path != "/robots.txt"]
-
-    def asked_with(self, name: str, path: str) -> list[str | None]:
-        """Return the header *name* of each request of *path*, in order."""
-        return [
-            headers.get(name)
-            for (_, _, asked), headers in zip(self.requests, self.headers, strict=False)
-            if asked == path
-        ]
 
     def close(self) -> None:
         """Stop all servers at once: each stop waits until its thread has polled."""
@@ -111,7 +101,6 @@ class Site:
             def do_GET(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 target = self.path + (f" {self.rfile.read(length).decode()}" if length else "")
-                site.headers.append(dict(self.headers))
                 answer = site.answer(host, self.command, target)
                 if answer.hold is not None:
                     answer.hold.wait(20)

@@ -19,7 +19,6 @@ import pydantic
 import scrapy
 from itemadapter import ItemAdapter
 from scrapy import signals
-from scrapy.downloadermiddlewares.retry import get_retry_request
 from scrapy.exceptions import DontCloseSpider, DropItem, StopDownload
 from scrapy.extensions.feedexport import BlockingFeedStorage
 from scrapy.http import JsonRequest
@@ -167,13 +166,6 @@ class Steps(scrapy.Spider):
         response.cb_kwargs.clear()
         yield from items
 
-    def parse_or_wait(self, response):
-        """Ask once more for a page that says so, as Scrapy's documentation has it."""
-        if "slow down" in response.text:
-            yield get_retry_request(response.request, spider=self, reason="slow down", max_retry_times=1)
-        else:
-            yield self.item(response)
-
     def parse_other(self, response, **fields):
         yield self.item(response, other=True, **fields)
 
@@ -191,10 +183,6 @@ class Steps(scrapy.Spider):
     def finish_item_and_raise(self, response, item):
         yield from self.finish_item(response, item)
         raise Mishap
-
-    def retry_once(self, response):
-        retry = get_retry_request(response.request, spider=self, reason="once more")
-        yield self.item(response) if response.meta.get("retry_times") else retry
 
     def parse_meta(self, response):
         yield {"url": response.url, "meta": [*response.meta]}
@@ -519,24 +507,6 @@ UNTAGGABLE = {
 ITEM_TYPES = TAGGABLE | UNTAGGABLE
 
 
-class RaisingMiddleware:
-    """A spider middleware that raises at what comes behind the first item of a page whose URL ends in /b."""
-
-    async def process_spider_output(self, response, result):
-        async for output in result:
-            if response.url.endswith("/b"):
-                raise Mishap
-            yield output
-
-
-class StepsWithoutOther(Steps):
-    """The spider after somebody has removed a callback."""
-
-    @property
-    def parse_other(self):
-        raise AttributeError
-
-
 class Everything(Steps):
     """Every way of writing a callback, and all that may be around it."""
 
@@ -588,20 +558,6 @@ class Everything(Steps):
 
     def failed(self, failure):
         yield {"url": "from errback", "status": failure.value.response.status}
-
-
-class Archive:
-    """A downloader middleware that answers from ARCHIVE, URL -> page, and asks nobody."""
-
-    def __init__(self, pages):
-        self.pages = pages
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler.settings.getdict("ARCHIVE"))
-
-    def process_request(self, request):
-        return scrapy.http.HtmlResponse(request.url, body=self.pages[request.url], encoding="utf8", request=request)
 
 
 class SomeBecomeStories:

@@ -9,6 +9,7 @@ import pytest
 from local_site import Answer
 from prose import article, blog, story, zh_story
 
+from dedup_middleware import Deduplicator, extract_paragraphs
 from dedup_middleware.checks.item_values import Value
 from dedup_middleware.checks.items import MIN_VALUES, Keys
 from dedup_middleware.checks.own_content import own_symbols
@@ -35,58 +36,79 @@ def visit(crawl, urls, callback="parse", **kwargs):
     )
 
 
+class Pages(dict):
+    """Pages by URL, which are judged without a crawl."""
+
+    def add(self, path, html, host=0):
+        url = f"http://host{host}.example{path}"
+        self[url] = html
+        return url
+
+    def judged(self, urls, items=None, **options):
+        """Return the verdict on each of *urls*, in this order; *items* are what a callback would make of them."""
+        with Deduplicator(**options) as dedup:
+            return {url: dedup.add(url, self[url], item=(items or {}).get(url)) for url in urls}
+
+    def kept(self, urls, items=None, **options):
+        return [url for url, verdict in self.judged(urls, items, **options).items() if not verdict.is_duplicate]
+
+
+@pytest.fixture
+def pages():
+    return Pages()
+
+
 # --- the page speaks
 
 
 @pytest.mark.parametrize("address", ["/shirts/{}.html", "/shirt.php?id={}"])
-def test_variants_of_a_product_under_one_description_are_delivered(site, crawl, address):
+def test_variants_of_a_product_under_one_description_are_delivered(pages, address):
     colours = ["red", "blue", "green", "black", "white", "yellow"]
     urls = [
-        site.add(
+        pages.add(
             address.format(n),
             page(f"Linen shirt, {colour}", f"<p>{LONG_NOTICE}</p>", f"<table><tr><td>{colour}<td>{20 + n}.50</table>"),
         )
         for n, colour in enumerate(colours)
     ]
-    outcome = visit(crawl, urls)
-    assert outcome.delivered == urls
-    assert {r["reason"] for r in outcome.records} == {"another title"}
-    assert outcome.problems == []
+    verdicts = pages.judged(urls)
+    assert pages.kept(urls) == urls
+    assert {verdicts[url].reason for url in urls[1:]} == {"another title"}
 
 
 @pytest.mark.parametrize("address", ["/branch/{}", "/branch?id={}"])
-def test_branches_of_a_chain_under_one_paragraph_are_delivered(site, crawl, address):
+def test_branches_of_a_chain_under_one_paragraph_are_delivered(pages, address):
     towns = ["Norwich", "Leeds", "Cardiff", "Bristol", "Glasgow", "York"]
     urls = [
-        site.add(
+        pages.add(
             address.format(n),
             page("Find a branch", LONG_NOTICE, furniture=f"<ul><li>{n} High Street, {town}<li>0{n}603 55{n}</ul>"),
         )
         for n, town in enumerate(towns, 1)
     ]
-    outcome = visit(crawl, urls)
-    assert outcome.delivered == urls
-    assert {r["reason"] for r in outcome.records} == {"other facts around the same text"}
+    verdicts = pages.judged(urls)
+    assert pages.kept(urls) == urls
+    assert {verdicts[url].reason for url in urls[1:]} == {"other facts around the same text"}
 
 
 @pytest.mark.parametrize("address", ["/meetings/{}", "/meeting?no={}"])
-def test_meetings_of_one_board_are_delivered(site, crawl, address):
+def test_meetings_of_one_board_are_delivered(pages, address):
     urls = [
-        site.add(
+        pages.add(
             address.format(n), page("Board meeting", f"<p>Monday, {n} May</p>", LONG_NOTICE, "<p>Doors open early.</p>")
         )
         for n in range(1, 8)
     ]
-    assert visit(crawl, urls).delivered == urls
+    assert pages.kept(urls) == urls
 
 
-def test_court_notices_that_differ_in_a_name_are_delivered(site, crawl):
+def test_court_notices_that_differ_in_a_name_are_delivered(pages):
     notice = "".join(zh_story(3, 3))
     names = ["张志强", "李秀兰", "王建国", "陈晓明", "赵丽华", "刘洋"]
-    urls = [site.add(f"/gg/{n}.html", page("公告", f"{name}：{notice}")) for n, name in enumerate(names)]
-    outcome = visit(crawl, urls)
-    assert outcome.delivered == urls
-    assert {r["reason"] for r in outcome.records} == {"words of its own in the same text"}
+    urls = [pages.add(f"/gg/{n}.html", page("公告", f"{name}：{notice}")) for n, name in enumerate(names)]
+    verdicts = pages.judged(urls)
+    assert pages.kept(urls) == urls
+    assert {verdicts[url].reason for url in urls[1:]} == {"words of its own in the same text"}
 
 
 @pytest.mark.parametrize(
@@ -101,52 +123,54 @@ def test_court_notices_that_differ_in_a_name_are_delivered(site, crawl):
     ids=["prices", "prices in Chinese", "first words", "one word", "less than a clause"],
 )
 @pytest.mark.parametrize("threshold", [0.8, 1.0])
-def test_one_sentence_makes_another_page(site, crawl, told, threshold):
+def test_one_sentence_makes_another_page(pages, told, threshold):
     title = "What everybody in the house would like to know"
-    urls = [site.add(f"/{n}.html", page(title, sentence, *story(5))) for n, sentence in enumerate(told)]
-    assert visit(crawl, urls, settings={"DEDUP_THRESHOLD": threshold}).delivered == urls
+    urls = [pages.add(f"/{n}.html", page(title, sentence, *story(5))) for n, sentence in enumerate(told)]
+    assert pages.kept(urls, threshold=threshold) == urls
 
 
-def test_a_site_whose_furniture_is_taken_for_its_text_loses_nothing_and_finds_its_copies(site, crawl):
+def test_a_site_whose_furniture_is_taken_for_its_text_loses_nothing_and_finds_its_copies(pages):
     about = "".join(f"<p>{paragraph}</p>" for paragraph in story(300, 8))
     told = [
         page(f"Post number {n} of this year", f"<p>Short {n}.</p>", furniture=f"<div>{about}</div>") for n in range(8)
     ]
-    urls = [site.add(f"/post/{n}", each) for n, each in enumerate(told)]
-    again = site.add("/post/3?sid=7", told[3])
-    outcome = visit(crawl, [*urls, again])
-    assert outcome.delivered == urls
-    assert outcome.record(again)["owner_url"] == urls[3]
+    urls = [pages.add(f"/post/{n}", each) for n, each in enumerate(told)]
+    again = pages.add("/post/3?sid=7", told[3])
+    verdicts = pages.judged([*urls, again])
+    assert pages.kept(urls) == urls
+    assert verdicts[again].owner_url == urls[3]
 
 
-def test_a_site_of_one_title_whose_furniture_is_taken_for_its_text_loses_nothing(site, crawl):
+def test_a_site_of_one_title_whose_furniture_is_taken_for_its_text_loses_nothing(pages):
     about = "".join(f"<p>{paragraph}</p>" for paragraph in story(300, 8))
     words = ["walked", "slept", "cooked", "painted", "swam", "read"]
     urls = [
-        site.add(f"/post/{n}", page("My diary", f"<p>Today I {word}.</p>", heading="", furniture=f"<div>{about}</div>"))
+        pages.add(
+            f"/post/{n}", page("My diary", f"<p>Today I {word}.</p>", heading="", furniture=f"<div>{about}</div>")
+        )
         for n, word in enumerate(words)
     ]
-    assert visit(crawl, urls).delivered == urls
+    assert pages.kept(urls) == urls
 
 
-def test_copies_on_one_host_are_dropped_all_the_same(site, crawl):
+def test_copies_on_one_host_are_dropped_all_the_same(pages):
     title, text = "The harbour council rebuilds the grain store", story(1)
-    first = site.add("/2024/store.html", page(f"{title} | The Harbour", *text))
+    first = pages.add("/2024/store.html", page(f"{title} | The Harbour", *text))
     counter = "<p>Views: 17</p>"
     copies = [
-        site.add("/2024/store.html?sid=5", page(f"{title} | The Harbour", *text)),
-        site.add("/2024/store.html?utm_source=x", page(f"{title} | The Harbour", *text, furniture=counter)),
-        site.add("/print/store", f"<html><title>{title}</title>{''.join(f'<p>{p}</p>' for p in text)}<p>The Harbour"),
-        site.add("/mobile/store.html", page(f"{title} | The Harbour", *text, furniture="<p>Nice, said a reader.</p>")),
+        pages.add("/2024/store.html?sid=5", page(f"{title} | The Harbour", *text)),
+        pages.add("/2024/store.html?utm_source=x", page(f"{title} | The Harbour", *text, furniture=counter)),
+        pages.add("/print/store", f"<html><title>{title}</title>{''.join(f'<p>{p}</p>' for p in text)}<p>The Harbour"),
+        pages.add("/mobile/store.html", page(f"{title} | The Harbour", *text, furniture="<p>Nice, said a reader.</p>")),
     ]
-    outcome = visit(crawl, [first, *copies])
-    assert outcome.delivered == [first]
-    assert {r["owner_url"] for r in outcome.records} == {first}
+    verdicts = pages.judged([first, *copies])
+    assert {url for url, verdict in verdicts.items() if verdict.is_duplicate} == {*copies}
+    assert {verdicts[url].owner_url for url in copies} == {first}
 
 
 @pytest.mark.parametrize("tell", [story, zh_story])
 @pytest.mark.parametrize("edit", ["added", "removed", "mended"])
-def test_a_version_of_a_story_on_its_host_is_dropped_if_it_only_leaves_out(site, crawl, tell, edit):
+def test_a_version_of_a_story_on_its_host_is_dropped_if_it_only_leaves_out(pages, tell, edit):
     text = tell(1, 8)
     edited = {
         "added": [*text[:3], tell(2, 1)[0][:80] + ".", *text[3:]],
@@ -154,24 +178,23 @@ def test_a_version_of_a_story_on_its_host_is_dropped_if_it_only_leaves_out(site,
         "mended": [text[0].replace("district", "distrcit"), *text[1:]],
     }[edit]
     title = "".join(text[0][:70])
-    first = site.add("/story/17", page(title, *text))
-    edition = site.add("/archive/17-new", page(title, *edited))
+    first = pages.add("/story/17", page(title, *text))
+    edition = pages.add("/archive/17-new", page(title, *edited))
     is_kept = edit == "added" or (edit == "mended" and tell is story)
-    assert visit(crawl, [first, edition]).delivered == [first, *[edition] * is_kept]
+    assert pages.kept([first, edition]) == [first, *[edition] * is_kept]
 
 
-def test_other_look_alikes_do_not_hide_the_copies_of_one(site, crawl):
+def test_other_look_alikes_do_not_hide_the_copies_of_one(pages):
     """What they share stays telling, and leads to the first; what each says itself leads to it."""
     text = story(7, 4)
     towns = ["Norwich", "Leeds", "Cardiff", "Bristol", "Glasgow", "York"]
     title = "Warehouse operative wanted in {} from next month"
-    pages = [page(title.format(town), f"We have a warehouse in {town}, and you could run it.", *text) for town in towns]
-    urls = [site.add(f"/jobs/{n}", told) for n, told in enumerate(pages)]
-    copies = [site.add(f"/jobs/{n}?session=1", told) for n, told in enumerate(pages)]
-    mirrors = [site.add(f"/m/{n}", told, host=1) for n, told in enumerate(pages)]
-    outcome = visit(crawl, [*urls, *copies, *mirrors])
-    assert outcome.delivered == urls
-    assert {r["url"]: r["owner_url"] for r in outcome.records if r["outcome"] == "dropped"} == dict(
+    told = [page(title.format(town), f"We have a warehouse in {town}, and you could run it.", *text) for town in towns]
+    urls = [pages.add(f"/jobs/{n}", each) for n, each in enumerate(told)]
+    copies = [pages.add(f"/jobs/{n}?session=1", each) for n, each in enumerate(told)]
+    mirrors = [pages.add(f"/m/{n}", each, host=1) for n, each in enumerate(told)]
+    verdicts = pages.judged([*urls, *copies, *mirrors])
+    assert {url: verdict.owner_url for url, verdict in verdicts.items() if verdict.is_duplicate} == dict(
         zip([*copies, *mirrors], [*urls, *urls], strict=True)
     )
 
@@ -308,14 +331,15 @@ def test_a_field_whose_values_all_differ_is_a_key_once_there_are_many():
         ({"wifi": "yes", "parking": "no"}, {"wifi": "no", "parking": "yes"}),
     ],
 )
-def test_a_value_is_compared_to_the_symbol_and_by_its_field(site, crawl, one, other):
+def test_a_value_is_compared_to_the_symbol_and_by_its_field(pages, one, other):
     def told(values):
         rows = "".join(f"<dd class={name}>{value}</dd>" for name, value in values.items())
         return page("Rooms of the old harbour office by the quay", *story(3), furniture=f"<dl>{rows}</dl>")
 
-    urls = [site.add(f"/room.html{query}", told(values)) for query, values in (("", one), ("?r=2", other))]
-    again = site.add("/room.html?r=2&sid=1", told(other))
-    assert visit(crawl, [*urls, again], "parse_own_fields").delivered == urls
+    urls = [pages.add(f"/room.html{query}", told(values)) for query, values in (("", one), ("?r=2", other))]
+    again = pages.add("/room.html?r=2&sid=1", told(other))
+    items = {url: {"url": url, **values} for url, values in zip((*urls, again), (one, other, other), strict=True)}
+    assert pages.kept([*urls, again], items) == urls
 
 
 def test_a_value_that_is_neither_word_nor_on_the_page_keeps_an_item_if_its_field_is_named(site, crawl):
@@ -343,20 +367,25 @@ def test_a_word_of_the_url_is_content_and_a_word_for_a_view_is_not(site, crawl):
     assert outcome.delivered == [leeds, york]
 
 
-def test_a_title_is_judged_as_the_page_check_judges_it(site, crawl):
+def test_a_title_is_judged_as_the_page_check_judges_it(pages):
     title = "The council rebuilds the old grain store"
-    told = [
-        page(name, *story(3)) for name in (f"Harbour news: {title}", title, "The council sells the old grain store")
+    titles = (f"Harbour news: {title}", title, "The council sells the old grain store")
+    urls = [
+        pages.add(f"/{path}", page(name, *story(3)))
+        for path, name in zip(("news", "amp/news", "sale"), titles, strict=True)
     ]
-    first, short, other = (site.add(f"/{n}", each) for n, each in zip(("news", "amp/news", "sale"), told, strict=True))
-    assert visit(crawl, [first, short, other]).delivered == [first, other]
+    items = {url: {"url": url, "title": name} for url, name in zip(urls, titles, strict=True)}
+    assert pages.kept(urls, items) == [urls[0], urls[2]]
 
 
-def test_a_short_part_of_a_title_keeps_an_item_although_the_text_of_the_original_names_it(site, crawl):
+def test_a_short_part_of_a_title_keeps_an_item_although_the_text_of_the_original_names_it(pages):
     colours = ["red", "blue", "green"]
     text = ["The shirt comes in red, blue and green.", *story(3)]
-    urls = [site.add(f"/shirt-{c}", page(f"A shirt of the finest linen - {c}", *text, heading="")) for c in colours]
-    assert visit(crawl, urls).delivered == urls
+    urls = [pages.add(f"/shirt-{c}", page(f"A shirt of the finest linen - {c}", *text, heading="")) for c in colours]
+    items = {
+        url: {"url": url, "title": f"A shirt of the finest linen - {c}"} for url, c in zip(urls, colours, strict=True)
+    }
+    assert pages.kept(urls, items) == urls
 
 
 def test_a_price_in_the_text_of_an_item_keeps_it(site, crawl):
@@ -468,13 +497,14 @@ def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, craw
         ("We teach C++ in the evening.", "We teach C# in the evening."),
     ],
 )
-def test_what_clauses_lose_makes_another_page_on_one_host(site, crawl, one, other):
+def test_what_clauses_lose_makes_another_page_on_one_host(pages, one, other):
     title = "What everybody in the house would like to know"
     urls = [
-        site.add(f"/note?id={n}", page(title, *story(5, 4), told, *story(6, 2))) for n, told in enumerate([one, other])
+        pages.add(f"/note?id={n}", page(title, *story(5, 4), told, *story(6, 2))) for n, told in enumerate([one, other])
     ]
-    assert visit(crawl, urls).delivered == urls
-    assert visit(crawl, urls, "parse_text").delivered == urls
+    assert pages.kept(urls) == urls
+    items = {url: {"url": url, "text": "\n".join(extract_paragraphs(pages[url]))} for url in urls}
+    assert pages.kept(urls, items) == urls
 
 
 def test_items_whose_text_runs_into_the_headline_are_dropped_all_the_same(site, crawl):
@@ -506,11 +536,13 @@ def test_an_item_that_is_finished_on_a_page_of_terms_is_delivered_however_long_t
     assert outcome.delivered == [step["url"] for step in steps]
 
 
-def test_sessions_in_a_path_lead_to_the_same_page(site, crawl):
+def test_sessions_in_a_path_lead_to_the_same_page(pages):
     told = page("Tram returns", *story(1))
-    first = site.add("/a/tram", told)
-    copies = [site.add(path, told) for path in ("/a/tram;jsessionid=AB12CD", "/(S(ab12))/a/tram", "/a/tram/index.html")]
-    assert visit(crawl, [first, *copies]).delivered == [first]
+    first = pages.add("/a/tram", told)
+    copies = [
+        pages.add(path, told) for path in ("/a/tram;jsessionid=AB12CD", "/(S(ab12))/a/tram", "/a/tram/index.html")
+    ]
+    assert pages.kept([first, *copies]) == [first]
 
 
 def test_variants_that_only_a_script_shows_are_delivered(site, crawl):
