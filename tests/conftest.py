@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent))
 
 from crawling import Outcome, forked_crawls, run_job, write_job
+from judged_pages import Pages
 from local_site import Site
 from redis_server import RedisServer
 
@@ -56,3 +57,8 @@ def crawl(tmp_path):
         return run_job(path, write_job(path, spider, **kwargs), timeout=timeout)
 
     return run
+
+
+@pytest.fixture
+def pages():
+    return Pages()

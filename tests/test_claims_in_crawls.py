@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 
 import pytest
-import scrapy
 from crawling import Running, run_job, write_job
 from local_site import Answer, wait_until
 from prose import article, blog, story
@@ -138,23 +137,6 @@ def test_a_twin_takes_over_when_the_callback_it_waits_for_raises(site, crawl):
     assert outcome.dropped == []
     assert outcome.stats["dedup/claims/void"] == 3
     assert "dedup/waits/given_up" not in outcome.stats
-
-
-@pytest.mark.xfail(
-    scrapy.version_info < (2, 16),
-    reason="Scrapy 2.15 fails on a recovery wherever a project has an asynchronous spider middleware",
-)
-def test_an_exception_that_the_project_handles_is_none(site, crawl):
-    pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
-    steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]
-    outcome = crawl(
-        "sample_spiders.Steps", steps=steps, settings={"SPIDER_MIDDLEWARES": {"sample_spiders.Recovery": 500}}
-    )
-    delivered = set(outcome.delivered)
-    assert all(a in delivered for a, _ in pairs.values())
-    assert {i["url"] for i in outcome.items if "recovered" in i} == {a for a, _ in pairs.values()}
-    assert outcome.stats["dedup/pages"] == 2 * len(pairs)
-    assert outcome.problems == []
 
 
 def test_a_twin_does_not_wait_longer_than_dedup_wait(site, crawl):

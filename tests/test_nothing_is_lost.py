@@ -192,6 +192,9 @@ def test_a_page_whose_callback_raises_owns_nothing_though_the_project_recovers(s
     assert outcome.delivered == [url for urls in expected for url in urls]
     assert outcome.dropped == []
     assert outcome.stats["dedup/claims/void"] == len(FAILING)
+    assert {item["url"] for item in outcome.items if "recovered" in item} == {a for a, _ in pairs.values()}
+    assert outcome.stats["dedup/pages"] == 2 * len(pairs)
+    assert outcome.problems == []
 
 
 def test_what_an_errback_gives_for_a_page_that_its_callback_never_got_is_delivered(site, crawl):

@@ -31,11 +31,9 @@ def filled(site):
 
 
 @pytest.mark.parametrize("address", ["/branch/{}", "/branch?id={}"])
-def test_branches_under_one_long_text_and_telling_title_are_delivered(site, crawl, address):
-    urls = branches(site, address)
-    outcome = visit(crawl, urls)
-    assert outcome.delivered == urls
-    assert outcome.problems == []
+def test_branches_under_one_long_text_and_telling_title_are_delivered(pages, address):
+    urls = branches(pages, address)
+    assert pages.kept(urls) == urls
 
 
 def test_branches_of_which_one_was_copied_elsewhere_are_delivered(site, crawl):
@@ -67,21 +65,20 @@ def test_branches_of_which_one_was_copied_elsewhere_are_delivered(site, crawl):
     ],
     ids=["one name in another", "Cyrillic", "the first without a number", "names in queries"],
 )
-def test_whatever_their_addresses_are_like(site, crawl, addresses):
-    urls = [site.add(quote(each, "/?="), branch(town)) for each, town in zip(addresses, TOWNS, strict=False)]
-    outcome = visit(crawl, urls)
-    assert sorted(outcome.delivered) == sorted(urls)
+def test_whatever_their_addresses_are_like(pages, addresses):
+    urls = [pages.add(quote(each, "/?="), branch(town)) for each, town in zip(addresses, TOWNS, strict=False)]
+    assert {*pages.kept(urls), *pages.released(urls)} == {*urls}
 
 
-def test_sections_that_all_name_the_same_towns_are_delivered(site, crawl):
+def test_sections_that_all_name_the_same_towns_are_delivered(pages):
     """What stands on pages of many titles need not be the site's."""
     sections = {"branch": TITLE, "jobs": "Who we are looking for, and where", "menu": "What we cook for you, and where"}
     urls = [
-        site.add(f"/{section}/{n}", page(title, " ".join(story(7 + k, 2)), furniture=f"<p>High Street, {town}</p>"))
+        pages.add(f"/{section}/{n}", page(title, " ".join(story(7 + k, 2)), furniture=f"<p>High Street, {town}</p>"))
         for k, (section, title) in enumerate(sections.items())
         for n, town in enumerate(TOWNS)
     ]
-    assert sorted(visit(crawl, urls).delivered) == sorted(urls)
+    assert sorted(pages.kept(urls)) == sorted(urls)
 
 
 def test_owners_with_several_items_have_templates_too(site, crawl):
@@ -91,12 +88,12 @@ def test_owners_with_several_items_have_templates_too(site, crawl):
     assert sorted(outcome.delivered) == sorted([*urls, *urls])
 
 
-def test_many_copies_of_one_page_do_not_hide_a_template(site, crawl):
-    urls = filled(site)
-    copies = [site.add(f"/branch/2?utm_source={n}", branch(TOWNS[1], 2)) for n in range(40)]
-    outcome = visit(crawl, [*urls[:2], *copies, *urls[2:]])
-    assert set(outcome.delivered) == set(urls)
-    assert outcome.stats["dedup/items/released"] == 2
+def test_many_copies_of_one_page_do_not_hide_a_template(pages):
+    urls = filled(pages)
+    copies = [pages.add(f"/branch/2?utm_source={n}", branch(TOWNS[1], 2)) for n in range(40)]
+    visited = [*urls[:2], *copies, *urls[2:]]
+    assert {*pages.kept(visited), *pages.released(visited)} == {*urls}
+    assert len(pages.released(visited)) == 2
 
 
 def test_pages_that_are_judged_at_the_same_time_are_all_released(site, crawl):
@@ -106,12 +103,11 @@ def test_pages_that_are_judged_at_the_same_time_are_all_released(site, crawl):
     assert len(outcome.dropped) == outcome.stats.get("dedup/items/released", 0)
 
 
-def test_pages_with_a_sentence_of_their_own_are_delivered(site, crawl):
+def test_pages_with_a_sentence_of_their_own_are_delivered(pages):
     text = story(7, 4)
     told = [text, *([f"The branch in {town} also has a café by the river.", *text] for town in TOWNS)]
-    urls = [site.add(f"/branch/{n}", page(TITLE, *paragraphs)) for n, paragraphs in enumerate(told)]
-    outcome = visit(crawl, urls)
-    assert outcome.delivered == urls
+    urls = [pages.add(f"/branch/{n}", page(TITLE, *paragraphs)) for n, paragraphs in enumerate(told)]
+    assert pages.kept(urls) == urls
 
 
 @pytest.mark.parametrize("number", [4, 6])
@@ -152,47 +148,46 @@ def test_the_pages_of_a_host_are_not_lost_to_a_copy_of_one_of_them_elsewhere(sit
 
 
 @pytest.mark.parametrize("host", [1])
-def test_reposts_with_edits_of_their_own_show_no_template(site, crawl, host):
+def test_reposts_with_edits_of_their_own_show_no_template(pages, host):
     """Two of them on one host, and any number on others."""
     text, title = story(1, 8), "The harbour council rebuilds the grain store"
     edits = [[f"Our reader {town} sent us this.", *text] for town in TOWNS]
-    first = site.add("/first", page(title, *text))
-    copies = [site.add(f"/copy/{n}", page(title, *edit), host=host + n // 2) for n, edit in enumerate(edits[:2])]
-    copies += [site.add("/copy/9", page(title, *edit), host=2 + n) for n, edit in enumerate(edits[2:])]
-    outcome = visit(crawl, [first, *copies])
-    assert outcome.delivered == [first]
+    first = pages.add("/first", page(title, *text))
+    copies = [pages.add(f"/copy/{n}", page(title, *edit), host=host + n // 2) for n, edit in enumerate(edits[:2])]
+    copies += [pages.add("/copy/9", page(title, *edit), host=2 + n) for n, edit in enumerate(edits[2:])]
+    assert pages.kept([first, *copies]) == [first]
 
 
-def test_copies_of_the_pages_of_a_template_are_dropped(site, crawl):
-    urls = branches(site)[:3]
-    copies = [site.add(f"/branch/{n}?session=7", branch(town, n)) for n, town in enumerate(TOWNS[:3], 1)]
-    outcome = visit(crawl, [*urls[:2], copies[1], urls[2], copies[0]])
-    assert outcome.delivered == urls
-    owners = {r["url"]: r["owner_url"] for r in outcome.records if r["outcome"] == "dropped"}
-    assert owners == {copies[1]: urls[1], copies[0]: urls[0]}
+def test_copies_of_the_pages_of_a_template_are_dropped(pages):
+    urls = branches(pages)[:3]
+    copies = [pages.add(f"/branch/{n}?session=7", branch(town, n)) for n, town in enumerate(TOWNS[:3], 1)]
+    assert pages.kept([*urls[:2], copies[1], urls[2], copies[0]]) == urls
+    verdicts = pages.judged([*urls[:2], copies[1], urls[2], copies[0]])
+    assert [verdicts[copy].owner_url for copy in copies[:2]] == urls[:2]
 
 
 @pytest.mark.parametrize(
     "around", ["<p>Views: {}</p>", "<p>Printed at 10:0{}</p>", "<p>Nice.</p>" * 3, "<p>{} readers said: nice.</p>"]
 )
-def test_counters_clocks_and_comments_around_a_story_show_no_template(site, crawl, around):
+def test_counters_clocks_and_comments_around_a_story_show_no_template(pages, around):
     urls = [
-        site.add(f"/news/{n}7.html", page("A story that is told in four places", *story(1), furniture=around.format(n)))
+        pages.add(
+            f"/news/{n}7.html", page("A story that is told in four places", *story(1), furniture=around.format(n))
+        )
         for n in range(4)
     ]
-    outcome = visit(crawl, urls)
-    assert outcome.delivered == urls[:1]
-    assert "dedup/items/released" not in outcome.stats
+    assert pages.kept(urls) == urls[:1]
+    assert pages.released(urls) == []
 
 
-def test_print_views_and_sessions_with_other_teasers_show_no_template(site, crawl):
+def test_print_views_and_sessions_with_other_teasers_show_no_template(pages):
     teasers = [(f"{what} by the weekend.", f"{what} in all harbours.") for what in ("Rain", "Snow", "Fog", "Hail")]
     addresses = ["/news/17-fair", "/print/17-fair", "/news/17-fair?sid=1", "/amp/news/17-fair"]
     urls = [
-        site.add(address, page("What became of the fair in the end", *story(1), furniture=f"<p>{'<p>'.join(shown)}"))
+        pages.add(address, page("What became of the fair in the end", *story(1), furniture=f"<p>{'<p>'.join(shown)}"))
         for address, shown in zip(addresses, teasers, strict=True)
     ]
-    assert visit(crawl, urls).delivered == urls[:1]
+    assert pages.kept(urls) == urls[:1]
 
 
 def test_a_later_crawl_knows_a_template_by_its_pages(site, crawl):

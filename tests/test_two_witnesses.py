@@ -9,7 +9,7 @@ import pytest
 from local_site import Answer
 from prose import article, blog, story, zh_story
 
-from dedup_middleware import Deduplicator, extract_paragraphs
+from dedup_middleware import extract_paragraphs
 from dedup_middleware.checks.item_values import Value
 from dedup_middleware.checks.items import MIN_VALUES, Keys
 from dedup_middleware.checks.own_content import own_symbols
@@ -34,28 +34,6 @@ def visit(crawl, urls, callback="parse", **kwargs):
     return crawl(
         "sample_spiders_witnesses.Witnesses", steps=[{"url": url, "callback": callback} for url in urls], **kwargs
     )
-
-
-class Pages(dict):
-    """Pages by URL, which are judged without a crawl."""
-
-    def add(self, path, html, host=0):
-        url = f"http://host{host}.example{path}"
-        self[url] = html
-        return url
-
-    def judged(self, urls, items=None, **options):
-        """Return the verdict on each of *urls*, in this order; *items* are what a callback would make of them."""
-        with Deduplicator(**options) as dedup:
-            return {url: dedup.add(url, self[url], item=(items or {}).get(url)) for url in urls}
-
-    def kept(self, urls, items=None, **options):
-        return [url for url, verdict in self.judged(urls, items, **options).items() if not verdict.is_duplicate]
-
-
-@pytest.fixture
-def pages():
-    return Pages()
 
 
 # --- the page speaks
