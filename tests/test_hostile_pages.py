@@ -292,4 +292,5 @@ def test_a_long_item_costs_no_more_than_its_page_may(crawl, site: Site) -> None:
     steps = [{"url": first}, {"url": copy, "callback": "parse_bulk"}]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_MAX_MILLISECONDS": 200})
     assert outcome.delivered == [first, copy]
-    assert outcome.stats["process/cpu_s"] < 5
+    # Unbounded, it takes minutes.
+    assert outcome.stats["process/cpu_s"] < 20
