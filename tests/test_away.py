@@ -173,7 +173,7 @@ def test_so_it_is_with_a_redis_server_that_is_killed_and_begun_again(server, tmp
     a, b = server.page("/a", 1), server.page("/b", 1, host=1)
     unjudged, c = server.page("/c", 1, host=2), server.page("/d", 1, host=1)
     gone, back = server.door("/gone", 3), server.door("/back", 4)
-    with RedisServer(tmp_path / "redis") as redis:
+    with RedisServer(tmp_path / "redis", appendfsync="always") as redis:
         server.settings, server.env = {"DEDUP_STORE": f"{redis.url}?store=news&timeout=1"}, {}
         with server.crawl("one", steps_of(a, b, gone.url, unjudged, back.url, c), settings=FEED) as running:
             with gone.reached():
