@@ -126,8 +126,7 @@ def test_no_url_is_written_with_its_secrets(site, tmp_path):
         "/b": blog("B", story(1)).replace("<head>", f"<head>{links}"),
     }
     a, b = (
-        site.add(path, html, host=host) + f"?token={SECRET}#{SECRET}"
-        for host, (path, html) in enumerate(pages.items())
+        site.add(path, html, host=host) + f"?token={SECRET}#{SECRET}" for host, (path, html) in enumerate(pages.items())
     )
     moved = site.add("/moved", Answer(status=302, headers={"Location": b}), host=2)
     again(
