@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from dedup_middleware.errors import DedupError
+from dedup_middleware.errors import DedupError, StoreCorruptError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -67,6 +67,10 @@ class Guard:
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
         """End it, and with it a failure of ours."""
+        if isinstance(error, UnreadableError):
+            error = StoreCorruptError(
+                f"the store is damaged ({error}): put back a copy, or begin a new one with `scrapy dedup store reset`"
+            )
         if not isinstance(error, DedupError):
             return False
         self._fail(error)

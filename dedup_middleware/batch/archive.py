@@ -6,28 +6,30 @@ named; only a file that cannot be opened ends the command.
 
 from __future__ import annotations
 
-import gzip
-import json
-import lzma
-import zlib
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.errors import ConfigError
+from dedup_middleware import bounded
+from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.session.reading import PageContent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from io import BufferedReader
     from pathlib import Path
 
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 _JSON_LINES, _PARQUET, _WARC = (".jsonl", ".ndjson", ".jl", ".json"), (".parquet",), (".warc",)
 _ENDINGS = ".jsonl, .jsonl.gz, .jsonl.xz, .parquet, .warc or .warc.gz"
-#: Bytes of a line, or of the body of a response; a longer one is not a page that a crawl would judge.
-MAX_BYTES = 64 * 2**20
+#: Bytes of a line, or of a page: more than twice of what a crawl judges by default.
+MAX_BYTES = 24 * 2**20
+# Bytes of the headers of a record of a WARC and of the response in it, with what is read ahead.
+_MAX_HEADERS = 2**20
+# A column of Parquet may unpack to so many times its size, or bytes, in a row group: Parquet packs in pages of 1 MB.
+_MAX_COLUMN_RATIO, _MAX_COLUMN = 100, 64 * 2**20
 # Refused records that are named.
 _NAMED = 20
 _COLUMNS = frozenset({"url", "html", "body", "text", "title", "encoding", "status", "time"})
@@ -104,9 +106,11 @@ def entries(path: Path, refused: Refused) -> Iterator[Entry]:
             try:
                 if record:
                     yield _entry(parse(record))
+                elif record is None:
+                    refused.add(f"{path}:{number}", "too long", f"more than {MAX_BYTES} bytes")
             except _NotAPageError as error:  # noqa: PERF203 - each for itself
                 refused.add(f"{path}:{number}", *map(str, error.args))
-            except (ValueError, RecursionError, zlib.error) as error:
+            except Exception as error:  # noqa: BLE001 - headers, encodings and times of others
                 refused.add(f"{path}:{number}", "cannot be parsed", str(error))
     except ConfigError:
         raise
@@ -123,49 +127,101 @@ def package(module: str, purpose: object) -> Any:
         raise ConfigError(f'{purpose} needs {name}; run pip install "dedup-middleware[archive]"') from error
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    with _OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
-        while line := file.readline(MAX_BYTES):
-            if len(line) == MAX_BYTES and not line.endswith(b"\n"):
-                while (rest := file.readline(MAX_BYTES)) and not rest.endswith(b"\n"):
-                    pass
-            yield line.strip()
+def _lines(path: Path) -> Iterator[bytes | None]:
+    with bounded.opened(path) as file:
+        for line in bounded.lines(file, MAX_BYTES):
+            yield line and line.strip()
 
 
 def _object(line: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        record = bounded.loads(line)
+    except UnreadableError as error:
         raise _NotAPageError("not JSON", error) from error
     if not isinstance(record, dict):
         raise _NotAPageError("not a JSON object")
     return record
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    file = package("pyarrow.parquet", path).ParquetFile(path)
-    names = [name for name in file.schema_arrow.names if name in _COLUMNS]
-    for batch in file.iter_batches(batch_size=256, columns=names):
-        yield from batch.to_pylist()
+def _rows(path: Path) -> Iterator[dict[str, Any] | None]:
+    arrow = package("pyarrow", path)
+    parquet = package("pyarrow.parquet", path)
+    names = [name for name in parquet.read_schema(path).names if name in _COLUMNS]
+    # What many rows share is in memory once, and only what is needed next of a column.
+    file = parquet.ParquetFile(path, read_dictionary=names, buffer_size=2**20)
+    for group in range(file.num_row_groups):
+        columns = file.metadata.row_group(group)
+        for column in map(columns.column, range(columns.num_columns)):
+            most = max(_MAX_COLUMN, _MAX_COLUMN_RATIO * column.total_compressed_size)
+            if column.path_in_schema in names and column.total_uncompressed_size > most:
+                raise UnreadableError(f"its column {column.path_in_schema} unpacks to more than {most} bytes")
+        for batch in file.iter_batches(batch_size=256, row_groups=[group], columns=names):
+            for row in range(batch.num_rows):
+                scalars = {name: batch.column(name)[row] for name in names}
+                is_too_long = any(_size(arrow, scalar) > MAX_BYTES for scalar in scalars.values())
+                yield None if is_too_long else {name: scalar.as_py() for name, scalar in scalars.items()}
+
+
+def _size(arrow: Any, scalar: Any) -> float:
+    """Return how many bytes a *scalar* of Arrow has; without end, if it is a list or the like."""
+    value = scalar.value if isinstance(scalar, arrow.DictionaryScalar) else scalar
+    if arrow.types.is_nested(value.type):
+        return math.inf
+    buffer = value.as_buffer() if hasattr(value, "as_buffer") else None
+    return 0 if buffer is None else int(buffer.size)
 
 
 def _responses(path: Path) -> Iterator[Any]:
-    with path.open("rb") as file:
-        for record in package("warcio.archiveiterator", path).ArchiveIterator(file):
-            yield record if record.rec_type == "response" and record.http_headers is not None else None
+    with bounded.opened(path) as file:
+        source = _Source(file)
+        records = package("warcio.archiveiterator", path).ArchiveIterator(source)
+        while (record := source.limited(records)) is not None:
+            yield record if record.rec_type == "response" and record.http_headers is not None else ()
+            records.read_to_end(record)
+
+
+class _Source:
+    """A WARC, unpacked, as warcio reads it: which has no limit of its own for the lines of headers."""
+
+    def __init__(self, file: BufferedReader) -> None:
+        self._file = file
+        self._left: float = math.inf
+
+    def read(self, size: int) -> bytes:
+        """Return up to *size* bytes; none at the end."""
+        self._left -= size
+        if self._left < 0:
+            raise UnreadableError(f"the headers of a record have more than {_MAX_HEADERS} bytes")
+        # Not read(): where the file is broken, that would lose what precedes.
+        return self._file.read1(size)
+
+    def limited(self, records: Iterator[Any]) -> Any:
+        """Return the next one of *records*, up to its content, if there is one."""
+        self._left = _MAX_HEADERS
+        record = next(records, None)
+        self._left = math.inf
+        return record
 
 
 def _response(record: Any) -> dict[str, Any]:
     http, warc = record.http_headers, record.rec_headers
-    kind, _, charset = http.get_header("Content-Type", "").lower().partition("charset=")
+    kind, _, charset = (http.get_header("Content-Type") or "").lower().partition("charset=")
     return {
         "url": warc.get_header("WARC-Target-URI"),
-        "html": record.content_stream().read(MAX_BYTES) if "html" in kind else None,
+        "html": _body(record) if "html" in kind else None,
         "kind": kind,
         "encoding": charset.strip(" '\";") or None,
         "status": http.get_statuscode(),
         "time": warc.get_header("WARC-Date"),
     }
+
+
+def _body(record: Any) -> bytes:
+    http, stream = record.http_headers, record.raw_stream
+    if (http.get_header("Transfer-Encoding") or "").lower() == "chunked":
+        stream = package("warcio.bufferedreaders", "a WARC").ChunkedDataReader(stream)
+    packed = stream.read(MAX_BYTES)
+    return bounded.as_sent(packed, (http.get_header("Content-Encoding") or "").strip().lower(), MAX_BYTES)
 
 
 def _entry(record: dict[str, Any]) -> Entry:

@@ -7,20 +7,18 @@ both right. What else there is (``kind``, ``text``) is for others.
 
 from __future__ import annotations
 
-import gzip
-import json
-import lzma
-import zlib
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.errors import ConfigError
+from dedup_middleware import bounded
+from dedup_middleware.errors import ConfigError, UnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+# Bytes of a line: more than twice of a page that a crawl judges by default.
+_MAX_LINE = 24 * 2**20
 _TEXTS = ("html", "url", "host", "path")
 _LABELS = ("id", "cluster")
 # Fields of a record that no page of a corpus has.
@@ -63,14 +61,18 @@ def read_pages(path: Path) -> Iterator[tuple[CorpusPage, str]]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     number = 0
     try:
-        with _opened(path) as file:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, line
+        with bounded.opened(path) as file:
+            for number, line in enumerate(bounded.lines(file, _MAX_LINE), start=1):
+                if line is None:
+                    raise ConfigError(f"{path}, line {number}: it has more than {_MAX_LINE} bytes; leave it out")
+                if text := line.decode("utf-8-sig" if number == 1 else "utf8").strip():
+                    yield number, text
     except UnicodeDecodeError as error:
-        packed = "" if path.suffix in _OPENERS else f"; what is packed must end in {' or '.join(_OPENERS)}"
-        raise ConfigError(f"{path}, line {number + 1}: it is not in UTF-8 (byte {error.start}){packed}") from error
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+        raise ConfigError(
+            f"{path}, line {number}: it is not in UTF-8 (byte {error.start}); write it in UTF-8, plain or packed by "
+            "gzip or xz"
+        ) from error
+    except UnreadableError as error:
         raise ConfigError(f"{path} cannot be unpacked after line {number} ({error}); pack it again") from error
     except OSError as error:
         raise ConfigError(f"{path} cannot be read ({error.strerror or error}); name a file of JSON Lines") from error
@@ -78,15 +80,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise ConfigError(f"{str(path)!r} cannot be read ({error}); name a file of JSON Lines") from error
 
 
-def _opened(path: Path) -> IO[str]:
-    opened: IO[str] = _OPENERS.get(path.suffix, open)(path, "rt", encoding="utf-8-sig")
-    return opened
-
-
 def _row(where: str, line: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        row = bounded.loads(line)
+    except UnreadableError as error:
         raise ConfigError(f"{where}: it is no JSON ({error}); write one page a line, a JSON object") from error
     if not isinstance(row, dict):
         raise ConfigError(f"{where}: it is no JSON object; write one page a line, as an object with html and cluster")

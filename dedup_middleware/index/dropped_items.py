@@ -21,6 +21,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
+
+from dedup_middleware import bounded
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import item_codec, schema
 from dedup_middleware.stores import refusals
@@ -35,8 +38,8 @@ if TYPE_CHECKING:
 
 _HEAD = struct.Struct(">7s7s")
 _SIZE = struct.Struct(">I")
-# Of an item, unpacked: far more than any has.
-_MAX_BYTES = 2**28
+# Bytes of an item and its header, unpacked: the header has some URLs. Of what else is stored, far more than we write.
+_MAX_BYTES, _MAX_RELEASE = item_codec.MAX_BYTES + 2**20, 10_000
 
 
 class Release(NamedTuple):
@@ -51,6 +54,19 @@ class Release(NamedTuple):
     """Whether a person has allowed its page: then it is kept in any case."""
     worker: str = ""
     """The process that releases it, in a shared store: hexadecimal."""
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
+    """What is stored of a :class:`DroppedItem` beside the item, as JSON."""
+
+    spider: str
+    run: str
+    crawl: str
+    time: str
+    url: str
+    original_url: str
+    score: float
+    type: str
 
 
 @dataclass(frozen=True)
@@ -207,7 +223,8 @@ class DroppedItems:
     def size(self) -> int:
         """Bytes of the dropped items. A scan of small values the first time."""
         if self._size is None:
-            self._size = sum(_SIZE.unpack_from(value)[0] for _, value in self._store.scan(*schema.DROPPED_OF_PAGES))
+            with refusals.of_value(self._store.uri, UnreadableError):
+                self._size = sum(_size(value) for _, value in self._store.scan(*schema.DROPPED_OF_PAGES))
         return self._size
 
     # --- bounds
@@ -232,7 +249,7 @@ class DroppedItems:
         self._store.write([], deletes)
 
     def _may_go(self, key: bytes, value: bytes) -> bool:
-        number, original = map(schema.decode_number, _HEAD.unpack_from(value))
+        number, original = _pages(value)
         described, release = self._store.get_many([_page_key(number, key), _release_key(key)])
         if release is not None:
             return False
@@ -263,21 +280,38 @@ def _key_in(page_key: bytes) -> bytes:
 
 def _crawls(value: bytes) -> tuple[str, str]:
     """Return the crawl that a drop relies on, and the one that dropped the item."""
-    relies_on, _, run = value[_SIZE.size :].decode("utf8", "surrogatepass").partition("\0")
+    try:
+        relies_on, _, run = value[_SIZE.size :].decode("utf8", "surrogatepass").partition("\0")
+    except UnicodeDecodeError as error:
+        raise UnreadableError(f"the crawl of a dropped item cannot be read: {error}") from error
     return relies_on, run
+
+
+def _size(value: bytes) -> int:
+    if len(value) < _SIZE.size:
+        raise UnreadableError("the size of a dropped item is cut off")
+    return int.from_bytes(value[: _SIZE.size], "big")
+
+
+def _pages(value: bytes) -> tuple[int, int]:
+    """Return the numbers of the page of an item, and of its original."""
+    return schema.decode_number(value), schema.decode_number(value[schema.NUMBER_BYTES : _HEAD.size])
 
 
 def _release(key: bytes, value: bytes) -> Release:
     try:
-        return Release(key, *json.loads(value))
-    except (ValueError, TypeError) as error:
+        fields = msgspec.convert(bounded.loads(value, values=_MAX_RELEASE), tuple[str, str, bool, str])
+        bytes.fromhex(fields[-1])
+    except ValueError as error:
         raise UnreadableError(f"the release of a dropped item cannot be read: {error}") from error
+    return Release(key, *fields)
 
 
 def _decoded(key: bytes, value: bytes) -> DroppedItem:
     try:
-        number, original = map(schema.decode_number, _HEAD.unpack_from(value))
-        head, _, data = schema.unpacked(value[_HEAD.size :], _MAX_BYTES).partition(b"\n")
-        return DroppedItem(key, number, original, data=data, **json.loads(head))
-    except (ValueError, TypeError, struct.error) as error:
+        number, original = _pages(value)
+        head, _, data = bounded.unpacked(value[_HEAD.size :], _MAX_BYTES).partition(b"\n")
+        header = msgspec.convert(bounded.loads(head), _Header)
+        return DroppedItem(key, number, original, data=data, **msgspec.structs.asdict(header))
+    except ValueError as error:
         raise UnreadableError(f"a dropped item cannot be read: {error}") from error

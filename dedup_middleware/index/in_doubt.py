@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from dedup_middleware.model import StoredPage
     from dedup_middleware.stores import OpenStore
 
+# Of a value: far more than the names of some crawls take.
+_MAX_BYTES = 2**20
+
 
 class Doubt(NamedTuple):
     """Why an original is in doubt."""
@@ -47,8 +50,10 @@ class Doubt(NamedTuple):
     def decode(cls, value: bytes) -> Doubt:
         """Return the doubt that *value* encodes; :class:`UnreadableError`."""
         try:
+            if len(value) > _MAX_BYTES:
+                raise UnreadableError("an original in doubt has too long a value")
             return msgspec.msgpack.decode(value, type=Doubt)
-        except msgspec.MsgspecError as error:
+        except ValueError as error:
             raise UnreadableError("an original in doubt cannot be read") from error
 
 

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from dedup_middleware.model import StoredPage
     from dedup_middleware.stores import OpenStore
 
+# Of a value: far more than two URLs and some identities take.
+_MAX_BYTES = 2**20
+
 
 class Override(NamedTuple):
     """Two pages that a person has marked as different."""
@@ -49,8 +52,10 @@ class Override(NamedTuple):
     def decode(cls, value: bytes) -> Override:
         """Return the override that *value* encodes; :class:`UnreadableError`."""
         try:
+            if len(value) > _MAX_BYTES:
+                raise UnreadableError("an override has too long a value")
             override = msgspec.msgpack.decode(value, type=Override)
-        except msgspec.MsgspecError as error:
+        except ValueError as error:
             raise UnreadableError("an override cannot be read") from error
         if not override.identities or not override.original_identities:
             raise UnreadableError("an override cannot be read: a page has no identity")

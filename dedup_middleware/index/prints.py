@@ -40,9 +40,10 @@ class PrintIndex:
 
     def made(self, found: Print | None) -> Made | None:
         """Return what was *found* of a text, as it is stored."""
-        if found is None:
+        packed = b"" if found is None else _packed(found)
+        if found is None or not packed:
             return None
-        return Made(_packed(found), frozenset(map(xxhash.xxh3_64_digest, self.method.keys(found))))
+        return Made(packed, frozenset(map(xxhash.xxh3_64_digest, self.method.keys(found))))
 
     def learned(self) -> bytes:
         """Return what the method has learned for this store; empty as long as it has not. One get."""
@@ -109,9 +110,14 @@ def _print_key(number: int) -> bytes:
 
 
 def _packed(found: Print) -> bytes:
-    from dedup_middleware.fingerprints.literature.method import packed  # noqa: PLC0415 - few crawls have another method
+    """Return *found* packed; empty if it is larger than may be stored."""
+    from dedup_middleware.fingerprints.literature.method import (  # noqa: PLC0415 - few crawls have another method
+        MAX_PACKED,
+        packed,
+    )
 
-    return packed(found)
+    made = packed(found)
+    return made if len(made) <= MAX_PACKED else b""
 
 
 def _unpacked(value: bytes) -> Print:

@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import xxhash
 
+from dedup_middleware.bounded import unpacked
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.features import STORED_TEXT_BYTES, ItemContent, PageFeatures
 from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES
@@ -59,8 +60,10 @@ _HOST_BITS = 16
 IDENTITY_BYTES = 16
 TEMPLATE_BYTES = 8
 _WORKER_BYTES = 8
-#: Characters of a text that are unpacked at most: far more than `DEDUP_MAX_BYTES` lets a page have.
-_MAX_TEXT = 2**28
+# What is longer is none of ours. A kept text has `TEXT_LIMIT` characters of at most four bytes; a page of the most
+# clauses and texts that one may have takes 1 MB; a posting list has as many pages as make a clause boilerplate, or as
+# have open claims of one identity.
+_MAX_TEXT, _MAX_PAGE, _MAX_POSTINGS = 4 * 20_000, 8 * 2**20, 2**16
 
 # --- keys
 
@@ -219,12 +222,17 @@ def host_bits(number: int) -> int:
 
 
 def encode_number(number: int) -> bytes:
-    """Return a number, 0 or more, as seven bytes that sort like it."""
-    return number.to_bytes(NUMBER_BYTES, "big")
+    """Return a number, 0 or more, as seven bytes that sort like it; :class:`UnreadableError` if no page can have it."""
+    try:
+        return number.to_bytes(NUMBER_BYTES, "big")
+    except OverflowError as error:
+        raise UnreadableError(f"no page can have the number {number}") from error
 
 
 def decode_number(value: bytes) -> int:
     """Return the number with which *value* begins, as :func:`encode_number` has made it."""
+    if len(value) < NUMBER_BYTES:
+        raise UnreadableError(f"a page number is {len(value)} bytes long")
     return int.from_bytes(value[:NUMBER_BYTES], "big")
 
 
@@ -237,7 +245,7 @@ def encode_postings(numbers: Iterable[int]) -> bytes:
 @lru_cache(512)
 def decode_postings(value: bytes) -> tuple[int, ...]:
     """Return the page numbers of a posting list."""
-    if len(value) % NUMBER_BYTES:
+    if len(value) % NUMBER_BYTES or len(value) > _MAX_POSTINGS:
         raise UnreadableError(f"a posting list is {len(value)} bytes long")
     from_bytes = int.from_bytes
     if len(value) == NUMBER_BYTES:
@@ -274,18 +282,6 @@ def decode_text(value: bytes) -> list[str]:
         return unpacked(value, _MAX_TEXT).decode("utf8", "surrogatepass").split("\n")
     except UnicodeDecodeError as error:
         raise UnreadableError("a text cannot be read") from error
-
-
-def unpacked(value: bytes, most: int) -> bytes:
-    """Return what zlib packed as *value*, *most* bytes at most: a store may be anybody's."""
-    try:
-        unpacker = zlib.decompressobj()
-        found = unpacker.decompress(value, most)
-    except zlib.error as error:
-        raise UnreadableError("a packed text or item cannot be read") from error
-    if not unpacker.eof:
-        raise UnreadableError("a packed text or item is cut off, or too large")
-    return found
 
 
 def encode_titles(found: Iterable[str]) -> bytes:
@@ -378,6 +374,7 @@ def _packed_features(features: PageFeatures) -> tuple[bytes, bytes, bytes, bytes
 def decode_page(number: int, value: bytes) -> StoredPage:
     """Return the page that *value* encodes."""
     try:
+        _check(len(value) <= _MAX_PAGE, "it is too long")
         record = _decoder.decode(value)
         _check(record.digest, "it has no digest")
         hashes = _split(record.hashes, record.hash_bytes)
@@ -426,8 +423,9 @@ def decode_page(number: int, value: bytes) -> StoredPage:
 def original_in(number: int, value: bytes) -> int | None:
     """Return the number of the original of the page that *value* encodes; ``None`` if it is one itself. 1 µs."""
     try:
+        _check(len(value) <= _MAX_PAGE, "it is too long")
         original = _decoder.decode(value).original
-    except msgspec.MsgspecError as error:
+    except ValueError as error:
         raise UnreadableError(f"page {number} cannot be read") from error
     return None if original is None else original[0]
 
@@ -465,9 +463,9 @@ def _mask(hashes: Collection[bytes], chosen: Collection[bytes]) -> bytes:
     return bits.to_bytes(len(hashes) // 8 + 1, "little")
 
 
-def _chosen(hashes: Iterable[bytes], mask: bytes) -> frozenset[bytes]:
-    bits = int.from_bytes(mask, "little")
-    return frozenset(h for place, h in enumerate(hashes) if bits >> place & 1)
+def _chosen(hashes: Collection[bytes], mask: bytes) -> frozenset[bytes]:
+    _check(len(mask) == len(hashes) // 8 + 1, "its hashes are cut off")
+    return frozenset(h for place, h in enumerate(hashes) if mask[place >> 3] >> (place & 7) & 1)
 
 
 @lru_cache(16)

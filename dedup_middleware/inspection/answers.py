@@ -9,9 +9,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from dedup_middleware import permissions, times
+from dedup_middleware import bounded, permissions, times
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.inspection.records import ends_torn
+from dedup_middleware.inspection.records import MAX_LINE, ends_torn
 from dedup_middleware.urls import host_of, is_under
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Answers:
         self.path = path
         self._by_pair: dict[tuple[str, str], Answer] = {}
         try:
-            lines = path.read_text(encoding="utf8", errors="replace").split("\n")[:-1] if path.exists() else []
+            lines = _lines(path) if path.exists() else []
         except OSError as error:
             raise RecordsError(f"the answers {path} cannot be read ({error.strerror}); ask their owner") from error
         for line in lines:
@@ -79,11 +79,16 @@ class Answers:
         self._by_pair[pair] = answer
 
 
-def _parse(line: str) -> Answer | None:
+def _lines(path: Path) -> list[bytes]:
+    with path.open("rb") as file:
+        return [line or b"" for line in bounded.lines(file, MAX_LINE)]
+
+
+def _parse(line: bytes) -> Answer | None:
     try:
-        fields = json.loads(line)
+        fields = bounded.loads(line)
         answer = Answer(**{name: fields[name] for name in Answer.__slots__})
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         return None
     texts = (answer.url, answer.owner_url, answer.time)
     is_score = type(answer.score) in {float, int} and 0 <= answer.score <= 1

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import RecordsError
+from dedup_middleware.inspection.records import MAX_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +40,8 @@ def blocks(file: BinaryIO, stop: int) -> Iterator[bytes]:
         if cut:
             yield rest + chunk[:cut]
             rest = b""
-        rest += chunk[cut:]
+        # The end of a line that is too long is no record.
+        rest = rest + chunk[cut:] if len(rest) <= MAX_LINE else b""
     if rest:
         yield rest
 
@@ -51,7 +53,7 @@ def parts(path: Path, count: int) -> list[tuple[int, int]]:
         edges = {0, size}
         for n in range(1, count):
             file.seek(size * n // count)
-            file.readline()
+            file.readline(MAX_LINE)
             edges.add(min(file.tell(), size))
     return [*pairwise(sorted(edges))]
 
@@ -80,7 +82,7 @@ def last_lines_with(path: Path, wanted: bytes) -> Iterator[bytes]:
             # Its first line may have begun before.
             whole = block.find(b"\n") + 1 if start else 0
             if start and not whole:
-                end, behind = start, block
+                end, behind = start, block if len(block) <= MAX_LINE else b""
                 continue
             stop = len(block)
             while (found := block.rfind(wanted, whole, stop)) >= 0:

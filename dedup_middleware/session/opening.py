@@ -25,6 +25,7 @@ from dedup_middleware.errors import (
     StoreError,
     StoreLockedError,
     StoreVersionError,
+    UnreadableError,
 )
 from dedup_middleware.extraction.extractor import extractor
 from dedup_middleware.fingerprints import fingerprinter, instance_of, published_method
@@ -232,7 +233,8 @@ def _open_store(config: Config, *, looks: bool = False, dry: bool = False, lost:
             method=published,
             reach=Reach(config.scope, config.expire_after),
         )
-        learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
+        with refusals.of_value(store.uri, UnreadableError):
+            learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
         _recover(index, is_new=lost is None)
     except BaseException:
         store.close()

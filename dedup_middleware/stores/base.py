@@ -16,6 +16,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from dedup_middleware import times
+from dedup_middleware.bounded import loads
 from dedup_middleware.errors import StoreError
 from dedup_middleware.stores import refusals
 
@@ -29,6 +30,8 @@ SCHEMA_VERSION = 7
 HEADER_KEY = b"\x00header"
 
 _LOADED_AT_ONCE = 10_000
+# Of a header, which has five; a later schema may have more.
+_MAX_VALUES = 1_000
 
 
 class Store(ABC):
@@ -148,7 +151,7 @@ class Header:
     def decode(cls, value: bytes) -> Header:
         """Return the header that *value* encodes; ``ValueError`` for anything else."""
         try:
-            header = cls(**json.loads(value))
+            header = cls(**loads(value, values=_MAX_VALUES))
             header = replace(header, key=bytes.fromhex(str(header.key)))
             is_dated = datetime.fromisoformat(header.created).utcoffset() is not None
         except TypeError as error:
@@ -179,11 +182,11 @@ def read_header(store: Store, fingerprint_scheme: str | None) -> Header | None:
         return None
     try:
         # A later schema may have other fields.
-        schema = json.loads(value).get("schema")
+        schema = loads(value, values=_MAX_VALUES).get("schema")
         if type(schema) is int and schema != SCHEMA_VERSION:
             raise refusals.other_schema(store.uri, schema, SCHEMA_VERSION)
         header = Header.decode(value)
-    except (ValueError, AttributeError, RecursionError) as error:
+    except (ValueError, AttributeError) as error:
         raise refusals.corrupt(store.uri, f"its header cannot be read: {error}") from error
     if header.is_partial:
         raise StoreError(

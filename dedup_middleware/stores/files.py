@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dedup_middleware import permissions
+from dedup_middleware.bounded import loads
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.locks import HOLDER_SUFFIX, WORKERS_SUFFIX
 
@@ -147,6 +148,6 @@ def _kind_of(path: Path) -> str | None:
     if start.startswith(_MAGIC):
         return "sqlite" if start[_ID_OFFSET : _ID_OFFSET + 4] == APPLICATION_ID.to_bytes(4, "big") else None
     with suppress(ValueError, AttributeError):
-        kind = json.loads(start).get("kind")
+        kind = loads(start).get("kind")
         return next((scheme for scheme in ("leveldb", "rocksdb") if kind == _KIND.format(scheme)), None)
     return None

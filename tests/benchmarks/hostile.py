@@ -1,10 +1,11 @@
-"""What the worst pages cost, each at full size and in a process of its own; and a search for worse ones.
+"""What the worst pages and bytes cost, each at full size and in a process of its own; and a search for worse pages.
 
-Usage: python tests/benchmarks/hostile.py [--only NAME]... | --fuzz MINUTES
+Usage: python tests/benchmarks/hostile.py [--only NAME]... | --bytes | --fuzz MINUTES
 Prints one table in Markdown: seconds of CPU and megabytes of peak memory above those of Scrapy's own parse, for a page
 and for its copy at another address, under the default caps; and the worst. Exit status 1 if a page takes more than two
-seconds or 300 MB, or raises. ``--fuzz`` looks for pages and texts that raise, with atheris (libFuzzer) if it is
-installed, else with random changes; what it finds is printed, to become a case in `hostile_pages.py`.
+seconds or 300 MB, or raises. ``--bytes`` does the same for what a store, an archive or a log may have that others can
+write, above what a harmless one takes. ``--fuzz`` looks for pages and texts that raise, with atheris (libFuzzer) if it
+is installed, else with random changes; what it finds is printed, to become a case in `hostile_pages.py`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import random
 import resource
 import subprocess
@@ -24,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from corpus import table
+from hostile_bytes import ATTACKS
 from hostile_pages import HOSTILE, STORY, ZH_STORY, verdict_on
 from library import Library
 
@@ -113,6 +116,49 @@ def report(names: list[str]) -> bool:
     )
 
 
+def measure_attack(name: str, path: Path) -> None:
+    """Print what it costs to read *path* as the attack *name* has it read, above a harmless input, as JSON."""
+    attack = ATTACKS[name]
+    attack.outcome(attack.make(path.parent / "harmless", 0))
+    megabytes, begin = _peak_here(), time.process_time()
+    outcome = attack.outcome(path)
+    seconds = time.process_time() - begin
+    print(json.dumps({"seconds": seconds, "megabytes": _peak_here() - megabytes, "outcome": outcome}))
+
+
+def _peak_here() -> float:
+    # Not ru_maxrss, which a process takes over from the one that has started it.
+    (line,) = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
+    return int(line.split()[1]) / 1024
+
+
+def report_attacks(names: list[str]) -> bool:
+    """Print the table of the attacks *names*; return whether all keep within the bars."""
+    rows, failed = [], 0
+    for name in names:
+        seconds = megabytes = math.inf
+        with tempfile.TemporaryDirectory() as folder:
+            path = ATTACKS[name].make(Path(folder, "harmful"), ATTACKS[name].full)
+            size = path.stat().st_size
+            read = [sys.executable, __file__, "--measure-attack", name, str(path)]
+            try:
+                done = subprocess.run(read, capture_output=True, text=True, timeout=PATIENCE, check=True)
+                found = json.loads(done.stdout)
+                seconds, megabytes, outcome = found["seconds"], found["megabytes"], found["outcome"]
+            except subprocess.TimeoutExpired:
+                outcome = f"out of patience after {PATIENCE} seconds"
+            except subprocess.CalledProcessError as error:
+                outcome = "uncaught: " + (
+                    error.stderr.strip().rpartition("\n")[2][:80] or f"signal {-error.returncode}"
+                )
+        failed += seconds > MAX_SECONDS or megabytes > MAX_MEGABYTES
+        rows.append([name, f"{size / 1000:.1f}", f"{seconds:.2f}", f"{megabytes:.0f}", outcome])
+        print(*rows[-1], sep=" | ", file=sys.stderr, flush=True)
+    print(table(["input", "kB", "s", "MB", "outcome"], rows))
+    print(f"\n{failed} of {len(names)} take more than {MAX_SECONDS} seconds or {MAX_MEGABYTES} MB, or raise")
+    return not failed
+
+
 def try_bytes(library: Library, data: bytes) -> None:
     """Let *data* go through everything that reads text; whatever it raises is a find."""
     page = data.decode("utf-8", "surrogateescape")
@@ -161,9 +207,16 @@ def main() -> int:
     parser.add_argument("--only", metavar="NAME", choices=HOSTILE, action="append")
     parser.add_argument("--fuzz", metavar="MINUTES", type=float)
     parser.add_argument("--measure", metavar="NAME", choices=HOSTILE, help=argparse.SUPPRESS)
+    parser.add_argument("--bytes", action="store_true")
+    parser.add_argument("--attack", metavar="NAME", choices=ATTACKS, action="append")
+    parser.add_argument("--measure-attack", metavar=("NAME", "PATH"), nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
         measure(options.measure)
+    elif options.measure_attack:
+        measure_attack(options.measure_attack[0], Path(options.measure_attack[1]))
+    elif options.bytes or options.attack:
+        return 0 if report_attacks(options.attack or list(ATTACKS)) else 1
     elif options.fuzz:
         fuzz(options.fuzz)
     else:

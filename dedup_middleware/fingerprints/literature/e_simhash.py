@@ -84,7 +84,7 @@ class ESimHash(Method):
         known, rest = unpacked_before(learned)
         try:
             entropies = {str(word): float(mean) for word, mean in known.items()}
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
             raise UnreadableError(f"the entropies of words cannot be read: {error}") from error
         self._frequencies.recall(rest)
         self._entropies = entropies

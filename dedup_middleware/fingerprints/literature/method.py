@@ -188,6 +188,8 @@ def within(name: str, value: float, least: float, most: float) -> float:
 # --- in stores
 
 _DIGEST, _BITS, _SET = b"d", b"b", b"s"
+#: Bytes of a fingerprint: a set of all the shingles that are read of a text takes 1 MB.
+MAX_PACKED = 8 * 2**20
 
 
 def packed(made: Print) -> bytes:
@@ -203,6 +205,8 @@ def packed(made: Print) -> bytes:
 def unpacked(value: bytes) -> Print:
     """Return what was `packed` as *value*; :class:`UnreadableError` if nothing was."""
     kind, rest = value[:1], value[1:]
+    if len(value) > MAX_PACKED:
+        raise UnreadableError(f"a fingerprint cannot be read: it has {len(value)} bytes")
     try:
         if kind == _DIGEST:
             return Digest(rest)

@@ -96,7 +96,7 @@ class PSimHash(Method):
         known, rest = unpacked_before(learned)
         try:
             occurrences = {str(word): {int(text): int(n) for text, n in counts} for word, counts in known.items()}
-        except (ValueError, TypeError, AttributeError) as error:
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
             raise UnreadableError(f"occurrences of words cannot be read: {error}") from error
         self._frequencies.recall(rest)
         self._occurrences = occurrences

@@ -24,14 +24,13 @@ features that texts above the threshold cannot but share: the prefix filter of S
 
 from __future__ import annotations
 
-import json
-import zlib
 from abc import abstractmethod
 from collections import Counter
 from math import ceil
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
+from dedup_middleware.fingerprints.literature.learned import packed_before, unpacked_before
 from dedup_middleware.fingerprints.literature.method import ROUNDING, Method, WeightedSet, feature, one_of, within
 from dedup_middleware.fingerprints.literature.wording import load_words, whole, words
 from dedup_middleware.text.characters import NOISE
@@ -127,13 +126,14 @@ class Heintze(Shingling):
 
     def learned(self) -> bytes:
         """Return the frequent shingles."""
-        return zlib.compress(json.dumps(sorted(shingle.hex() for shingle in self._frequent)).encode())
+        return packed_before(b"", sorted(shingle.hex() for shingle in self._frequent))
 
     def recall(self, learned: bytes) -> None:
         """Know these as frequent; :class:`UnreadableError` if they are no shingles."""
         try:
-            self._frequent = frozenset(map(bytes.fromhex, json.loads(zlib.decompress(learned))))
-        except (zlib.error, ValueError, TypeError) as error:
+            known, _ = unpacked_before(learned)
+            self._frequent = frozenset(map(bytes.fromhex, known))
+        except (ValueError, TypeError) as error:
             raise UnreadableError(f"the frequent shingles cannot be read: {error}") from error
 
     def _kept(self, found: set[bytes]) -> list[bytes]:

@@ -7,12 +7,11 @@ that name nothing; a word that the corpus lacks counts as one that a single text
 
 from __future__ import annotations
 
-import json
-import zlib
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
+from dedup_middleware.fingerprints.literature.learned import packed_before, unpacked_before
 from dedup_middleware.fingerprints.literature.method import Method
 from dedup_middleware.fingerprints.literature.segmentation import load_dictionary, words_in
 from dedup_middleware.text.clauses import folded
@@ -77,15 +76,14 @@ class DocumentFrequencies:
 
     def learned(self) -> bytes:
         """Return the counts for `recall`."""
-        counts = dict(sorted(self._counts.items()))
-        return zlib.compress(json.dumps([self.texts, counts], ensure_ascii=False).encode("utf8", "surrogatepass"))
+        return packed_before(b"", [self.texts, dict(sorted(self._counts.items()))])
 
     def recall(self, learned: bytes) -> None:
         """Know these counts; :class:`UnreadableError` if they are none."""
         try:
-            texts, counts = json.loads(zlib.decompress(learned).decode("utf8", "surrogatepass"))
+            (texts, counts), _ = unpacked_before(learned)
             self.texts, self._counts = int(texts), Counter({str(word): int(n) for word, n in counts.items()})
-        except (zlib.error, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        except (ValueError, TypeError, AttributeError, OverflowError) as error:
             raise UnreadableError(f"the frequencies of words cannot be read: {error}") from error
 
 

@@ -7,7 +7,6 @@ fetched, and nothing is unpickled: somebody else may have recorded it.
 from __future__ import annotations
 
 import ast
-import zlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy import Request, Spider
@@ -17,10 +16,10 @@ from scrapy.http import Headers, HtmlResponse
 from scrapy.responsetypes import responsetypes
 from scrapy.settings import Settings
 from scrapy.statscollectors import StatsCollector
-from scrapy.utils.gz import gunzip
 from scrapy.utils.python import to_unicode
 from w3lib.http import headers_raw_to_dict
 
+from dedup_middleware import bounded
 from dedup_middleware.comparison.corpus import CorpusPage
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.charsets import NO_CHARSETS
@@ -35,10 +34,9 @@ if TYPE_CHECKING:
 _GZIP = b"\x1f\x8b"
 _REMEDY = "name the folder of a spider's cache, as in .scrapy/httpcache/news"
 # What a damaged or foreign `meta` raises.
-_UNREADABLE = (
-    *(OSError, EOFError, ValueError, SyntaxError, TypeError, KeyError),
-    *(OverflowError, RecursionError, MemoryError, zlib.error),
-)
+_UNREADABLE = (OSError, ValueError, SyntaxError, TypeError, KeyError, OverflowError, RecursionError, MemoryError)
+# Bytes of a page, and of what Scrapy notes of it: its URL, twice, and some words.
+_MAX_BYTES, _MAX_META = 24 * 2**20, 2**18
 
 
 class _Entry(NamedTuple):
@@ -49,8 +47,7 @@ class _Entry(NamedTuple):
     """Whether the crawl had ``HTTPCACHE_GZIP``."""
 
     def read(self, name: str, max_size: int) -> bytes:
-        content = (self.folder / name).read_bytes()
-        return gunzip(content, max_size=max_size) if self.is_packed else content
+        return _content(self.folder / name, max_size, is_packed=self.is_packed)
 
 
 def recorded_pages(
@@ -66,8 +63,8 @@ def recorded_pages(
             f"{folder} is a cache of DbmCacheStorage; crawl with FilesystemCacheStorage, Scrapy's default"
         )
     compression = _compression(settings)
-    max_size = settings.getint("DOWNLOAD_MAXSIZE")
-    entries, damaged = _entries(folder, max_size)
+    max_size = _max_size(settings)
+    entries, damaged = _entries(folder)
     found = False
     for entry in sorted(entries):
         try:
@@ -85,15 +82,23 @@ def recorded_pages(
         raise ConfigError(f"{folder} holds no recorded page; crawl with HTTPCACHE_ENABLED=True, and {_REMEDY}")
 
 
-def _entries(folder: Path, max_size: int) -> tuple[list[_Entry], int]:
+def _content(path: Path, most: int, *, is_packed: bool) -> bytes:
+    with bounded.opened(path) if is_packed else path.open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"{path} has more than {most} bytes")
+    return content
+
+
+def _entries(folder: Path) -> tuple[list[_Entry], int]:
     """Return the last good response of each address, and how many cannot be read."""
     last: dict[str, _Entry] = {}
     damaged = 0
     for path in sorted(folder.glob("**/meta")):
         try:
-            content = path.read_bytes()
-            packed = content.startswith(_GZIP)
-            meta = ast.literal_eval(to_unicode(gunzip(content, max_size=max_size) if packed else content))
+            with path.open("rb") as file:
+                packed = file.read(len(_GZIP)) == _GZIP
+            meta = ast.literal_eval(to_unicode(_content(path, _MAX_META, is_packed=packed)))
             entry = _Entry(float(meta["timestamp"]), path.parent, str(meta["response_url"]), packed)
             is_good = meta["status"] == 200 and meta["method"] == "GET"  # noqa: PLR2004
         except _UNREADABLE:
@@ -104,8 +109,13 @@ def _entries(folder: Path, max_size: int) -> tuple[list[_Entry], int]:
     return [*last.values()], damaged
 
 
+def _max_size(settings: BaseSettings) -> int:
+    return min(settings.getint("DOWNLOAD_MAXSIZE") or _MAX_BYTES, _MAX_BYTES)
+
+
 def _compression(settings: BaseSettings) -> HttpCompressionMiddleware:
     crawler = Crawler(Spider, Settings(settings))
+    crawler.settings.set("DOWNLOAD_MAXSIZE", _max_size(settings), priority="cmdline")
     # As a crawl would begin; it is never run.
     crawler.stats = StatsCollector(crawler)
     return HttpCompressionMiddleware(crawler=crawler)

@@ -1,0 +1,169 @@
+"""Reads bytes that others may have written, and never more of them than a limit.
+
+A store, an export, an archive or a log may lie where others write. A kilobyte can unpack to gigabytes, a line need not
+end, and JSON takes up to a hundred times its length in memory. What is beyond a limit is :class:`UnreadableError`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import re
+import zlib
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from dedup_middleware.errors import UnreadableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+#: Values in one piece of JSON, some 100 bytes of memory each. A stored item or a record has some hundred.
+MAX_VALUES = 500_000
+# A packed file may unpack to so many bytes, or to so many times its size: web pages pack to a tenth or a thirtieth.
+_FREE, _MAX_RATIO = 64 * 2**20, 100
+_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+_UNPACKING_ERRORS = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+# A closing quote may be missing: each byte is then still looked at once.
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)', re.DOTALL)
+
+
+def unpacked(packed: bytes, most: int) -> bytes:
+    """Return what zlib has *packed*, if that is at most *most* bytes."""
+    return unpacked_before(packed, most)[0]
+
+
+def unpacked_before(packed: bytes, most: int, *, form: int = zlib.MAX_WBITS) -> tuple[bytes, bytes]:
+    """Return what zlib has *packed*, if that is at most *most* bytes, and what follows it; *form* as its ``wbits``."""
+    stream = zlib.decompressobj(form)
+    try:
+        found = stream.decompress(packed, most + 1)
+    except zlib.error as error:
+        raise UnreadableError(f"what is packed cannot be read ({error})") from error
+    if len(found) > most:
+        raise UnreadableError(f"what is packed has more than {most} bytes")
+    if not stream.eof:
+        raise UnreadableError("what is packed is cut off")
+    return found, stream.unused_data
+
+
+def loads(data: bytes | str, *, values: int = MAX_VALUES) -> Any:
+    """Return what the JSON *data* has, if that is at most so many *values*."""
+    try:
+        written = data.encode("utf8", "surrogatepass") if isinstance(data, str) else data
+        is_too_large = has_more(written, values)
+        found = None if is_too_large else json.loads(data)
+    except RecursionError as error:
+        raise UnreadableError("it is nested too deeply") from error
+    except ValueError as error:
+        raise UnreadableError(f"it is not JSON ({error})") from error
+    if is_too_large:
+        raise UnreadableError(f"it has more than {values} values")
+    return found
+
+
+def has_more(written: bytes, values: int) -> bool:
+    """Return whether the JSON *written* may have more than so many *values*. O(bytes): 1 ms for a megabyte."""
+    # Texts have commas too, and are looked at only where that matters.
+    return _signs(written) > values and _signs(_TEXT.sub(b"", written)) > values
+
+
+def _signs(data: bytes) -> int:
+    return data.count(b",") + data.count(b"[") + data.count(b"{")
+
+
+def opened(path: Path) -> io.BufferedReader:
+    """Open the file *path* to be read, unpacked if it is packed by gzip or xz; ``OSError``.
+
+    Reading it raises :class:`UnreadableError` where it cannot be unpacked, or unpacks to more than a hundred times its
+    size: a file of 10 MB that was packed a hundredfold has been made to fill a memory or a disk.
+    """
+    file = path.open("rb")
+    try:
+        start = file.read(len(_XZ))
+        file.seek(0)
+        if start.startswith(_GZIP):
+            return io.BufferedReader(_Unpacking(gzip.GzipFile(fileobj=file), file), io.DEFAULT_BUFFER_SIZE * 8)
+        if start.startswith(_XZ):
+            return io.BufferedReader(_Unpacking(lzma.LZMAFile(file), file), io.DEFAULT_BUFFER_SIZE * 8)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+class _Unpacking(io.RawIOBase):
+    def __init__(self, unpacking: gzip.GzipFile | lzma.LZMAFile, file: BinaryIO) -> None:
+        self._unpacking = unpacking
+        self._file = file
+        self._count = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            found = self._unpacking.read1(len(buffer))
+        except _UNPACKING_ERRORS as error:
+            raise UnreadableError(f"it cannot be unpacked from here on ({error})") from error
+        self._count += len(found)
+        if self._count > _FREE and self._count > _MAX_RATIO * self._file.tell():
+            raise UnreadableError(
+                f"it unpacks to more than {_MAX_RATIO} times its size; unpack it first to read it all"
+            )
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        self._unpacking.close()
+        self._file.close()
+        super().close()
+
+
+def lines(file: BinaryIO, longest: int) -> Iterator[bytes | None]:
+    """Yield the lines of *file*, without their ends; ``None`` for one of more than *longest* bytes."""
+    while line := file.readline(longest + 1):
+        if len(line) <= longest or line.endswith(b"\n"):
+            yield line.rstrip(b"\r\n")
+            continue
+        while (rest := file.readline(longest)) and not rest.endswith(b"\n"):
+            pass
+        yield None
+
+
+def as_sent(body: bytes, encoding: str, most: int) -> bytes:
+    """Return the *body* of a response with this Content-Encoding as its server meant it, at most *most* bytes of it.
+
+    A body that is not packed, as its archive may have unpacked it, is returned as it is.
+    """
+    for form in {"gzip": (16 + zlib.MAX_WBITS,), "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS)}.get(encoding, ()):
+        stream = zlib.decompressobj(form)
+        try:
+            return stream.decompress(body, most)
+        except zlib.error:
+            continue
+    return _from_brotli(body, most) if encoding == "br" else body[:most]
+
+
+def _from_brotli(body: bytes, most: int) -> bytes:
+    try:
+        brotli: Any = import_module("brotli")
+    except ImportError as error:
+        raise UnreadableError("it is packed by Brotli, which needs the package brotli") from error
+    stream = brotli.Decompressor()
+    found, more = b"", body
+    try:
+        # Before 1.2 it has no limit: TypeError.
+        while len(found) < most and not stream.is_finished():
+            some = stream.process(more, output_buffer_limit=most)
+            if not some:
+                break
+            found, more = found + some, b""
+    except TypeError as error:
+        raise UnreadableError("it is packed by Brotli, which needs brotli 1.2 or later") from error
+    except brotli.error:
+        return body[:most]
+    return found[:most]

@@ -1,0 +1,449 @@
+"""Bytes that mean harm, as a store, an archive or a log that others can write may have them: a table of attacks.
+
+Each makes a harmful and a harmless input in a folder, and reads one of them as the product does. The suite
+reads small ones, and `benchmarks/hostile.py --bytes` measures them at full size.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import socket
+import zlib
+from dataclasses import dataclass, replace
+from itertools import islice
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from scrapy.settings import Settings
+
+from dedup_middleware.batch.archive import Refused, entries
+from dedup_middleware.comparison.corpus import read_pages
+from dedup_middleware.errors import DedupError, UnreadableError
+from dedup_middleware.fingerprints.literature.method import unpacked as unpacked_print
+from dedup_middleware.fingerprints.literature.shingling import Heintze
+from dedup_middleware.fingerprints.literature.wording import DocumentFrequencies
+from dedup_middleware.index import dropped_items, schema
+from dedup_middleware.index.in_doubt import Doubt
+from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.overrides import Override
+from dedup_middleware.index.transfer import Exported, Spool
+from dedup_middleware.inspection.answers import Answers
+from dedup_middleware.inspection.log_search import last_lines_with, lines_with
+from dedup_middleware.inspection.records import parse_record, read_records
+from dedup_middleware.model import Delivery, StoredPage
+from dedup_middleware.plugin.subcommands.recorded_crawl import recorded_pages
+from dedup_middleware.stores import open_store
+from dedup_middleware.stores.base import Header
+from dedup_middleware.stores.locks import Holder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+MB = 2**20
+HEAD = {"spider": "s", "run": "r", "crawl": "", "time": "t", "url": "u", "original_url": "o", "score": 1.0, "type": "x"}
+
+
+def zeros(size: int) -> Iterable[bytes]:
+    """Yield *size* zero bytes, in pieces."""
+    return (bytes(min(MB, size - at)) for at in range(0, size, MB))
+
+
+def deflated(size: int, before: bytes = b"", after: bytes = b"", wbits: int = 15) -> bytes:
+    """Return *before*, *size* spaces and *after* as zlib packs them."""
+    packer = zlib.compressobj(9, wbits=wbits)
+    parts = [packer.compress(before), *(packer.compress(b" " * len(zero)) for zero in zeros(size))]
+    return b"".join([*parts, packer.compress(after), packer.flush()])
+
+
+def nested(size: int) -> bytes:
+    """Return *size* bytes of a JSON list of lists: each of three bytes takes sixty in memory."""
+    return b"[" + b"[]," * (size // 3) + b"0]"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One kind of harm: what to write into a file, and how the product reads it."""
+
+    harmful: Callable[[int], bytes]
+    full: int
+    """The size that does the most harm."""
+    harmless: bytes | Callable[[], bytes]
+    read: Callable[[Path], Any]
+    """Read the file, and return what comes of it."""
+    name: str = "value"
+    """The file."""
+    small: int = 3000
+    """A size that is quick to make, and need not do harm."""
+
+    def make(self, folder: Path, size: int) -> Path:
+        """Write the harmful input of this *size*, or the harmless one for 0."""
+        path = folder / self.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        harmless = self.harmless if isinstance(self.harmless, bytes) else b"" if size else self.harmless()
+        path.write_bytes(self.harmful(size) if size else harmless)
+        return path
+
+    def outcome(self, path: Path) -> str:
+        """Return what comes of reading *path*, on one line; only an error of the package is one."""
+        try:
+            found = self.read(path)
+        except (DedupError, UnreadableError) as error:
+            return f"{type(error).__name__}: {error}"[:100]
+        return repr(found)[:100]
+
+
+def value(decode: Callable[[bytes], Any]) -> Callable[[Path], str]:
+    """Return a reader of one stored value."""
+
+    def read(path: Path) -> str:
+        return type(decode(path.read_bytes())).__name__
+
+    return read
+
+
+def dropped_item(data: bytes) -> Any:
+    """Return the dropped item that a store has as *data*."""
+    return dropped_items._decoded(b"key", data).item
+
+
+def item(data: bytes) -> Any:
+    """Return the item that a dropped item has as *data*."""
+    return dropped_items.DroppedItem(b"", 1, 1, "", "", "", "", "", "", 1.0, "", data).item
+
+
+def item_value(packed: bytes) -> bytes:
+    """Return a dropped item as it is stored: its header and the item *packed* by zlib."""
+    return schema.encode_number(1) * 2 + packed
+
+
+def counter(data: bytes) -> int:
+    """Return the number of the next page of a store whose counter is *data*."""
+    store = open_store("memory:", fingerprint_scheme="test")
+    store.write([(schema.NEXT_PLACE_KEY, data)])
+    return index_of(store).new_number("http://a/")
+
+
+def page_with_mask(size: int) -> bytes:
+    """Return a page of *size* clauses, of which its items have each second one."""
+    record = schema._decoder.decode(schema.encode_page(_page()))
+    record.hashes, record.hash_bytes = b"".join(number.to_bytes(4, "big") for number in range(size)), 4
+    record.items = (b"\x55" * (size // 8 + 1), b"", b"", True)
+    return schema._encoder.encode(record)
+
+
+def _page() -> Any:
+    return StoredPage(
+        schema.page_number(1, "http://a/1"),
+        "http://a/1",
+        (b"i" * 16,),
+        b"d" * 16,
+        frozenset({b"c" * 8}),
+        frozenset(),
+        Delivery("r", "2024-01-01T00:00:00+00:00", None),
+    )
+
+
+def archive(path: Path) -> str:
+    """Return how many pages an archive has, and what was refused of it."""
+    refused = Refused()
+    count = sum(1 for _ in islice(entries(path, refused), 1000))
+    return f"{count} pages, refused {dict(refused.counts)}"
+
+
+def imported(path: Path) -> str:
+    """Return how many pages an export has, and how many lines were refused."""
+    with Spool() as spool:
+        spool.read(path)
+        return f"{len(spool.entries)} pages, {spool._file.tell() / MB:.0f} MB on disk, refused {spool.refusals}"
+
+
+def corpus(path: Path) -> str:
+    """Return how many pages a corpus has."""
+    return f"{sum(1 for _ in read_pages(path))} pages"
+
+
+def searched(path: Path) -> str:
+    """Return how many lines of a log a search finds, from either end."""
+    return f"{sum(1 for _ in lines_with(path, b'x'))} and {sum(1 for _ in last_lines_with(path, b'x'))} lines"
+
+
+def recorded(path: Path) -> str:
+    """Return how many pages the cache has that *path* is the `meta` of."""
+    return f"{sum(1 for _ in recorded_pages(path.parents[2], Settings(), lambda _: None))} pages"
+
+
+def asked(path: Path) -> str:
+    """Return what comes of the answer of a server, *path*, that is no Redis server."""
+    from redis import Redis  # noqa: PLC0415 - optional
+    from redis.exceptions import RedisError  # noqa: PLC0415
+
+    from dedup_middleware.stores import redis as ours  # noqa: PLC0415
+
+    size = int(path.read_bytes())
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                    connection.recv(MB)
+                    connection.sendall(b"$%d\r\n" % size)
+                    for piece in zeros(size):
+                        connection.sendall(piece)
+                except OSError:  # noqa: PERF203 - the server is closed
+                    return
+
+        Thread(target=answer, daemon=True).start()
+        port = server.getsockname()[1]
+        parser = {"parser_class": kind} if (kind := getattr(ours, "BoundedParser", None)) else {}
+        client = Redis.from_url(f"redis://127.0.0.1:{port}", protocol=2, retry=None, **parser)
+        try:
+            return f"{len(client.get('x') or b'')} bytes"
+        except RedisError as error:
+            return f"{type(error).__name__}: {error}"
+
+
+def warc(http: bytes, before: bytes = b"", length: int | None = None) -> bytes:
+    """Return a WARC of one response, which begins with *before*."""
+    head = b"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a/\r\n" + before
+    head += b"Content-Type: application/http; msgtype=response\r\nContent-Length: %d\r\n\r\n" % (length or len(http))
+    return head + http + b"\r\n\r\n"
+
+
+def response(body: bytes, encoding: str = "") -> bytes:
+    """Return an HTTP response."""
+    packed = f"Content-Encoding: {encoding}\r\n" if encoding else ""
+    return f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n{packed}\r\n".encode("ascii") + body
+
+
+def brotli(size: int) -> bytes:
+    """Return *size* zeros, packed by Brotli."""
+    import brotli as library  # noqa: PLC0415 - optional
+
+    packer = library.Compressor(quality=5, lgwin=24)
+    return b"".join([*(packer.process(zero) for zero in zeros(size)), packer.finish()])
+
+
+def parquet(size: int, *, rows: int, dictionary: bool) -> bytes:
+    """Return a table of *rows* texts of *size* bytes."""
+    import pyarrow as pa  # noqa: PLC0415 - optional
+    from pyarrow import parquet as library  # noqa: PLC0415
+
+    file, text = io.BytesIO(), pa.array(["x" * size])
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int8()), text)
+    table = pa.table({"url": ["http://a/"] * rows, "html": texts if dictionary else texts.cast(pa.string())})
+    library.write_table(table, file, compression="zstd", use_dictionary=dictionary, store_schema=False)
+    return file.getvalue()
+
+
+def export(lines: Iterable[bytes] = ()) -> bytes:
+    """Return an export with these *lines*."""
+    return b"".join([ORIGIN, *lines])
+
+
+ORIGIN = (
+    json.dumps(
+        {
+            "format": "dedup-middleware pages",
+            "version": 3,
+            "scheme": "clauses",
+            "key": "00" * 16,
+            "created": "2024-01-01T00:00:00+00:00",
+            "place": 10,
+            "learned": "",
+        },
+        separators=(",", ":"),
+    ).encode("ascii")
+    + b"\n"
+)
+META = repr(
+    {"url": "u", "response_url": "http://a/", "method": "GET", "status": 200, "timestamp": 1.0},
+).encode("ascii")
+RECORD = b'{"time": "t", "spider": "s", "run": "r", "url": "x", "verdict": "new", "outcome": "delivered"}\n'
+CORPUS = b'{"html": "<p>one", "cluster": "a"}\n'
+JSON_PAGE = b'{"url": "http://a/", "html": "<p>one"}\n'
+
+ATTACKS: dict[str, Attack] = {
+    # --- values of a store
+    "a text that unpacks to 500 MB": Attack(
+        deflated, 512 * MB, schema.encode_text(["one"], 99), value(schema.decode_text)
+    ),
+    "a text of as many lines as it may have": Attack(
+        lambda size: zlib.compress(b"\n" * size), 256 * MB, schema.encode_text(["one"], 99), value(schema.decode_text)
+    ),
+    "a dropped item that unpacks to 500 MB": Attack(
+        lambda size: item_value(deflated(size, json.dumps(HEAD).encode() + b'\n{"dict":{', b"}}")),
+        512 * MB,
+        item_value(zlib.compress(json.dumps(HEAD).encode() + b'\n{"dict":{}}')),
+        value(dropped_item),
+    ),
+    "a dropped item of empty lists": Attack(
+        lambda size: item_value(zlib.compress(json.dumps(HEAD).encode() + b"\n" + nested(size))),
+        250 * MB,
+        item_value(zlib.compress(json.dumps(HEAD).encode() + b'\n{"dict":{}}')),
+        value(dropped_item),
+    ),
+    "an item of empty lists, as large as it may be": Attack(nested, 8 * MB, b'{"dict":{}}', value(item)),
+    "an item of lists in lists": Attack(lambda size: b"[" * size, 10**6, b'{"dict":{}}', value(item)),
+    "a page of a million clauses": Attack(
+        page_with_mask, 10**6, schema.encode_page(_page()), value(lambda data: schema.decode_page(1, data))
+    ),
+    "a page of 100 MB": Attack(
+        lambda size: page_with_mask(size // 4).replace(b"\x55", b""),
+        100 * MB,
+        schema.encode_page(_page()),
+        value(lambda data: schema.decode_page(1, data)),
+    ),
+    "a posting list of 100 MB": Attack(
+        lambda size: b"\1" * (size // 7 * 7), 100 * MB, schema.encode_postings([1]), value(schema.decode_postings)
+    ),
+    "a counter at its end": Attack(lambda _: b"\xff" * 7, 1, schema.encode_number(9), value(counter)),
+    "a counter that is cut off": Attack(lambda _: b"\xff", 1, schema.encode_number(9), value(counter)),
+    "a doubt of 100 MB": Attack(
+        lambda size: b"\x94\xa1r\xc0\xc4\0\xdd" + (size // 2).to_bytes(4, "big") + b"\xa1x" * (size // 2),
+        100 * MB,
+        Doubt("r", None).encode(),
+        value(Doubt.decode),
+    ),
+    "an override of 100 MB": Attack(
+        lambda size: (
+            b"\x95\xa1u\xa1o\xa1t\xdd" + (size // 3).to_bytes(4, "big") + b"\xc4\1x" * (size // 3) + b"\x91\xc4\1x"
+        ),
+        100 * MB,
+        Override("u", "o", "t", (b"i",), (b"j",)).encode()[1],
+        value(Override.decode),
+    ),
+    "a header of lists in lists": Attack(
+        lambda size: b"[" * size, 10**6, Header.new("clauses").encode(), value(Header.decode)
+    ),
+    "frequencies of words that unpack to 500 MB": Attack(
+        lambda size: deflated(size, b"[1,{}", b"]"),
+        512 * MB,
+        DocumentFrequencies().learned(),
+        value(DocumentFrequencies().recall),
+    ),
+    "frequent shingles of 200 MB": Attack(
+        lambda size: zlib.compress(b'["' + b'00","' * (size // 5) + b'00"]'),
+        200 * MB,
+        Heintze().learned(),
+        value(Heintze().recall),
+    ),
+    "a fingerprint of 100 MB": Attack(
+        lambda size: b"s" + b"".join(n.to_bytes(8, "big") + b"\x3f\x80\0\0" for n in range(size // 12)),
+        100 * MB,
+        b"s" + b"12345678\x3f\x80\0\0",
+        value(unpacked_print),
+    ),
+    "a file beside a lock, of lists in lists": Attack(lambda _: b"[" * 4096, 1, b'{"what": "x"}', Holder.read),
+    "an answer of a server, of 500 MB": Attack(lambda size: b"%d" % size, 512 * MB, b"9", asked),
+    # --- archives
+    "a WARC, its response packed by Brotli": Attack(
+        lambda size: warc(response(brotli(size), "br")), 2048 * MB, warc(response(b"<p>one")), archive, "a.warc", MB
+    ),
+    "a WARC, its response packed by gzip": Attack(
+        lambda size: warc(response(deflated(size, wbits=31), "gzip")),
+        512 * MB,
+        warc(response(b"<p>one")),
+        archive,
+        "a.warc",
+    ),
+    "a WARC.gz with a header of 500 MB": Attack(
+        lambda size: deflated(size, b"WARC/1.0\r\nWARC-Type: response\r\nX: ", wbits=31),
+        512 * MB,
+        gzip.compress(warc(response(b"<p>one"))),
+        archive,
+        "a.warc.gz",
+    ),
+    "a WARC without headers": Attack(
+        lambda _: warc(b"", length=0).replace(b"WARC-Target-URI: http://a/\r\n", b"") + warc(response(b"<p>one")),
+        1,
+        warc(response(b"<p>one")),
+        archive,
+        "a.warc",
+    ),
+    "Parquet, one text in 100 rows": Attack(
+        lambda size: parquet(size, rows=100, dictionary=True),
+        20 * MB,
+        lambda: parquet(9, rows=1, dictionary=True),
+        archive,
+        "a.parquet",
+    ),
+    "Parquet, one text of 500 MB": Attack(
+        lambda size: parquet(size, rows=1, dictionary=False),
+        500 * MB,
+        lambda: parquet(9, rows=1, dictionary=True),
+        archive,
+        "a.parquet",
+    ),
+    "JSON Lines.gz, a line of 500 MB": Attack(
+        lambda size: deflated(size, b'{"url": "http://a/", "html": "', b'"}\n' + JSON_PAGE, 31),
+        512 * MB,
+        gzip.compress(JSON_PAGE),
+        archive,
+        "a.jsonl.gz",
+    ),
+    "JSON Lines.gz, a line of empty lists": Attack(
+        lambda size: gzip.compress(b'{"url": "http://a/", "x": ' + nested(size) + b"}\n" + JSON_PAGE),
+        60 * MB,
+        gzip.compress(JSON_PAGE),
+        archive,
+        "a.jsonl.gz",
+    ),
+    "an export.gz, a line of empty lists": Attack(
+        lambda size: gzip.compress(export([b'{"url": "u", "x": ' + nested(size) + b"}\n"])),
+        120 * MB,
+        gzip.compress(export()),
+        imported,
+        "a.jsonl.gz",
+    ),
+    "an export.gz that unpacks to 500 MB of pages": Attack(
+        lambda size: gzip.compress(export([_exported()]) + b"".join(_pages(size)), 1),
+        512 * MB,
+        gzip.compress(export()),
+        imported,
+        "a.jsonl.gz",
+    ),
+    "a corpus.gz, a line of 500 MB": Attack(
+        lambda size: deflated(size, CORPUS + b'{"html": "', b'"}\n', 31),
+        512 * MB,
+        gzip.compress(CORPUS),
+        corpus,
+        "a.jsonl.gz",
+    ),
+    "a recorded crawl, 500 MB of notes": Attack(
+        lambda size: deflated(size, b"{'x': '", b"'}", 31), 512 * MB, META, recorded, "spider/00/0000/meta"
+    ),
+    "a recorded crawl, notes of empty lists": Attack(nested, 20 * MB, META, recorded, "spider/00/0000/meta"),
+    # --- logs
+    "a log, a line of 500 MB": Attack(
+        lambda size: b"".join(zeros(size)) + b"\n" + RECORD,
+        512 * MB,
+        RECORD,
+        lambda path: f"{sum(1 for _ in read_records(path))} records",
+    ),
+    "a log, a line of 500 MB, searched": Attack(
+        lambda size: b"".join(zeros(size)) + b"\n" + RECORD, 512 * MB, RECORD, searched
+    ),
+    "a log, a line of lists in lists": Attack(
+        lambda size: b"[" * size, 10**6, RECORD, lambda path: parse_record(path.read_text())
+    ),
+    "answers, a line of 500 MB": Attack(
+        lambda size: b"".join(zeros(size)) + b"\n",
+        512 * MB,
+        b"",
+        lambda path: f"{len(Answers(path).about())} answers",
+    ),
+}
+
+
+def _exported() -> bytes:
+    return Exported(_page(), ("x" * 9000,), None).to_line(None).encode("ascii") + b"\n"
+
+
+def _pages(size: int) -> Iterable[bytes]:
+    for place in range(2, size // 10_000):
+        page = replace(_page(), number=schema.page_number(place, "http://a/1"))
+        yield Exported(page, ("x" * 9000,), None).to_line(None).encode("ascii") + b"\n"
