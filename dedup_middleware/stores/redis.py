@@ -24,7 +24,8 @@ from redis.retry import Retry
 from dedup_middleware.errors import StoreAwayError, StoreError
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import HEADER_KEY, Store
-from dedup_middleware.stores.redis_layout import JOIN, READ, SCAN, WRITE, key_of, place_of
+from dedup_middleware.stores.redis_answers import BoundedParser
+from dedup_middleware.stores.redis_layout import JOIN, READ, SCAN, TOO_LONG, WRITE, key_of, place_of
 from dedup_middleware.stores.redis_uri import Address, address
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class RedisStore(Store):
         retry = Retry(NoBackoff(), 1, supported_errors=(kinds.ConnectionError,))
         how: Any = {"password": where.password, "retry": retry, "socket_timeout": where.timeout}
         how["socket_connect_timeout"] = where.timeout
-        self._client: Any = Redis.from_url(where.url, **how)
+        self._client: Any = Redis.from_url(where.url, parser_class=BoundedParser, **how)
         info = self._client.info()
         if info.get("cluster_enabled"):
             self._client.close()
@@ -281,6 +282,8 @@ class RedisStore(Store):
         if not is_engines or isinstance(error, kinds.DataError):
             return None
         detail = str(error) or type(error).__name__
+        if TOO_LONG in detail:
+            return refusals.corrupt(uri, "what a key has is longer than all that we write")
         if isinstance(error, _NOT_ALLOWED) or "NOPERM" in detail:
             return refusals.not_allowed(uri, detail)
         # Everything else, a full memory or disk too, ends by itself.

@@ -27,19 +27,31 @@ redis.call('HSET', lease, 'number', '0', 'process', ARGV[3])
 redis.call('PEXPIRE', lease, ARGV[4])
 return redis.call('SADD', ARGV[1] .. 'workers', ARGV[2])
 """
+# Bytes that an answer may have: far more than those of ours.
+_MAX_BYTES = 64 * 2**20
+#: How the error begins that says that an answer would have more.
+TOO_LONG = "DEDUPTOOLONG"
+_REFUSE = f"return redis.error_reply('{TOO_LONG} more than {_MAX_BYTES} bytes')"
 # ARGV: bucket and field of each key. Returns the version and the values.
-READ = """
-local answer = {redis.call('GET', KEYS[1]) or '0'}
-for i = 2, #ARGV, 2 do answer[#answer + 1] = redis.call('HGET', ARGV[1] .. 'b' .. ARGV[i], ARGV[i + 1]) end
+READ = f"""
+local answer, bytes = {{redis.call('GET', KEYS[1]) or '0'}}, 0
+for i = 2, #ARGV, 2 do
+    local value = redis.call('HGET', ARGV[1] .. 'b' .. ARGV[i], ARGV[i + 1])
+    if value then bytes = bytes + #value end
+    if bytes > {_MAX_BYTES} then {_REFUSE} end
+    answer[#answer + 1] = value
+end
 return answer
 """
 # ARGV: first and last bucket, number of pairs. Returns the version, and name and content of each bucket.
-SCAN = """
-local answer, pairs = {redis.call('GET', KEYS[1]) or '0'}, 0
+SCAN = f"""
+local answer, pairs, bytes = {{redis.call('GET', KEYS[1]) or '0'}}, 0, 0
 for _, name in ipairs(redis.call('ZRANGEBYLEX', ARGV[1] .. 'buckets', ARGV[2], ARGV[3], 'LIMIT', 0, ARGV[4])) do
     local content = redis.call('HGETALL', ARGV[1] .. 'b' .. name)
+    for _, part in ipairs(content) do bytes = bytes + #part end
+    if bytes > {_MAX_BYTES} then {_REFUSE} end
     answer[#answer + 1], answer[#answer + 2], pairs = name, content, pairs + #content / 2
-    if pairs >= tonumber(ARGV[4]) then break end
+    if pairs >= tonumber(ARGV[4]) or bytes > {_MAX_BYTES // 2} then break end
 end
 return answer
 """
