@@ -19,7 +19,7 @@ from test_crashes import again, killed, released
 from test_templates_in_crawls import filled
 from test_two_witnesses import visit
 
-from dedup_middleware.index.item_codec import name_of
+from dedup_middleware.index.item_codec import PROJECT, name_of
 from dedup_middleware.index.opening import index_for_command
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
@@ -99,6 +99,7 @@ def test_kept_and_dropped_items_are_those_of_a_crawl_without_the_plugin(reposts,
     assert outcome.delivered == reposts[::2]
     found = stored(folder)
     assert [item.type for item in found] == [name_of(kind) for kind in KINDS]
+    PROJECT.give(KINDS[1:])
     assert [type(item.item) for item in found] == KINDS
     assert [(item.url, item.original_url) for item in found] == [*zip(reposts[1::2], reposts[::2], strict=True)]
     assert "5 dropped items written to feed.jsonl" in done(folder, "dropped", "-o", "feed.jsonl").out

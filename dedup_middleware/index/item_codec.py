@@ -2,30 +2,35 @@
 
 ``decode(encode(item).data) == item``, of the same type, for dicts, Scrapy items, dataclasses, attrs and pydantic
 models. A field with a value that cannot be read back exactly, such as a response or an open file, is left out. A class
-is named, and imported when the item is read; if it is gone, or is not a class of items any more, the item is read as a
-dict. Nothing runs ``__init__``.
+is named, and found among those of the project when the item is read: see :class:`ProjectClasses`. If it is gone, or is
+not a class of items any more, the item is read as a dict. Nothing is imported, and nothing runs ``__init__``.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import sys
 from dataclasses import fields
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
-from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
+from dedup_middleware.bounded import MAX_VALUES, has_more, loads
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 #: Levels of an item: far more than anybody writes, far fewer than the stack has.
 MAX_DEPTH = 100
+#: Bytes of an item. A larger one is not stored, and so not dropped.
+MAX_BYTES = 8 * 2**20
 # JSON readers of other makes have 64 bits, and Python's own refuses to read thousands of digits.
 _MAX_INT = 2**63
 
@@ -57,20 +62,77 @@ def encode(item: Any) -> Encoded:
         raise UnkeepableError(type(item)) from error
     text = json.dumps(written, ensure_ascii=False, separators=(",", ":"))
     # Escaped, two surrogates would come back as one character.
-    return Encoded(text.encode("utf8", "surrogatepass"), left_out)
+    data = text.encode("utf8", "surrogatepass")
+    if len(data) > MAX_BYTES or has_more(data, MAX_VALUES):
+        raise UnkeepableError(type(item))
+    return Encoded(data, left_out)
 
 
 def decode(data: bytes) -> Any:
     """Return the item that :func:`encode` has written; ``ValueError`` if that has not written *data*."""
     try:
-        return _read(json.loads(data.decode("utf8", "surrogatepass")))
-    except (TypeError, KeyError, AttributeError, IndexError, ArithmeticError, RecursionError) as error:
+        return _read(loads(data.decode("utf8", "surrogatepass")))
+    except Exception as error:
         raise ValueError(f"no item: {error!r}") from error
 
 
 def name_of(kind: type) -> str:
-    """Return the name under which a class is imported again: ``module:qualified.name``."""
+    """Return the name under which a class is found again: ``module:qualified.name``."""
     return f"{kind.__module__}:{kind.__qualname__}"
+
+
+class ProjectClasses:
+    """The classes that items may be of: those that loaded modules of the project define, or have imported.
+
+    A store may be anybody's: what it names is looked up among these, and nothing else, and no module is imported.
+    """
+
+    def __init__(self) -> None:
+        self._packages: set[str] = set()
+        self._found: dict[str, type] = {}
+
+    def give(self, spiders: Iterable[type]) -> None:
+        """Let the packages of these *spiders*, and of the classes that they are made of, belong to the project."""
+        homes = {kind.__module__.partition(".")[0] for spider in spiders for kind in spider.__mro__}
+        self._packages |= homes - {"builtins", "scrapy"}
+
+    def named(self, name: str) -> type | None:
+        """Return the class with this :func:`name_of`; ``None`` if the project has none. O(names) the first time."""
+        if name not in self._found:
+            outer, found = _loaded(name)
+            if found is None or not self._has(outer):
+                return None
+            self._found[name] = found
+        return self._found[name]
+
+    def _has(self, outer: type) -> bool:
+        if outer.__module__.partition(".")[0] in self._packages:
+            return True
+        modules = [each for name, each in [*sys.modules.items()] if name.partition(".")[0] in self._packages]
+        values = [value for module in modules if isinstance(module, ModuleType) for value in vars(module).values()]
+        # Imported by itself, or with its module.
+        return any(
+            value is outer or (isinstance(value, ModuleType) and vars(value).get(outer.__name__) is outer)
+            for value in values
+        )
+
+
+def _loaded(name: str) -> tuple[type, type | None]:
+    """Return the class with this :func:`name_of`, if its module is loaded, and before it the outermost around it."""
+    module, _, path = name.partition(":")
+    found: Any = sys.modules.get(module)
+    classes: list[type] = []
+    for part in path.split("."):
+        # Not getattr, which may run code.
+        found = vars(found).get(part) if isinstance(found, (ModuleType, type)) else None
+        if not isinstance(found, type):
+            return type(None), None
+        classes.append(found)
+    return classes[0], classes[-1] if name_of(classes[-1]) == name else None
+
+
+#: Those of the projects of this process.
+PROJECT = ProjectClasses()
 
 
 # --- writing: a value as itself where JSON has it, else an object with its tag alone; of an item, not of what is in it,
@@ -93,6 +155,8 @@ def _written(value: Any, depth: int, left_out: dict[str, type] | None = None) ->
         tag, write, _ = _SCALARS[kind]
         return {tag: write(value)}
     if isinstance(value, Enum):
+        if PROJECT.named(name_of(kind)) is not kind:
+            raise UnkeepableError(kind)
         return {"enum": [name_of(kind), _written(value.value, depth - 1)]}
     if isinstance(value, str):
         # Texts that know where they come from, such as those that lxml finds: of an item, they are texts.
@@ -120,7 +184,7 @@ def _written_fields(values: dict[str, Any], depth: int, left_out: dict[str, type
 
 def _written_item(item: Any, kind: type, depth: int, left_out: dict[str, type] | None) -> Any:
     family = _family(kind)
-    if family is None:
+    if family is None or PROJECT.named(name_of(kind)) is not kind:
         raise UnkeepableError(kind)
     if family == "pydantic":
         state = dict(item.__getstate__())
@@ -237,7 +301,7 @@ def _read(written: Any) -> Any:  # noqa: PLR0911 - one for each tag
 
 
 def _read_enum(name: str, value: Any) -> Any:
-    kind = _imported(name)
+    kind = PROJECT.named(name)
     try:
         return kind(value) if kind is not None and issubclass(kind, Enum) else value
     except ValueError:  # it has no such member any more
@@ -245,7 +309,7 @@ def _read_enum(name: str, value: Any) -> Any:
 
 
 def _read_fields(family: str, name: str, values: dict[str, Any]) -> Any:
-    kind = _imported(name)
+    kind = PROJECT.named(name)
     if kind is None or _family(kind) != family:
         return values
     item: Any = object.__new__(kind)
@@ -260,22 +324,9 @@ def _read_fields(family: str, name: str, values: dict[str, Any]) -> Any:
 
 
 def _read_pydantic(name: str, state: dict[str, Any]) -> Any:
-    kind = _imported(name)
+    kind = PROJECT.named(name)
     if kind is None or _family(kind) != "pydantic":
         return {**state["__dict__"], **(state.get("__pydantic_extra__") or {})}
     item: Any = object.__new__(kind)
     item.__setstate__(state)
     return item
-
-
-@lru_cache(maxsize=1000)
-def _imported(name: str) -> type | None:
-    """Return the class with this :func:`name_of`; ``None`` where there is none, whatever importing it runs into."""
-    module, _, path = name.partition(":")
-    try:
-        found: Any = import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
-    except Exception:  # noqa: BLE001 - a module of the project's
-        return None
-    return found if isinstance(found, type) and name_of(found) == name else None

@@ -12,6 +12,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
 
 from dedup_middleware.errors import DedupError, FeedError, StoreAwayError, StoreError
+from dedup_middleware.index import item_codec
 from dedup_middleware.listener import Listener
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.absence import Absence
@@ -151,6 +152,7 @@ class DedupExtension(Listener):
             continues=opened.config.jobdir is not None,
             stores_items=True,
         )
+        item_codec.PROJECT.give([type(self.spider)])
         self.releaser = Releaser(self.deduplication)
 
     def _announce(self, opened: Resources) -> None:

@@ -106,6 +106,12 @@ def settings_of(settings: BaseSettings, spider: str | None) -> BaseSettings:
     return settings if spider is None else _own_settings(settings, _loader(settings, lambda _: None), spider)
 
 
+def spiders_of(settings: BaseSettings) -> list[type]:
+    """Return the spiders of the project; none where they cannot be loaded."""
+    loader = _loader(settings, lambda _: None)
+    return [] if loader is None else [*map(loader.load, loader.list())]
+
+
 def _config(settings: BaseSettings, loader: SpiderLoaderProtocol | None, spider: str) -> Config:
     return read_config(_own_settings(settings, loader, spider), spider)
 

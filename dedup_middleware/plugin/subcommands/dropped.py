@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from dedup_middleware.index import item_codec
 from dedup_middleware.inspection.dropped import PageFilter, dropped
 from dedup_middleware.plugin.subcommands.call import add_common_options, add_item_filter, tell
+from dedup_middleware.plugin.subcommands.command_config import spiders_of
 from dedup_middleware.plugin.subcommands.exporting import Export
 from dedup_middleware.text.clauses import one_line
 
@@ -57,6 +59,7 @@ def run(call: Call) -> None:
             if not count and not opts.json:
                 print("no such item was dropped, or it was removed since: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE")
             return
+        item_codec.PROJECT.give(spiders_of(call.settings))
         export = Export(call.settings, target, overwrite=opts.overwrite_output is not None)
         export.write(item.item for item in counted(items))
     line = (
