@@ -1,22 +1,34 @@
-"""Folders and files that are their owner's alone: 0700 and 0600.
+"""Makes files and folders that are their owner's alone, 0600 and 0700, and replaces no file that is not ours.
 
-What pages say, where they were found and how they were asked for is nobody else's business on a shared machine.
-What is there already keeps the mode that its owner gave it.
+Pages, URLs and requests are private on a shared machine. What is there already keeps the mode that its owner gave it.
 """
 
 from __future__ import annotations
 
+import os
 import stat
-from contextlib import suppress
-from typing import TYPE_CHECKING
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator
 
 FOLDER_MODE = 0o700
 FILE_MODE = 0o600
 _OTHERS = 0o077
+#: Bytes of a file that show what it is.
+START = 4096
+
+
+class NotOursError(OSError):
+    """A path has something that this package has not made."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("it has something else in it; move that away")
+        self.strerror = str(self.args[0])
+        self.filename = str(path)
 
 
 def make_folder(folder: Path) -> None:
@@ -26,14 +38,56 @@ def make_folder(folder: Path) -> None:
         missing.mkdir(mode=FOLDER_MODE, exist_ok=True)
 
 
-def make_file(path: Path, *, like: Path | None = None) -> None:
-    """Create the file *path* where there is none, with the mode of *like* if that is there.
-
-    ``OSError`` where that cannot be done.
-    """
+def make_file(path: Path) -> None:
+    """Create the file *path* where there is none; ``OSError`` where that cannot be done."""
     path.touch(FILE_MODE)
-    if like is not None and like.exists():
-        path.chmod(stat.S_IMODE(like.stat().st_mode))
+
+
+@contextmanager
+def replaced(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryIO]:
+    """Yield a file to write, which takes the place of *path* once the block has ended without an error.
+
+    What is at *path* is replaced if it is empty, or if its first bytes, unpacked, are what *is_ours* takes for ours,
+    and its mode stays; else :class:`NotOursError`. A device or a pipe is written to as it is. ``OSError``.
+    """
+    # As a shell does, through links: /dev/stdout is one.
+    path = Path(os.path.realpath(path))
+    status = path.stat() if os.path.lexists(path) else None
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        # Not created, should it be gone by now.
+        with os.fdopen(os.open(path, os.O_WRONLY), "wb") as file:
+            yield file
+        return
+    if status is not None and not is_made_by_us(path, is_ours):
+        raise NotOursError(path)
+    # A name that others cannot foresee, and the modes and flags that this takes: O_EXCL, O_NOFOLLOW, 0600.
+    descriptor, name = tempfile.mkstemp(prefix=".dedup-", suffix=".tmp", dir=path.parent)
+    draft = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if status is not None and hasattr(os, "fchmod"):
+                # Not by its name, which others may have given to a link.
+                os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+            yield file
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def is_made_by_us(path: Path, is_ours: Callable[[bytes], bool]) -> bool:
+    """Return whether *path* is a file, and no link, that is empty or that *is_ours*, by its first bytes, unpacked."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        return False
+    from dedup_middleware.bounded import opened  # noqa: PLC0415 - few processes ask
+
+    try:
+        with opened(path) as file:
+            start = file.read(START)
+    except ValueError:
+        return False
+    return not start or is_ours(start)
 
 
 def tighten_within(folder: Path) -> None:

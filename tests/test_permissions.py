@@ -41,24 +41,35 @@ def within(folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("backend", sorted({default_backend(), "sqlite"}))
-@pytest.mark.parametrize("end", ["clean", "killed"])
-def test_store_and_log_are_the_users_alone(site, tmp_path, backend, end):
+@pytest.mark.parametrize(("end", "umask"), [("clean", 0o022), ("clean", 0), ("killed", 0o022)])
+def test_store_and_log_are_the_users_alone(site, tmp_path, backend, end, umask):
     kept = tmp_path / "kept" / "here"
     settings = {"DEDUP_STORE": f"{backend}:{kept / 'store'}", "DEDUP_LOG": str(kept / "log.jsonl")}
     urls = [site.add(f"/{n}", article("A", story(1)), host=n) for n in range(2)]
-    before = os.umask(0o022)
+    before = os.umask(umask)
     try:
         if end == "killed":
             killed(tmp_path / "crawl", site, [{"url": url} for url in urls], **settings)
         else:
-            again(tmp_path / "crawl", [{"url": url} for url in urls], **settings)
+            again(tmp_path / "crawl", [{"url": url} for url in urls], JOBDIR=str(kept / "job" / "dir"), **settings)
+            named = [argument for name, value in settings.items() for argument in ("-s", f"{name}={value}")]
+            for command in (
+                ["report", "-o", str(kept / "report.html"), "--csv", str(kept / "rows.csv")],
+                ["store", "export", "-o", str(kept / "pages.jsonl.gz")],
+                ["dropped", "-o", str(kept / "items" / "dropped.jsonl")],
+            ):
+                # A second time over what the first has written.
+                for _ in range(2):
+                    done = run_scrapy(tmp_path / "crawl", "dedup", *command, *named)
+                    assert done.returncode == 0, done.stderr
     finally:
         os.umask(before)
     paths = [kept.parent, *within(kept)]
     assert len(paths) > 4
     folders = [path for path in paths if path.is_dir()]
     assert set(modes(*folders).values()) == {"0o700"}
-    files = [path for path in paths if path.is_file()]
+    # Scrapy's own.
+    files = [path for path in paths if path.is_file() and (path.parent.name != "dir" or path.name == "dedup.run")]
     if end == "killed":
         # LevelDB makes its files for everybody, in a folder that nobody else can enter; a clean end mends that.
         files = [path for path in files if path.parent.name != "db"]

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware import permissions
 from dedup_middleware.comparison import plots, results
 from dedup_middleware.comparison.contestants import CLAUSES, MissingPackageError, all_choices, contestant
 from dedup_middleware.comparison.prepared import prepare
@@ -138,7 +139,8 @@ def _write_stories(opts: argparse.Namespace, pages: Sequence[CorpusPage], measur
     if choice not in measured:
         raise DedupError(f"{choice} was not measured: {opts.clusters} was not written")
     try:
-        with opts.clusters.open("w", encoding="ascii") as file:
-            file.writelines(f"{json.dumps(story)}\n" for story in results.stories(pages, measured[choice].owners))
+        with permissions.replaced(opts.clusters, results.are_stories) as file:
+            stories = results.stories(pages, measured[choice].owners)
+            file.writelines(f"{json.dumps(story)}\n".encode("ascii") for story in stories)
     except OSError as error:
         raise ConfigError(f"{opts.clusters} cannot be written ({error.strerror}); name another file") from error

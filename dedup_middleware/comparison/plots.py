@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware import permissions
 from dedup_middleware.comparison.agreement import pairs
 from dedup_middleware.comparison.curve import LENGTHS
 from dedup_middleware.comparison.options import SUFFIXES
@@ -25,11 +26,12 @@ _INK, _PALE, _GRID = "#22303c", "#b9c6d2", "#e3e8ec"
 _PRECISION, _RECALL, _F1, _OURS = "#c2571a", "#2f6f9f", "#7d8b97", "#2b8a5e"
 # Inches.
 _WIDTH, _LINE = 10.0, 0.3
+_MAKER = "scrapy dedup compare"
 # A picture that is drawn again is the same file.
 _METADATA: dict[str, dict[str, Any]] = {
-    ".png": {"Software": None},
-    ".svg": {"Date": None},
-    ".pdf": {"CreationDate": None},
+    ".png": {"Software": _MAKER},
+    ".svg": {"Date": None, "Creator": _MAKER},
+    ".pdf": {"CreationDate": None, "Creator": _MAKER},
 }
 
 
@@ -45,9 +47,15 @@ def save(figure: Any, path: Path) -> None:
     suffix = path.suffix.lower()
     with required("matplotlib", "--plot").rc_context({"svg.hashsalt": "dedup"}):
         try:
-            figure.savefig(path, dpi=160, metadata=_METADATA[suffix])
+            with permissions.replaced(path, _is_picture) as file:
+                figure.savefig(file, dpi=160, metadata=_METADATA[suffix], format=suffix[1:])
         except OSError as error:
             raise ConfigError(f"{path} cannot be written ({error.strerror}); name another file") from error
+
+
+def _is_picture(start: bytes) -> bool:
+    # A PDF names its maker at its end; so does matplotlib at its beginning.
+    return _MAKER.encode("ascii") in start or start.startswith(b"%PDF-1.4\n%\xac\xdc \xab\xba")
 
 
 def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:

@@ -142,6 +142,11 @@ def stories(pages: Sequence[CorpusPage], owners: Sequence[int]) -> Iterator[dict
         yield {"pages": [{"id": pages[number].id, "url": pages[number].url} for number in ordered]}
 
 
+def are_stories(start: bytes) -> bool:
+    """Return whether a file that begins so has :func:`stories`."""
+    return start.startswith(b'{"pages": [{"id": ')
+
+
 def _kept(number: int, owners: Sequence[int]) -> int:
     # The page for which one was dropped may have been dropped itself, later on, for another.
     seen = set()

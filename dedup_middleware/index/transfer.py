@@ -8,24 +8,21 @@ is hostile until it has been read here. Dropped items stay where they are.
 
 from __future__ import annotations
 
-import gzip
 import json
-import lzma
-import sys
 import tempfile
-import zlib
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from dedup_middleware import bounded
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.fingerprints import fingerprinter, published_method
 from dedup_middleware.index import schema
 from dedup_middleware.index.changes import Changes
-from dedup_middleware.index.lookup import COMMON_IN_STORE
+from dedup_middleware.index.lookup import COMMON_IN_STORE, TEXT_LIMIT
 from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.index.overrides import Override, read_overrides
@@ -49,10 +46,9 @@ if TYPE_CHECKING:
 FORMAT = "dedup-middleware pages"
 VERSION = 3
 
-#: Bytes of a line; a page of `DEDUP_MAX_BYTES`, all of it kept, takes fewer.
-MAX_LINE = 128 * 2**20
+#: Bytes of a line: a page with the most clauses and the most text that a store keeps of one takes 2 MB.
+MAX_LINE = 16 * 2**20
 _MAX_PLACE = 2**40 - 1
-_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 _COMMAND = "scrapy dedup store import"
 # Lines that cannot be read of which it is said where they are.
 _NAMED = 20
@@ -357,8 +353,8 @@ class Spool:
     def read(self, path: Path) -> None:
         """Read the file *path*: 0.2 ms a page. :class:`ConfigError` where it cannot be read, or is no export."""
         try:
-            with path.open("rb") as file:
-                self._read_lines(path, _lines(file))
+            with bounded.opened(path) as file:
+                self._read_lines(path, bounded.lines(file, MAX_LINE))
         except OSError as error:
             raise ConfigError(f"{path} cannot be read ({error.strerror or error}); name another file") from error
 
@@ -366,7 +362,7 @@ class Spool:
         """Yield the pages of *entries*, in their order."""
         for entry in entries:
             self._file.seek(entry.offset)
-            yield entry, Exported.read(json.loads(self._file.readline()))
+            yield entry, Exported.read(bounded.loads(self._file.readline()))
 
     @property
     def pairs(self) -> Iterator[tuple[bytes, bytes]]:
@@ -380,11 +376,11 @@ class Spool:
         if len(self.refused) < _NAMED:
             self.refused.append(f"{where}: {why}")
 
-    def _read_lines(self, path: Path, lines: Iterator[bytes]) -> None:
+    def _read_lines(self, path: Path, lines: Iterator[bytes | None]) -> None:
         numbers: set[int] | None = None
         try:
             for count, line in enumerate(lines, 1):
-                fields = _object(line)
+                fields = None if line is None else _object(line)
                 if fields is not None and fields.get("format") == FORMAT:
                     self._add_origin(path, fields)
                     numbers = set()
@@ -392,8 +388,8 @@ class Spool:
                     break
                 else:
                     self._add(f"{path}, line {count}", line, fields, numbers)
-        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
-            self.refuse(str(path), f"what follows cannot be decompressed ({error})")
+        except UnreadableError as error:
+            self.refuse(str(path), str(error))
         if numbers is None:
             raise ConfigError(f"{path} is no export of a store: make one with `scrapy dedup store export -o FILE`")
 
@@ -403,10 +399,10 @@ class Spool:
         except UnreadableError as error:
             raise ConfigError(f"{path} cannot be imported: {error}") from error
 
-    def _add(self, where: str, line: bytes, fields: dict[str, Any] | None, numbers: set[int]) -> None:
+    def _add(self, where: str, line: bytes | None, fields: dict[str, Any] | None, numbers: set[int]) -> None:
         try:
-            if fields is None:
-                raise UnreadableError("the line cannot be read, or is cut off")
+            if line is None or fields is None:
+                raise UnreadableError("the line cannot be read, or is cut off or too long")
             if "template" in fields:
                 self.templates.add(template_of(bytes.fromhex(str(fields["template"]))))
                 return
@@ -426,28 +422,15 @@ class Spool:
         self.entries.append(entry)
 
 
-def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of *file*, unpacked, without their ends; an empty one in the place of one that is too long."""
-    start = file.read(len(_XZ))
-    file.seek(0)
-    unpacked: Any = file
-    if start.startswith(_GZIP):
-        unpacked = gzip.open(file)  # noqa: SIM115 - closed with the file
-    elif start.startswith(_XZ):
-        unpacked = lzma.open(file)  # noqa: SIM115 - the same
-    while line := unpacked.readline(MAX_LINE):
-        if len(line) < MAX_LINE or line.endswith(b"\n"):
-            yield line.rstrip(b"\r\n")
-            continue
-        while (rest := unpacked.readline(MAX_LINE)) and not rest.endswith(b"\n"):
-            pass
-        yield b""
+def is_export(start: bytes) -> bool:
+    """Return whether a file that begins so, unpacked, is an export, of this or another version."""
+    return start.startswith(b'{"format":' + json.dumps(FORMAT).encode("ascii"))
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
     try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError):
+        fields = bounded.loads(line)
+    except UnreadableError:
         return None
     return fields if isinstance(fields, dict) else None
 
@@ -518,4 +501,4 @@ def _put(store: OpenStore, exported: Exported, postings: PostingSpool, prints: P
 
 
 def _packed(text: tuple[str, ...] | None) -> bytes | None:
-    return None if text is None else schema.encode_text(text, sys.maxsize)
+    return None if text is None else schema.encode_text(text, TEXT_LIMIT)

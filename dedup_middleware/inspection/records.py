@@ -15,6 +15,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
+from dedup_middleware.bounded import loads
 from dedup_middleware.errors import PATH_ERRORS, RecordsError
 from dedup_middleware.urls import host_of, without_secrets
 
@@ -28,8 +29,12 @@ EVIDENCE_CHARACTERS = 200
 DIFFERENCES = 5
 DIFFERENCE_CHARACTERS = 100
 TITLE_CHARACTERS = 200
-#: Bytes of a file that tell what it is: some thirty records.
-_START = 32_768
+#: Bytes of a line: its texts are cut, and its URLs as long as pages make them.
+MAX_LINE = 2**20
+# Values of a record, of which it has some forty.
+_MAX_VALUES = 1_000
+# Bytes of a file that show what it is, some thirty records, and how each of these begins.
+_START, _FIRST = 32_768, b'{"time": "'
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,16 +159,17 @@ def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] |
         with path.open(encoding="utf8", errors="replace") as file:
             torn = ""
             while True:
-                line = file.readline()
+                line = file.readline(MAX_LINE)
                 if line.endswith("\n"):
-                    if (record := parse_record(torn + line)) is not None:
+                    if len(torn) <= MAX_LINE and (record := parse_record(torn + line)) is not None:
                         yield record
                     torn = ""
-                elif follow:
-                    torn += line
+                    continue
+                torn = (torn + line)[: MAX_LINE + 1]
+                if len(line) < MAX_LINE:
+                    if not follow:
+                        return
                     idle()
-                else:
-                    return
     except FileNotFoundError:
         raise RecordsError(
             f"there is no log at {path}; crawl first, or name it: -s DEDUP_LOG=PATH, or --spider NAME"
@@ -173,8 +179,9 @@ def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] |
 
 
 def remove_log(path: Path) -> bool:
-    """Remove a log and return whether there was one; :class:`RecordsError` if it cannot be removed."""
+    """Remove a log and return whether there was one; :class:`RecordsError` if it cannot be removed, or is none."""
     try:
+        refuse_foreign_log(path)
         path.unlink()
     except FileNotFoundError:
         return False
@@ -183,23 +190,33 @@ def remove_log(path: Path) -> bool:
     return True
 
 
+def refuse_foreign_log(path: Path) -> None:
+    """Raise :class:`RecordsError` if *path* is there, and no log of ours that may be removed; ``OSError``."""
+    # A link is removed, and not what it leads to.
+    if os.path.lexists(path) and not (path.is_file() and _is_ours(path)):
+        raise RecordsError(f"the log {path} cannot be removed (it is no log of records); remove it yourself")
+
+
 def observer_log(path: Path) -> Path:
     """Return where this process writes its records when another one writes to the log *path*."""
-    return path.with_name(f"{path.stem}.{os.getpid()}{path.suffix}")
+    return path.with_name(f"{path.stem}.observer-{os.getpid()}{path.suffix}")
 
 
 def observer_logs_beside(path: Path) -> list[Path]:
     """Return the logs that observers have written beside the log *path*."""
-    name = re.compile(rf"{re.escape(path.stem)}\.\d+{re.escape(path.suffix)}")
+    name = re.compile(rf"{re.escape(path.stem)}\.observer-\d+{re.escape(path.suffix)}")
     beside = path.parent.iterdir() if path.parent.is_dir() else ()
-    return sorted(file for file in beside if name.fullmatch(file.name) and file.is_file() and _is_ours(file))
+    files = (file for file in beside if name.fullmatch(file.name) and file.is_file() and not file.is_symlink())
+    return sorted(filter(_is_ours, files))
 
 
 def _is_ours(path: Path) -> bool:
-    """Tell whether the file *path* is a log of records, as far as its beginning tells; one that is empty or torn is."""
+    """Return whether the file *path* is a log of records, by its beginning; an empty one is, and a torn record."""
     with path.open("rb") as file:
-        whole_lines = file.read(_START).split(b"\n")[:-1]
-    return not whole_lines or any(parse_record(line.decode("ascii", "replace")) is not None for line in whole_lines)
+        *whole_lines, rest = file.read(_START).split(b"\n")
+    if not whole_lines:
+        return rest[: len(_FIRST)] == _FIRST[: len(rest)]
+    return any(parse_record(line.decode("ascii", "replace")) is not None for line in whole_lines)
 
 
 def _foreign(path: Path) -> RecordsError:
@@ -220,7 +237,7 @@ def ends_torn(path: Path) -> bool:
 def parse_record(line: str) -> Record | None:
     """Return the record that is in *line*; ``None`` if it holds none."""
     try:
-        fields: dict[str, Any] = json.loads(line)
+        fields: dict[str, Any] = loads(line, values=_MAX_VALUES)
         record = Record(**{k: v for k, v in fields.items() if k in Record.__slots__})
     except (ValueError, TypeError, AttributeError):
         return None

@@ -9,8 +9,13 @@ import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from dedup_middleware import permissions
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+# Characters of a name: ours have twelve.
+_MAX_NAME = 100
 
 
 def run_id(jobdir: Path | None) -> str:
@@ -22,8 +27,11 @@ def run_id(jobdir: Path | None) -> str:
     if jobdir is not None:
         path = jobdir / "dedup.run"
         with suppress(OSError, UnicodeError):
-            if path.exists() and (said := path.read_text(encoding="ascii").strip()):
-                return said
-            jobdir.mkdir(parents=True, exist_ok=True)
+            if path.exists():
+                with path.open(encoding="ascii") as file:
+                    if said := file.read(_MAX_NAME).strip():
+                        return said
+            permissions.make_folder(jobdir)
+            permissions.make_file(path)
             path.write_text(run, encoding="ascii")
     return run

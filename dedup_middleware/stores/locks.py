@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import secrets
-import shutil
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from dedup_middleware import permissions, times
+from dedup_middleware.bounded import loads
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 HOLDER_SUFFIX, WORKERS_SUFFIX = ".holder", ".workers"
 _WORKER_BYTES = 8
 _MAX_HOLDER_BYTES = 4096
+_WORKERS_LOCK = re.compile(rf"[0-9a-f]{{{2 * _WORKER_BYTES}}}\.lock")
 # Seconds for which those who share a store wait while others open it.
 _PATIENCE = 10.0
 
@@ -55,22 +57,24 @@ class Holder:
         """Return the holder in the file *path*; ``None`` if there is no valid one."""
         try:
             with path.open("rb") as file:
-                holder = cls(**json.loads(file.read(_MAX_HOLDER_BYTES)))
+                holder = cls(**loads(file.read(_MAX_HOLDER_BYTES)))
         except (OSError, ValueError, TypeError):
             return None
         fields = (holder.what, holder.brief, holder.pid, holder.host, holder.since)
         return holder if [*map(type, fields)] == [str, bool, int, str, str] else None
 
     def write(self, path: Path) -> None:
-        """Write it into the file *path*; on a full disk the file may be missing or cut."""
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-            permissions.make_file(path)
-            path.write_text(json.dumps(asdict(self)), encoding="ascii")
+        """Write it into the file *path*, unless something else is there, or the disk is full."""
+        with suppress(OSError), permissions.replaced(path, _is_holder) as file:
+            file.write(json.dumps(asdict(self)).encode("ascii"))
 
     def __str__(self) -> str:
         elsewhere = "" if self.host == platform.node() else f" on {self.host}"
         return f"process {self.pid}{elsewhere} ({self.what}, since {self.since})"
+
+
+def _is_holder(start: bytes) -> bool:
+    return start.startswith(b'{"what": ')
 
 
 @contextmanager
@@ -80,6 +84,9 @@ def held(path: Path, uri: str, holder: Holder, *, is_shared: bool = False) -> It
     ``StoreLockedError`` if another process holds it, or shares the store that this one wants for itself.
     """
     names = path.with_name(path.name + HOLDER_SUFFIX)
+    # A lock is an empty file, which locking may make empty again.
+    if os.path.lexists(path) and (not path.is_file() or path.stat().st_size):
+        raise refusals.no_path(uri, f"{path} is no lock of ours")
     lock = _lock(path)
     try:
         lock.acquire(timeout=_PATIENCE if is_shared else 0)
@@ -93,8 +100,9 @@ def held(path: Path, uri: str, holder: Holder, *, is_shared: bool = False) -> It
         holder.write(names)
         yield
     finally:
-        with suppress(OSError):
-            names.unlink()
+        if Holder.read(names) is not None:
+            with suppress(OSError):
+                names.unlink()
         lock.release()
 
 
@@ -130,14 +138,19 @@ class Workers:
 
     def prune(self) -> bool:
         """Remove the files of those that have ended; return whether any is left. Call it under the store's lock."""
-        for path in [*self._folder.glob("*.lock")]:
+        for path in self._locks():
             if not _is_held(path):
                 path.unlink(missing_ok=True)
-        return any(self._folder.glob("*.lock"))
+        return bool(self._locks())
 
     def remove(self) -> None:
         """Remove the folder, once none is left."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        with suppress(OSError):
+            self._folder.rmdir()
+
+    def _locks(self) -> list[Path]:
+        files = self._folder.glob("*.lock")
+        return [f for f in files if _WORKERS_LOCK.fullmatch(f.name) and f.is_file() and not f.stat().st_size]
 
     def _path(self, worker: bytes) -> Path:
         return self._folder / f"{worker.hex()}.lock"

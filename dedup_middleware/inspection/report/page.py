@@ -42,6 +42,11 @@ def html(report: Report) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _read("template.html"))
 
 
+def is_report(start: bytes) -> bool:
+    """Return whether a file with this *start* is a page of :func:`html`, of this or another version."""
+    return start.lower().startswith(b"<!doctype html") and b"<title>scrapy dedup report</title>" in start
+
+
 def words() -> dict[str, Any]:
     """Return what the page says, by language."""
     read: dict[str, Any] = json.loads(_read("script/words.json"))

@@ -23,6 +23,11 @@ _FIELDS = (
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+def are_rows(start: bytes) -> bool:
+    """Return whether a file that begins so is one of :func:`write_rows`, of this or another version."""
+    return start.decode("utf-8-sig", "replace").startswith("time,spider,run,")
+
+
 def write_rows(file: IO[str], config: Config, run: str | None) -> int:
     """Write the duplicates of the log of *config* to *file*, oldest first, and return how many there are."""
     writer = csv.writer(file)

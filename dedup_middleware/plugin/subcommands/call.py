@@ -6,7 +6,7 @@ import argparse
 import sys
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, BinaryIO, NoReturn
 
 from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError, DedupError
@@ -16,7 +16,7 @@ from dedup_middleware.stores.refusals import nothing_there
 from dedup_middleware.urls import as_in_urls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
@@ -54,28 +54,16 @@ def host_named(host: str | None) -> str | None:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a draft beside *path*, which takes its place once the block has written it; readable by its owner alone.
-
-    :class:`ConfigError` where it cannot be written.
-    """
+def whole_file(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryIO]:
+    """Yield a file that takes the place of *path*, as :func:`permissions.replaced` does; :class:`ConfigError`."""
     try:
-        draft = path.with_name(path.name + ".tmp")
-        draft.unlink(missing_ok=True)
-        permissions.make_file(draft)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path, or no name in it
-        raise _unwritable(path, error) from error
-    try:
-        yield draft
-        draft.replace(path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _unwritable(path: Path, error: Exception) -> ConfigError:
-    return ConfigError(f"{path} cannot be written ({getattr(error, 'strerror', None) or error}); name another file")
+        with permissions.replaced(path, is_ours) as file:
+            yield file
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        detail = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path} cannot be written ({detail}); name another file") from error
 
 
 def tell(line: str) -> None:

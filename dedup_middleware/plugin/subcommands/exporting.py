@@ -6,6 +6,7 @@ import io
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from scrapy import Spider
@@ -15,6 +16,7 @@ from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.utils.conf import feed_complete_default_values_from_settings, feed_process_params_from_cli
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.plugin.feeds import onto_disk
 
@@ -88,6 +90,8 @@ class Export:
         if self.is_stdout:
             return sys.stdout.buffer
         storage = FileFeedStorage(self._uri, feed_options=self._options)
+        permissions.make_folder(Path(storage.path).parent)
+        permissions.make_file(Path(storage.path))
         file = storage.open(Spider("dropped"))
         file.seek(0, os.SEEK_END)
         return cast("BinaryIO", file)

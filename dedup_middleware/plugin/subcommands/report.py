@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import webbrowser
@@ -12,7 +13,7 @@ from dedup_middleware.errors import CallError
 from dedup_middleware.inspection.progress import progress
 from dedup_middleware.inspection.report import page
 from dedup_middleware.inspection.report.data import gather
-from dedup_middleware.inspection.report.rows import write_rows
+from dedup_middleware.inspection.report.rows import are_rows, write_rows
 from dedup_middleware.plugin.subcommands.call import add_common_options, tell, whole_file
 
 if TYPE_CHECKING:
@@ -51,8 +52,10 @@ def run(call: Call) -> None:
         done |= {"output": opts.output, **{name: summary[name] for name in ("records", "duplicates", "saved", "note")}}
     if opts.csv is not None:
         # With a mark of its encoding, which spreadsheets go by.
-        with whole_file(Path(opts.csv)) as draft, draft.open("w", encoding="utf-8-sig", newline="") as file:
-            file.reconfigure(errors="backslashreplace")
+        with (
+            whole_file(Path(opts.csv), are_rows) as draft,
+            io.TextIOWrapper(draft, encoding="utf-8-sig", errors="backslashreplace", newline="") as file,
+        ):
             done |= {"csv": opts.csv, "rows": write_rows(file, config, opts.run)}
     if opts.output != _STDOUT:
         _say(done, as_json=opts.json)
@@ -64,8 +67,8 @@ def _write(output: str, html: str) -> None:
     if output == _STDOUT:
         sys.stdout.write(html)
         return
-    with whole_file(Path(output)) as draft:
-        draft.write_text(html, encoding="utf8", newline="\n")
+    with whole_file(Path(output), page.is_report) as draft:
+        draft.write(html.encode("utf8"))
 
 
 def _say(done: dict[str, Any], *, as_json: bool) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dedup_middleware.index.opening import index_for_upkeep
-from dedup_middleware.index.transfer import Exporter
+from dedup_middleware.index.transfer import Exporter, is_export
 from dedup_middleware.inspection.progress import counted
 from dedup_middleware.plugin.subcommands.call import add_common_options, existing_store, host_named, tell, whole_file
 
@@ -65,7 +65,7 @@ def _opened(output: str) -> Iterator[IO[str]]:
         yield sys.stdout
         return
     path = Path(output)
-    with whole_file(path) as draft, draft.open("wb") as raw, _packing(raw, path.suffix) as file:
+    with whole_file(path, is_export) as raw, _packing(raw, path.suffix) as file:
         yield file
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from dedup_middleware.inspection.records import log_exists, observer_logs_beside, remove_log
+from dedup_middleware.inspection.records import (
+    log_exists,
+    observer_logs_beside,
+    refuse_foreign_log,
+    remove_log,
+)
 from dedup_middleware.plugin.subcommands.call import add_common_options, ask
 from dedup_middleware.stores import destroy_store, resolved_uri, store_exists
 from dedup_middleware.stores.refusals import nothing_there
@@ -32,6 +37,8 @@ def run(call: Call) -> None:
     store, log = resolved_uri(config.store), config.log if opts.log else None
     shown_store = without_secrets(store, redact=False)
     logs = [] if log is None else [*[log] * log_exists(log), *observer_logs_beside(log)]
+    for path in logs:
+        refuse_foreign_log(path)
     doomed = [
         *[f"the store {shown_store} with the dropped items in it"] * store_exists(store),
         *(f"the log {path}" for path in logs),

@@ -1,0 +1,383 @@
+"""Nothing that was stored or handed over is trusted: bytes are values or damaged, and no file of others is lost."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import gzip
+import importlib
+import io
+import json
+import os
+import stat
+import sys
+import tempfile
+import threading
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import hostile_bytes
+import pytest
+import scrapy
+from hostile_bytes import ATTACKS, HEAD, MB, RECORD, dropped_item, item_value
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dedup_middleware import bounded, permissions
+from dedup_middleware.errors import ConfigError, RecordsError, StoreCorruptError, StoreError, UnreadableError
+from dedup_middleware.fingerprints.literature.e_simhash import ESimHash
+from dedup_middleware.fingerprints.literature.method import unpacked as unpacked_print
+from dedup_middleware.fingerprints.literature.p_simhash import PSimHash
+from dedup_middleware.fingerprints.literature.shingling import Heintze
+from dedup_middleware.fingerprints.literature.wording import DocumentFrequencies
+from dedup_middleware.index import dropped_items, item_codec, schema
+from dedup_middleware.index.in_doubt import Doubt
+from dedup_middleware.index.lookup import TEXT_LIMIT
+from dedup_middleware.index.overrides import Override
+from dedup_middleware.inspection.records import observer_log, observer_logs_beside, parse_record, remove_log
+from dedup_middleware.listener import Guard
+from dedup_middleware.plugin.subcommands.call import whole_file
+from dedup_middleware.stores import locks
+from dedup_middleware.stores.base import Header
+
+POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
+
+
+# --- bytes
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_hostile_bytes_are_damaged_and_raise_nothing_else(tmp_path, name) -> None:
+    attack = ATTACKS[name]
+    assert attack.outcome(attack.make(tmp_path, attack.small))
+
+
+def recall(method: Any) -> Any:
+    return method.recall
+
+
+#: Every decoder of what a store has.
+DECODERS = {
+    "page": lambda data: schema.decode_page(1, data),
+    "original": lambda data: schema.original_in(1, data),
+    "claim": lambda data: schema.page_of_claim(1, data),
+    "text": schema.decode_text,
+    "titles": schema.decode_titles,
+    "postings": schema.decode_postings,
+    "number": schema.decode_number,
+    "identity": schema.decode_identity,
+    "doubt": Doubt.decode,
+    "override": Override.decode,
+    "dropped item": dropped_item,
+    "size of a dropped item": dropped_items._size,
+    "crawl of a dropped item": dropped_items._crawls,
+    "release": lambda data: dropped_items._release(b"key", data),
+    "fingerprint": unpacked_print,
+    "frequencies": recall(DocumentFrequencies()),
+    "shingles": recall(Heintze()),
+    "entropies": recall(ESimHash()),
+    "occurrences": recall(PSimHash()),
+}
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=8,
+)
+PACKED = st.one_of(
+    st.binary(max_size=60),
+    st.binary(max_size=60).map(zlib.compress),
+    JSON.map(lambda value: zlib.compress(json.dumps(value).encode())),
+    st.tuples(JSON, JSON).map(lambda both: b"".join(zlib.compress(json.dumps(each).encode()) for each in both)),
+    JSON.map(lambda value: json.dumps(value).encode()),
+    JSON.map(lambda value: item_value(zlib.compress(json.dumps(HEAD).encode() + b"\n" + json.dumps(value).encode()))),
+    JSON.map(lambda value: item_value(zlib.compress(json.dumps(HEAD | {"score": value}).encode() + b"\n{}"))),
+)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@settings(max_examples=60, deadline=None)
+@given(PACKED)
+def test_any_bytes_are_a_value_or_damaged(name: str, data: bytes) -> None:
+    with suppress(UnreadableError):
+        DECODERS[name](data)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=60) | JSON.map(lambda value: json.dumps(value).encode()))
+def test_any_line_is_a_record_or_none(data: bytes) -> None:
+    parse_record(data.decode("utf8", "replace"))
+    for read in (Header.decode, item_codec.decode, bounded.loads):
+        with suppress(ValueError):
+            read(data)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.binary(max_size=200), st.integers(0, 100))
+def test_nothing_is_unpacked_beyond_its_limit(data: bytes, most: int) -> None:
+    packed = zlib.compress(data)
+    if len(data) <= most:
+        assert bounded.unpacked(packed, most) == data
+    else:
+        with pytest.raises(UnreadableError):
+            bounded.unpacked(packed, most)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text(max_size=8).map(lambda text: text.replace("\n", " ").replace("\r", " ")), max_size=6))
+def test_lines_that_are_too_long_are_none(lines: list[str]) -> None:
+    found = bounded.lines(io.BytesIO("".join(f"{line}\n" for line in lines).encode()), 5)
+    assert [*found] == [None if len(line.encode()) > 5 else line.encode() for line in lines]
+
+
+def test_a_text_of_the_most_characters_is_kept_and_read() -> None:
+    for character in "a猫😀\ud800":
+        text = schema.encode_text([character * (2 * TEXT_LIMIT)], TEXT_LIMIT)
+        assert schema.decode_text(text) == [character * TEXT_LIMIT]
+
+
+def test_commas_in_texts_are_no_values() -> None:
+    written = json.dumps({"text": ',[{"\\' * 1000}).encode()
+    assert bounded.loads(written, values=10) == {"text": ',[{"\\' * 1000}
+    assert not bounded.has_more(b'{"cut off": "' + b",[{" * 1000, 10)
+    assert bounded.has_more(json.dumps([0] * 12).encode(), 10)
+
+
+def test_a_packed_file_is_read_up_to_a_hundred_times_its_size(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(bounded, "_FREE", MB)
+    path = tmp_path / "file.gz"
+    path.write_bytes(gzip.compress(bytes(50 * MB)))
+    read = 0
+    with bounded.opened(path) as file, pytest.raises(UnreadableError, match="100 times its size"):  # noqa: PT012
+        while part := file.read(2**16):
+            read += len(part)
+    assert MB / 2 < read < 10 * MB
+
+
+def test_a_damaged_value_is_the_stores_failure_and_no_defect() -> None:
+    failures: list[Any] = []
+    with Guard(failures.append)():
+        schema.encode_number(2**56)
+    assert [type(failure) for failure in failures] == [StoreCorruptError]
+
+
+def test_an_item_that_is_too_large_is_not_stored(monkeypatch) -> None:
+    monkeypatch.setattr(item_codec, "MAX_BYTES", 1000)
+    assert item_codec.encode({"text": "x" * 500})
+    with pytest.raises(item_codec.UnkeepableError):
+        item_codec.encode({"text": "x" * 1000})
+
+
+# --- classes
+
+
+class Story(scrapy.Item):
+    url = scrapy.Field()
+
+
+@dataclasses.dataclass
+class DataStory:
+    url: str
+
+
+class Spider(scrapy.Spider):
+    name = "here"
+
+
+@pytest.fixture
+def project(monkeypatch) -> item_codec.ProjectClasses:
+    classes = item_codec.ProjectClasses()
+    monkeypatch.setattr(item_codec, "PROJECT", classes)
+    return classes
+
+
+def test_classes_of_the_projects_packages_are_found_and_no_others(project) -> None:
+    items = [Story(url="u"), DataStory("u")]
+    for item in items:
+        with pytest.raises(item_codec.UnkeepableError):
+            item_codec.encode(item)
+    project.give([Spider])
+    found = [item_codec.decode(item_codec.encode(item).data) for item in items]
+    assert (found, [*map(type, found)]) == (items, [Story, DataStory])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os:system",
+        "subprocess:Popen",
+        "scrapy.http.request:Request",
+        "dedup_middleware.model:Page",
+        "dedup_middleware:Deduplicator",
+        "test_trust:Spider.name.__class__",
+        "test_trust:sys",
+        "antigravity:x",
+        "this:x",
+        ":",
+        "test_trust",
+        "",
+    ],
+)
+def test_names_in_a_store_import_nothing_and_make_no_other_class(project, monkeypatch, name) -> None:
+    project.give([Spider])
+    modules = {*sys.modules}
+    monkeypatch.setattr(importlib, "import_module", lambda *_: pytest.fail("imported"))
+    monkeypatch.setattr(builtins, "__import__", _import_of_loaded(builtins.__import__))
+    for tag in ("scrapy", "dataclass", "attrs", "pydantic"):
+        state = {"__dict__": {"dict": {"url": "u"}}} if tag == "pydantic" else {"url": "u"}
+        assert item_codec.decode(json.dumps({tag: [name, state]}).encode()) == {"url": "u"}
+    assert item_codec.decode(json.dumps({"enum": [name, 1]}).encode()) == 1
+    assert {*sys.modules} == modules
+
+
+def _import_of_loaded(real: Any) -> Any:
+    def imported(name: str, *args: Any, **kwargs: Any) -> Any:
+        assert name in sys.modules, name
+        return real(name, *args, **kwargs)
+
+    return imported
+
+
+# --- files
+
+
+def is_ours(start: bytes) -> bool:
+    return start.startswith(b"ours")
+
+
+@given(st.binary(max_size=20), st.integers(0o400, 0o777))
+@settings(max_examples=30, deadline=None)
+def test_only_what_is_ours_is_replaced_and_its_mode_stays(before: bytes, mode: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "file")
+        path.write_bytes(before)
+        path.chmod(mode | 0o400)
+        if before and not is_ours(before):
+            with pytest.raises(permissions.NotOursError), permissions.replaced(path, is_ours):
+                pass
+            assert path.read_bytes() == before
+        else:
+            with permissions.replaced(path, is_ours) as file:
+                file.write(b"ours, new")
+            assert path.read_bytes() == b"ours, new"
+        if os.name != "nt":
+            assert stat.S_IMODE(path.stat().st_mode) == mode | 0o400
+        assert [*Path(folder).iterdir()] == [path]
+
+
+@POSIX
+def test_a_file_is_private_from_the_first_byte_on(tmp_path) -> None:
+    before = os.umask(0)
+    try:
+        with permissions.replaced(tmp_path / "file", is_ours) as file:
+            (draft,) = tmp_path.iterdir()
+            assert draft.name != "file.tmp"
+            assert stat.S_IMODE(draft.stat().st_mode) == 0o600
+            file.write(b"ours")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == 0o600
+
+
+def test_what_lies_beside_the_file_stays_and_a_failure_leaves_nothing(tmp_path) -> None:
+    path, beside = tmp_path / "file", tmp_path / "file.tmp"
+    path.write_bytes(b"ours")
+    beside.write_bytes(b"not ours")
+    with pytest.raises(ZeroDivisionError), permissions.replaced(path, is_ours) as file:  # noqa: PT012
+        file.write(b"half")
+        raise ZeroDivisionError
+    assert (path.read_bytes(), beside.read_bytes()) == (b"ours", b"not ours")
+    assert {*tmp_path.iterdir()} == {path, beside}
+
+
+@POSIX
+def test_a_link_that_others_have_put_there_is_not_followed(tmp_path) -> None:
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"root's")
+    (tmp_path / "file.tmp").symlink_to(victim)
+    (tmp_path / "link").symlink_to(victim)
+    with permissions.replaced(tmp_path / "file", is_ours) as file:
+        file.write(b"ours")
+    with pytest.raises(permissions.NotOursError), permissions.replaced(tmp_path / "link", is_ours):
+        pass
+    assert victim.read_bytes() == b"root's"
+
+
+@POSIX
+def test_a_device_and_a_pipe_are_written_to(tmp_path) -> None:
+    with whole_file(tmp_path / ".." / ".." / ".." / ".." / ".." / ".." / ".." / "dev" / "null", is_ours) as file:
+        file.write(b"x")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    with whole_file(pipe, is_ours) as file:
+        file.write(b"through")
+    reader.join(10)
+    assert read == [b"through"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_file_of_others_is_refused_with_the_remedy(tmp_path) -> None:
+    path = tmp_path / "salaries.csv"
+    path.write_text("name,salary\n")
+    with pytest.raises(ConfigError, match="has something else in it"), whole_file(path, is_ours):
+        pass
+    assert path.read_text() == "name,salary\n"
+
+
+@pytest.mark.parametrize("content", [b"name,salary\nme,1\n", b"\0\1\2", b'{"x": 1}\n'])
+def test_a_log_that_is_none_is_not_removed(tmp_path, content) -> None:
+    path = tmp_path / "salaries.csv"
+    path.write_bytes(content)
+    with pytest.raises(RecordsError, match="cannot be removed"):
+        remove_log(path)
+    assert path.read_bytes() == content
+
+
+@POSIX
+def test_a_device_is_no_log(tmp_path) -> None:
+    pipe = tmp_path / "log.jsonl"
+    os.mkfifo(pipe)
+    with pytest.raises(RecordsError, match="cannot be removed"):
+        remove_log(pipe)
+    assert pipe.exists()
+
+
+def test_only_logs_of_observers_are_found_beside_a_log(tmp_path) -> None:
+    log = tmp_path / "log.jsonl"
+    ours = observer_log(log)
+    for name in ("log.2024.jsonl", "log.quarantine", "log.observer-x.jsonl", ours.name):
+        (tmp_path / name).write_bytes(RECORD)
+    (tmp_path / "log.observer-7.jsonl").write_bytes(b"notes\n")
+    assert observer_logs_beside(log) == [ours]
+
+
+def test_files_beside_a_lock_are_not_taken_for_ours_by_their_names(tmp_path) -> None:
+    lock = tmp_path / "x.lock"
+    holder, workers = tmp_path / "x.lock.holder", tmp_path / "x.lock.workers"
+    holder.write_text("mine")
+    workers.mkdir()
+    (workers / "poetry.lock").write_text("mine")
+    with locks.held(lock, "sqlite:x", locks.Holder.this_process("test")):
+        pass
+    locks.Workers(lock).remove()
+    assert (holder.read_text(), (workers / "poetry.lock").read_text()) == ("mine", "mine")
+    other = tmp_path / "poetry.lock"
+    other.write_text("mine")
+    with (
+        pytest.raises(StoreError, match="is no lock of ours"),
+        locks.held(other, "sqlite:poetry", locks.Holder.this_process("test")),
+    ):
+        pass
+    assert other.read_text() == "mine"
+
+
+def test_a_server_that_answers_without_an_end_is_left(tmp_path, monkeypatch) -> None:
+    answers = pytest.importorskip("dedup_middleware.stores.redis_answers")
+    monkeypatch.setattr(answers, "MAX_ANSWER", MB)
+    path = tmp_path / "size"
+    path.write_bytes(b"%d" % (64 * MB))
+    assert "more than" in hostile_bytes.asked(path)
