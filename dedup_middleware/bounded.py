@@ -42,7 +42,7 @@ def unpacked_before(packed: bytes, most: int, *, form: int = zlib.MAX_WBITS) -> 
     try:
         found = stream.decompress(packed, most + 1)
     except zlib.error as error:
-        raise UnreadableError(f"what is packed cannot be read ({error})") from error
+        raise UnreadableError(f"a packed text or item cannot be read ({error})") from error
     if len(found) > most:
         raise UnreadableError(f"what is packed has more than {most} bytes")
     if not stream.eof:

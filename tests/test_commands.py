@@ -457,11 +457,11 @@ class TestReset:
 
     def test_with_the_log_go_those_of_observers_and_nothing_else(self, own: Crawled) -> None:
         folder = own.outcome.folder
-        write_log(folder / "records.123.jsonl", record("http://a/"))
+        write_log(folder / "records.observer-123.jsonl", record("http://a/"))
         (folder / "records.2024.jsonl").write_text('{"a": "stranger\'s"}\n')
         (folder / "records.old.jsonl").touch()
         said = own.run_here("store", "reset", "--log", "--yes")
-        assert f"removed the log {folder / 'records.123.jsonl'}" in said.out
+        assert f"removed the log {folder / 'records.observer-123.jsonl'}" in said.out
         assert sorted(path.name for path in folder.glob("records*")) == ["records.2024.jsonl", "records.old.jsonl"]
 
     def test_a_log_that_is_a_folder_is_one_line(self, tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def last_lines_with(path: Path, wanted: bytes) -> Iterator[bytes]:
                 begin = max(block.rfind(b"\n", 0, found) + 1, whole)
                 yield block[begin : block.find(b"\n", found) + 1 or len(block)]
                 stop = begin
-            end, behind = start, block[:whole]
+            end, behind = start, block[:whole] if whole <= MAX_LINE else b""
 
 
 def opened(path: Path) -> BinaryIO:
