@@ -9,6 +9,7 @@ import importlib
 import io
 import json
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -36,9 +37,10 @@ from dedup_middleware.index import dropped_items, item_codec, schema
 from dedup_middleware.index.in_doubt import Doubt
 from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.overrides import Override
+from dedup_middleware.index.transfer import Spool
 from dedup_middleware.inspection.records import observer_log, observer_logs_beside, parse_record, remove_log
 from dedup_middleware.listener import Guard
-from dedup_middleware.plugin.subcommands.call import whole_file
+from dedup_middleware.plugin.subcommands.call import tell, whole_file
 from dedup_middleware.stores import locks
 from dedup_middleware.stores.base import Header
 
@@ -381,3 +383,10 @@ def test_a_server_that_answers_without_an_end_is_left(tmp_path, monkeypatch) -> 
     path = tmp_path / "size"
     path.write_bytes(b"%d" % (64 * MB))
     assert "more than" in hostile_bytes.asked(path)
+
+
+def test_the_name_of_a_file_does_not_steer_the_terminal(tmp_path, capsys) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Spool().read(tmp_path / "\x1b]0;x\x07.jsonl")
+    tell(str(caught.value))
+    assert not re.search("[\x1b\x07]", capsys.readouterr().err)

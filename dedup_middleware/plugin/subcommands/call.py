@@ -13,6 +13,7 @@ from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.plugin.subcommands.command_config import config_of
 from dedup_middleware.stores import resolved_uri, store_exists
 from dedup_middleware.stores.refusals import nothing_there
+from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_in_urls
 
 if TYPE_CHECKING:
@@ -67,15 +68,15 @@ def whole_file(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryI
 
 
 def tell(line: str) -> None:
-    """Tell the user *line*, beside what is printed."""
-    print(f"dedup: {line}", file=sys.stderr)
+    """Print *line* for the user, beside the output. It may have names of files, which have any characters."""
+    print(f"dedup: {one_line(line)}", file=sys.stderr)
 
 
 def ask(what: str) -> None:
     """Return if a person at the terminal agrees with *what*; else raise `DedupError`."""
     if not sys.stdin.isatty():
         raise DedupError(f"{what} Not a terminal, cannot ask for confirmation: run it again with --yes")
-    print(f"{what} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    print(f"{one_line(what)} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise DedupError("nothing was removed")
 
