@@ -189,10 +189,11 @@ def asked(path: Path) -> str:
             while True:
                 try:
                     connection, _ = server.accept()
-                    connection.recv(MB)
-                    connection.sendall(b"$%d\r\n" % size)
-                    for piece in zeros(size):
-                        connection.sendall(piece)
+                    with connection:
+                        connection.recv(MB)
+                        connection.sendall(b"$%d\r\n" % size)
+                        for piece in zeros(size):
+                            connection.sendall(piece)
                 except OSError:  # noqa: PERF203 - the server is closed
                     return
 

@@ -386,7 +386,7 @@ def test_a_server_that_answers_without_an_end_is_left(tmp_path, monkeypatch) -> 
 
 
 def test_the_name_of_a_file_does_not_steer_the_terminal(tmp_path, capsys) -> None:
-    with pytest.raises(ConfigError) as caught:
-        Spool().read(tmp_path / "\x1b]0;x\x07.jsonl")
+    with Spool() as spool, pytest.raises(ConfigError) as caught:
+        spool.read(tmp_path / "\x1b]0;x\x07.jsonl")
     tell(str(caught.value))
     assert not re.search("[\x1b\x07]", capsys.readouterr().err)

@@ -211,11 +211,15 @@ class TestMoving:
     def test_a_file_is_its_owners_alone_and_there_when_it_is_whole(self, shop: Shop) -> None:
         shop.crawl("a", shop.stories[0])
         path = shop.root / "pages.jsonl"
-        path.write_text("of before")
-        path.chmod(0o644)
-        assert "key" in shop.run("a", "store", "export", "-o", "pages.jsonl").err
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        assert path.read_text() == shop.run("a", "store", "export").out
+        for mode in (0o600, 0o640):
+            assert "key" in shop.run("a", "store", "export", "-o", "pages.jsonl").err
+            assert stat.S_IMODE(path.stat().st_mode) == mode
+            path.chmod(0o640)
+        exported = shop.run("a", "store", "export").out
+        assert path.read_text() == exported
+        path.write_text("of mine")
+        shop.run("a", "store", "export", "-o", "pages.jsonl").refused("pages.jsonl", "something else in it")
+        assert path.read_text() == "of mine"
         shop.run("a", "store", "export", "-o", "no/where").refused("no/where", "cannot be written")
         assert sorted(p.name for p in shop.root.iterdir()) == ["a", "pages.jsonl"]
 
