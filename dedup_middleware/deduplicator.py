@@ -258,17 +258,16 @@ class Deduplication:
         cannot be read, and any item after the store failed, is kept.
         """
         with self.guarded():
-            return self._check_item(visit, item, shows)
+            try:
+                return self._check_item(visit, item, visit.budget.limited(shows))
+            except UnjudgeableError as error:
+                visit.objection = Rejection(error.reason)
         return False
 
     def _check_item(self, visit: Visit, item: Any, shows: Callable[[str], bool]) -> bool | None:
         assert visit.page is not None
         page: Page = visit.page
-        try:
-            text = self._item_check.read(page, item, visit.budget)
-        except UnjudgeableError as error:
-            visit.objection = Rejection(error.reason)
-            return False
+        text = self._item_check.read(page, item, visit.budget)
 
         def objects(original: StoredPage) -> Rejection | None:
             return self._item_check.objection(

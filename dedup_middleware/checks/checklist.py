@@ -48,7 +48,7 @@ BETWEEN_SITES: tuple[Check, ...] = (
     between_sites.passage,
 )
 #: For items that stand for a page each: they have nothing around their text.
-ITEMS: tuple[Check, ...] = (numbers.other_numbers, between_sites.replaced)
+ITEMS: tuple[Check, ...] = (numbers.other_numbers, between_sites.replaced, between_sites.symbols)
 
 
 def first_rejection(pair: Pair, *, is_template: bool) -> Rejection | None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, time
 from decimal import Decimal
+from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dedup_middleware.budget import UnjudgeableError
@@ -68,23 +70,28 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
         if adapter is None:
             return []
         names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
-        values = [(name, v) for name in names if name != TAG_FIELD for v in _values(item, [adapter[name]])]
+        values = [each for name in names if name != TAG_FIELD for each in _values(item, name, adapter[name])]
     except Exception as error:
         raise UnjudgeableError(Reason.UNREADABLE) from error
     return [(name, v) for name, v in values if not (isinstance(v, str) and v.startswith(("http://", "https://")))]
 
 
 def short_values(values: Iterable[tuple[str, Plain]]) -> Iterator[Value]:
-    """Yield what is short in *values*, by its words and signs."""
+    """Yield what is short in *values*, by its words and signs; `UnjudgeableError` for a number that has no text."""
     for field, value in values:
-        if isinstance(value, str):
-            texts = [] if _is_prose(value) else [*titles.parts(value)] or [value]
-        elif isinstance(value, (bool, int)):
-            texts = [str(value)]
-        else:
-            texts = [str(value), f"{value:.2f}"]  # a page writes a price with two decimals
+        try:
+            name = str(field)
+            if isinstance(value, str):
+                texts = [] if _is_prose(value) else [*titles.parts(value)] or [value]
+            elif isinstance(value, (bool, int)):
+                texts = [str(value)]
+            else:
+                # A page writes a price with two decimals. As a Decimal, 1E+999999999 would have a gigabyte of digits.
+                texts = [str(value), f"{float(value):.2f}"]
+        except ValueError as error:  # more digits than Python writes
+            raise UnjudgeableError(Reason.UNREADABLE) from error
         for text in texts:
-            found = Value(str(field), titles.row_of(text), _signs_of(text))
+            found = Value(name, titles.row_of(text), _signs_of(text))
             if found.words or found.signs:
                 yield found
 
@@ -127,28 +134,32 @@ def _is_prose(text: str) -> bool:
     return len(text) >= MAX_VALUE_WEIGHT or weight(text) >= MAX_VALUE_WEIGHT or _is_markup(text)
 
 
-def _values(item: Any, values: list[Any]) -> Iterator[Plain]:
-    """Yield the texts and numbers in *values* of *item*, each object's once, for objects may refer to one another.
+def _values(item: Any, name: str, value: Any) -> Iterator[tuple[str, Plain]]:
+    """Yield the texts and numbers in a *value* of *item*, each with the innermost *name* that it stands under.
 
+    Each object's are yielded once, for objects may refer to one another.
     Without recursion, for they may nest deeper than the stack. What is neither, such as a response, is left out.
     """
     # The objects themselves are kept too: a new one may have the id of one that is gone.
     seen = {id(item): item}
-    waiting = values[::-1]
+    waiting = [(name, value)]
     while waiting:
-        value = waiting.pop()
+        name, value = waiting.pop()
         if isinstance(value, (str, int, float, Decimal)):
-            yield value
+            yield name, value
+            continue
+        if isinstance(value, (date, time)):
+            yield name, str(value)
             continue
         if value is None or id(value) in seen:
             continue
         seen[id(value)] = value
-        if isinstance(value, (list, tuple)):
-            waiting.extend(reversed(value))
-        elif (adapter := _fields_of(value)) is not None:
-            waiting.extend(reversed([*adapter.values()]))
-        elif isinstance(value, Mapping):
-            waiting.extend(reversed([*value.values()]))
+        if isinstance(value, Enum):
+            waiting.append((name, value.value))
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            waiting.extend((name, each) for each in reversed([*value]))
+        elif (fields := value if isinstance(value, Mapping) else _fields_of(value)) is not None:
+            waiting.extend(reversed([*fields.items()]))
 
 
 def is_item(item: Any) -> bool:

@@ -115,6 +115,7 @@ class ItemCheck:
         texts = [value for _, value in values if isinstance(value, str)]
         if sum(map(len, texts)) > self._max_characters:
             raise UnjudgeableError(Reason.TOO_LARGE)
+        budget.check_clauses(len(values))
         budget.resume()
         try:
             budget.check_time()

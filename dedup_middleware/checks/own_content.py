@@ -27,9 +27,11 @@ def _symbols() -> str:
 # Bullets, quotes, dashes and other punctuation are typography.
 _SIGN = rf"[{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff]"
 _SYMBOL = re.compile(
-    rf"{_SIGN}|(?<!\w)[-\u2212](?=\d)|(?<=[:(]\s)[-\u2212](?=\s)|(?<=[A-Za-z])-(?!\w)"
+    rf"{_SIGN}|(?<!\w)[-\u2212\u2013](?=\d)|(?<=[:(]\s)[-\u2212](?=\s)|(?<=[A-Za-z])-(?!\w)"
     r"|\d+(?:[.:]\d+)+|\d+,\d\d?(?!\d)"
 )
+
+_MINUS = "-\u2212\u2013"
 
 #: Clauses that are found before a text counts as another one: more than a record shows.
 MAX_FOUND = 8
@@ -83,8 +85,14 @@ def moved_clauses(texts: Sequence[str], original: Sequence[str]) -> list[str]:
 def own_symbols(texts: Sequence[str], original: Sequence[str], *, replaced: bool = False) -> list[str]:
     """Return the symbols and signed numbers of *texts* that *original* lacks beside the same words. O(characters).
 
-    *replaced*: only those in whose place the original has others.
+    *replaced*: only those in whose place the original has others. A number without the sign that it has there is
+    another one, and so is a grade.
     """
+    own = _own_symbols(texts, original, replaced=replaced)
+    return own or [symbol for symbol in _own_symbols(original, texts, replaced=False) if symbol in _MINUS]
+
+
+def _own_symbols(texts: Sequence[str], original: Sequence[str], *, replaced: bool) -> list[str]:
     ours = _symbols_by_sentence(texts, frozenset(original))
     theirs = _symbols_by_sentence(original) if ours else {}
     new = [pair for pair in ours if pair not in theirs]
@@ -124,6 +132,7 @@ def _symbols_by_sentence(
             for sentence in sentences(text) if has_words else [text]:
                 if _has_words(sentence):
                     label, symbols = sentence, _SYMBOL.findall(unicodedata.normalize("NFKC", sentence))
+                    symbols = ["-" if symbol in _MINUS else symbol for symbol in symbols]
                 else:
                     symbols = [*sentence]
                 if symbols:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedup_middleware.budget import UNLIMITED, Budget
+from dedup_middleware.budget import UNLIMITED, Budget, UnjudgeableError
 from dedup_middleware.canonical import addressed
 from dedup_middleware.model import Page
+from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import Fetched, StoredPage
     from dedup_middleware.session.published import Published
+
+
+_UNDECODED = "\ufffd"
+# Of the characters of a text that was decoded as what it is not, more are the mark of this.
+_MAX_UNDECODED = 0.05
 
 
 class PageReader:
@@ -53,6 +59,8 @@ class PageReader:
     ) -> Page:
         """Return the page, or the item of the request *source*, that has this text; within *budget*, or it raises."""
         texts = tuple(paragraphs)
+        if sum(text.count(_UNDECODED) for text in texts) > _MAX_UNDECODED * sum(map(len, texts)):
+            raise UnjudgeableError(Reason.NO_CHARSET)
         fingerprint = self._fingerprint(texts, budget)
         if self.published is not None and not source:
             fingerprint = replace(fingerprint, made=self.published.made(texts, url, features, root))

@@ -53,6 +53,7 @@ _category = _by_category()
 _breaks = frozenset(chain("\n\r\u2028\u2029", *map(_category.__getitem__, ("Po", "Ps", "Pe", "Pd")))) - _INSIDE
 _noise = frozenset(chain(map(chr, range(0x1F000, 0x1FB00)), *map(_category.__getitem__, (*_MARKS, *_INVISIBLE)))) - {
     "\n",
+    "\ufffd",
     DECIMAL_POINT,
 }
 # What NFKC may have to sort, by what it makes of a character: a few without an order are made of two marks with one.

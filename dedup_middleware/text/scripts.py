@@ -15,3 +15,5 @@ HAN_RARE = "\U00020000-\U0003ffff"
 
 #: Without spaces between words, and without a dictionary here.
 SPACELESS = THAI + MYANMAR + KHMER
+#: What a font of its own or a wrong charset hides: private use, and the mark of what cannot be decoded.
+UNKNOWN = "\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff"

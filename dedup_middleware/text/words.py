@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from rapidfuzz.distance import Indel
 
 from dedup_middleware.text.clauses import folded
-from dedup_middleware.text.scripts import HAN, HAN_COMPATIBILITY, HAN_EXTENSION_A, KANA, SPACELESS
+from dedup_middleware.text.scripts import HAN, HAN_COMPATIBILITY, HAN_EXTENSION_A, KANA, SPACELESS, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
 _UNSPACED_WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]")
 _NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")
 _ASCII_WORD = re.compile(r"\d+|[^\W\d_]+")
-_WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]|\d+|(?:[^\W\d_{_UNSPACED}][{_MARKS}]*)+")
+_WORD = re.compile(rf"[{_UNSPACED}{UNKNOWN}\U00020000-\U0003ffff]|\d+|(?:[^\W\d_{_UNSPACED}][{_MARKS}]*)+")
 #: What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
 VARIANTS = [
     frozenset("的地得"),

@@ -1,0 +1,113 @@
+"""What an item has in any type, at any depth, in any size and in any characters is compared before it is dropped."""
+
+from __future__ import annotations
+
+import time
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import pytest
+from local_site import Answer
+from prose import article, story
+
+from dedup_middleware import Deduplicator
+from dedup_middleware.checks.item_values import item_values
+
+STORY = story(1)
+PAGE = article("Story", STORY)
+TEXT = " ".join(STORY)
+
+
+class Size(Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+def second(value: Any, other: Any) -> str:
+    """Return the reason for which the item of the same text with the *other* value is kept; empty if it is dropped."""
+    with Deduplicator("memory:") as dedup:
+        dedup.add("http://site.example/a", PAGE, item={"text": TEXT, "field": value})
+        judged = dedup.add("http://site.example/b", PAGE, item={"text": TEXT, "field": other})
+    return "" if judged.is_duplicate else judged.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "other"),
+    [
+        ({"red"}, {"blue"}),
+        (frozenset({"red"}), frozenset({"blue"})),
+        (Size.SMALL, Size.LARGE),
+        ({"wifi": True}, {"pool": True}),
+        ({"from": "Paris", "to": "Rome"}, {"from": "Rome", "to": "Paris"}),
+        ("\ue001\ue002", "\ue003\ue004"),
+    ],
+)
+def test_another_value_keeps_an_item_whatever_its_type(value, other) -> None:
+    assert second(value, other) == "another value in its item"
+    assert second(value, value) == ""
+
+
+def test_dates_are_values() -> None:
+    assert item_values({"day": date(2026, 5, 1)}) == [("day", "2026-05-01")]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (Decimal("1E+99999999"), "another value in its item"),
+        (10**5000, "unreadable item"),
+        ({10**5000: 1}, "unreadable item"),
+        (list(range(50_000)), "too many clauses"),
+    ],
+    ids=["a long number", "too long a number", "too long a name", "many numbers"],
+)
+def test_no_value_takes_long(value, reason) -> None:
+    start = time.process_time()
+    assert second(1, value) == reason
+    assert time.process_time() - start < 2
+
+
+def test_what_a_page_shows_of_many_values_is_looked_up_in_its_time() -> None:
+    page = article("Story", [*STORY, "end " * 100_000])
+    with Deduplicator("memory:") as dedup:
+        dedup.add("http://site.example/a", page, item={"text": TEXT})
+        judged = dedup.add("http://site.example/b", page, item={"text": TEXT, "n": [f"n{n}" for n in range(19_000)]})
+    assert judged.reason == "too slow"
+
+
+LINES = [
+    ("It had -5 degrees in the valley all day long.", "It had 5 degrees in the valley all day long."),
+    ("It had \u20135 degrees in the valley all day long.", "It had 5 degrees in the valley all day long."),
+    ("He said \ue001\ue002 and left for the hills again.", "He said \ue003\ue004 and left for the hills again."),
+    ("He said \ufffd\ufffd and left for the hills again.", "He said \ufffd and left for the hills again."),
+]
+
+
+@pytest.mark.parametrize("lines", [*LINES, *(line[::-1] for line in LINES)])
+def test_a_sign_and_a_character_of_a_font_of_its_own_keep_a_page(lines) -> None:
+    here, there = (article("Story", [*STORY[:3], line, *STORY[3:]]) for line in lines)
+    with Deduplicator("memory:") as dedup:
+        assert dedup.add("http://site.example/a", here).verdict == "new"
+        assert dedup.add("http://site.example/b", there).verdict == "related"
+
+
+def test_minus_signs_are_one_sign() -> None:
+    with Deduplicator("memory:") as dedup:
+        for host, sign in (("a", "-"), ("b", "\u2212"), ("c", "\u2013")):
+            line = f"It had {sign}5 degrees in the valley all day long."
+            judged = dedup.add(f"http://{host}.example/", article("Story", [*STORY[:3], line, *STORY[3:]]))
+    assert judged.is_duplicate
+
+
+def test_stories_in_another_charset_than_their_sites_say_are_kept(site, crawl) -> None:
+    """Only what is in English can be read of them, and that they share."""
+    russian = ["Городской совет решил восстановить старый склад.", "Учителя написали о закрытии школьной библиотеки."]
+    urls = []
+    for number, told in enumerate(russian):
+        page = article("News", [told * 6, *STORY[:2]]).replace("<meta charset='utf-8'>", "")
+        urls.append(site.add(f"/{number}", Answer(page.encode("cp1251")), host=number))
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls])
+    assert sorted(outcome.delivered) == urls
+    assert {record["reason"] for record in outcome.records} == {"no charset"}
