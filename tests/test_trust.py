@@ -17,6 +17,7 @@ import threading
 import zlib
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import hostile_bytes
@@ -38,9 +39,13 @@ from dedup_middleware.index.in_doubt import Doubt
 from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.overrides import Override
 from dedup_middleware.index.transfer import Spool
+from dedup_middleware.inspection.dropped import overrides_text
+from dedup_middleware.inspection.explain import explanation_text
 from dedup_middleware.inspection.records import observer_log, observer_logs_beside, parse_record, remove_log
+from dedup_middleware.inspection.store_info import info_text
 from dedup_middleware.listener import Guard
 from dedup_middleware.plugin.subcommands.call import tell, whole_file
+from dedup_middleware.plugin.subcommands.dropped import _line as dropped_line
 from dedup_middleware.stores import locks
 from dedup_middleware.stores.base import Header
 
@@ -390,3 +395,20 @@ def test_the_name_of_a_file_does_not_steer_the_terminal(tmp_path, capsys) -> Non
         spool.read(tmp_path / "\x1b]0;x\x07.jsonl")
     tell(str(caught.value))
     assert not re.search("[\x1b\x07]", capsys.readouterr().err)
+
+
+def test_what_a_store_says_of_itself_does_not_steer_the_terminal() -> None:
+    """Who shares it may have written more than URLs and texts: times, and the name of its fingerprints."""
+    evil = "\x1b]0;x\x07\x9b31m"
+    info = dict.fromkeys(("bytes", "originals", "duplicates", "dropped_items", "dropped_bytes", "to_release"), 0)
+    info |= {"in_doubt": 0, "crawls": 0, "schema": 1, "store": "memory:", "created": evil, "fingerprint": evil}
+    stored = {"kind": "owner", "since": evil, "clauses": 1, "repeated_by": [], "sentences": []}
+    copy = stored | {"kind": "duplicate", "owner_url": None, "score": 1.0}
+    item = SimpleNamespace(time=evil, score=1.0, url="http://a/", original_url="http://b/")
+    shown = [
+        info_text(info),
+        *(explanation_text({"url": "", "note": "", "record": None, "stored": page}) for page in (stored, copy)),
+        overrides_text([{"url": "http://a/", "original_url": "http://b/", "time": evil}], removed=False),
+        dropped_line(item, as_json=False),
+    ]
+    assert [text for text in shown if re.search("[\x1b\x07\x9b]", text)] == []

@@ -168,7 +168,8 @@ def overrides_text(found: Sequence[dict[str, Any]], *, removed: bool) -> str:
         return "no page was allowed yet"
     how = "may be a duplicate again of" if removed else "is no duplicate of"
     return "\n".join(
-        f"{each['time'][:19]}  {one_line(each['url'])}\n    {how} {one_line(each['original_url'])}" for each in found
+        f"{time[:19]}  {url}\n    {how} {original}"
+        for time, url, original in ([one_line(each[key]) for key in ("time", "url", "original_url")] for each in found)
     )
 
 

@@ -125,7 +125,7 @@ def explanation_text(explanation: dict[str, Any]) -> str:
 def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
     sentences = stored["sentences"]
     if stored["kind"] == "duplicate":
-        yield f"stored {stored['since']} as a duplicate: {stored['score']:.0%} of its text is in"
+        yield f"stored {one_line(stored['since'])} as a duplicate: {stored['score']:.0%} of its text is in"
         if stored["owner_url"] is None:
             yield "  a page that is not stored any more, so that nothing tells which sentences it repeats:"
         else:
@@ -136,7 +136,7 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
             yield f"  {' ' if share is None else '=' if share >= 0.5 else '+'} {one_line(sentence['text'])}"  # noqa: PLR2004
     else:
         repeats = len(stored["repeated_by"])
-        yield f"stored {stored['since']} as an owner of {stored['clauses']} clauses; repeated by {repeats}:"
+        yield f"stored {one_line(stored['since'])} as an owner of {stored['clauses']} clauses; repeated by {repeats}:"
         yield from (f"  {one_line(url)}" for url in stored["repeated_by"][:_LISTED])
         yield "its text:"
         yield from (f"    {one_line(sentence['text'])}" for sentence in sentences)

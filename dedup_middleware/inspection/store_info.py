@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.inspection.left_over import crawls_at_work, in_doubt, to_release
 from dedup_middleware.stores import size_of_store
+from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def info_text(info: Mapping[str, Any]) -> str:
     lines = {
         "store": info["store"],
         "fingerprint": info["fingerprint"],
-        "schema": info["schema"],
+        "schema": str(info["schema"]),
         "created": info["created"],
         "size": "unknown: its files are on a server" if size is None else f"{size:,} bytes",
         "originals": f"{info['originals']:,}",
@@ -50,4 +51,4 @@ def info_text(info: Mapping[str, Any]) -> str:
         "in doubt": f"{info['in_doubt']:,} originals",
         "in use by": f"{info['crawls']} crawls",
     }
-    return "\n".join(f"{name:<14} {value}" for name, value in lines.items())
+    return "\n".join(f"{name:<14} {one_line(value)}" for name, value in lines.items())

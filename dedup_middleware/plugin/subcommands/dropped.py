@@ -72,4 +72,5 @@ def run(call: Call) -> None:
 def _line(item: DroppedItem, *, as_json: bool) -> str:
     if as_json:
         return json.dumps({name: getattr(item, name) for name in _FIELDS})
-    return f"{item.time[:19]}  {item.score:4.0%}  {one_line(item.url)}\n    repeats {one_line(item.original_url)}"
+    time, url, original = map(one_line, (item.time, item.url, item.original_url))
+    return f"{time[:19]}  {item.score:4.0%}  {url}\n    repeats {original}"

@@ -15,6 +15,7 @@ from dedup_middleware.inspection.report import page
 from dedup_middleware.inspection.report.data import gather
 from dedup_middleware.inspection.report.rows import are_rows, write_rows
 from dedup_middleware.plugin.subcommands.call import add_common_options, tell, whole_file
+from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
     import argparse
@@ -77,6 +78,6 @@ def _say(done: dict[str, Any], *, as_json: bool) -> None:
         return
     if "output" in done:
         note = f"; without the texts of the store: {done['note']}" if done["note"] else ""
-        print(f"wrote {done['output']}: {done['duplicates']} duplicates in {done['records']} records{note}")
+        print(one_line(f"wrote {done['output']}: {done['duplicates']} duplicates in {done['records']} records{note}"))
     if "csv" in done:
-        print(f"wrote {done['csv']}: {done['rows']} rows")
+        print(one_line(f"wrote {done['csv']}: {done['rows']} rows"))
