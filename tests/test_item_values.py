@@ -49,6 +49,11 @@ def test_another_value_keeps_an_item_whatever_its_type(value, other) -> None:
     assert second(value, value) == ""
 
 
+def test_sets_have_one_order() -> None:
+    names = [f"name {number}" for number in range(9)]
+    assert item_values({"names": {*names}}) == [("names", name) for name in names]
+
+
 def test_dates_are_values() -> None:
     assert item_values({"day": date(2026, 5, 1)}) == [("day", "2026-05-01")]
 

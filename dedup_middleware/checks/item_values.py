@@ -156,8 +156,11 @@ def _values(item: Any, name: str, value: Any) -> Iterator[tuple[str, Plain]]:
         seen[id(value)] = value
         if isinstance(value, Enum):
             waiting.append((name, value.value))
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            waiting.extend((name, each) for each in reversed([*value]))
+        elif isinstance(value, (set, frozenset)):
+            # A set of texts has another order in each process.
+            waiting.extend((name, each) for each in sorted(value, key=repr, reverse=True))
+        elif isinstance(value, (list, tuple)):
+            waiting.extend((name, each) for each in reversed(value))
         elif (fields := value if isinstance(value, Mapping) else _fields_of(value)) is not None:
             waiting.extend(reversed([*fields.items()]))
 
