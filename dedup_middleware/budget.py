@@ -1,7 +1,7 @@
 """What one page may cost.
 
-No signals and no threads: whoever has a long way to go asks at
-each stage of it, and in each loop that a page can make long, whether there is anything left.
+There are no signals and no threads: code that may run long checks the budget at each stage, and in each loop that a
+page can make long.
 """
 
 from __future__ import annotations

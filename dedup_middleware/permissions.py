@@ -39,7 +39,7 @@ def make_folder(folder: Path) -> None:
 
 
 def make_file(path: Path) -> None:
-    """Create the file *path* where there is none; ``OSError`` where that cannot be done."""
+    """Create the file *path* unless it exists; ``OSError`` where that cannot be done."""
     path.touch(FILE_MODE)
 
 

@@ -329,7 +329,7 @@ class TestArchives:
         pytest.importorskip("pyarrow")
         (tmp_path / name).write_bytes(b"no")
         found, refused = read(tmp_path / name)
-        # What is not packed is read as it is, whatever its name.
+        # A file that is not packed is read as it is, under any name.
         reason = "not JSON" if ".jsonl" in name else "broken from here on"
         assert (found, refused.counts) == ([], {reason: 1})
 

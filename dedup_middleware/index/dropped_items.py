@@ -56,19 +56,6 @@ class Release(NamedTuple):
     """The process that releases it, in a shared store: hexadecimal."""
 
 
-class _Header(msgspec.Struct, forbid_unknown_fields=True):
-    """What is stored of a :class:`DroppedItem` beside the item, as JSON."""
-
-    spider: str
-    run: str
-    crawl: str
-    time: str
-    url: str
-    original_url: str
-    score: float
-    type: str
-
-
 @dataclass(frozen=True)
 class DroppedItem:
     """An item that was dropped."""
@@ -94,7 +81,7 @@ class DroppedItem:
 
     @property
     def item(self) -> Any:
-        """The item as it was; a dict where its class cannot be imported. :class:`UnreadableError`."""
+        """The item as it was; a dict if the project does not have its class. :class:`UnreadableError`."""
         try:
             return item_codec.decode(self.data)
         except ValueError as error:
@@ -311,7 +298,7 @@ def _decoded(key: bytes, value: bytes) -> DroppedItem:
     try:
         number, original = _pages(value)
         head, _, data = bounded.unpacked(value[_HEAD.size :], _MAX_BYTES).partition(b"\n")
-        header = msgspec.convert(bounded.loads(head), _Header)
-        return DroppedItem(key, number, original, data=data, **msgspec.structs.asdict(header))
-    except ValueError as error:
+        known = {"key": key, "number": number, "original": original, "data": data}
+        return msgspec.convert({**bounded.loads(head), **known}, DroppedItem)
+    except (ValueError, TypeError) as error:
         raise UnreadableError(f"a dropped item cannot be read: {error}") from error

@@ -60,9 +60,9 @@ _HOST_BITS = 16
 IDENTITY_BYTES = 16
 TEMPLATE_BYTES = 8
 _WORKER_BYTES = 8
-# What is longer is none of ours. A kept text has `TEXT_LIMIT` characters of at most four bytes; a page of the most
-# clauses and texts that one may have takes 1 MB; a posting list has as many pages as make a clause boilerplate, or as
-# have open claims of one identity.
+# A longer value was not written by us. A kept text has `TEXT_LIMIT` characters of at most four bytes. A page with the
+# most clauses and texts that are allowed takes 1 MB. A posting list has as many pages as make a clause boilerplate, or
+# as have open claims of one identity.
 _MAX_TEXT, _MAX_PAGE, _MAX_POSTINGS = 4 * 20_000, 8 * 2**20, 2**16
 
 # --- keys

@@ -179,7 +179,7 @@ def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] |
 
 
 def remove_log(path: Path) -> bool:
-    """Remove a log and return whether there was one; :class:`RecordsError` if it cannot be removed, or is none."""
+    """Remove a log and return whether there was one; :class:`RecordsError` if it is not a log, or cannot be removed."""
     try:
         refuse_foreign_log(path)
         path.unlink()

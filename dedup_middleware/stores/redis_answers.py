@@ -37,7 +37,7 @@ class BoundedParser(DefaultParser):  # type: ignore[misc, valid-type] # it is on
 
 
 class _BoundedSocket:
-    """A socket that fails once more than *left* bytes were received."""
+    """A socket that fails after *left* bytes have been received."""
 
     def __init__(self, socket: Any) -> None:
         self.left = MAX_ANSWER
