@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dedup_middleware.api import Deduplicator, Judgement
     from dedup_middleware.extraction import extract_paragraphs, extract_text
-    from dedup_middleware.inspection.chosen_records import Records, open_records
-    from dedup_middleware.inspection.records import Record
     from dedup_middleware.plugin.addon import Addon
+    from dedup_middleware.records.log_reader import Records, open_records
+    from dedup_middleware.records.records import Record
 
 __all__ = [
     "Addon",
@@ -31,11 +31,11 @@ _HOMES = {
     "Addon": "dedup_middleware.plugin.addon",
     "Deduplicator": "dedup_middleware.api",
     "Judgement": "dedup_middleware.api",
-    "Record": "dedup_middleware.inspection.records",
-    "Records": "dedup_middleware.inspection.chosen_records",
+    "Record": "dedup_middleware.records.records",
+    "Records": "dedup_middleware.records.log_reader",
     "extract_paragraphs": "dedup_middleware.extraction",
     "extract_text": "dedup_middleware.extraction",
-    "open_records": "dedup_middleware.inspection.chosen_records",
+    "open_records": "dedup_middleware.records.log_reader",
 }
 
 

@@ -21,19 +21,18 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UnjudgeableError
 from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.durability import Durability
 from dedup_middleware.errors import DedupError, StoreAwayError, StoreError
-from dedup_middleware.extraction.extractor import weighted_dom
-from dedup_middleware.index import item_codec, schema
-from dedup_middleware.inspection.recorder import Recorder
-from dedup_middleware.listener import Guard
+from dedup_middleware.extraction import weighted_dom
+from dedup_middleware.index import schema
 from dedup_middleware.model import Action, Fetched, Page, Rejection, Scope, Verdict, VerdictKind, Witness
+from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
-from dedup_middleware.session.items import ItemHandler
-from dedup_middleware.session.reader import PageReader
-from dedup_middleware.visit import Stage, Visit
+from dedup_middleware.records.recorder import Recorder
+from dedup_middleware.visit import Guard, ItemHandler, Stage, Visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -42,13 +41,12 @@ if TYPE_CHECKING:
 
     from dedup_middleware.checks.detector import Detector
     from dedup_middleware.durability import DiskWaits, Flush
-    from dedup_middleware.extraction.extractor import Extractor
-    from dedup_middleware.fingerprints import Fingerprinter
-    from dedup_middleware.fingerprints.published import Learner
+    from dedup_middleware.extraction import Extractor
+    from dedup_middleware.fingerprints import Fingerprinter, Learner
     from dedup_middleware.index.dropped_items import DroppedItem
-    from dedup_middleware.inspection.records import RecordLog
-    from dedup_middleware.listener import Listener
     from dedup_middleware.model import StoredPage
+    from dedup_middleware.records.records import RecordLog
+    from dedup_middleware.visit import Listener
 
 # How often a duplicate is judged again whose original other processes change meanwhile, before it is kept.
 _LOOKS = 3
@@ -98,7 +96,7 @@ class Deduplication:
         prints = self.index.prints
         published = None
         if learner is not None and prints is not None:
-            from dedup_middleware.session.published import Published  # noqa: PLC0415 - few crawls have another method
+            from dedup_middleware.published import Published  # noqa: PLC0415 - few crawls have another method
 
             published = Published(learner, prints, guard)
         self.reader = PageReader(run, fingerprint, extract, published)

@@ -1,13 +1,11 @@
-"""URLs as they are written down: whose host, and without secrets.
-
-Pure functions of texts; a URL that is none passes through.
-"""
+"""Normalises URLs, redacts secrets in them, and derives a page's identity and its canonical URL."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from hashlib import blake2b
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -17,7 +15,9 @@ from w3lib.url import safe_url_string
 from dedup_middleware.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
+
+    from dedup_middleware.model import PageFeatures
 
 _USERINFO = re.compile(r"\A([a-zA-Z][a-zA-Z0-9+.-]*://)[^/?#]*@")
 # What nearly all are, taken apart in a tenth of the time.
@@ -122,3 +122,44 @@ def _port_of(url: str) -> int | None:
 def is_under(host: str, domains: Collection[str]) -> bool:
     """Tell whether *host* is one of *domains* or a subdomain of one."""
     return any(host == domain or host.endswith("." + domain) for domain in domains)
+
+
+def _identity(kind: bytes, *parts: bytes) -> bytes:
+    return blake2b(b"\n".join(parts), digest_size=16, person=kind).digest()
+
+
+def request_identity(request_fingerprint: bytes) -> bytes:
+    """Return the identity of what a request fetches."""
+    return _identity(b"request", request_fingerprint)
+
+
+def url_identity(url: str) -> bytes:
+    """Return the identity of what a GET of *url* ends at; the fragment does not matter."""
+    return _identity(b"url", url.partition("#")[0].encode("utf8", "surrogatepass"))
+
+
+def item_identity(source: bytes, texts: Iterable[str]) -> bytes:
+    """Return the identity of one item among those of the request *source*: the request and what the item says."""
+    return _identity(b"item", source, "\n".join(texts).encode("utf8", "surrogatepass"))
+
+
+def addressed(features: PageFeatures, url: str, identities: Collection[bytes]) -> PageFeatures:
+    """Return the *features* of the page at *url* with an absolute canonical address, or none if that is its own."""
+    if not features.canonical:
+        return features
+    address = absolute(features.canonical, url)
+    is_its_own = any(identity in identities for identity in identities_at(address))
+    return replace(features, canonical="" if is_its_own else address)
+
+
+def storys_own(features: PageFeatures | None, url: str) -> tuple[bytes, ...]:
+    """Return the identities of what the page at *url* names as its story's own; empty if that has another origin."""
+    if features is None or not features.canonical or origin_of(features.canonical) != origin_of(url):
+        return ()
+    return identities_at(features.canonical)
+
+
+def identities_at(address: str) -> tuple[bytes, ...]:
+    """Return the identities of what is at *address*, over either protocol."""
+    rest = address.partition("://")[2]
+    return tuple(url_identity(f"{scheme}://{rest}") for scheme in ("http", "https")) if rest else ()

@@ -30,7 +30,7 @@ COMPONENTS = (
     default_settings.SCHEDULER,
     default_settings.STATS_CLASS,
     "dedup_middleware.Addon",
-    "dedup_middleware.plugin.commands.Command",
+    "dedup_middleware.cli.commands.Command",
 )
 
 

@@ -19,24 +19,23 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import Settings
 
 from dedup_middleware.batch.archive import Refused, entries
-from dedup_middleware.comparison.corpus import read_pages
+from dedup_middleware.cli.recorded_crawl import recorded_pages
 from dedup_middleware.errors import DedupError, UnreadableError
-from dedup_middleware.fingerprints.literature.method import unpacked as unpacked_print
-from dedup_middleware.fingerprints.literature.shingling import Heintze
-from dedup_middleware.fingerprints.literature.wording import DocumentFrequencies
+from dedup_middleware.fingerprints.method import unpacked as unpacked_print
 from dedup_middleware.index import dropped_items, schema
-from dedup_middleware.index.in_doubt import Doubt
+from dedup_middleware.index.in_doubt import Doubt, Override
 from dedup_middleware.index.opening import index_of
-from dedup_middleware.index.overrides import Override
 from dedup_middleware.index.transfer import Exported, Spool
-from dedup_middleware.inspection.answers import Answers
-from dedup_middleware.inspection.log_search import last_lines_with, lines_with
-from dedup_middleware.inspection.records import parse_record, read_records
+from dedup_middleware.methods.compare.corpus import read_pages
+from dedup_middleware.methods.shingling import Heintze
+from dedup_middleware.methods.wording import DocumentFrequencies
 from dedup_middleware.model import Delivery, StoredPage
-from dedup_middleware.plugin.subcommands.recorded_crawl import recorded_pages
+from dedup_middleware.records.log_reader import last_lines_with, lines_with
+from dedup_middleware.records.records import parse_record, read_records
+from dedup_middleware.report.answers import Answers
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.base import Header
-from dedup_middleware.stores.locks import Holder
+from dedup_middleware.stores.files import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -16,12 +16,12 @@ from scrapy.http import HtmlResponse
 
 from dedup_middleware.budget import UNLIMITED, UnjudgeableError
 from dedup_middleware.extraction import check_complete, texts_of
-from dedup_middleware.extraction.charsets import NO_CHARSETS
+from dedup_middleware.extraction.blocks import PageText
+from dedup_middleware.extraction.decoding import NO_CHARSETS
 from dedup_middleware.extraction.features import features_of
-from dedup_middleware.extraction.shown import PageText
-from dedup_middleware.identity import url_identity
 from dedup_middleware.model import Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
+from dedup_middleware.urls import url_identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable

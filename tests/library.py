@@ -9,13 +9,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import UNLIMITED, Budget
-from dedup_middleware.checks.detector import Detector
-from dedup_middleware.checks.preferences import Preferences
+from dedup_middleware.checks.detector import Detector, Preferences
 from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.open_claims import OpenClaims
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.schema import (
     PAGES,
@@ -30,9 +27,11 @@ from dedup_middleware.index.schema import (
     page_of_claim,
     repeat_key,
 )
+from dedup_middleware.index.shared import OpenClaims
 from dedup_middleware.model import Action, Page, Reach, Scope
 from dedup_middleware.settings.table import SETTINGS
 from dedup_middleware.stores import OpenStore, open_store
+from dedup_middleware.urls import request_identity, url_identity
 from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.durability import Flush
     from dedup_middleware.errors import DedupError
-    from dedup_middleware.inspection.records import RecordLog
     from dedup_middleware.model import StoredPage, Verdict
+    from dedup_middleware.records.records import RecordLog
     from dedup_middleware.visit import Visit
 
 #: What every clause of :func:`clause` weighs.

@@ -15,7 +15,7 @@ from crawling import store_uri
 from prose import story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.inspection.records import Record, read_records
+from dedup_middleware.records.records import Record, read_records
 from dedup_middleware.settings.config import Config
 from spiders.newspaper import Kind, site_map
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story
 
-from dedup_middleware.inspection.alarms import MIN_PAGES, MIN_PAGES_OF_ANOTHER, FieldAlarm, OneOwnerAlarm
+from dedup_middleware.records.recorder import MIN_PAGES, MIN_PAGES_OF_ANOTHER, FieldAlarm, OneOwnerAlarm
 
 NOTICE = story(1)
 

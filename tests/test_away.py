@@ -24,17 +24,17 @@ from scrapy.settings import Settings
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.cli.health import in_doubt, to_release
 from dedup_middleware.errors import DedupError, StoreAwayError
-from dedup_middleware.identity import url_identity
 from dedup_middleware.index import schema
-from dedup_middleware.inspection.left_over import in_doubt, to_release
 from dedup_middleware.model import Action
-from dedup_middleware.plugin.waiting import OriginalWait
+from dedup_middleware.opening import deduplication_of, open_again, open_at_once
+from dedup_middleware.plugin.spider_middleware import OriginalWait
 from dedup_middleware.reasons import Reason
-from dedup_middleware.releaser import Releaser
-from dedup_middleware.session.opening import deduplication_of, open_again, open_at_once
+from dedup_middleware.releases import Releaser
 from dedup_middleware.settings.config import Config
 from dedup_middleware.stores import STORES, open_store
+from dedup_middleware.urls import url_identity
 from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Server:
     def crawl(self, name: str, steps: list[dict], *, reactor: str | None = None, settings=None, **options):
         """Run a crawl of *steps* in the folder *name*."""
         folder = self.folder / name
-        soon = {"CONSTANTS": {"dedup_middleware.plugin.absence:PAUSE": 0.2}}
+        soon = {"CONSTANTS": {"dedup_middleware.plugin.extension:PAUSE": 0.2}}
         settings = self.settings | soon | (settings or {})
         env = self.env | options.pop("env", {})
         command = write_job(
@@ -527,7 +527,7 @@ def test_wherever_it_goes_away_each_story_is_delivered(tmp_path: Path, monkeypat
 def test_duplicates_that_wait_for_an_original_are_kept(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(STORES.ours, "away", "away_store")
     away_store.begin()
-    monkeypatch.setattr("dedup_middleware.plugin.waiting.MAX_WAIT", 60)
+    monkeypatch.setattr("dedup_middleware.plugin.spider_middleware.MAX_WAIT", 60)
     crawl = Crawl(f"away:{tmp_path}/pages", "one")
     (_, original), (deduplication, duplicate) = crawl.enter("0.a"), crawl.enter("0.b")
     counted: Counter[str] = Counter()

@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.inspection import log_search, sums
-from dedup_middleware.inspection.chosen_records import RecordFilter, records
-from dedup_middleware.inspection.log_search import as_written, last_lines_with, lines_with, parts
-from dedup_middleware.inspection.records import Record, read_records
-from dedup_middleware.inspection.sums import sums_of
+from dedup_middleware.records import log_reader, recorder
+from dedup_middleware.records.log_reader import RecordFilter, as_written, last_lines_with, lines_with, parts, records
+from dedup_middleware.records.recorder import sums_of
+from dedup_middleware.records.records import Record, read_records
 from dedup_middleware.settings.config import Config
 from dedup_middleware.urls import host_of
 
@@ -60,7 +59,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True, params=[64, 1 << 18], ids=["small blocks", "large blocks"])
 def _block_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_search, "_AT_ONCE", request.param)
+    monkeypatch.setattr(log_reader, "_AT_ONCE", request.param)
 
 
 def write(log: Path, lines: list[str], *, torn: bool) -> Config:
@@ -98,7 +97,7 @@ def test_several_processes_sum_up_what_one_does(log: Path, monkeypatch: pytest.M
     lines = [line for n in range(500) for line in (made(n), "{torn")]
     write(log, lines, torn=False)
     alone = sums_of(log)
-    monkeypatch.setattr(sums, "_WORTH_A_PROCESS", 20_000)
+    monkeypatch.setattr(recorder, "_WORTH_A_PROCESS", 20_000)
     monkeypatch.setattr("os.cpu_count", lambda: 3)
     assert len(parts(log, 3)) == 3
     assert sums_of(log) == alone

@@ -15,7 +15,7 @@ from scrapy.http import HtmlResponse
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.extraction.charsets import NO_CHARSETS, decoded
+from dedup_middleware.extraction.decoding import NO_CHARSETS, decoded
 
 WORDS = {
     "ja": (

@@ -25,11 +25,11 @@ from prose import article, blog, story
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
+from dedup_middleware.cli.commands import SUBCOMMANDS, module_of
+from dedup_middleware.cli.store import COMMANDS as STORE_COMMANDS
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.opening import index_of
-from dedup_middleware.inspection.records import Record, RecordLog
-from dedup_middleware.plugin.commands import SUBCOMMANDS, module_of
-from dedup_middleware.plugin.subcommands.store import COMMANDS as STORE_COMMANDS
+from dedup_middleware.records.records import Record, RecordLog
 from dedup_middleware.stores import default_backend, open_store, store_exists
 from dedup_middleware.stores.base import SCHEMA_VERSION
 
@@ -694,7 +694,7 @@ class TestWhoseStore:
 
 class TestMistakes:
     def test_what_nobody_expected_is_one_line(self, own: Crawled, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.plugin.subcommands.stats.stats", lambda *_: 1 / 0)
+        monkeypatch.setattr("dedup_middleware.cli.stats.stats", lambda *_: 1 / 0)
         own.run_here("stats").refused("ZeroDivisionError", "test_commands.py", "please report it")
 
     @pytest.mark.parametrize(

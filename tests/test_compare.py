@@ -16,13 +16,11 @@ from PIL import Image
 from prose import article, blog, story, zh_story
 from test_commands import Output, record, run, run_here, write_log
 
-from dedup_middleware.comparison.corpus import CorpusPage
-from dedup_middleware.comparison.curve import texts_of_length
-from dedup_middleware.comparison.scoring import scores
-from dedup_middleware.comparison.sweep import Sweep
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Text
-from dedup_middleware.fingerprints.literature.methods import METHODS
+from dedup_middleware.fingerprints.method import METHODS, Text
+from dedup_middleware.methods.compare.corpus import CorpusPage
+from dedup_middleware.methods.compare.scoring import scores
+from dedup_middleware.methods.compare.trial import Sweep, texts_of_length
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +30,7 @@ THEIRS = '''
 
 import sys
 
-from dedup_middleware.fingerprints.literature.method import Bits, Digest, Method, WeightedSet, feature, least_score
+from dedup_middleware.fingerprints.method import Bits, Digest, Method, WeightedSet, feature, least_score
 
 
 class Exact(Method):
@@ -496,7 +494,7 @@ class TestFiles:
 
 
 def test_a_terminal_is_shown_a_table_of_rich(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dedup_middleware.inspection.tables import Table, rendered  # noqa: PLC0415 - as the command does, when asked
+    from dedup_middleware.terminal import Table, rendered  # noqa: PLC0415 - as the command does, when asked
 
     table = Table(["method", "recall"], [["a [bold]name[/]", "0.5"]])
     shown = rendered(table, terminal=True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prose import story, zh_story
 
-from dedup_middleware.text.credits import without_credits, without_links
+from dedup_middleware.text.words import without_credits, without_links
 
 
 @pytest.mark.parametrize(

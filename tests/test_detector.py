@@ -13,13 +13,13 @@ from library import CLAUSE_WEIGHT, COMMON, Library
 from prose import story, zh_story
 
 from dedup_middleware.checks.alignment import cover
+from dedup_middleware.checks.checklist import renumbered
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
-from dedup_middleware.checks.numbers import renumbered
 from dedup_middleware.errors import StoreError
-from dedup_middleware.identity import item_identity
 from dedup_middleware.index.lookup import COMMON_ON_HOST
 from dedup_middleware.model import Page, Scope, VerdictKind
 from dedup_middleware.reasons import Reason
+from dedup_middleware.urls import item_identity
 from dedup_middleware.visit import Stage
 
 NEW, SAME, DUPLICATE, RELATED, UNJUDGED = VerdictKind

@@ -15,11 +15,11 @@ from scrapy.settings import Settings
 from test_commands import ENVIRONMENT, command, run, run_here
 from test_sharing import Worker
 
+from dedup_middleware.cli.doctor import standing
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import schema
 from dedup_middleware.index.in_doubt import Doubt
 from dedup_middleware.plugin.addon import Addon
-from dedup_middleware.plugin.subcommands.checkup import standing
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def test_a_project_is_told_what_is_amiss_and_where_settings_come_from(crawled: P
         "DEDUP_TRESHOLD": 0.9,
         "DEDUP_MAX_BYTES": 3_000_000,
         "DOWNLOADER_MIDDLEWARES": {"extra.Own": 10},
-        "ITEM_PIPELINES": {"dedup_middleware.plugin.pipelines.DedupItemPipeline": None},
-        "SPIDER_MIDDLEWARES": {"dedup_middleware.plugin.spidermiddlewares.DedupSpiderMiddleware": 7},
+        "ITEM_PIPELINES": {"dedup_middleware.plugin.items.DedupItemPipeline": None},
+        "SPIDER_MIDDLEWARES": {"dedup_middleware.plugin.spider_middleware.DedupSpiderMiddleware": 7},
         "LOG_FORMATTER": "extra.Formatter",
         "DEDUP_STORE": store_uri(crawled),
     }

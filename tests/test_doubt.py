@@ -7,8 +7,7 @@ from prose import story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.extraction import parse
-from dedup_middleware.extraction.extractor import weighted_dom
+from dedup_middleware.extraction import parse, weighted_dom
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.titles import is_echoed
 

@@ -19,8 +19,8 @@ from test_crashes import again, killed, released
 from test_templates_in_crawls import filled
 from test_two_witnesses import visit
 
-from dedup_middleware.index.item_codec import PROJECT, name_of
 from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.item_codec import PROJECT, name_of
 
 FEED = {"FEEDS": {"feed.jsonl": {"format": "jsonlines"}}}
 

@@ -33,7 +33,7 @@ class Shingles:
         self._key = key
 
     def hash(self, clause):
-        return blake2b(clause.encode(), digest_size=8, key=self._key).digest()
+        return blake2b(clause.encode(), digest_size=6, key=self._key).digest()
 
     def __call__(self, paragraphs, budget=None):
         words = " ".join(paragraphs).lower().split()
@@ -57,7 +57,7 @@ class Digest:
         self._key = key
 
     def hash(self, clause):
-        return blake2b(clause.encode(), digest_size=8, key=self._key).digest()
+        return blake2b(clause.encode(), digest_size=6, key=self._key).digest()
 
     def __call__(self, paragraphs, budget=None):
         text = " ".join(" ".join(paragraphs).split())
@@ -184,7 +184,7 @@ FileStore.sync = sync
 EXTRACTION = '''
 """Of a page, what is in <section class="story">, whatever else there is; else what the product finds."""
 
-from dedup_middleware.extraction.extractor import Extracted, weighted_dom
+from dedup_middleware.extraction import Extracted, weighted_dom
 
 
 def by_section(root, budget):
@@ -305,7 +305,7 @@ def test_one_that_cannot_be_imported_ends_the_crawl_with_one_line(site, crawl, i
 
 BROKEN = {
     "no scheme": ("fingerprints", SHINGLES.replace('scheme = "fours-1"', "pass"), "its scheme is None"),
-    "short hashes": ("fingerprints", SHINGLES.replace("digest_size=8", "digest_size=4"), "hashes of 8 bytes"),
+    "short hashes": ("fingerprints", SHINGLES.replace("digest_size=6", "digest_size=4"), "hashes of 6 bytes"),
     "no fingerprint": ("fingerprints", SHINGLES.replace("return Fingerprint(", "return list("), "TypeError"),
     "a text": ("extractors", EXTRACTION.replace("return Extracted(", "return str("), "cannot be used (TypeError"),
     "an error": ("extractors", EXTRACTION.replace("found = ", "found = 1 / 0, "), "ZeroDivisionError"),

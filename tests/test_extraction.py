@@ -14,10 +14,8 @@ from lxml import html as lxml_html
 from parsel import Selector
 
 from dedup_middleware.extraction import extract_paragraphs, extract_text, paragraphs_of, parse
-from dedup_middleware.extraction.blocks import measure, read_page
+from dedup_middleware.extraction.blocks import PageText, measure, plain_elements, read_page
 from dedup_middleware.extraction.names import HIDDEN, MILD, count_marks, has_mark, signs_of
-from dedup_middleware.extraction.plain import plain_elements
-from dedup_middleware.extraction.shown import PageText
 from dedup_middleware.text.words import words_of
 
 if TYPE_CHECKING:

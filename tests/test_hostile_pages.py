@@ -25,7 +25,7 @@ from dedup_middleware import extract_paragraphs
 from dedup_middleware.budget import Budget, UnjudgeableError
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.extraction import check_complete, paragraphs_of
-from dedup_middleware.extraction.charsets import NO_CHARSETS
+from dedup_middleware.extraction.decoding import NO_CHARSETS
 from dedup_middleware.model import Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import PORTION, clauses, folded, one_line, portions, sentences

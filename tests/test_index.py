@@ -13,11 +13,11 @@ from library import COMMON, Library, fingerprint, page_of
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.durability import Durability, recover
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.identity import url_identity
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.schema import clause_keys, decode_postings
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
 from dedup_middleware.stores import open_store
+from dedup_middleware.urls import url_identity
 
 if TYPE_CHECKING:
     from dedup_middleware.durability import Flush

@@ -13,7 +13,7 @@ from local_site import Answer
 from prose import article, story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.checks.item_values import item_values
+from dedup_middleware.checks.items import item_values
 
 STORY = story(1)
 PAGE = article("Story", STORY)

@@ -10,7 +10,7 @@ from local_site import Answer
 from prose import article, blog, several, story, zh_story
 from sample_spiders import ITEM_TYPES, TAGGABLE, UNTAGGABLE
 
-from dedup_middleware.checks.item_values import item_texts
+from dedup_middleware.checks.items import item_texts
 
 TAG = {"DEDUP_ACTION": "tag"}
 DRY_RUN = {"DEDUP_ACTION": "dry-run"}
@@ -343,7 +343,10 @@ def test_an_item_of_an_api_that_its_pipelines_lose_owns_nothing(site, crawl):
 def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
     urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": "hold"}]) for n in range(3)]
     settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
-    settings |= {"HOLD_UNTIL": {"dedup/waits": 2}, "CONSTANTS": {"dedup_middleware.plugin.waiting:MAX_WAIT": 20}}
+    settings |= {
+        "HOLD_UNTIL": {"dedup/waits": 2},
+        "CONSTANTS": {"dedup_middleware.plugin.spider_middleware:MAX_WAIT": 20},
+    }
     outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), together=True, settings=settings)
     (owner,) = outcome.delivered
     assert {i["url"] for i in outcome.dropped} == {"0", "1", "2"} - {owner}

@@ -303,7 +303,7 @@ def test_a_log_that_cannot_be_ends_the_crawl_with_one_line(site, crawl):
 
 def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
     a, b = pair(site, 1)
-    fault = {"at": ["dedup_middleware.session.opening:Detector"], "nth": 1, "kind": "bug"}
+    fault = {"at": ["dedup_middleware.opening:Detector"], "nth": 1, "kind": "bug"}
     settings = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
     assert outcome.exit_status == 0
@@ -333,8 +333,8 @@ DEFECTS = [
     "checks.items:ItemCheck.read",
     "checks.items:ItemCheck.objection",
     "checks.detector:Detector.judge",
-    "inspection.recorder:Recorder.evidence",
-    "inspection.records:RecordLog.append",
+    "records.recorder:Recorder.evidence",
+    "records.records:RecordLog.append",
     "plugin.downloadermiddlewares:identities_of",
     "plugin.extension:DedupExtension.count",
     "plugin.feeds:Feeds.wanting",

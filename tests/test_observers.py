@@ -15,7 +15,7 @@ from prose import article, blog, story
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.stores import open_store
-from dedup_middleware.stores.locks import Holder
+from dedup_middleware.stores.files import Holder
 
 
 @pytest.fixture
@@ -156,9 +156,7 @@ def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper):
     assert outcome.problems == []
 
 
-@pytest.mark.parametrize(
-    "place", ["dedup_middleware.session.opening:open_store", "dedup_middleware.session.opening:RecordLog"]
-)
+@pytest.mark.parametrize("place", ["dedup_middleware.opening:open_store", "dedup_middleware.opening:RecordLog"])
 def test_a_store_or_a_log_that_the_system_refuses_costs_no_item(crawl, paper, place):
     urls, _ = paper
     fault = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": {"at": [place], "nth": 1, "kind": "fail"}}

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from dedup_middleware.checks.addresses import has_own_address
+from dedup_middleware.checks.pair import has_own_address
 
 APART = [
     ("/branch/1", "/branch/2"),

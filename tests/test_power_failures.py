@@ -16,8 +16,8 @@ import pytest
 from engines import ENGINES, need
 from test_away import Crawl, Quiet
 
-from dedup_middleware.releaser import Releaser
-from dedup_middleware.session.opening import deduplication_of
+from dedup_middleware.opening import deduplication_of
+from dedup_middleware.releases import Releaser
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable

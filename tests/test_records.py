@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import dedup_middleware
 from dedup_middleware import open_records
 from dedup_middleware.errors import ConfigError, RecordsError
-from dedup_middleware.inspection.explain import record_text
-from dedup_middleware.inspection.records import Record, RecordLog, read_records, remove_log
+from dedup_middleware.records.explain import record_text
+from dedup_middleware.records.records import Record, RecordLog, read_records, remove_log
 from dedup_middleware.urls import host_of
 
 TEXT = st.text() | st.text(st.sampled_from('a\n\r\x00\x1b\x85\u2028\u2029\u202e\ud800\U0001f600天"\\'))

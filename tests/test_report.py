@@ -25,14 +25,13 @@ from test_commands import run, run_here
 
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.inspection.explain import record_text
-from dedup_middleware.inspection.records import Record, RecordLog, read_records
-from dedup_middleware.inspection.report.data import gather
-from dedup_middleware.inspection.report.page import html, words
-from dedup_middleware.inspection.report.rows import cell
-from dedup_middleware.inspection.report.tallies import BARS, Tallies
 from dedup_middleware.model import Witness
 from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.records.explain import record_text
+from dedup_middleware.records.records import Record, RecordLog, read_records
+from dedup_middleware.report.data import gather
+from dedup_middleware.report.page import cell, html, words
+from dedup_middleware.report.tallies import BARS, Tallies
 from dedup_middleware.settings.config import Config
 from dedup_middleware.stores import open_store
 from dedup_middleware.text.clauses import one_line
@@ -234,7 +233,7 @@ class TestPage:
     @given(st.lists(HOSTILE_RECORDS, min_size=1, max_size=5))
     def test_whatever_a_log_holds_is_data(self, records: list[Record]) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("dedup_middleware.inspection.report.data.records", lambda *_: iter(records))
+            patch.setattr("dedup_middleware.report.data.records", lambda *_: iter(records))
             config = Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": "log.jsonl"}, None)
             report = gather(config)
         read = PageElements(html(report))

@@ -12,8 +12,8 @@ from report_demo import CLUB, COPIER, HOSTILE, SCRIPT, demo
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
-from dedup_middleware.inspection.report.data import gather
-from dedup_middleware.inspection.report.page import html
+from dedup_middleware.report.data import gather
+from dedup_middleware.report.page import html
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

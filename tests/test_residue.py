@@ -7,8 +7,8 @@ from parsel import Selector
 from prose import article, story, zh_story
 
 from dedup_middleware.extraction import Texts, texts_of
+from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.extraction.features import MAX_TEXTS, features_of
-from dedup_middleware.extraction.shown import PageText
 
 NOTICE = story(7, 1)[0]
 

@@ -203,8 +203,8 @@ def test_scope_crawl_delivers_a_story_once_in_each_crawl(site, crawl):
 FORMATTER = {"LOG_FORMATTER": "sample_spiders.LoudFormatter"}
 LEVEL = {"DEDUP_LOG_LEVEL": "debug"}
 PLACED = {
-    "DOWNLOADER_MIDDLEWARES": {"dedup_middleware.plugin.downloadermiddlewares.DedupDownloaderMiddleware": 60},
-    "SPIDER_MIDDLEWARES": {"dedup_middleware.plugin.spidermiddlewares.DedupSpiderMiddleware": 30},
+    "DOWNLOADER_MIDDLEWARES": {"dedup_middleware.plugin.downloader_middleware.DedupDownloaderMiddleware": 60},
+    "SPIDER_MIDDLEWARES": {"dedup_middleware.plugin.spider_middleware.DedupSpiderMiddleware": 30},
     "EXTENSIONS": {"dedup_middleware.plugin.extension.DedupExtension": 700},
 }
 

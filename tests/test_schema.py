@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.features import ItemContent, Made, PageFeatures
 from dedup_middleware.index import prints, schema
 from dedup_middleware.index.in_doubt import Doubt
-from dedup_middleware.model import Delivery, StoredPage
+from dedup_middleware.model import Delivery, ItemContent, Made, PageFeatures, StoredPage
 
 NUMBERS = st.integers(1, 2**56 - 1)
 HASHES = st.frozensets(st.binary(min_size=8, max_size=8), max_size=9)

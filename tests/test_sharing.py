@@ -25,14 +25,13 @@ from redis_server import RedisServer
 from scrapy.settings import Settings
 
 from dedup_middleware.budget import UNLIMITED
+from dedup_middleware.cli import health
 from dedup_middleware.durability import recover
 from dedup_middleware.errors import StoreError
-from dedup_middleware.features import PageFeatures
-from dedup_middleware.inspection import left_over
-from dedup_middleware.model import Action, Verdict, VerdictKind
-from dedup_middleware.plugin.waiting import OriginalWait
+from dedup_middleware.model import Action, PageFeatures, Verdict, VerdictKind
+from dedup_middleware.plugin.spider_middleware import OriginalWait
 from dedup_middleware.reasons import Reason
-from dedup_middleware.releaser import Releaser
+from dedup_middleware.releases import Releaser
 from dedup_middleware.stores import destroy_store, redis
 from dedup_middleware.stores.opened import OpenStore
 from dedup_middleware.visit import Stage
@@ -251,9 +250,9 @@ class TestDoubt:
     def test_it_is_not_left_over_as_long_as_the_other_is_at_work(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.visit("a", range(9))
-        assert left_over.in_doubt(here.store, left_over.crawls_at_work(here.store)) == 0
+        assert health.in_doubt(here.store, health.crawls_at_work(here.store)) == 0
         there.die()
-        assert left_over.in_doubt(here.store, left_over.crawls_at_work(here.store)) == 1
+        assert health.in_doubt(here.store, health.crawls_at_work(here.store)) == 1
 
     def test_what_the_other_loses_is_released(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
@@ -755,7 +754,7 @@ def test_what_waits_for_a_process_that_is_killed_is_delivered(site, tmp_path):
     shared = {
         **FEED,
         "DEDUP_STORE": f"sqlite:{tmp_path / 'store'}?shared=1",
-        "CONSTANTS": {"dedup_middleware.plugin.waiting:MAX_WAIT": 30},
+        "CONSTANTS": {"dedup_middleware.plugin.spider_middleware:MAX_WAIT": 30},
     }
     fates = shared | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}, "HOLD_UNTIL": {"never": 1}}
     steps = [{"url": a, "cb_kwargs": {"fate": "hold"}}, never]
@@ -808,7 +807,7 @@ def test_what_a_process_that_is_killed_had_in_doubt_is_released_by_one_of_the_ot
     assert [outcome.stats.get("dedup/items/released", 0) for outcome in (second, third)] == [1, 0]
     assert [outcome.problems for outcome in (second, third)] == [[], []]
     with closing(beside(uri, fingerprint.scheme)) as store:
-        assert (left_over.in_doubt(store, ()), left_over.to_release(store)) == (0, 0)
+        assert (health.in_doubt(store, ()), health.to_release(store)) == (0, 0)
 
 
 def test_what_was_durable_before_its_process_was_killed_is_not_released(uri, site, tmp_path):

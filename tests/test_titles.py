@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dedup_middleware.checks.site import OTHER_TITLES, Sites
-from dedup_middleware.features import PageFeatures
+from dedup_middleware.checks.pair import OTHER_TITLES, Sites
+from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.titles import main_part, own_parts, parts, shared_terms
 from dedup_middleware.text.words import terms, words_of
 
@@ -98,7 +98,7 @@ class TestSites:
         assert sites.own_texts("host", frozenset([b"\1", b"all"])) == {b"\1", b"all"}
 
     def test_it_forgets(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.checks.site._MAX_KEPT", 10)
+        monkeypatch.setattr("dedup_middleware.checks.pair._MAX_KEPT", 10)
         sites = Sites()
         for number in range(100):
             sites.note("host", PageFeatures(f"{number}", "", frozenset([b"all", number.to_bytes(2, "big")])))
@@ -106,7 +106,7 @@ class TestSites:
         assert sites.own_texts("host", frozenset([b"all"])) == set()
 
     def test_it_forgets_titles_of_pages_that_are_not_read_again_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.checks.site._MAX_KEPT", 10)
+        monkeypatch.setattr("dedup_middleware.checks.pair._MAX_KEPT", 10)
         sites = Sites()
         for number in range(100):
             sites.note_title("host", PageFeatures(f"Story {number} | The Harbour"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story
 
-from dedup_middleware.extraction.truncation import is_cut_off
+from dedup_middleware.extraction.decoding import is_cut_off
 
 SCRIPT = "<script>print.write('<html><body></body></html>')</script>"
 COMPLETE = {

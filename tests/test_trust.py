@@ -27,27 +27,26 @@ from hostile_bytes import ATTACKS, HEAD, MB, RECORD, dropped_item, item_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dedup_middleware import bounded, permissions
+from dedup_middleware import bounded, item_codec, permissions
+from dedup_middleware.cli.call import tell, whole_file
+from dedup_middleware.cli.dropped import _line as dropped_line
+from dedup_middleware.cli.store_info import info_text
 from dedup_middleware.errors import ConfigError, RecordsError, StoreCorruptError, StoreError, UnreadableError
-from dedup_middleware.fingerprints.literature.e_simhash import ESimHash
-from dedup_middleware.fingerprints.literature.method import unpacked as unpacked_print
-from dedup_middleware.fingerprints.literature.p_simhash import PSimHash
-from dedup_middleware.fingerprints.literature.shingling import Heintze
-from dedup_middleware.fingerprints.literature.wording import DocumentFrequencies
-from dedup_middleware.index import dropped_items, item_codec, schema
-from dedup_middleware.index.in_doubt import Doubt
+from dedup_middleware.fingerprints.method import unpacked as unpacked_print
+from dedup_middleware.index import dropped_items, schema
+from dedup_middleware.index.in_doubt import Doubt, Override
 from dedup_middleware.index.lookup import TEXT_LIMIT
-from dedup_middleware.index.overrides import Override
 from dedup_middleware.index.transfer import Spool
-from dedup_middleware.inspection.dropped import overrides_text
-from dedup_middleware.inspection.explain import explanation_text
-from dedup_middleware.inspection.records import observer_log, observer_logs_beside, parse_record, remove_log
-from dedup_middleware.inspection.store_info import info_text
-from dedup_middleware.listener import Guard
-from dedup_middleware.plugin.subcommands.call import tell, whole_file
-from dedup_middleware.plugin.subcommands.dropped import _line as dropped_line
-from dedup_middleware.stores import locks
+from dedup_middleware.methods.e_simhash import ESimHash
+from dedup_middleware.methods.p_simhash import PSimHash
+from dedup_middleware.methods.shingling import Heintze
+from dedup_middleware.methods.wording import DocumentFrequencies
+from dedup_middleware.records.dropped import overrides_text
+from dedup_middleware.records.explain import explanation_text
+from dedup_middleware.records.records import observer_log, observer_logs_beside, parse_record, remove_log
+from dedup_middleware.stores import files
 from dedup_middleware.stores.base import Header
+from dedup_middleware.visit import Guard
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
 
@@ -368,22 +367,22 @@ def test_files_beside_a_lock_are_not_taken_for_ours_by_their_names(tmp_path) -> 
     holder.write_text("mine")
     workers.mkdir()
     (workers / "poetry.lock").write_text("mine")
-    with locks.held(lock, "sqlite:x", locks.Holder.this_process("test")):
+    with files.held(lock, "sqlite:x", files.Holder.this_process("test")):
         pass
-    locks.Workers(lock).remove()
+    files.Workers(lock).remove()
     assert (holder.read_text(), (workers / "poetry.lock").read_text()) == ("mine", "mine")
     other = tmp_path / "poetry.lock"
     other.write_text("mine")
     with (
         pytest.raises(StoreError, match="is no lock of ours"),
-        locks.held(other, "sqlite:poetry", locks.Holder.this_process("test")),
+        files.held(other, "sqlite:poetry", files.Holder.this_process("test")),
     ):
         pass
     assert other.read_text() == "mine"
 
 
 def test_a_server_that_answers_without_an_end_is_left(tmp_path, monkeypatch) -> None:
-    answers = pytest.importorskip("dedup_middleware.stores.redis_answers")
+    answers = pytest.importorskip("dedup_middleware.stores.redis")
     monkeypatch.setattr(answers, "MAX_ANSWER", MB)
     path = tmp_path / "size"
     path.write_bytes(b"%d" % (64 * MB))

@@ -18,11 +18,20 @@ from prose import article, blog, story
 from test_commands import ENVIRONMENT, Crawled, command, run, run_here, running_crawl, write_log
 
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.inspection.answers import Answer, Answers
-from dedup_middleware.inspection.records import Record
-from dedup_middleware.inspection.suggestion import ENOUGH, ENOUGH_TO_LOWER, Suggestion, suggestion, suggestion_text
-from dedup_middleware.inspection.tuning import borderline, judged_elsewhere, recorded, replay
 from dedup_middleware.reasons import Reason
+from dedup_middleware.records.records import Record
+from dedup_middleware.report.answers import Answer, Answers
+from dedup_middleware.report.tuning import (
+    ENOUGH,
+    ENOUGH_TO_LOWER,
+    Suggestion,
+    borderline,
+    judged_elsewhere,
+    recorded,
+    replay,
+    suggestion,
+    suggestion_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

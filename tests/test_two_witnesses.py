@@ -10,8 +10,7 @@ from local_site import Answer
 from prose import article, blog, story, zh_story
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.checks.item_values import Value
-from dedup_middleware.checks.items import MIN_VALUES, Keys
+from dedup_middleware.checks.items import MIN_VALUES, Keys, Value
 from dedup_middleware.checks.own_content import own_symbols
 from dedup_middleware.index.lookup import TEXT_LIMIT
 

@@ -15,8 +15,8 @@ from prose import article, blog, story
 from test_commands import run, run_here
 from test_nothing_is_lost import closing_server
 
-from dedup_middleware.inspection.unchecked import MIN_PAGES, NOT_COUNTED, REMEDIES, mostly_unchecked
 from dedup_middleware.reasons import Reason
+from dedup_middleware.records.unchecked import MIN_PAGES, NOT_COUNTED, REMEDIES, mostly_unchecked
 from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:

@@ -25,12 +25,11 @@ from test_commands import at_a_terminal, run_here
 from dedup_middleware import Deduplicator
 from dedup_middleware.errors import StoreError
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.identity import url_identity
 from dedup_middleware.index import schema
-from dedup_middleware.index.forgetting import Forgettable, choose, forget
-from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.opening import Forgettable, choose, forget, index_of
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.memory import MemoryStore
+from dedup_middleware.urls import url_identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,7 +199,7 @@ class TestMoving:
                 raise OSError(errno.ENOSPC, "No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr("dedup_middleware.index.posting_spool.Path", OnFullDisk)
+            patched.setattr("dedup_middleware.index.transfer.Path", OnFullDisk)
             shop.run("b", "store", "import", "pages.jsonl").refused("No space left", "TMPDIR")
         for command in (["store", "info"], ["store", "import", "pages.jsonl"]):
             shop.run("b", *command).refused("was cut off", "scrapy dedup store reset")

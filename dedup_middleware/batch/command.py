@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.batch import output
-from dedup_middleware.batch.archive import files_of, package
+from dedup_middleware.batch.archive import Job, files_of, package
 from dedup_middleware.batch.engines import engine
-from dedup_middleware.batch.pages import Job
 from dedup_middleware.batch.pairs import judge
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.model import Scope
-from dedup_middleware.session.runs import run_id
+from dedup_middleware.opening import run_id
 from dedup_middleware.settings.config import Config
 from dedup_middleware.stores.base import Header
 from dedup_middleware.text.clauses import one_line

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dedup_middleware.batch.pages import Row
+    from dedup_middleware.batch.archive import Row
 
     Reads: TypeAlias = Callable[[int, Path], Iterator[Row]]
     Works: TypeAlias = Callable[[Iterator[Any]], Iterable[Any]]

@@ -16,26 +16,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
-from dedup_middleware.batch.archive import package
-from dedup_middleware.batch.checking import FIELDS
-from dedup_middleware.batch.pages import FILE_PAGES, POSITIONS
+from dedup_middleware.api import as_item
+from dedup_middleware.batch.archive import FILE_PAGES, POSITIONS, package
+from dedup_middleware.batch.pairs import FIELDS
 from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.canonical import storys_own
 from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import item_texts
 from dedup_middleware.index.transfer import Exported, Origin, template_line
 from dedup_middleware.model import Delivery, StoredPage, VerdictKind
-from dedup_middleware.session.reading import as_item
+from dedup_middleware.urls import storys_own
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from dedup_middleware.batch.archive import Job
     from dedup_middleware.batch.engines import Engine
-    from dedup_middleware.batch.pages import Job
-    from dedup_middleware.features import ItemContent
-    from dedup_middleware.model import Page
+    from dedup_middleware.model import ItemContent, Page
 
 _DELIVERED = (VerdictKind.NEW.value, VerdictKind.RELATED.value)
 _CLUSTER = ("owner", "size", "urls")

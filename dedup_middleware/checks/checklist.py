@@ -1,15 +1,231 @@
-"""The checks in the order in which they are made. Each is a pure function over a pair of pages.
-
-A check reads the pair and returns why the page is not a copy of the original, or ``None``. The first rejection decides.
-"""
+"""Defines the checks and the order in which they are made. Each is a pure function over a pair of pages."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedup_middleware.checks import between_sites, numbers, one_site
-from dedup_middleware.model import Rejection
+from dedup_middleware.checks.own_content import letters_of, moved_clauses, not_contained, own_clauses, own_symbols
+from dedup_middleware.checks.pair import is_same_address, own_address
+from dedup_middleware.extraction.features import fact_hash, text_hash
+from dedup_middleware.model import STORED_TEXT_BYTES, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason
+from dedup_middleware.text import titles
+from dedup_middleware.text.clauses import clauses, reduced_once, sentences
+from dedup_middleware.text.facts import all_facts
+from dedup_middleware.text.words import without_credits, without_links
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from dedup_middleware.checks.pair import Pair
+    from dedup_middleware.model import Fingerprint, StoredPage
+
+# Four digits that are not a year: a text that has these somewhere has the same number.
+_LONG_NUMBER = re.compile(r"(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{4,}")
+
+
+def other_numbers(pair: Pair) -> Rejection | None:
+    """Reject a page with a clause that the original has with other digits."""
+    others = renumbered(pair.page.fingerprint, pair.original)
+    if not others:
+        return None
+    lines = [line for line in pair.page.paragraphs if not pair.is_around_original(line)]
+    own = not_in_text(others, lines, pair.text, pair.hash_clause)
+    return Rejection(Reason.OTHER_NUMBERS, own) if own else None
+
+
+def renumbered(
+    fingerprint: Fingerprint, original: StoredPage, known: AbstractSet[bytes] = frozenset()
+) -> AbstractSet[bytes]:
+    """Return the hashes of clauses that *original* has with other digits only, but for those *known*."""
+    return {
+        clause_hash
+        for clause_hash, masked in fingerprint.skeletons.items()
+        if masked in original.skeletons and clause_hash not in original.hashes and clause_hash not in known
+    }
+
+
+def not_in_text(
+    hashes: AbstractSet[bytes], paragraphs: Sequence[str], text: Sequence[str], hash_clause: Callable[[str], bytes]
+) -> tuple[str, ...]:
+    """Return the clauses of *paragraphs* with these *hashes* whose numbers *text* has nowhere. O(characters)."""
+    numbers = set(_LONG_NUMBER.findall(reduced_once("\n".join(text))))
+    found = [clause for clause, _ in clauses("\n".join(paragraphs)) if hash_clause(clause) in hashes]
+    others = [clause for clause in found if numbers.isdisjoint(_LONG_NUMBER.findall(clause))]
+    return tuple(not_contained(others, paragraphs, text))
+
+
+#: A text lighter than this, in letters (200 Han characters), may be a notice or a wall that many URLs show.
+LITTLE_TEXT_WEIGHT = 600
+# Characters of a line that a template adds to a text: "Ingredients", "Back to the newsroom".
+_MAX_LABEL = 30
+
+
+def new_title(pair: Pair) -> Rejection | None:
+    """Reject a page whose title or heading has words that the original has nowhere."""
+    own = own_title(pair)
+    return Rejection(Reason.ANOTHER_TITLE, tuple(own)) if own else None
+
+
+def own_title(pair: Pair) -> list[str]:
+    """Return the parts of the page's title and heading that neither the original has nor the site adds."""
+    own = titles.own_parts(pair.here, pair.there, lambda: pair.text)
+    own = [part for part in own if not pair.is_around_original(part)]
+    if own and _names_all(pair):
+        own = [part for part in own if not pair.sites.has_part(pair.host, titles.site_row(part))]
+    return own
+
+
+def _names_all(pair: Pair) -> bool:
+    """Return whether the title has all parts of the original's, version numbers apart: it may add the site's."""
+    here = set(map(titles.site_row, titles.parts(pair.here.title)))
+    return here.issuperset(map(titles.site_row, titles.parts(pair.there.title)))
+
+
+def new_facts(pair: Pair) -> Rejection | None:
+    """Reject a page around whose text stand facts that the original has nowhere: a price, an amount, a number."""
+    own = pair.sites.own_texts(pair.host, pair.here.facts - pair.there.facts)
+    if own:
+        own -= set(map(fact_hash, all_facts(pair.text)))
+    return Rejection(Reason.OWN_FACTS) if own else None
+
+
+def new_context(pair: Pair) -> Rejection | None:
+    """Reject a page with other words around its text than the original, in the same template.
+
+    One line in the place of another is what a template was filled in with: a town, a colour. More are comments, teasers
+    and clocks, which differ from one fetch to the next, and count only around a text with little of its own.
+    """
+    if pair.has_other_template:
+        return None
+    own = pair.own_context - _hashes_of_names(pair.here)
+    if own:
+        own -= set(map(text_hash, pair.text))
+    if not own:
+        return None
+    missing = pair.there.texts - pair.here.stored().texts
+    missing -= {name[:STORED_TEXT_BYTES] for name in _hashes_of_names(pair.there)}
+    is_filled_in = len(own) == len(missing) == 1
+    is_own = is_filled_in or (_has_little_text(pair) and pair.sites.own_texts(pair.host, own))
+    return Rejection(Reason.OWN_FACTS) if is_own else None
+
+
+def _hashes_of_names(features: PageFeatures) -> frozenset[bytes]:
+    return frozenset(map(text_hash, [features.title, features.heading, *titles.parts(features.title)]))
+
+
+def new_address(pair: Pair) -> Rejection | None:
+    """Reject a page with little text whose URL has a number or a name that the URL of the original lacks.
+
+    A part of the original's text is not a wall that both pages show.
+    """
+    if not _has_little_text(pair) or pair.is_part or is_same_address(pair.page.url, pair.original.url):
+        return None
+    own = own_address(pair.page.url, pair.original.url)
+    return Rejection(Reason.ANOTHER_ADDRESS, tuple(own)) if own else None
+
+
+def new_text(pair: Pair) -> Rejection | None:
+    """Reject a page whose main text has words or symbols that the original has nowhere."""
+    if own := own_symbols(pair.page.paragraphs, pair.text, replaced=pair.has_other_template):
+        return Rejection(Reason.OWN_WORDS, tuple(own))
+    if pair.has_same_letters:
+        return None
+    lines = [line for line in without_credits(pair.page.paragraphs) if titles.without_view(line)]
+    known = [*pair.text, *without_credits(pair.text), *titles.parts(pair.there.title), pair.there.heading]
+    known += filter(pair.is_around_original, pair.page.paragraphs)
+    if pair.has_other_template:
+        # A template has its own labels and its own way to show links.
+        lines = [*without_links(line for line in lines if len(line) >= _MAX_LABEL or not reduced_once(line).isalpha())]
+        known += [*without_links(known)]
+    own = own_clauses(lines, known, lambda clause: pair.hash_clause(clause) in pair.original.hashes)
+    own = own or moved_clauses(lines, pair.text)
+    return Rejection(Reason.OWN_WORDS, tuple(own)) if own else None
+
+
+def _has_little_text(pair: Pair) -> bool:
+    return pair.page.fingerprint.weight < LITTLE_TEXT_WEIGHT
+
+
+#: Share of the words of a page's title that the original must have in its names or its text.
+SHARED_TITLE = 0.5
+#: The same where the texts match word by word only: two reports of one event have titles of their own.
+SHARED_TITLE_NEARLY = 0.8
+#: A passage of this weight, in letters (80 Han characters), that the original lacks is a part of another story.
+MAX_OWN_PASSAGE = 250
+
+
+def other_title(pair: Pair) -> Rejection | None:
+    """Reject a page whose title has too few words in common with the original's names and text."""
+    called = pair.sites.own_parts(pair.host, pair.here)
+    # Unless the site's part is known, the longest part is taken for the page's.
+    own = [titles.longest(called)] if called else []
+    # A title that is a sentence of the text adds nothing to it.
+    letters = letters_of(pair.page.paragraphs) if own else ""
+    own = [part for part in own if letters_of([part]) not in letters]
+    shared = titles.shared_terms(own, pair.there, lambda: pair.text)
+    if pair.is_nearly and shared < 1:
+        # Words of a title stand in any report of one event.
+        shared = min(shared, titles.shared_terms(own, pair.there, list))
+    if shared >= (SHARED_TITLE_NEARLY if pair.is_nearly else SHARED_TITLE):
+        return None
+    return Rejection(Reason.ANOTHER_TITLE, tuple(own))
+
+
+def other_boilerplate(pair: Pair) -> Rejection | None:
+    """Reject a page whose extracted text is furniture, such as a notice of its software, and has other text around."""
+    own = pair.sites.own_texts(pair.host, pair.own_context) if pair.page.is_furniture else set()
+    return Rejection(Reason.OWN_FACTS) if own.difference(map(text_hash, pair.text)) else None
+
+
+def new_passage(pair: Pair) -> Rejection | None:
+    """Reject a page with a passage in one piece that neither the original has nor other sites."""
+    weights = pair.page.fingerprint.weights
+    if sum(weights[clause_hash] for clause_hash in pair.live if clause_hash not in pair.shared) < MAX_OWN_PASSAGE:
+        return None
+    nearly = frozenset(pair.comparison.near) if pair.comparison else frozenset()
+    reworded = frozenset(pair.comparison.reworded) if pair.comparison else frozenset()
+    for paragraph in without_links(without_credits(pair.page.paragraphs)):
+        passage: list[str] = []
+        run = 0
+        for sentence in sentences(paragraph):
+            for clause, weight in clauses(sentence):
+                clause_hash = pair.hash_clause(clause)
+                if clause_hash in pair.shared or clause in nearly or sentence in reworded:
+                    run = 0
+                    passage.clear()
+                elif clause_hash in pair.live:
+                    run += weight
+                    passage.append(clause)
+            if run >= MAX_OWN_PASSAGE:
+                return Rejection(Reason.OWN_WORDS, tuple(passage))
+    return None
+
+
+def new_symbols(pair: Pair) -> Rejection | None:
+    """Reject a page that has other symbols in the sentences of the original."""
+    own = own_symbols(pair.page.paragraphs, pair.text, replaced=True)
+    return Rejection(Reason.OWN_WORDS, tuple(own)) if own else None
+
+
+def replaced_words(pair: Pair) -> Rejection | None:
+    """Reject a page with other numbers, names or negations in sentences that are nearly the original's."""
+    if (found := pair.comparison) is None:
+        return None
+    # Where clauses match, a number must stand alone in the place of another one.
+    numbers = [two for two in found.other_numbers if pair.is_nearly or "".join(two).replace(" ", "").isdigit()]
+    if numbers:
+        return Rejection(Reason.OTHER_NUMBERS, _shown(numbers))
+    if found.other_names:
+        return Rejection(Reason.OTHER_NAMES, _shown(found.other_names))
+    return Rejection(Reason.OWN_WORDS, found.negated) if found.negated else None
+
+
+def _shown(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    return tuple(f"{here} (not {there})" for there, here in pairs)
+
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,24 +247,24 @@ def doubtful(pair: Pair) -> Rejection | None:
 # Quick checks first.
 ONE_SITE: tuple[Check, ...] = (
     doubtful,
-    numbers.other_numbers,
-    one_site.title,
-    one_site.facts,
-    one_site.context,
-    one_site.address,
-    one_site.text,
+    other_numbers,
+    new_title,
+    new_facts,
+    new_context,
+    new_address,
+    new_text,
 )
 BETWEEN_SITES: tuple[Check, ...] = (
     doubtful,
-    between_sites.furniture,
-    numbers.other_numbers,
-    between_sites.title,
-    between_sites.replaced,
-    between_sites.symbols,
-    between_sites.passage,
+    other_boilerplate,
+    other_numbers,
+    other_title,
+    replaced_words,
+    new_symbols,
+    new_passage,
 )
 #: For items that stand for a page each: they have nothing around their text.
-ITEMS: tuple[Check, ...] = (numbers.other_numbers, between_sites.replaced, between_sites.symbols)
+ITEMS: tuple[Check, ...] = (other_numbers, replaced_words, new_symbols)
 
 
 def first_rejection(pair: Pair, *, is_template: bool) -> Rejection | None:

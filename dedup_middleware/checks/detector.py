@@ -1,7 +1,4 @@
-"""Finds the candidates for a page, compares it with each, and returns the verdict.
-
-It reads the index and writes nothing. docs/verdict.md describes the steps.
-"""
+"""Finds the candidates for a page, compares it with each, and returns the verdict."""
 
 from __future__ import annotations
 
@@ -12,23 +9,65 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.checks import checklist
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, cover
-from dedup_middleware.checks.one_site import LITTLE_TEXT_WEIGHT
-from dedup_middleware.checks.pair import Pair
-from dedup_middleware.checks.preferences import REPLACES, Preferences
-from dedup_middleware.checks.site import Sites
+from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT
+from dedup_middleware.checks.pair import Pair, Sites
 from dedup_middleware.checks.templates import Templates
 from dedup_middleware.index.lookup import own_template_id
 from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Reason
-from dedup_middleware.urls import host_of
+from dedup_middleware.urls import host_of, origin_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    import re
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.checks.alignment import Comparison
     from dedup_middleware.index.index import Index
+    from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import Page, StoredPage
+    from dedup_middleware.urls import HostPattern
+
+#: Why a page that repeats another one is kept, and becomes the original.
+REPLACES = (Reason.PREFERRED, Reason.STORYS_OWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """The pages that a project prefers."""
+
+    preferred: Collection[HostPattern | re.Pattern[str]] = ()
+    """Searched in URLs; one match is enough."""
+
+    def include(self, url: str) -> bool:
+        """Return whether the page at *url* is preferred."""
+        return any(pattern.search(url) for pattern in self.preferred)
+
+    def applied(self, page: Page, verdict: Verdict, index: Lookup) -> Verdict:
+        """Return *verdict*; of a duplicate that is the better original, ``related`` with the reason."""
+        if verdict.kind is not VerdictKind.DUPLICATE or verdict.match is None:
+            return verdict
+        original = verdict.match.owner
+        is_preferred, original_is_preferred = self.include(page.url), self.include(original.url)
+        if is_preferred and not original_is_preferred:
+            reason = Reason.PREFERRED
+        elif is_preferred == original_is_preferred and is_storys_own(page, original, index):
+            reason = Reason.STORYS_OWN
+        else:
+            return verdict
+        return Verdict(VerdictKind.RELATED, verdict.match, reason)
+
+
+def is_storys_own(page: Page, owner: StoredPage, index: Lookup) -> bool:
+    """Return whether *owner* is a view of *page*, for print or phones: its ``rel=canonical`` names *page*.
+
+    Both must have one origin, and *page* must name no other canonical URL. One or two gets.
+    """
+    features = page.features
+    if features is None or features.canonical or owner.pending or origin_of(page.url) != origin_of(owner.url):
+        return False
+    return index.names(owner, page.identities)
+
 
 #: Less live text than this, in letters (50 Han characters), and a page is not judged: bios, teasers and walls share
 #: that much by chance.

@@ -16,9 +16,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.own_content import own_clauses
-from dedup_middleware.features import PageFeatures
 from dedup_middleware.index import schema
 from dedup_middleware.index.lookup import own_template_id
+from dedup_middleware.model import PageFeatures
 from dedup_middleware.text import titles
 from dedup_middleware.urls import host_of
 

@@ -9,39 +9,42 @@ Law of this floor: it reads a tree and changes nothing of it; it knows no other 
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lxml import etree
 
-from dedup_middleware.budget import UNLIMITED, UnjudgeableError
-from dedup_middleware.extraction.blocks import MOSTLY_LINKS, read_page
+from dedup_middleware.budget import UNLIMITED, Budget, UnjudgeableError
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed, plain_elements, read_page
 from dedup_middleware.extraction.choice import choose, shown_blocks
-from dedup_middleware.extraction.plain import plain_elements
+from dedup_middleware.extraction.features import features_of
+from dedup_middleware.model import PageFeatures
 from dedup_middleware.reasons import Reason
 from dedup_middleware.registry import Registry
+from dedup_middleware.text.titles import is_echoed
 
 if TYPE_CHECKING:
-    from dedup_middleware.budget import Budget
+    from collections.abc import Callable, Sequence
+
+    from lxml.etree import _Element
 
 __all__ = [
     "EXTRACTORS",
     "ExtractedText",
     "check_complete",
-    "collapsed",
     "extract_paragraphs",
     "extract_text",
     "paragraphs_of",
     "texts_of",
 ]
 
-_LITERATURE = "dedup_middleware.extraction.literature"
+_LITERATURE = "dedup_middleware.methods.extractors"
 
-#: The values of ``DEDUP_EXTRACTOR``; each an :data:`~dedup_middleware.extraction.extractor.Extractor`.
+#: The values of ``DEDUP_EXTRACTOR``; each an :data:`~dedup_middleware.extraction.Extractor`.
 EXTRACTORS = Registry(
     "dedup_middleware.extractors",
     {
-        "weighted-dom": "dedup_middleware.extraction.extractor:weighted_dom",
+        "weighted-dom": "dedup_middleware.extraction:weighted_dom",
         # Published ones, and another package's.
         "density": f"{_LITERATURE}.density:by_density",
         "tags": f"{_LITERATURE}.tags:by_tags",
@@ -50,10 +53,6 @@ EXTRACTORS = Registry(
         "trafilatura": f"{_LITERATURE}.trafilatura:by_trafilatura",
     },
 )
-
-# Characters.
-_AT_ONCE = 100_000
-_SPACE = re.compile(r"\s")
 
 _PARSER = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
 
@@ -165,14 +164,57 @@ def check_complete(root: etree._Element) -> None:
         raise UnjudgeableError(Reason.TRUNCATED)
 
 
-def collapsed(text: str) -> str:
-    """Return *text* with white space collapsed. Ten megabytes at once would make some 300 of words."""
-    if len(text) <= _AT_ONCE:
-        return " ".join(text.split())
-    pieces, start = [], 0
-    while start < len(text):
-        space = _SPACE.search(text, start + _AT_ONCE)
-        end = space.start() if space else len(text)
-        pieces.append(" ".join(text[start:end].split()))
-        start = end
-    return " ".join(filter(None, pieces))
+#: With a smaller share of a page's running text outside of furniture, there is more elsewhere that may be the main one.
+SURE_SHARE = 0.1
+
+
+class Extracted(NamedTuple):
+    """What is read of a page."""
+
+    paragraphs: Sequence[str]
+    """Those of its main text, in document order, none empty."""
+    features: PageFeatures
+    """What it says beside that: what it is called, and what stands around."""
+    is_doubtful: bool = False
+    """Whether the paragraphs may not be the main text. Then only what repeats nearly all of them is a copy."""
+    is_furniture: bool = False
+    """Whether the paragraphs stand in furniture, such as comments or a notice, while other text does not."""
+
+
+#: From the root of a parsed page, and what it may cost. It changes nothing of the tree, which the callback gets, and
+#: raises :class:`UnjudgeableError` for a page that cannot be judged.
+Extractor: TypeAlias = "Callable[[_Element, Budget], Extracted]"
+
+
+def weighted_dom(root: _Element, budget: Budget) -> Extracted:
+    """Return what the page under *root* says. One to one and a half times the time of a bare parse."""
+    check_complete(root)
+    budget.check_time()
+    texts = texts_of(root, budget)
+    features = features_of(root, texts)
+    is_sure = texts.share >= SURE_SHARE and is_echoed(f"{features.title} {features.heading}", texts.paragraphs)
+    is_doubtful = bool(texts.paragraphs) and not is_sure
+    return Extracted(texts.paragraphs, features, is_doubtful, texts.is_furniture)
+
+
+def extractor(name: str) -> Extractor:
+    """Return the extraction *name*; :class:`ConfigError` where it is none, lacks a package, or fails on a page."""
+    found: Extractor = EXTRACTORS.load(name)
+    if found is not weighted_dom:
+        try:
+            _try_out(found)
+        except ConfigError:
+            raise
+        except Exception as error:
+            raise ConfigError(
+                f"the extraction {name!r} cannot be used ({error!r}); mend its package, or choose another"
+            ) from error
+    return found
+
+
+def _try_out(extract: Extractor) -> None:
+    paragraphs, features, *_ = extract(parse("<title>A</title><p>The ferry was late, and nobody knew why."), Budget())
+    if isinstance(paragraphs, str) or not all(isinstance(paragraph, str) for paragraph in paragraphs):
+        raise TypeError("its paragraphs must be a list of str")
+    if not isinstance(features, PageFeatures):
+        raise TypeError("its features must be PageFeatures, as features_of returns them")

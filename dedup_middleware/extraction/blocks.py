@@ -1,30 +1,27 @@
-"""A parsed page -> its blocks of text and the elements that they stand in.
-
-It reads the tree once, front to back, and decides nothing. No recursion: libxml2 lets pages nest 2048
-deep. No climbing from a block to its ancestors: that is quadratic on deep pages.
-
-More than half of its time is spent in lxml, on elements, names and texts. Measured, and not worth their lines: XPath
-for the texts, or for lists of nothing but links; ``iterwalk``, a generator, or an iterator for each element's children;
-a look at long texts first, to read only the subtree that holds nine tenths of them; an XSLT stylesheet that writes the
-page into one string with marks, which walks quickly, but copies the page first and leaves as much to be done here; the
-page as lxml writes it out, cut into tags and texts by a regular expression.
-"""
+"""Walks the tree of a page once and reads its blocks of text, with the elements that they stand in."""
 
 from __future__ import annotations
 
+import re
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from lxml import etree, html
 
 from dedup_middleware.budget import UnjudgeableError
 from dedup_middleware.extraction.names import ROLES, Role, is_shadow_root, signs_of_element
 from dedup_middleware.reasons import Reason
+from dedup_middleware.text.clauses import folded, without_separators
+from dedup_middleware.text.words import shows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from lxml import etree
+    from lxml.etree import _Element
 
 # Two blocks of three on a news page are menus and headlines of other pages, with a date or a count beside them: hardly
 # ever main text. Which elements they are in tells nothing that their mere presence between other blocks does not tell,
@@ -233,3 +230,96 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
             if not children:
                 element, role, remaining = opened.pop()
     return writer.finish()
+
+
+_LXML_HTML = html.HtmlElementClassLookup()
+
+
+@contextmanager
+def plain_elements(root: etree._Element) -> Iterator[None]:
+    """Let lxml make plain elements of the tree under *root* meanwhile; keep none of them longer.
+
+    lxml asks the parser of a document for the class of each element that nobody has looked at yet, or not any more;
+    parsel makes one parser a page. lxml does not tell which classes a parser has been given: so nothing is done for a
+    tree that is not of the very parser that ``lxml.html`` has, with a *root* of the class that this gives.
+    """
+    parser = root.getroottree().parser
+    if type(parser) is not html.HTMLParser or type(root) is not html.HtmlElement:
+        yield
+        return
+    parser.set_element_class_lookup(None)
+    try:
+        yield
+    finally:
+        parser.set_element_class_lookup(_LXML_HTML)
+
+
+def elements_of(root: _Element, paragraphs: Sequence[str]) -> tuple[str, ...]:
+    """Return the block-level elements around each of *paragraphs* under *root*: ``article/ul/li``, outermost first.
+
+    They are found by their texts, whichever extraction has chosen them; empty for one that is none of the page's
+    blocks, and the first place for what stands in several. About the time of a bare parse.
+    """
+    with plain_elements(root):
+        page = read_page(root, links=True)
+    paths = [""]
+    for tag, parent in zip(page.tags[1:], page.parents[1:], strict=True):
+        paths.append(f"{paths[parent]}/{tag}" if parent else tag)
+    found = {collapsed(block.text): paths[block.node] for block in reversed(page.blocks)}
+    return tuple(found.get(paragraph, "") for paragraph in paragraphs)
+
+
+# Two expressions, for a condition in the first one takes twice as long as the search.
+_TEXTS = etree.XPath("//text()", smart_strings=False)
+_STYLES = etree.XPath("//style/text()", smart_strings=False)
+_NUMBER = re.compile(r"\d+")
+
+
+class PageText:
+    """All text of a page, read when it is first needed. O(page), 0.4 ms, and as much again if a number is found."""
+
+    def __init__(self, root: etree._Element | None, paragraphs: Iterable[str] = ()) -> None:
+        """Read the page under *root*, or its *paragraphs* where there is no HTML."""
+        self._root = root
+        self._paragraphs = paragraphs
+
+    def shows(self, words: str) -> bool:
+        """Return whether the page contains *words*, separated by spaces, in this order and together."""
+        numbers = _NUMBER.findall(words)
+        return all(number in self._text or number in self._joined for number in numbers) and shows(self._folded, words)
+
+    @cached_property
+    def _text(self) -> str:
+        if self._root is None:
+            return " ".join(self._paragraphs)
+        styles = set(cast("list[Any]", _STYLES(self._root)))
+        texts = (text for text in cast("list[Any]", _TEXTS(self._root)) if text not in styles)
+        # Half of a page is white space.
+        return " ".join(" ".join(texts).split())
+
+    @cached_property
+    def _joined(self) -> str:
+        return without_separators(self._text)
+
+    @cached_property
+    def _folded(self) -> str:
+        text = folded(self._text)
+        return f"{text}\n{without_separators(text)}"
+
+
+# Characters.
+_AT_ONCE = 100_000
+_SPACE = re.compile(r"\s")
+
+
+def collapsed(text: str) -> str:
+    """Return *text* with white space collapsed. Ten megabytes at once would make some 300 of words."""
+    if len(text) <= _AT_ONCE:
+        return " ".join(text.split())
+    pieces, start = [], 0
+    while start < len(text):
+        space = _SPACE.search(text, start + _AT_ONCE)
+        end = space.start() if space else len(text)
+        pieces.append(" ".join(text[start:end].split()))
+        start = end
+    return " ".join(filter(None, pieces))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 from xxhash import xxh32_digest
 
-from dedup_middleware.features import PageFeatures
+from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.clauses import folded, one_line
 from dedup_middleware.text.facts import all_facts, facts_of_data, has_number, without_dates
 from dedup_middleware.text.titles import without_view

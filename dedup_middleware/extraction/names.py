@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from lxml import etree
 
-from dedup_middleware.text.scripts import THAI
+from dedup_middleware.text.characters import THAI
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

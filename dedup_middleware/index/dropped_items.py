@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from dedup_middleware import bounded
+from dedup_middleware import bounded, item_codec
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import item_codec, schema
+from dedup_middleware.index import schema
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:

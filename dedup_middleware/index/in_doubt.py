@@ -1,27 +1,25 @@
-"""Remembers the originals that are in doubt: their items have left the pipelines, but may not be on disk yet.
-
-An original is in doubt from the batch that confirms it until a checkpoint finds its items on disk. A crash in between
-loses the items, so the next opener of the store rolls the original back; see `durability`.
-"""
+"""Keeps the originals that are in doubt, and the pairs of pages that a person has marked as different."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from dedup_middleware import times
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import schema
 from dedup_middleware.model import Delivery  # noqa: TC001 - msgspec reads the types of a Doubt
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from dedup_middleware.model import StoredPage
     from dedup_middleware.stores import OpenStore
 
-# Of a value: far more than the names of some crawls take.
+# Of a value: far more than the names of some crawls, or two URLs and some identities, take.
 _MAX_BYTES = 2**20
 
 
@@ -140,3 +138,62 @@ class InDoubt:
         """Take over those of *numbers* that are in doubt as this process left them, as *worker*, in the crawl *run*."""
         ours = self.of_run(run, numbers, worker).items()
         self._store.write([(schema.doubt_key(n), doubt._replace(worker=self.worker).encode()) for n, doubt in ours])
+
+
+class Override(NamedTuple):
+    """Two pages that a person has marked as different."""
+
+    url: str
+    original_url: str
+    time: str
+    """When: ISO 8601, UTC, to the second."""
+    identities: tuple[bytes, ...]
+    original_identities: tuple[bytes, ...]
+
+    @classmethod
+    def of(cls, page: StoredPage, original: StoredPage) -> Override:
+        """Return the override, made now, for *page* and the *original* that it was a duplicate of."""
+        return cls(page.url, original.url, times.now(), page.identities, original.identities)
+
+    @property
+    def key(self) -> bytes:
+        """Its key in a store."""
+        return schema.override_key(self.identities[0], self.original_identities[0])
+
+    def encode(self) -> tuple[bytes, bytes]:
+        """Return the pair of a store."""
+        return self.key, msgspec.msgpack.encode(self)
+
+    @classmethod
+    def decode(cls, value: bytes) -> Override:
+        """Return the override that *value* encodes; :class:`UnreadableError`."""
+        try:
+            if len(value) > _MAX_BYTES:
+                raise UnreadableError("an override has too long a value")
+            override = msgspec.msgpack.decode(value, type=Override)
+        except ValueError as error:
+            raise UnreadableError("an override cannot be read") from error
+        if not override.identities or not override.original_identities:
+            raise UnreadableError("an override cannot be read: a page has no identity")
+        return override
+
+
+class Overrides:
+    """The overrides in a store, as they were when it was opened."""
+
+    def __init__(self, store: OpenStore) -> None:
+        self._apart: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        for each in read_overrides(store):
+            for identity in each.identities:
+                self._apart[identity].update(each.original_identities)
+            for identity in each.original_identities:
+                self._apart[identity].update(each.identities)
+
+    def mark(self, page: Collection[bytes], other: Collection[bytes]) -> bool:
+        """Return whether the pages with these identities are marked as different. O(identities)."""
+        return bool(self._apart) and any(not self._apart[i].isdisjoint(other) for i in page if i in self._apart)
+
+
+def read_overrides(store: OpenStore) -> Iterator[Override]:
+    """Yield the overrides in *store*; :class:`UnreadableError` for one that cannot be read."""
+    return (Override.decode(value) for _, value in store.scan(*schema.OVERRIDES))

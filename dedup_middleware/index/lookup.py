@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import schema
-from dedup_middleware.index.overrides import Overrides
+from dedup_middleware.index.in_doubt import Overrides
 from dedup_middleware.index.prints import PrintIndex
 from dedup_middleware.model import Fingerprint, Match, Page, Reach
 from dedup_middleware.stores import refusals
@@ -23,8 +23,8 @@ from dedup_middleware.urls import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedup_middleware.fingerprints.literature.method import Method
-    from dedup_middleware.index.open_claims import OpenClaims
+    from dedup_middleware.fingerprints.method import Method
+    from dedup_middleware.index.shared import OpenClaims
     from dedup_middleware.model import Fetched, StoredPage
     from dedup_middleware.stores import OpenStore
 

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from dedup_middleware.features import Made
+from dedup_middleware.fingerprints.method import MAX_PACKED, packed
 from dedup_middleware.index.schema import decode_number, encode_number
+from dedup_middleware.model import Made
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dedup_middleware.fingerprints.literature.method import Method, Print
-    from dedup_middleware.index.open_claims import OpenClaims
+    from dedup_middleware.fingerprints.method import Method, Print
+    from dedup_middleware.index.shared import OpenClaims
     from dedup_middleware.stores import OpenStore
 
 # Holders of one key that are looked at, oldest first: what more pages have is what all pages of a site have.
@@ -111,16 +112,11 @@ def _print_key(number: int) -> bytes:
 
 def _packed(found: Print) -> bytes:
     """Return *found* packed; empty if it is larger than may be stored."""
-    from dedup_middleware.fingerprints.literature.method import (  # noqa: PLC0415 - few crawls have another method
-        MAX_PACKED,
-        packed,
-    )
-
     made = packed(found)
     return made if len(made) <= MAX_PACKED else b""
 
 
 def _unpacked(value: bytes) -> Print:
-    from dedup_middleware.fingerprints.literature.method import unpacked  # noqa: PLC0415 - the same
+    from dedup_middleware.fingerprints.method import unpacked  # noqa: PLC0415 - the same
 
     return unpacked(value)

@@ -43,12 +43,11 @@ import xxhash
 
 from dedup_middleware.bounded import unpacked
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.features import STORED_TEXT_BYTES, ItemContent, PageFeatures
-from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES
-from dedup_middleware.identity import url_identity
-from dedup_middleware.model import Delivery, StoredPage
+from dedup_middleware.fingerprints import FAST_HASH_BYTES
+from dedup_middleware.model import STORED_TEXT_BYTES, Delivery, ItemContent, PageFeatures, StoredPage
 from dedup_middleware.text import titles
 from dedup_middleware.times import as_time
+from dedup_middleware.urls import url_identity
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dedup_middleware.checks.item_values import TAG_FIELD
+from dedup_middleware.checks.items import TAG_FIELD
 from dedup_middleware.commandlines import scrapy_dedup
-from dedup_middleware.inspection.unchecked import NOT_COUNTED, mostly_unchecked
 from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
+from dedup_middleware.records.unchecked import NOT_COUNTED, mostly_unchecked
 from dedup_middleware.settings.config import passed_over
 from dedup_middleware.stores import can_open, default_backend, redis_uri, resolved_uri
 from dedup_middleware.urls import is_on_this_machine, split, without_secrets
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.session.opening import Resources
+    from dedup_middleware.opening import Resources
     from dedup_middleware.settings.config import Config
 
 

@@ -23,8 +23,7 @@ from dedup_middleware.errors import ConfigError, DedupError, StoreAwayError
 from dedup_middleware.registry import Registry
 from dedup_middleware.stores import redis_uri, refusals
 from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
-from dedup_middleware.stores.files import Place, resolved
-from dedup_middleware.stores.locks import Holder, Workers, held
+from dedup_middleware.stores.files import Holder, Place, Workers, held, resolved
 from dedup_middleware.stores.opened import OpenStore, Shared
 from dedup_middleware.urls import without_secrets
 

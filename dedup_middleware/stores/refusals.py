@@ -22,7 +22,7 @@ from dedup_middleware.urls import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from dedup_middleware.stores.locks import Holder
+    from dedup_middleware.stores.files import Holder
 
 _ANOTHER_STORE = "set DEDUP_STORE to another one"
 _ANOTHER_PATH = "set DEDUP_STORE to another path"

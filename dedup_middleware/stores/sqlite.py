@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedup_middleware.errors import StoreError
-    from dedup_middleware.stores.locks import Workers
+    from dedup_middleware.stores.files import Workers
 
 _TABLE = "CREATE TABLE IF NOT EXISTS pairs (key BLOB NOT NULL PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID"
 _GET = "SELECT value FROM pairs WHERE key = ?"

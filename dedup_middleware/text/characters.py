@@ -1,7 +1,4 @@
-"""What single characters mean to a text.
-
-Tables of Unicode, made once, at import; what they are for is `clauses`'s business.
-"""
+"""Defines the classes of characters: scripts, punctuation, noise, and what each means to a text."""
 
 from __future__ import annotations
 
@@ -11,10 +8,27 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from dedup_middleware.text.scripts import HAN, HAN_COMPATIBILITY, HAN_EXTENSION_A, HAN_RARE, HANGUL, KANA, SPACELESS
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+#: Thai and Lao.
+THAI = "\u0e00-\u0eff"
+MYANMAR = "\u1000-\u109f"
+KHMER = "\u1780-\u17ff"
+KANA = "\u3040-\u30ff"
+HANGUL = "\uac00-\ud7af"
+#: The basic block: what texts of today are written in.
+HAN = "\u4e00-\u9fff"
+HAN_EXTENSION_A = "\u3400-\u4dbf"
+HAN_COMPATIBILITY = "\uf900-\ufaff"
+#: The planes above the basic one.
+HAN_RARE = "\U00020000-\U0003ffff"
+
+#: Without spaces between words, and without a dictionary here.
+SPACELESS = THAI + MYANMAR + KHMER
+#: What a font of its own or a wrong charset hides: private use, and the mark of what cannot be decoded.
+UNKNOWN = "\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff"
+
 
 _MARKS = ("Zs", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So")
 _INVISIBLE = ("Cc", "Cf")

@@ -17,7 +17,7 @@ from dedup_middleware.text.words import is_unspaced, split_words, terms, words_o
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from dedup_middleware.features import PageFeatures
+    from dedup_middleware.model import PageFeatures
 
 #: A title lighter than this, in letters (8 Han characters), is that of many pages: "Notice", "Our branches", "公告".
 TELLING_TITLE_WEIGHT = 24

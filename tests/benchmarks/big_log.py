@@ -18,7 +18,7 @@ from pathlib import Path
 
 from corpus import table
 
-from dedup_middleware.inspection.records import Record
+from dedup_middleware.records.records import Record
 
 HOSTS = [f"www.site{n}.example.org" for n in range(500)]
 WORDS = ("harbour", "quiet", "morning", "ferry", "late", "again", "nobody", "pier", "say", "why", "council", "rain")

@@ -29,18 +29,18 @@ from unittest.mock import patch
 from detection import Silence
 from million import Shared, features_of, files_of, fill, new_page
 
+from dedup_middleware.api import pass_through
 from dedup_middleware.budget import Budget
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.errors import StoreError
 from dedup_middleware.fingerprints import ClauseFingerprinter, instance_of
-from dedup_middleware.identity import request_identity, url_identity
 from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Action
-from dedup_middleware.session.reading import pass_through
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store, parse_uri
+from dedup_middleware.urls import request_identity, url_identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -42,26 +42,25 @@ from corpus import (
 )
 from rivals import Exact, Shingles, SimHash
 
+from dedup_middleware.api import pass_through
 from dedup_middleware.budget import Budget
-from dedup_middleware.canonical import addressed
 from dedup_middleware.checks import alignment, checklist, detector
 from dedup_middleware.checks.detector import Detector
-from dedup_middleware.checks.site import Sites
+from dedup_middleware.checks.pair import Sites
 from dedup_middleware.checks.templates import Templates
 from dedup_middleware.deduplicator import Deduplication
-from dedup_middleware.extraction.extractor import weighted_dom
-from dedup_middleware.extraction.shown import PageText
+from dedup_middleware.extraction import weighted_dom
+from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.identity import url_identity
 from dedup_middleware.index import lookup
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.open_claims import OpenClaims
+from dedup_middleware.index.shared import OpenClaims
 from dedup_middleware.model import Action, Page
-from dedup_middleware.session.reading import pass_through
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store
 from dedup_middleware.text import clauses as text
 from dedup_middleware.text import titles
+from dedup_middleware.urls import addressed, url_identity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -207,7 +206,7 @@ PRODUCT = "the product"
 CHECKS = tuple(dict.fromkeys(chain.from_iterable(LISTS.values())))
 VARIANTS = {
     PRODUCT: Variant(),
-    **{f"no {check.__module__.rpartition('.')[2]}.{check.__name__}": without(check) for check in CHECKS},
+    **{f"no {check.__name__}": without(check) for check in CHECKS},
     "no check": without(*CHECKS),
     "no templates": replaced(Templates, learn=never),
     "nothing learned of sites": replaced(Sites, _is_known=never),

@@ -41,8 +41,7 @@ from dedup_middleware import extract_paragraphs
 from dedup_middleware.budget import UNLIMITED, UnjudgeableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import EXTRACTORS as BY_NAME
-from dedup_middleware.extraction import choice, parse, weights
-from dedup_middleware.extraction.extractor import extractor
+from dedup_middleware.extraction import choice, extractor, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -117,7 +116,7 @@ class Extractor:
 @contextmanager
 def _constants(**constants: Any) -> Iterator[None]:
     with ExitStack() as stack:
-        for module in (weights, choice):
+        for module in (choice,):
             there = {name: value for name, value in constants.items() if hasattr(module, name)}
             if there:
                 stack.enter_context(patch.multiple(module, **there))
@@ -125,7 +124,7 @@ def _constants(**constants: Any) -> Iterator[None]:
 
 
 def with_constants(**constants: Any) -> Extractor:
-    """Return the product with other values for constants of `weights` and `choice`."""
+    """Return the product with other values for constants of `choice`."""
     return Extractor(patched=lambda: _constants(**constants))
 
 
@@ -145,7 +144,7 @@ EXTRACTORS = {
     "what calls itself the main text is not heeded": with_constants(SOME_TEXT=math.inf),
     "no spreading to other places": with_constants(SPREAD=math.inf),
     "spreading however little it adds": with_constants(SPREAD_AT_EASE=0.001),
-    "short lines are labels everywhere": with_constants(LINE=weights.LABEL),
+    "short lines are labels everywhere": with_constants(LINE=choice.LABEL),
     "no text is too little": with_constants(TOO_LITTLE=0),
     "rival: all text of the body": Extractor(lambda: whole_body),
     "rival: trafilatura": Extractor(trafilatura),

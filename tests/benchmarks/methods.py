@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from corpus import CorpusError, command, table
 
-from dedup_middleware.fingerprints.literature.methods import METHODS
+from dedup_middleware.fingerprints.method import METHODS
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -35,25 +35,23 @@ from unittest.mock import patch
 
 from detection import Silence
 
+from dedup_middleware.api import pass_through
 from dedup_middleware.budget import Budget
 from dedup_middleware.checks.detector import Detector
+from dedup_middleware.cli.store_info import store_info
 from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.durability import recover
-from dedup_middleware.features import ItemContent, PageFeatures
-from dedup_middleware.fingerprints import ClauseFingerprinter, Fingerprinter, instance_of
-from dedup_middleware.fingerprints.clauses import FAST_HASH_BYTES
-from dedup_middleware.identity import request_identity, url_identity
+from dedup_middleware.fingerprints import FAST_HASH_BYTES, ClauseFingerprinter, Fingerprinter, instance_of
 from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.schema import NEXT_PLACE_KEY, encode_number, page_number
 from dedup_middleware.index.transfer import Exported, put_pages
-from dedup_middleware.inspection.explain import explain
-from dedup_middleware.inspection.store_info import store_info
-from dedup_middleware.model import Action, Fingerprint, Page, StoredPage
-from dedup_middleware.session.reading import pass_through
+from dedup_middleware.model import Action, Fingerprint, ItemContent, Page, PageFeatures, StoredPage
+from dedup_middleware.records.explain import explain
 from dedup_middleware.settings.config import Config
 from dedup_middleware.settings.table import DEFAULTS
 from dedup_middleware.stores import open_store
+from dedup_middleware.urls import request_identity, url_identity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

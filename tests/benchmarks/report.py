@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from chromium import chromium
 from prose import story
 
-from dedup_middleware.inspection.records import Record
-from dedup_middleware.inspection.report.data import gather
-from dedup_middleware.inspection.report.page import html
+from dedup_middleware.records.records import Record
+from dedup_middleware.report.data import gather
+from dedup_middleware.report.page import html
 from dedup_middleware.settings.config import Config
 
 _STORIES = 2_000

@@ -21,8 +21,8 @@ sys.path.extend(str(Path(__file__).parents[level]) for level in (1, 2))
 from chromium import chromium
 from report_demo import COPIER, demo
 
-from dedup_middleware.inspection.report.data import gather
-from dedup_middleware.inspection.report.page import html
+from dedup_middleware.report.data import gather
+from dedup_middleware.report.page import html
 
 if TYPE_CHECKING:
     from chromium import Browser

@@ -43,13 +43,13 @@ from crawling import Outcome, Running, store_uri, write_job
 from local_site import Site, wait_until
 from redis_server import RedisServer
 
-from dedup_middleware.comparison.corpus import read_pages
-from dedup_middleware.comparison.scoring import scores
+from dedup_middleware.methods.compare.corpus import read_pages
+from dedup_middleware.methods.compare.scoring import scores
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from dedup_middleware.comparison.corpus import CorpusPage
+    from dedup_middleware.methods.compare.corpus import CorpusPage
 
 # Pages in the order in which they are asked for: Scrapy's default takes turns between hosts.
 _IN_ORDER = {

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 
 from corpus import ARTICLE_FIELDS, CorpusError, command, read_corpus, table, whole_body
 
-from dedup_middleware.fingerprints.literature.idf_top import IdfTop
-from dedup_middleware.fingerprints.literature.method import Text
-from dedup_middleware.fingerprints.literature.string_hashes import STRING_HASHES
+from dedup_middleware.fingerprints.method import Text
+from dedup_middleware.methods.idf_top import IdfTop
+from dedup_middleware.methods.string_hashes import STRING_HASHES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

@@ -2,7 +2,7 @@
 
 Usage: python tests/benchmarks/train_blocks.py CORPUS...
 `corpus.py` says what a corpus is; every other page of each, by `half_of`, is learned from, and the others are measured.
-Prints the two constants of `dedup_middleware/extraction/literature/learned.py` and a table in Markdown: of all lines,
+Prints the two constants of `dedup_middleware/methods/extractors/learned.py` and a table in Markdown: of all lines,
 those that were labelled as main text and those accepted; and precision and recall of the pages' texts, as
 `extraction.py` has them. Needs scikit-learn. A line is labelled as main text if at least half of its 4-grams are in the
 true text, or, of fewer than four words, if it is a paragraph there. Half a minute for five hundred pages.
@@ -20,8 +20,8 @@ from corpus import ARTICLE_FIELDS, Agreement, CorpusError, grams, half_of, read_
 
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.extraction import parse
-from dedup_middleware.extraction.literature import learned
-from dedup_middleware.extraction.literature.reading import read
+from dedup_middleware.methods.extractors import learned
+from dedup_middleware.methods.extractors.reading import read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

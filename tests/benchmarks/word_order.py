@@ -1,7 +1,7 @@
 """How far apart SimHash and its descendants put sentences that differ in the order of words, or in a "not".
 
 Usage: python tests/benchmarks/word_order.py
-The pairs are those of the article on P-SimHash (dedup_middleware/fingerprints/literature/p_simhash.py); the bits of 64
+The pairs are those of the article on P-SimHash (dedup_middleware/methods/p_simhash.py); the bits of 64
 that differ are printed as a table in Markdown. *learned*: after `fit` on a dozen sentences in which the words of the
 second pair occur together; what co-occurs weighs less in P-SimHash.
 """
@@ -12,8 +12,7 @@ import sys
 
 from corpus import table
 
-from dedup_middleware.fingerprints.literature.method import Bits, Text
-from dedup_middleware.fingerprints.literature.methods import method
+from dedup_middleware.fingerprints.method import Bits, Text, method
 
 PAIRS = {
     "word order": ("太阳队总决赛赢了雄鹿队", "雄鹿队总决赛赢了太阳队"),

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.bloom import BloomFilter
-from dedup_middleware.fingerprints.literature.method import Digest, Text
+from dedup_middleware.fingerprints.method import Digest, Text
+from dedup_middleware.methods.bloom import BloomFilter
 
 pytest.importorskip("rbloom")
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.literature.charikar import Charikar, hash_of, signs, simhash_of, tf_idf
-from dedup_middleware.fingerprints.literature.method import Bits, Text
-from dedup_middleware.fingerprints.literature.wording import DocumentFrequencies
+from dedup_middleware.fingerprints.method import Bits, Text
+from dedup_middleware.methods.charikar import Charikar, hash_of, signs, simhash_of, tf_idf
+from dedup_middleware.methods.wording import DocumentFrequencies
 
 LINE = "Fishermen repaired nets beside the quiet harbour while gulls circled above wooden boats waiting patiently."
 vectors = st.lists(

@@ -15,11 +15,10 @@ from prose import article, blog, story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Bits, Digest, Text, WeightedSet, packed, unpacked
-from dedup_middleware.fingerprints.literature.methods import METHODS, method
+from dedup_middleware.fingerprints.method import METHODS, Bits, Digest, Text, WeightedSet, method, packed, unpacked
 
 if TYPE_CHECKING:
-    from dedup_middleware.fingerprints.literature.method import Method
+    from dedup_middleware.fingerprints.method import Method
 
 TIDES = (
     "The harbour master said on Monday that the old ferry will stop running, because its hull has rusted through.",

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.literature.charikar import hash_of
-from dedup_middleware.fingerprints.literature.e_simhash import ESimHash, entropy
-from dedup_middleware.fingerprints.literature.learned import packed_before
-from dedup_middleware.fingerprints.literature.method import Bits, Text
+from dedup_middleware.fingerprints.method import Bits, Text
+from dedup_middleware.methods.charikar import hash_of
+from dedup_middleware.methods.e_simhash import ESimHash, entropy
+from dedup_middleware.methods.learned import packed_before
 
 CORPUS = [Text((line,)) for line in ("red boat sails", "blue boat sails", "green boat sails", "grey boat sails")]
 

@@ -19,11 +19,10 @@ from prose import article, blog, story, zh_story
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.budget import UNLIMITED, Budget, UnjudgeableError
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.extraction import EXTRACTORS
-from dedup_middleware.extraction.extractor import Extracted, extractor
-from dedup_middleware.extraction.literature import density, learned, same_format, trafilatura
-from dedup_middleware.extraction.literature.reading import Line
-from dedup_middleware.features import PageFeatures
+from dedup_middleware.extraction import EXTRACTORS, Extracted, extractor
+from dedup_middleware.methods.extractors import density, learned, same_format, trafilatura
+from dedup_middleware.methods.extractors.reading import Line
+from dedup_middleware.model import PageFeatures
 from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
@@ -181,7 +180,7 @@ def test_a_repost_is_a_duplicate_by_it(name: str) -> None:
 
 def test_each_module_names_its_source_and_what_is_ours() -> None:
     modules = {place.partition(":")[0].rpartition(".") for place in EXTRACTORS.ours.values()}
-    for name in [name for package, _, name in modules if package == "dedup_middleware.extraction.literature"]:
+    for name in [name for package, _, name in modules if package == "dedup_middleware.methods.extractors"]:
         said = ast.get_docstring(ast.parse((LITERATURE / f"{name}.py").read_text(encoding="utf8")))
         assert said is not None, name
         parts = [said.find(f"\n\n{part}: ") for part in ("Source", "Specified", "Left open", "Departures")]
@@ -190,8 +189,8 @@ def test_each_module_names_its_source_and_what_is_ours() -> None:
 
 def test_none_is_imported_before_it_is_chosen() -> None:
     code = (
-        "import sys, dedup_middleware.api; from dedup_middleware.extraction.extractor import extractor; "
-        "extractor('weighted-dom'); print([name for name in sys.modules if 'literature' in name])"
+        "import sys, dedup_middleware.api; from dedup_middleware.extraction import extractor; "
+        "extractor('weighted-dom'); print([name for name in sys.modules if '.methods' in name])"
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert said.strip() == "[]"

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.literature.i_match import IMatch
-from dedup_middleware.fingerprints.literature.method import Text
+from dedup_middleware.fingerprints.method import Text
+from dedup_middleware.methods.i_match import IMatch
 
 
 def told(words: str) -> Text:

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.literature.idf_top import IdfTop
-from dedup_middleware.fingerprints.literature.method import Text
-from dedup_middleware.fingerprints.literature.string_hashes import STRING_HASHES
+from dedup_middleware.fingerprints.method import Text
+from dedup_middleware.methods.idf_top import IdfTop
+from dedup_middleware.methods.string_hashes import STRING_HASHES
 
 CORPUS = [
     "alga buoy cable deck eel fog gull hull ink jib",

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.keyword_digests import KeywordDigests, summary_of
-from dedup_middleware.fingerprints.literature.method import Digest, Text, WeightedSet, packed, unpacked
+from dedup_middleware.fingerprints.method import Digest, Text, WeightedSet, packed, unpacked
+from dedup_middleware.methods.keyword_digests import KeywordDigests, summary_of
 
 if TYPE_CHECKING:
-    from dedup_middleware.fingerprints.literature.method import Print
+    from dedup_middleware.fingerprints.method import Print
 
 PAGE = {"ferry": 9, "tide": 7, "pilot": 5, "rope": 4}
 #: The rope is told of more often than the pilot.

@@ -11,8 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.literature.method import (
+from dedup_middleware.fingerprints.method import (
     FEATURE_BYTES,
+    METHODS,
     Bits,
     Digest,
     Method,
@@ -25,12 +26,12 @@ from dedup_middleware.fingerprints.literature.method import (
     feature,
     jaccard,
     least_score,
+    method,
     one_of,
     packed,
     unpacked,
     within,
 )
-from dedup_middleware.fingerprints.literature.methods import METHODS, method
 
 SIZES = st.sampled_from([1, 7, 8, 32, 64, 128])
 FEATURES = st.integers(0, 30).map(lambda n: n.to_bytes(FEATURE_BYTES, "big"))

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from prose import story
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.length_classes import LengthClasses, length_class
-from dedup_middleware.fingerprints.literature.long_sentences import sentence_hash
-from dedup_middleware.fingerprints.literature.method import Print, Text, packed, unpacked
+from dedup_middleware.fingerprints.method import Print, Text, packed, unpacked
+from dedup_middleware.methods.length_classes import LengthClasses, length_class
+from dedup_middleware.methods.long_sentences import sentence_hash
 
 
 def of(letters: int, method: LengthClasses) -> Print:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from prose import story, zh_story
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.long_sentences import LongSentences, longest, middle, sentences
-from dedup_middleware.fingerprints.literature.method import Text, WeightedSet
+from dedup_middleware.fingerprints.method import Text, WeightedSet
+from dedup_middleware.methods.long_sentences import LongSentences, longest, middle, sentences
 
 # Parts of 2, 12 and 17 characters.
 PARTS = ("傍晚", "老渔民把旧木船拖上了沙滩", "邻居们提着灯笼赶来看他修补漏水船底")

@@ -8,13 +8,12 @@ import sys
 import pytest
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Text, WeightedSet
-from dedup_middleware.fingerprints.literature.methods import method
-from dedup_middleware.fingerprints.literature.shingling import shingles
+from dedup_middleware.fingerprints.method import Text, WeightedSet, method
+from dedup_middleware.methods.shingling import shingles
 
 pytest.importorskip("datasketch")
 
-from dedup_middleware.fingerprints.literature.minhash import MinHashLSH
+from dedup_middleware.methods.minhash import MinHashLSH
 
 WORDS = [f"word{n}" for n in range(400)]
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Digest, Text
-from dedup_middleware.fingerprints.literature.near_pages import NearPages
+from dedup_middleware.fingerprints.method import Digest, Text
+from dedup_middleware.methods.near_pages import NearPages
 
 
 def words_of(**counts: int) -> list[str]:

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.literature import p_simhash
-from dedup_middleware.fingerprints.literature.charikar import Charikar, hash_of
-from dedup_middleware.fingerprints.literature.learned import packed_before
-from dedup_middleware.fingerprints.literature.method import Bits, Text
-from dedup_middleware.fingerprints.literature.p_simhash import PSimHash, bdr, overlap, pbdr
+from dedup_middleware.fingerprints.method import Bits, Text
+from dedup_middleware.methods import p_simhash
+from dedup_middleware.methods.charikar import Charikar, hash_of
+from dedup_middleware.methods.learned import packed_before
+from dedup_middleware.methods.p_simhash import PSimHash, bdr, overlap, pbdr
 
 # "red" goes with "boat", as often as "boat" is there but for one text; "gull" goes with neither.
 CORPUS = [Text((line,)) for line in ("red boat", "red boat boat", "boat", "gull", "gull gull")]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from prose import story, zh_story
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.literature.method import Bits, Text
-from dedup_middleware.fingerprints.literature.paragraph_simhash import (
+from dedup_middleware.fingerprints.method import Bits, Text
+from dedup_middleware.methods.paragraph_simhash import (
     JOINED,
     MOST_PARAGRAPHS,
     PROMINENT,

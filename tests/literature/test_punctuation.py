@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Text, WeightedSet
-from dedup_middleware.fingerprints.literature.punctuation import PunctuationNeighbours, neighbours
+from dedup_middleware.fingerprints.method import Text, WeightedSet
+from dedup_middleware.methods.punctuation import PunctuationNeighbours, neighbours
 
 # Six marks, so that each of the three strings has two of them.
 CLAUSES = ("港口的旧渡船", "下周停止运营", "因为船身已经生锈", "渔民们都很担心", "他们写信给议会", "希望买一艘新船")

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Bits, Text
-from dedup_middleware.fingerprints.literature.random_projection import RandomProjection
+from dedup_middleware.fingerprints.method import Bits, Text
+from dedup_middleware.methods.random_projection import RandomProjection
 
 words = st.lists(st.sampled_from(["red", "boat", "gull", "pier", "net"]), min_size=1, max_size=30)
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 import dedup_middleware
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature import segmentation
-from dedup_middleware.fingerprints.literature.segmentation import load_dictionary, words_in
+from dedup_middleware.methods import segmentation
+from dedup_middleware.methods.segmentation import load_dictionary, words_in
 
 pytest.importorskip("jieba")
 
@@ -85,7 +85,7 @@ class TestDictionary:
     def test_another_process_agrees_and_neither_prints_nor_leaves_a_file(self, tmp_path: Path) -> None:
         script = (
             "import json, logging; logging.basicConfig(level=0);"
-            "from dedup_middleware.fingerprints.literature.segmentation import words_in;"
+            "from dedup_middleware.methods.segmentation import words_in;"
             f"print(json.dumps([*words_in({EN + ZH!r})]))"
         )
         ran = self.run(script, tmp_path, PYTHONHASHSEED="1")
@@ -95,7 +95,7 @@ class TestDictionary:
 
     def test_english_does_not_load_it(self, tmp_path: Path) -> None:
         script = (
-            "import sys; from dedup_middleware.fingerprints.literature.segmentation import words_in;"
+            "import sys; from dedup_middleware.methods.segmentation import words_in;"
             f"[*words_in({EN!r})]; print('jieba' in sys.modules)"
         )
         assert self.run(script, tmp_path).stdout == "False\n"
@@ -104,7 +104,7 @@ class TestDictionary:
         script = (
             "import logging, warnings; warnings.simplefilter('ignore'); import jieba;"
             "jieba.setLogLevel(logging.ERROR); jieba.add_word('旧粮仓的屋顶');"
-            "from dedup_middleware.fingerprints.literature.segmentation import words_in;"
+            "from dedup_middleware.methods.segmentation import words_in;"
             f"print('/'.join(words_in({ZH!r})), logging.getLogger('jieba').level == logging.ERROR)"
         )
         assert self.run(script, tmp_path).stdout == f"{'/'.join(words_in(ZH))} True\n"

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from prose import story, zh_story
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Bits, Text, WeightedSet
-from dedup_middleware.fingerprints.literature.segments import Segments, cut
+from dedup_middleware.fingerprints.method import Bits, Text, WeightedSet
+from dedup_middleware.methods.segments import Segments, cut
 from dedup_middleware.text.clauses import reduced
 
 TEN = [f"Sentence {letter * 8} of ten." for letter in "abcdefghij"]

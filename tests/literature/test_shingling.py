@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.literature.method import Text, WeightedSet, feature
-from dedup_middleware.fingerprints.literature.methods import method
-from dedup_middleware.fingerprints.literature.shingling import Bharat, Heintze, Shingles, shingles
+from dedup_middleware.fingerprints.method import Text, WeightedSet, feature, method
+from dedup_middleware.methods.shingling import Bharat, Heintze, Shingles, shingles
 
 # Each character occurs once, and so does each shingle.
 ALPHABET = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup_middleware.fingerprints.literature.string_hashes import STRING_HASHES, bkdr, djb, elf, pjw, sdbm
+from dedup_middleware.methods.string_hashes import STRING_HASHES, bkdr, djb, elf, pjw, sdbm
 
 # What Partow's reference code prints.
 KEY = b"abcdefghijklmnopqrstuvwxyz1234567890"

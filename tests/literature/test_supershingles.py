@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Text, WeightedSet
-from dedup_middleware.fingerprints.literature.methods import method
-from dedup_middleware.fingerprints.literature.shingling import Shingles
-from dedup_middleware.fingerprints.literature.supershingles import Fetterly, SuperShingles
+from dedup_middleware.fingerprints.method import Text, WeightedSet, method
+from dedup_middleware.methods.shingling import Shingles
+from dedup_middleware.methods.supershingles import Fetterly, SuperShingles
 
 ALPHABET = "".join(map(chr, range(0x4E00, 0x4E00 + 2000)))
 WORDS = [f"word{n}" for n in range(400)]

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Digest, Text
-from dedup_middleware.fingerprints.literature.top_words import TopWords
+from dedup_middleware.fingerprints.method import Digest, Text
+from dedup_middleware.methods.top_words import TopWords
 
 
 def told(**counts: int) -> Text:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Text, WeightedSet, packed, unpacked
-from dedup_middleware.fingerprints.literature.topic_distances import (
+from dedup_middleware.fingerprints.method import Text, WeightedSet, packed, unpacked
+from dedup_middleware.methods.topic_distances import (
     MAX_VECTORS,
     MAX_WORDS,
     TopicDistances,

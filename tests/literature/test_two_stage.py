@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.literature.method import Text, WeightedSet
-from dedup_middleware.fingerprints.literature.two_stage import TwoStage, content
+from dedup_middleware.fingerprints.method import Text, WeightedSet
+from dedup_middleware.methods.two_stage import TwoStage, content
 
 BODY = ("The ferry stops. The ferry was old, and the harbour is far.", "Nobody repairs the ferry.")
 PAGE = Text(BODY, "The ferry stops", "https://one.example/ferry")

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import ConfigError, UnreadableError
-from dedup_middleware.fingerprints.literature.method import Text, WeightedSet, packed, unpacked
-from dedup_middleware.fingerprints.literature.methods import method
-from dedup_middleware.fingerprints.literature.vector_space import CharacterVectors, WordVectors
+from dedup_middleware.fingerprints.method import Text, WeightedSet, method, packed, unpacked
+from dedup_middleware.methods.vector_space import CharacterVectors, WordVectors
 
 
 def text(*paragraphs: str) -> Text:

@@ -10,15 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.fingerprints.literature.method import Text
-from dedup_middleware.fingerprints.literature.wording import (
-    STOP_WORDS,
-    DocumentFrequencies,
-    load_words,
-    telling_words,
-    whole,
-    words,
-)
+from dedup_middleware.fingerprints.method import Text
+from dedup_middleware.methods.wording import STOP_WORDS, DocumentFrequencies, load_words, telling_words, whole, words
 from dedup_middleware.text.clauses import folded
 
 ANY_TEXT = st.text() | st.text(st.sampled_from("abB9東京市场ไทยカ ,.。\n\t\u200b\u0301\ud800"))

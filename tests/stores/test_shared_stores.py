@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 import dedup_middleware
 from dedup_middleware.errors import StoreError, StoreLockedError
-from dedup_middleware.stores import destroy_store, locks, open_store, resolved_uri, sqlite, store_exists
+from dedup_middleware.stores import destroy_store, files, open_store, resolved_uri, sqlite, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -215,7 +215,7 @@ def test_nobody_has_it_alone_while_others_share_it(shared_uri: str, hold: Hold) 
 def test_nobody_shares_it_while_another_has_it_alone(
     shared_uri: str, hold: Hold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(locks, "_PATIENCE", 0.1)
+    monkeypatch.setattr(files, "_PATIENCE", 0.1)
     with hold(shared_uri.removesuffix("?shared=1")), pytest.raises(StoreLockedError, match="is in use"):
         open_store(shared_uri, fingerprint_scheme=SCHEME)
 

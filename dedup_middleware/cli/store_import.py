@@ -1,0 +1,214 @@
+"""``scrapy dedup store import``: adds the pages of exports to the store."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware.checks.detector import Detector
+from dedup_middleware.cli.call import add_common_options
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.fingerprints import fingerprinter, instance_of, is_published
+from dedup_middleware.index import schema
+from dedup_middleware.index.transfer import Spool, fill, is_empty
+from dedup_middleware.model import Page, Scope, VerdictKind
+from dedup_middleware.opening import open_at_once
+from dedup_middleware.stores import resolved_uri
+from dedup_middleware.stores.refusals import nothing_there
+from dedup_middleware.terminal import working
+from dedup_middleware.text.clauses import clauses, one_line
+from dedup_middleware.urls import without_secrets
+
+if TYPE_CHECKING:
+    import argparse
+
+    from dedup_middleware.cli.call import Call
+    from dedup_middleware.fingerprints import Fingerprinter
+    from dedup_middleware.index.index import Index
+    from dedup_middleware.index.transfer import Entry, Exported
+    from dedup_middleware.model import ItemContent, StoredPage
+    from dedup_middleware.settings.config import Config
+    from dedup_middleware.stores import OpenStore
+
+EXAMPLES = ("store import pages.jsonl.xz", "store import a.jsonl b.jsonl --dry-run")
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Let *parser* read the options of the command."""
+    add_common_options(parser)
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", type=Path, help="a file that `scrapy dedup store export` wrote"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="read the files, and show what would be imported")
+
+
+def run(call: Call) -> None:
+    """Import the files, and print what became of their pages."""
+    config, opts = call.config, call.opts
+    uri = resolved_uri(config.store)
+    if uri == "memory:":
+        raise ConfigError(nothing_there(uri))
+    with Spool() as spool:
+        for path in opts.files:
+            with working(f"reading {one_line(str(path))}"):
+                spool.read(path)
+        moves = len(spool.origins) == 1 and is_empty(uri)
+        _check(config, spool, moves=moves)
+        with working("taking pages into the store"):
+            came = {"read": len(spool.entries), **({} if opts.dry_run else _import(config, spool, moves=moves))}
+        report = {
+            "store": without_secrets(uri, redact=False),
+            "how": "moved" if moves else "merged",
+            "dry_run": opts.dry_run,
+            **came,
+            "left_out": spool.refusals,
+            "left_out_first": spool.refused,
+        }
+    print(json.dumps(report) if opts.json else _text(report))
+
+
+def _check(config: Config, spool: Spool, *, moves: bool) -> None:
+    scheme = fingerprinter(config.fingerprint).scheme
+    for origin in spool.origins:
+        if origin.header.scheme != scheme:
+            raise ConfigError(
+                f"the files hold fingerprints of scheme {origin.header.scheme!r:.80}, and DEDUP_FINGERPRINT="
+                f"{config.fingerprint!r} makes {scheme!r}: set it to what their store was made with"
+            )
+    if not moves:
+        refuse_published(config)
+
+
+def _import(config: Config, spool: Spool, *, moves: bool) -> dict[str, int]:
+    if moves:
+        return fill(
+            config.store,
+            spool,
+            fingerprint=config.fingerprint,
+        )
+    # Whatever is in the store counts.
+    opened = open_at_once(replace(config, log=None, scope=Scope.STORE, expire_after=None))
+    try:
+        return merge(opened.store, opened.index, spool, config)
+    finally:
+        opened.store.close()
+
+
+def _text(report: dict[str, Any]) -> str:
+    if report["dry_run"]:
+        lines = [f"{report['read']} pages read for {report['store']}, to be {report['how']}"]
+    else:
+        kinds = ", ".join(f"{report[kind]} {kind}" for kind in ("owners", "duplicates", "known") if kind in report)
+        lines = [f"{report['how']} into {report['store']}: {kinds}"]
+    if report["left_out"]:
+        lines.append(f"{report['left_out']} left out; crawls will judge what they are about anew:")
+        lines += [f"    {one_line(line)}" for line in report["left_out_first"]]
+    return "\n".join(lines)
+
+
+#: Pages between two batches that wait for the medium.
+_SYNC_INTERVAL = 500
+
+
+def merge(store: OpenStore, index: Index, spool: Spool, config: Config) -> Counter[str]:
+    """Take the pages in *spool* into *store*, owners first and the oldest before others; 3 ms a page.
+
+    Returns how many became owners and duplicates, and how many were known: those of before stay as they are, if they
+    are as young. What is left out, *spool* is told.
+    """
+    refuse_published(config)
+    here = instance_of(config.fingerprint, store.header.key)
+    origins = [o.header for o in spool.origins]
+    there = [instance_of(config.fingerprint, header.key) for header in origins]
+    merging = _Merging(store, index, here, config.threshold)
+    came = Counter(dict.fromkeys(("owners", "duplicates", "known"), 0))
+    for count, (entry, exported) in enumerate(spool.pages(sorted(spool.entries)), 1):
+        kind = merging.take(entry, exported, there[entry.origin])
+        if kind in came:
+            came[kind] += 1
+        else:
+            spool.refuse(exported.page.url, kind)
+        if count % _SYNC_INTERVAL == 0:
+            store.write([], sync=True)
+    store.write([*spool.pairs], sync=True)
+    return came
+
+
+def refuse_published(config: Config) -> None:
+    """Raise :class:`ConfigError` under a published method: what it made of a page, its text alone does not tell."""
+    if is_published(config.fingerprint):
+        raise ConfigError(
+            f"stores of DEDUP_FINGERPRINT={config.fingerprint!r} cannot be merged: import one file into an empty store"
+        )
+
+
+class _Merging:
+    def __init__(self, store: OpenStore, index: Index, fingerprint: Fingerprinter, threshold: float) -> None:
+        self._store = store
+        self._index = index
+        self._fingerprint = fingerprint
+        self._detector = Detector(index, fingerprint.hash, threshold)
+        self._threshold = threshold
+
+    def take(self, entry: Entry, exported: Exported, there: Fingerprinter) -> str:
+        """Take one page, whose store hashed as *there*; return what it is here, or why it is left out."""
+        before = self._index.find(exported.page.identities)
+        if before is not None and before.time >= exported.page.time:
+            return "known"
+        page = self._read_again(exported, there)
+        if page is None:
+            return "its text was cut or not kept"
+        verdict = self._detector.judge(page)
+        if verdict.kind is VerdictKind.SAME:
+            return "known"
+        if verdict.kind is VerdictKind.DUPLICATE and verdict.match is not None:
+            self._index.remember_duplicate(page, verdict.match)
+        elif entry.is_duplicate:
+            return "it repeats nothing here"
+        else:
+            self._index.commit(self._detector.as_kept(page, verdict, self._threshold), durable=True)
+        stored = self._index.find(page.identities)
+        assert stored is not None
+        self._keep_delivery(stored, exported)
+        return "owners" if stored.owner is None else "duplicates"
+
+    def _keep_delivery(self, stored: StoredPage, came: Exported) -> None:
+        """Let *stored* have been delivered when, by whom and to what *came* was, and name what that names."""
+        kept = replace(stored, delivery=came.page.delivery)
+        named = [(schema.canonical_key(identity), schema.encode_number(kept.number)) for identity in came.names]
+        self._store.write([(schema.page_key(kept.number), schema.encode_page(kept)), *named])
+
+    def _read_again(self, exported: Exported, there: Fingerprinter) -> Page | None:
+        """Return the page as this store hashes it; ``None`` if its text is not all that it was stored with."""
+        known, text = exported.page, exported.text or ()
+        if not text or frozenset(there(text).weights) != known.hashes:
+            return None
+        page = Page(
+            known.url,
+            known.identities,
+            self._fingerprint(text),
+            text,
+            known.run,
+            source=known.source,
+            features=known.features,
+        )
+        if not known.exact_digest and there(text).exact_digest:
+            # It owned only what its items said.
+            page = page.restricted_to(page.fingerprint.weights.keys(), text)
+        return replace(page, item_content=self._said(exported, there))
+
+    def _said(self, exported: Exported, there: Fingerprinter) -> ItemContent | None:
+        """Return what its items said; of a clause that is in no text that was kept, they said nothing."""
+        known = exported.page.item_content
+        if known is None:
+            return None
+        here = {
+            there.hash(clause): self._fingerprint.hash(clause)
+            for text in (exported.text or (), exported.item_text or ())
+            for clause, _ in clauses("\n".join(text))
+        }
+        hashes = frozenset(here[h] for h in known.hashes if h in here)
+        return replace(known, hashes=hashes, texts=exported.item_text or ())

@@ -1,0 +1,181 @@
+"""Pictures of a comparison: what a method finds beside what it costs.
+
+Drawn by matplotlib, which is imported with the first picture, without a display.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware import permissions
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.methods.compare.options import SUFFIXES
+from dedup_middleware.methods.compare.scoring import pairs
+from dedup_middleware.methods.compare.trial import LENGTHS
+from dedup_middleware.terminal import required
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from dedup_middleware.methods.compare.results import Row
+    from dedup_middleware.methods.compare.trial import Sweep
+    from dedup_middleware.methods.compare.worker import Measured
+
+_INK, _PALE, _GRID = "#22303c", "#b9c6d2", "#e3e8ec"
+_PRECISION, _RECALL, _F1, _OURS = "#c2571a", "#2f6f9f", "#7d8b97", "#2b8a5e"
+# Inches.
+_WIDTH, _LINE = 10.0, 0.3
+_MAKER = "scrapy dedup compare"
+# A picture that is drawn again is the same file.
+_METADATA: dict[str, dict[str, Any]] = {
+    ".png": {"Software": _MAKER},
+    ".svg": {"Date": None, "Creator": _MAKER},
+    ".pdf": {"CreationDate": None, "Creator": _MAKER},
+}
+
+
+def check(path: Path) -> None:
+    """Raise :class:`ConfigError` if no picture can be written to *path*."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise ConfigError(f"{path} is no picture; give it a name that ends in {', '.join(SUFFIXES)}")
+    required("matplotlib.figure", "--plot")
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write *figure* to *path*; :class:`ConfigError` if that cannot be done."""
+    suffix = path.suffix.lower()
+    with required("matplotlib", "--plot").rc_context({"svg.hashsalt": "dedup"}):
+        try:
+            with permissions.replaced(path, _is_picture) as file:
+                figure.savefig(file, dpi=160, metadata=_METADATA[suffix], format=suffix[1:])
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be written ({error.strerror}); name another file") from error
+
+
+def _is_picture(start: bytes) -> bool:
+    # A PDF names its maker at its end; so does matplotlib at its beginning.
+    return _MAKER.encode("ascii") in start or start.startswith(b"%PDF-1.4\n%\xac\xdc \xab\xba")
+
+
+def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:
+    """Return precision, recall and F1 of each method, the best on top, and beside them what a page costs."""
+    ordered = sorted(rows, key=lambda row: row.scores.f1 if row.scores else 0.0)
+    figure = _figure(1.7 + _LINE * len(rows))
+    left, right = figure.subplots(1, 2, sharey=True, width_ratios=[3, 2])
+    places = range(len(ordered))
+    found = [row.scores for row in ordered if row.scores is not None]
+    colours = [_OURS if row.method == "clauses" else _F1 for row in ordered]
+    left.hlines(places, [min(each[:2]) for each in found], [max(each[:2]) for each in found], color=_PALE, lw=2)
+    left.scatter([each.precision for each in found], places, color=_PRECISION, s=30, zorder=3, label="precision")
+    left.scatter([each.recall for each in found], places, color=_RECALL, s=30, zorder=3, label="recall")
+    left.scatter([each.f1 for each in found], places, color=_INK, marker="|", s=130, zorder=4, label="F1")
+    for place, each in zip(places, found, strict=True):
+        left.annotate(f"{each.f1:.3f}", (1.03, place), va="center", fontsize=8, color=_INK, annotation_clip=False)
+    left.set_yticks(places, [row.method for row in ordered])
+    left.set_xlim(-0.02, 1.02)
+    left.set_ylim(-0.7, len(ordered) - 0.3)
+    left.set_title(f"What is found · {corpus}", loc="left", fontsize=11, color=_INK)
+    left.annotate("F1", (1.03, len(ordered) - 0.55), fontsize=8, fontweight="bold", color=_INK, annotation_clip=False)
+    times = [max(row.measured.ms_per_page, 0.001) for row in ordered]
+    right.scatter(times, places, c=colours, s=42, zorder=3)
+    right.hlines(places, min(times) / 2, times, color=colours, lw=1.2)
+    for place, time in zip(places, times, strict=True):
+        right.annotate(f"{time:.2g}", (time, place), (7, 0), textcoords="offset points", va="center", fontsize=8)
+    right.set_xscale("log")
+    right.set_xlim(min(times) / 2, max(times) * 3)
+    right.xaxis.set_major_formatter("{x:g}")
+    what = "fingerprint and look-up" if pure else "from HTML to verdict"
+    right.set_title(f"Milliseconds a page, {what}", loc="left", fontsize=11, color=_INK)
+    right.tick_params(labelleft=False)
+    right.minorticks_off()
+    _tidy(left, "x")
+    _tidy(right, "x")
+    figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def sweep(made: Sweep, values: Sequence[str], rows: Sequence[Row]) -> Any:
+    """Return precision, recall and F1 over the values of an option."""
+    figure = _figure(5)
+    axes = figure.subplots()
+    numbers = [float(value) for value in values]
+    found = [row.scores for row in rows if row.scores is not None]
+    for name, colour, shares in (
+        ("precision", _PRECISION, [each.precision for each in found]),
+        ("recall", _RECALL, [each.recall for each in found]),
+        ("F1", _INK, [each.f1 for each in found]),
+    ):
+        axes.plot(numbers, shares, color=colour, marker="o", ms=4, lw=2, label=name)
+    best = max(range(len(found)), key=lambda n: found[n].f1)
+    axes.axvline(numbers[best], color=_PALE, lw=1, zorder=0)
+    axes.set_ylim(-0.02, 1.05)
+    title = f"{made.method} · best F1 {found[best].f1:.3f} at {made.option} = {values[best]}"
+    axes.set_title(title, loc="left", fontsize=11, color=_INK)
+    axes.set_xlabel(made.option)
+    _tidy(axes, "both")
+    figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
+    return figure
+
+
+def curve(measured: Mapping[str, Measured]) -> Any:
+    """Return how long a fingerprint takes by the length of its text, each method named at the end of its line."""
+    figure = _figure(max(5.0, 1.5 + 0.22 * len(measured)))
+    axes = figure.subplots()
+    colours = required("matplotlib", "--plot").colormaps["tab20"]
+    ordered = sorted(measured.items(), key=lambda item: item[1].curve[-1])
+    for n, (_, each) in enumerate(ordered):
+        axes.plot(LENGTHS, [max(ms, 0.001) for ms in each.curve], color=colours(n % 20), marker="o", ms=3, lw=1.6)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.minorticks_off()
+    # Names stand apart though lines do not: evenly over the height, each tied to its line's end.
+    for n, (name, each) in enumerate(ordered):
+        axes.annotate(
+            f"{name}  {each.curve[-1]:.2g}",
+            (LENGTHS[-1], max(each.curve[-1], 0.001)),
+            (1.06, (n + 0.5) / len(ordered)),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=8,
+            color=_INK,
+            arrowprops={"arrowstyle": "-", "color": colours(n % 20), "lw": 0.8, "relpos": (0, 0.5)},
+            annotation_clip=False,
+        )
+    axes.set_xticks(LENGTHS)
+    axes.set_xlabel("characters of text")
+    axes.set_title("Milliseconds for a fingerprint", loc="left", fontsize=11, color=_INK)
+    _tidy(axes, "both")
+    return figure
+
+
+def agreement(drops: Mapping[str, set[int]]) -> Any:
+    """Return, for each two methods, which share of what either drops both do."""
+    names = list(drops)
+    shares = [[1.0] * len(names) for _ in names]
+    for pair in pairs(drops):
+        one, other = names.index(pair.method), names.index(pair.other)
+        shares[one][other] = shares[other][one] = pair.agreement
+    figure = _figure(2.2 + _LINE * len(names))
+    axes = figure.subplots()
+    image = axes.imshow(shares, vmin=0, vmax=1, cmap="Blues")
+    axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_title("Drops in common, of the drops of either", loc="left", fontsize=11, color=_INK)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.tick_params(length=0)
+    figure.colorbar(image, ax=axes, shrink=0.7)
+    return figure
+
+
+def _figure(height: float) -> Any:
+    return required("matplotlib.figure", "--plot").Figure(figsize=(_WIDTH, height), layout="constrained")
+
+
+def _tidy(axes: Any, grid: str) -> None:
+    axes.grid(axis=grid, color=_GRID, lw=0.8)
+    axes.set_axisbelow(True)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.tick_params(length=0, labelcolor=_INK, labelsize=9)

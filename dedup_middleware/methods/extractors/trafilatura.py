@@ -1,0 +1,68 @@
+"""The extraction of the package trafilatura, where that is installed.
+
+Source: A. Barbaresi, "Trafilatura: A Web Scraping Library and Command-Line Tool for Text Discovery and Extraction",
+ACL-IJCNLP 2021, system demonstrations.
+
+Specified: all of it, by the package; it looks for containers by rules on names and tags, and asks two other
+extractions where it finds little.
+
+Left open: its options. Ours are its defaults, but for comments, which are not asked for.
+
+Departures: it gets a copy of the tree, for it takes apart what it is given. It cannot be interrupted, so time is asked
+for before and after; the number of elements is limited in advance. What it fails on (nesting deeper than Python's
+stack) is a page that cannot be judged. Where it finds nothing but links, there is no main text. Its hyphens before the
+items of lists are left out.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lxml import etree, html
+
+from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed
+from dedup_middleware.methods.extractors.reading import extracted, read
+from dedup_middleware.reasons import Reason
+
+if TYPE_CHECKING:
+    from dedup_middleware.budget import Budget
+    from dedup_middleware.extraction import Extracted
+
+
+@lru_cache(maxsize=1)
+def _library() -> Any:
+    try:
+        return import_module("trafilatura")
+    except ImportError as error:
+        raise ConfigError(
+            f"the extraction 'trafilatura' needs a package that cannot be imported ({' '.join(str(error).split())}); "
+            "run pip install trafilatura, or choose another"
+        ) from error
+
+
+def by_trafilatura(root: etree._Element, budget: Budget) -> Extracted:
+    """Return what the page under *root* says. About twenty bare parses; `ConfigError` where the package is missing."""
+    library = _library()
+    reading = read(root, budget)
+    try:
+        text: str = library.extract(_copy(root), include_comments=False) or ""
+    except RecursionError:
+        raise UnjudgeableError(Reason.TRUNCATED) from None
+    budget.check_time()
+    paragraphs = [line for raw in text.split("\n") if (line := collapsed(raw).removeprefix("- "))]
+    if {line.text for line in reading.lines if line.linked >= MOSTLY_LINKS}.issuperset(paragraphs):
+        paragraphs = []
+    known = frozenset(paragraphs)
+    chosen = {i for i, line in enumerate(reading.lines) if line.text in known}
+    return extracted(root, reading, paragraphs, chosen)
+
+
+def _copy(root: etree._Element) -> html.HtmlElement:
+    """Return the tree under *root* again, of the elements that the package asks for, and with no limit to its depth."""
+    written = etree.tostring(root, encoding="utf-8", method="html")
+    parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
+    return html.document_fromstring(written, parser=parser, ensure_head_body=True)

@@ -1,0 +1,125 @@
+"""Lets a published method decide a crawl: what it makes of pages, what it learns of them, and its verdicts.
+
+Where to look, how much is alike and the threshold are the method's; the checks that keep a page are ours. Few crawls
+have another method, so this is imported only where one decides.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from dedup_middleware.checks.alignment import cover
+from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Detector
+from dedup_middleware.checks.pair import Pair
+from dedup_middleware.extraction.blocks import elements_of
+from dedup_middleware.extraction.features import description_of
+from dedup_middleware.fingerprints.method import ROUNDING, Text, unpacked
+from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind
+from dedup_middleware.reasons import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
+
+    from lxml.etree import _Element
+
+    from dedup_middleware.fingerprints import Learner
+    from dedup_middleware.index.prints import PrintIndex
+    from dedup_middleware.model import Made, Page, PageFeatures, StoredPage
+
+# Pages that share a key with a new one and are scored.
+_MAX_SCORED = 64
+
+
+class Published:
+    """The method of one crawl."""
+
+    def __init__(self, learner: Learner, prints: PrintIndex, guard: Callable[[], AbstractContextManager[None]]) -> None:
+        """Ask *learner*, and keep in *prints* what it has learned; *guard* notes what fails."""
+        self._learner = learner
+        self._prints = prints
+        self._guard = guard
+
+    def made(
+        self, paragraphs: tuple[str, ...], url: str, features: PageFeatures | None, root: _Element | None
+    ) -> Made | None:
+        """Return what the method makes of a page; ``None`` while it learns, and then it learns of this one too.
+
+        *root* is that of its tree, where there is one.
+        """
+        title = "" if features is None else features.title
+        text = Text(paragraphs, title, url)
+        if root is not None:
+            elements = elements_of(root, paragraphs) if self._learner.method.sees_elements else ()
+            text = text._replace(description=description_of(root), elements=elements)
+        if self._learner.hear(text):
+            self._remember()
+        return self._prints.made(self._learner.fingerprint(text))
+
+    @contextmanager
+    def learning(self) -> Iterator[None]:
+        """Let the method learn from what it is given meanwhile, instead of from the first pages; if it has not yet."""
+        if self._learner.is_ready:
+            yield
+            return
+        self._learner.pages = sys.maxsize
+        yield
+        self._learner.learn()
+        self._remember()
+
+    def _remember(self) -> None:
+        with self._guard():
+            learned = self._learner.method.learned()
+            kept = self._prints.remember(learned)
+            if kept != learned:
+                # Another process that shares the store was first.
+                self._learner.method.recall(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedDetector(Detector):
+    """Judge pages by the method of *learner*."""
+
+    learner: Learner = field(kw_only=True)
+
+    def least_score(self, threshold: float) -> float:  # noqa: ARG002 - a method knows its own
+        """Return the method's threshold; settings and requests give that of containment."""
+        return self.learner.method.threshold - ROUNDING
+
+    def _judge_text(
+        self, page: Page, owns: list[StoredPage], threshold: float, objects: Callable[[StoredPage], object]
+    ) -> Verdict:
+        if page.fingerprint.weight < MIN_LIVE_WEIGHT:
+            return Verdict(VerdictKind.UNJUDGED, reason=Reason.TOO_LITTLE_TEXT)
+        if (made := page.fingerprint.made) is None:
+            reason = Reason.NOTHING_TO_GO_BY if self.learner.is_ready else Reason.LEARNING
+            return Verdict(VerdictKind.UNJUDGED, reason=reason)
+        return self._best(page, self._alike(page, owns, made), page.fingerprint.weights.keys(), threshold, objects)
+
+    def _alike(self, page: Page, owns: list[StoredPage], made: Made) -> Iterator[Match]:
+        """Yield the pages that share a key with *page*, the most alike first. Two gets a page."""
+        prints, mine, new = self.index.prints, self.index.numbers_of(page, owns), unpacked(made.value)
+        assert prints is not None
+        method = self.learner.method
+        like = islice((number for number in prints.like(made) if number not in mine), _MAX_SCORED)
+        found = ((number, old) for number in like if (old := prints.of(number)) is not None)
+        scored = [(min(method.score(new, old), 1.0), number) for number, old in found]
+        for score, number in sorted(scored, key=lambda pair: -pair[0]):
+            if score > 0 and (owner := self.index.page(number)) is not None:
+                yield Match(owner, score, owner.hashes & page.fingerprint.weights.keys())
+
+    def _look_closely(
+        self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
+    ) -> tuple[Match, Rejection | None]:
+        if exact.score < threshold:
+            return exact, Rejection(Reason.BELOW_THRESHOLD)
+        text = cache(partial(self.index.text, exact.owner.number))
+        score = cover(page.fingerprint.weights, exact.owner.hashes)
+        pair = Pair(page, exact.owner, self.sites, text, self.hash_clause, live, exact.shared, score=score)
+        return exact, self._first_rejection(self._aligned(pair, self.threshold))

@@ -1,0 +1,413 @@
+"""Counts and records what happens in a crawl, sums up a log, and warns where most pages of a host repeat one page."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import Counter, OrderedDict
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import lru_cache, partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dedup_middleware.budget import Budget
+from dedup_middleware.checks.items import field_of
+from dedup_middleware.model import VerdictKind, Witness
+from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.records.log_reader import blocks, opened, parts
+from dedup_middleware.records.records import (
+    DIFFERENCE_CHARACTERS,
+    DIFFERENCES,
+    EVIDENCE_CHARACTERS,
+    EVIDENCE_SENTENCES,
+    TITLE_CHARACTERS,
+    Record,
+    parse_record,
+)
+from dedup_middleware.records.unchecked import is_unchecked
+from dedup_middleware.text.clauses import one_line
+from dedup_middleware.text.evidence import as_written, repeated_sentences
+from dedup_middleware.urls import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from dedup_middleware.checks.detector import Preferences
+    from dedup_middleware.index.lookup import Lookup
+    from dedup_middleware.model import StoredPage
+    from dedup_middleware.records.records import RecordLog
+    from dedup_middleware.visit import Listener, Visit
+
+#: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
+EVIDENCE_MILLISECONDS = 100
+
+
+class Recorder:
+    """The accounts of one crawl, *run*, of *spider*; *guard* notes what fails inside it."""
+
+    def __init__(  # noqa: PLR0913 - what accounts are made of
+        self,
+        spider: str,
+        run: str,
+        log: RecordLog | None,
+        listener: Listener,
+        guard: Callable[[], AbstractContextManager[None]],
+        *,
+        hash_clause: Callable[[str], bytes],
+        preferences: Preferences,
+    ) -> None:
+        self._spider = spider
+        self._run = run
+        self._log = log
+        self._count = listener.count
+        self._guard = guard
+        self._hash_clause = hash_clause
+        self._alarms = Alarms(listener, preferences)
+        # Drops by the number of their owner, where the owner is another crawl's so far.
+        self._drops_for_earlier: Counter[int] = Counter()
+
+    def go_on_from(self, before: Recorder) -> None:
+        """Go on with what *before* has counted in the same crawl; what it still counts is in it."""
+        self._alarms, self._drops_for_earlier = before._alarms, before._drops_for_earlier
+
+    def dropped(self, visit: Visit) -> None:
+        """Count an item of *visit* that is dropped now."""
+        self._count("items/dropped", 1)
+        match = visit.verdict.match
+        if match is not None and match.owner.run != self._run:
+            self._drops_for_earlier[match.owner.number] += 1
+
+    def finished(self, visit: Visit) -> None:
+        """Count *visit*; record it unless it is new."""
+        verdict = visit.verdict
+        if visit.released:
+            self._count("items/released", visit.items_delivered)
+            self._record(visit)
+            return
+        self._count("pages", 1)
+        self._count(f"verdict/{verdict.kind.value}", 1)
+        if visit.items_would_drop:
+            self._count("items/would_drop", visit.items_would_drop)
+        if verdict.kind is VerdictKind.UNJUDGED:
+            self._count(f"unjudged/{visit.reason.replace(' ', '_')}", 1)
+        if verdict.witness is not None and not visit.is_duplicate:
+            self._count(f"kept/{verdict.witness.value}/{verdict.reason.replace(' ', '_')}", 1)
+        self._alarms.finished(visit)
+        if verdict.kind is not VerdictKind.NEW:
+            self._record(visit)
+
+    def _record(self, visit: Visit) -> None:
+        if self._log is not None:
+            with self._guard():
+                self._log.append(self.record(visit))
+
+    def released(self, pages: Sequence[StoredPage]) -> None:
+        """Record that these *pages* are not duplicates after all, in a program, which stores no dropped items."""
+        if self._log is not None:
+            with self._guard():
+                for page in pages:
+                    self._log.append(self._record_of_released(page))
+
+    def close(self, index: Lookup) -> None:
+        """Count what was dropped for earlier crawls, of which *index* knows the owners; close the log."""
+        for number, drops in self._drops_for_earlier.items():
+            owner = None
+            with self._guard():
+                owner = index.page(number)
+            # An owner that this crawl has delivered too, after the drop, bears this crawl's name by now.
+            if owner is None or owner.run != self._run:
+                self._count("items/dropped_for_earlier_crawls", drops)
+        if self._log is not None:
+            with self._guard():
+                self._log.close()
+
+    def evidence(self, visit: Visit) -> list[str]:
+        """Return the first repeated sentences of a page, as many as a record shows, in reading order."""
+        if visit.verdict.match is None or visit.page is None:
+            return []
+        if visit.repeated is None:
+            budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
+            repeated = repeated_sentences(visit.page, visit.verdict.match.shared, self._hash_clause, budget)
+            visit.repeated = list(islice(repeated, EVIDENCE_SENTENCES))
+        return visit.repeated
+
+    def record(self, visit: Visit) -> Record:
+        """Return what the log says of *visit*."""
+        match, witness = visit.verdict.match, visit.verdict.witness
+        features = None if visit.page is None else visit.page.features
+        if visit.is_duplicate and visit.agreed:
+            witness = Witness.BOTH
+        return Record(
+            time=_now(),
+            spider=self._spider,
+            run=self._run,
+            url=visit.url,
+            verdict=visit.verdict.kind.value,
+            outcome=visit.outcome.value,
+            owner_url=match.owner.url if match else None,
+            owner_run=match.owner.run if match else None,
+            score=round(match.score, 4) if match else None,
+            reason=str(visit.reason),
+            witness=None if witness is None else witness.value,
+            difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(visit)],
+            evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(visit)],
+            items_dropped=visit.items_dropped,
+            items_delivered=visit.items_delivered,
+            title=one_line(features.title, TITLE_CHARACTERS) if features else "",
+            bytes=visit.size,
+            canonical=features.canonical or None if features else None,
+        )
+
+    @staticmethod
+    def _difference(visit: Visit) -> list[str]:
+        """Return what decided, as a person reads it: clauses have lost their spaces and marks."""
+        own = visit.verdict.difference[:DIFFERENCES]
+        if visit.verdict.reason == Reason.OWN_WORDS and visit.page is not None:
+            return as_written(visit.page.paragraphs, own)
+        return [*own]
+
+    def _record_of_released(self, page: StoredPage) -> Record:
+        return Record(
+            time=_now(),
+            spider=self._spider,
+            run=self._run,
+            url=page.url,
+            verdict=VerdictKind.RELATED.value,
+            outcome=Outcome.RELEASED.value,
+            score=page.score,
+            reason=Reason.RELEASED.value,
+            title=one_line(page.features.title, TITLE_CHARACTERS) if page.features else "",
+        )
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+#: Fewer pages of a host tell nothing.
+MIN_PAGES = 20
+#: Fewer pages that repeat one other host tell nothing: stories of agencies are on every newspaper's.
+MIN_PAGES_OF_ANOTHER = 30
+#: A field that keeps so many of the pages that repeat another says nothing of them.
+NEARLY_ALL = 0.9
+_MAX_HOSTS = 10_000
+
+
+@dataclass(slots=True)
+class _Host:
+    pages: int = 0
+    owner: str = ""
+    repeats: int = 0
+    """How many pages repeated *owner* since it became the candidate: no more than really did."""
+    votes: int = 0
+    told: bool = False
+
+
+class OneOwnerAlarm:
+    """Counts by the majority vote of R. Boyer and J. Moore (1981): one candidate a host, whatever many owners it has.
+
+    An owner is a page, or a host. Of very many hosts, those are forgotten from which no page has come for longest.
+    """
+
+    def __init__(self, min_repeats: int = 0) -> None:
+        """Take fewer than *min_repeats* of one owner for no sign."""
+        self._min_repeats = min_repeats
+        self._hosts: OrderedDict[str, _Host] = OrderedDict()
+
+    def note_page(self, host: str, owner: str | None) -> tuple[int, int] | None:
+        """Note a page of *host* that repeats *owner*, or none; O(1).
+
+        Return (pages that repeat *owner*, pages of the host) the first time that the former are most of the latter.
+        """
+        seen = self._hosts.setdefault(host, _Host())
+        self._hosts.move_to_end(host)
+        if len(self._hosts) > _MAX_HOSTS:
+            self._hosts.popitem(last=False)
+        seen.pages += 1
+        if owner is None:
+            return None
+        if owner == seen.owner:
+            seen.repeats += 1
+            seen.votes += 1
+        elif seen.votes:
+            seen.votes -= 1
+        else:
+            seen.owner, seen.repeats, seen.votes = owner, 1, 1
+        least = max(self._min_repeats, seen.pages // 2 + 1)
+        if seen.told or seen.pages < MIN_PAGES or seen.repeats < least:
+            return None
+        seen.told = True
+        return seen.repeats, seen.pages
+
+    def has_told(self, host: str) -> bool:
+        """Return whether most pages of *host* have repeated one owner."""
+        return host in self._hosts and self._hosts[host].told
+
+
+class FieldAlarm:
+    """Counts the pages whose items were heard, and by which field each was kept."""
+
+    def __init__(self) -> None:
+        self._heard = 0
+        self._kept: Counter[str] = Counter()
+        self._told: set[str] = set()
+
+    def note_page(self, fields: frozenset[str]) -> tuple[str, int, int] | None:
+        """Note a page that was kept by *fields* of its item alone, or by none and dropped; O(fields).
+
+        Return (field, pages that it kept, pages) the first time that the former are nearly all of the latter.
+        """
+        self._heard += 1
+        self._kept.update(fields)
+        for name in fields - self._told:
+            if self._heard >= MIN_PAGES and self._kept[name] >= NEARLY_ALL * self._heard:
+                self._told.add(name)
+                return name, self._kept[name], self._heard
+        return None
+
+
+class Alarms:
+    """Tells a *listener* once of what it should know."""
+
+    def __init__(self, listener: Listener, preferences: Preferences) -> None:
+        self._listener = listener
+        self._preferences = preferences
+        self._owners = OneOwnerAlarm()
+        self._others = OneOwnerAlarm(MIN_PAGES_OF_ANOTHER)
+        self._fields = FieldAlarm()
+
+    def finished(self, visit: Visit) -> None:
+        """Note *visit*, whose output has been seen to its end."""
+        match, host = visit.verdict.match, host_of(visit.url)
+        owner = match.owner.url if match is not None and visit.takes_effect else None
+        if host:
+            self._note_page(host, owner)
+        kept = visit.verdict.reason == Reason.ITEM_VALUE
+        if kept or visit.takes_effect:
+            told = self._fields.note_page(frozenset(map(field_of, visit.verdict.difference if kept else ())))
+            if told is not None:
+                self._listener.field_that_keeps(*told)
+
+    def _note_page(self, host: str, owner: str | None) -> None:
+        if (numbers := self._owners.note_page(host, owner)) is not None and owner is not None:
+            self._listener.count("hosts_with_one_owner", 1)
+            self._listener.one_owner(host, owner, *numbers)
+        other = None if owner is None or self._preferences.include(owner) else host_of(owner)
+        numbers = self._others.note_page(host, other if other != host else None)
+        # If they repeat one page of it, that says more.
+        if numbers is not None and other is not None and not self._owners.has_told(host):
+            self._listener.count("hosts_that_repeat_another", 1)
+            self._listener.one_other_host(host, other, *numbers)
+
+
+# A smaller log is read before another process has begun.
+_WORTH_A_PROCESS = 50_000_000
+_MAX_PROCESSES = 8
+
+
+class _Line(msgspec.Struct, gc=False):
+    """The fields of a record that are summed."""
+
+    run: str
+    url: str
+    verdict: str
+    outcome: str
+    owner_url: str | None = None
+    reason: str = ""
+    witness: str | None = None
+    items_dropped: int = 0
+
+
+@dataclass(slots=True)
+class Sums:
+    """How many records there are of each kind."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    kept: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By witness and reason: pages that were delivered though another one has their text."""
+    unchecked: Counter[str] = field(default_factory=Counter)
+    """By reason: pages that were not checked."""
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By host of the page and of its owner: duplicates."""
+    items_dropped: int = 0
+
+    def add(self, lines: Iterable[_Line | Record]) -> None:
+        """Add these records."""
+        found = [*lines]
+        self.verdicts.update([line.verdict for line in found])
+        self.outcomes.update([line.outcome for line in found])
+        self.items_dropped += sum([line.items_dropped for line in found])
+        self.unchecked.update([line.reason for line in found if is_unchecked(line.verdict, line.reason)])
+        duplicate = VerdictKind.DUPLICATE.value
+        repeats = [line for line in found if line.verdict == duplicate]
+        self.pairs.update([(_host(line.url), _host(line.owner_url or "")) for line in repeats])
+        self.kept.update([(line.witness, line.reason) for line in found if line.witness and line.verdict != duplicate])
+
+    def merge(self, other: Sums) -> None:
+        """Add what the *other* part of a log comes to."""
+        for mine, theirs in (
+            (self.verdicts, other.verdicts),
+            (self.outcomes, other.outcomes),
+            (self.kept, other.kept),
+            (self.unchecked, other.unchecked),
+            (self.pairs, other.pairs),
+        ):
+            mine.update(theirs)  # type: ignore[arg-type]
+        self.items_dropped += other.items_dropped
+
+
+def sums_of(path: Path, run: str | None = None) -> Sums:
+    """Return what the log at *path*, or what the crawl *run* has left there, comes to.
+
+    :class:`RecordsError` if it cannot be read.
+    """
+    with opened(path) as file:
+        size = file.seek(0, os.SEEK_END)
+    count = min(os.cpu_count() or 1, _MAX_PROCESSES, 1 + size // _WORTH_A_PROCESS)
+    divided = parts(path, count)
+    total = Sums()
+    if len(divided) < 2:  # noqa: PLR2004
+        for part in divided:
+            total.merge(_sums_of_part(path, run, part))
+        return total
+    # A fork has all that is imported here; where there is none, that costs a new process half a second.
+    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
+    with ProcessPoolExecutor(len(divided) - 1, multiprocessing.get_context(method)) as others:
+        rest = others.map(partial(_sums_of_part, path, run), divided[1:])
+        total.merge(_sums_of_part(path, run, divided[0]))
+        for part_sums in rest:
+            total.merge(part_sums)
+    return total
+
+
+def _sums_of_part(path: Path, run: str | None, part: tuple[int, int]) -> Sums:
+    found, decoder = Sums(), msgspec.json.Decoder(_Line)
+    with opened(path) as file:
+        file.seek(part[0])
+        for block in blocks(file, part[1]):
+            lines: Iterable[_Line | Record]
+            try:
+                lines = decoder.decode_lines(block)
+            except (msgspec.MsgspecError, ValueError):
+                # Half a character is JSON to Python alone; and a line may be torn, or no record.
+                read = (parse_record(line.decode("utf8", "replace")) for line in block.splitlines(keepends=True))
+                lines = [record for record in read if record is not None]
+            found.add(lines if run is None else [line for line in lines if line.run == run])
+    return found
+
+
+@lru_cache(maxsize=100_000)
+def _host_at(origin: str) -> str:
+    return host_of(origin) or "?"
+
+
+def _host(url: str) -> str:
+    # Few hosts have many addresses.
+    return _host_at("/".join(url.split("/", 3)[:3]))

@@ -1,0 +1,135 @@
+"""Counts the pages of a crawl that were not checked for duplicates, and reports when they are most of it.
+
+Such pages are kept. Where most pages of a crawl are not checked, the plugin has next to no effect, and the user should
+know the reason. Two kinds of unjudged pages do not count: those for which the user has switched the plugin off, and
+those whose items are checked one by one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+from dedup_middleware.errors import StoreError
+from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.reasons import Reason
+from dedup_middleware.records.log_reader import LAST, RecordFilter, Records, run_named
+from dedup_middleware.records.records import log_exists
+from dedup_middleware.stores import store_exists
+from dedup_middleware.urls import without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dedup_middleware.settings.config import Config
+
+#: In a smaller crawl a few lists of links can be most of the pages.
+MIN_PAGES = 10
+
+#: What to do about each reason.
+REMEDIES: dict[str, str] = {
+    Reason.TOO_LARGE: "raise DEDUP_MAX_BYTES if such pages are expected",
+    Reason.TOO_MANY_ELEMENTS: "nothing to do: such pages are kept, like every unchecked page",
+    Reason.TOO_MANY_CLAUSES: "nothing to do: such pages are kept, like every unchecked page",
+    Reason.TOO_SLOW: "raise DEDUP_MAX_MILLISECONDS if such pages are expected",
+    Reason.NOT_TEXT: "only HTML pages are checked; to check the items of other responses, name the fields with their "
+    "text in DEDUP_ITEM_FIELDS",
+    Reason.NOT_PARSED: "open a page with `scrapy shell URL`: its charset or its <base> URL is not valid",
+    Reason.NO_CHARSET: "correct the charset that the site declares in a downloader middleware",
+    Reason.CUT_OFF: "check that nothing stops the downloads early; a page without a Content-Length must end with "
+    "</body> or </html>",
+    Reason.TRUNCATED: "look for elements that the site does not close: they are nested deeper than the parser follows",
+    Reason.UNREADABLE: "check the fields of the items: reading them raises an exception",
+    Reason.TOO_LITTLE_TEXT: "if a browser shows more text, render the pages, for example with scrapy-playwright; lists "
+    "of links need no check",
+    Reason.NOTHING_TO_GO_BY: "choose another DEDUP_FINGERPRINT",
+    Reason.LEARNING: "crawl again with the same store: the method of DEDUP_FINGERPRINT learns from the first pages",
+    Reason.STORE_FAILED: "see the error above in the log, and run `scrapy dedup doctor`",
+    Reason.STORE_AWAY: "check the server of the store",
+    Reason.ERROR: "report the traceback in the log: it is a bug of the plugin",
+}
+
+
+#: Reasons of unjudged pages that count neither as checked nor as unchecked.
+NOT_COUNTED = (Reason.SWITCHED_OFF, Reason.ITEMS_JUDGED)
+
+
+class Problem(NamedTuple):
+    """The finding that most pages were not checked."""
+
+    text: str
+    remedy: str
+
+
+class LastCrawl(NamedTuple):
+    """The pages of the last crawl in a log."""
+
+    unchecked: Counter[str]
+    """By reason: pages that were not checked."""
+    with_items: Counter[str]
+    """Of these, by reason: pages that gave items."""
+    checked: int
+    """The other pages that the log or the store contain. Neither contains a new page without items."""
+
+
+def is_unchecked(verdict: str, reason: str) -> bool:
+    """Return whether a page of this *verdict* was not checked although it should have been."""
+    return verdict == VerdictKind.UNJUDGED.value and reason not in NOT_COUNTED
+
+
+def listed(unchecked: Mapping[str, int]) -> str:
+    """Return the reasons in *unchecked* with their counts, the most frequent first."""
+    return ", ".join(f"{reason} {count}" for reason, count in Counter(unchecked).most_common())
+
+
+def mostly_unchecked(unchecked: Mapping[str, int], checked: int, what: str = "pages") -> Problem | None:
+    """Return the problem of a crawl with these *unchecked* pages by reason and so many *checked* ones, if any."""
+    count = sum(unchecked.values())
+    pages = count + checked
+    if pages < MIN_PAGES or 2 * count <= pages:
+        return None
+    ((reason, most),) = Counter(unchecked).most_common(1)
+    text = f"{count} of {pages} {what} were not checked for duplicates. The most frequent reason: {reason} ({most})"
+    return Problem(text, REMEDIES.get(reason, "see docs/stats.md for the reason"))
+
+
+def last_crawl(config: Config) -> LastCrawl | None:
+    """Return the pages of the last crawl in the log of *config*; ``None`` if there is no record.
+
+    Reads the records of that crawl and, if most of them are unchecked, the pages in the store: some 15 µs each.
+    Without a store that can be read, `with_items` is empty. :class:`RecordsError` if the log cannot be read.
+    """
+    if config.log is None or not log_exists(config.log) or not config.log.stat().st_size:
+        return None
+    run = run_named(config.log, LAST)
+    unchecked: Counter[str] = Counter()
+    with_items: Counter[str] = Counter()
+    urls, checked = set(), 0
+    for record in Records(config.log, RecordFilter(run=run, everything=True)):
+        if record.reason in NOT_COUNTED:
+            continue
+        urls.add(record.url)
+        if is_unchecked(record.verdict, record.reason):
+            unchecked[record.reason] += 1
+            with_items[record.reason] += record.items_delivered > 0
+        else:
+            checked += 1
+    if sum(with_items.values()) > checked:
+        try:
+            checked += _new_pages(config, run, urls)
+        except StoreError:  # how many pages were new is not known
+            with_items.clear()
+    return LastCrawl(unchecked, with_items, checked)
+
+
+def _new_pages(config: Config, run: str | None, recorded: set[str]) -> int:
+    """Count the pages of the crawl *run* in the store that are not *recorded* in the log: it omits new pages."""
+    if not store_exists(config.store):
+        return 0
+    with index_for_command(config.store, "doctor") as (
+        _,
+        index,
+    ):
+        new = (page.url for page in index.pages() if page.run == run)
+        return sum(without_secrets(url, redact=config.redact_query) not in recorded for url in new)

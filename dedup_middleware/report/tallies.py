@@ -1,0 +1,287 @@
+"""What records come to, for a page that shows it: one pass over them, and then sums of what was seen.
+
+It knows no store. A page counts once, as its last record has it; what was saved counts each time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dedup_middleware.checks.items import field_of
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.records.recorder import MIN_PAGES, NEARLY_ALL
+from dedup_middleware.urls import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dedup_middleware.records.records import Record
+
+#: Bins of the histogram of scores, from 0 to 1.
+BINS = 50
+#: Bars of a chart over time, at the most.
+BARS = 90
+#: Spans of time that a bar may stand for, in seconds; longer ones are days of 86 400.
+_SPANS = (1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400)
+_EXAMPLES = 5
+#: Outcomes of a duplicate that delivered nothing.
+SAVED = frozenset({Outcome.DROPPED.value, Outcome.LINKS_LAST.value})
+
+host_at = lru_cache(maxsize=100_000)(host_of)
+
+
+class Last(NamedTuple):
+    """What the last record of a page says."""
+
+    host: str
+    owner: str | None
+    """The URL of the page that it repeats; ``None`` where it is no duplicate."""
+    score: float | None
+
+
+class Saved(NamedTuple):
+    """A fetch whose page repeated another, and was not delivered."""
+
+    time: int | None
+    """Seconds since 1970, ``None`` where the record has no date."""
+    pages: int
+    """1 if it gave items, 0 if it had none to give."""
+    items: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class Kept:
+    """Pages that one witness kept for one reason, though another page has their text."""
+
+    pages: int = 0
+    examples: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_EXAMPLES))
+
+
+class Tallies:
+    """Add records, oldest first; the last *rows* duplicates are kept as they are."""
+
+    def __init__(self, rows: int) -> None:
+        self.records = 0
+        self.duplicates: deque[Record] = deque(maxlen=rows)
+        self.duplicates_met = 0
+        self.spiders: Counter[str] = Counter()
+        self.runs: dict[str, None] = {}
+        """The names of the crawls, in their order."""
+        self.first: int | None = None
+        self.latest: int | None = None
+        """When the first and the last record were written, in seconds since 1970."""
+        self.last: dict[str, Last] = {}
+        self.outcomes: Counter[str] = Counter()
+        self.kept: defaultdict[tuple[str, str], Kept] = defaultdict(Kept)
+        self.fields: Counter[str] = Counter()
+        self.heard = 0
+        """Pages whose items were asked: those that a value of their item kept, and those that none did."""
+        self.dropped_by_score = [0] * BINS
+        self.kept_by_score = [0] * BINS
+        self.saved: dict[tuple[str, str], Saved] = {}
+        """By crawl and URL; what is requested again was not saved."""
+
+    def add(self, record: Record) -> None:
+        """Take *record* into account."""
+        score = score_of(record)
+        is_duplicate = record.verdict == VerdictKind.DUPLICATE.value
+        self.records += 1
+        self.spiders[record.spider] += 1
+        self.runs[record.run] = None
+        if (time := seconds_of(record.time)) is not None:
+            self.first = time if self.first is None else min(self.first, time)
+            self.latest = time if self.latest is None else max(self.latest, time)
+        self.last[record.url] = Last(host_at(record.url), record.owner_url if is_duplicate else None, score)
+        if is_duplicate:
+            self._add_duplicate(record)
+        elif record.outcome == Outcome.RELEASED.value:
+            self.saved.pop((record.run, record.url), None)
+        elif record.witness:
+            self._add_kept(record)
+        if score is not None and record.outcome != Outcome.RELEASED.value:
+            bins = self.dropped_by_score if is_duplicate else self.kept_by_score
+            bins[min(int(score * BINS), BINS - 1)] += 1
+
+    def _add_duplicate(self, record: Record) -> None:
+        self.duplicates.append(record)
+        self.duplicates_met += 1
+        self.heard += 1
+        self.outcomes[record.outcome] += 1
+        if record.outcome in SAVED:
+            has_items = int(record.outcome == Outcome.DROPPED.value)
+            now = Saved(seconds_of(record.time), has_items, record.items_dropped, record.bytes)
+            before = self.saved.get((record.run, record.url))
+            if before is not None:
+                # A request may be repeated within a crawl.
+                now = Saved(now.time, *(new + old for new, old in zip(now[1:], before[1:], strict=True)))
+            self.saved[record.run, record.url] = now
+
+    def _add_kept(self, record: Record) -> None:
+        kept = self.kept[str(record.witness), record.reason]
+        kept.pages += 1
+        kept.examples.append({"url": record.url, "owner": record.owner_url, "difference": record.difference})
+        if record.reason == Reason.ITEM_VALUE.value:
+            self.heard += 1
+            self.fields.update(set(map(field_of, record.difference)))
+
+    def pairs_of_hosts(self) -> Counter[tuple[str, str]]:
+        """Return how many pages of the first host repeat one of the second."""
+        return Counter((page.host, host_at(page.owner)) for page in self.last.values() if page.owner)
+
+    def clusters(self) -> dict[str, list[str]]:
+        """Return the URLs of the pages that repeat each owner."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for url, page in self.last.items():
+            if page.owner:
+                found[page.owner].append(url)
+        return found
+
+    def totals(self) -> dict[str, int]:
+        """Return what was saved in all."""
+        saved = self.saved.values()
+        return {
+            "pages": sum(each.pages for each in saved),
+            "items": sum(each.items for each in saved),
+            "bytes": sum(each.bytes for each in saved),
+            "fetches": len(saved),
+        }
+
+    def over_time(self) -> dict[str, Any]:
+        """Return what was saved in each span of time, from the first to the last."""
+        dated = [each for each in self.saved.values() if each.time is not None]
+        times = [each.time for each in dated if each.time is not None]
+        if not times:
+            return {"span": 1, "start": 0, "pages": [], "items": [], "bytes": [], "fetches": []}
+        span = _span(max(times) - min(times))
+        start = min(times) // span * span
+        bars = (max(times) - start) // span + 1
+        sums: dict[str, list[int]] = {name: [0] * bars for name in ("pages", "items", "bytes", "fetches")}
+        for each in dated:
+            assert each.time is not None
+            bar = (each.time - start) // span
+            sums["pages"][bar] += each.pages
+            sums["items"][bar] += each.items
+            sums["bytes"][bar] += each.bytes
+            sums["fetches"][bar] += 1
+        return {"span": span, "start": start, **sums}
+
+
+def score_of(record: Record) -> float | None:
+    """Return the score of *record*; ``None`` where it is no share, as a log that somebody wrote by hand may have it."""
+    score = record.score
+    return score if score is not None and math.isfinite(score) and 0 <= score <= 1 else None
+
+
+def seconds_of(time: str) -> int | None:
+    """Return the seconds since 1970 of a record's *time*; ``None`` if it is none."""
+    try:
+        read = datetime.fromisoformat(time)
+        return int((read if read.tzinfo else read.replace(tzinfo=timezone.utc)).timestamp())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _span(seconds: int) -> int:
+    for span in _SPANS:
+        if seconds < span * BARS:
+            return span
+    day = _SPANS[-1]
+    return math.ceil((seconds + 1) / (BARS * day)) * day
+
+
+#: From this score on, on average, the pages of a host are those of another one.
+_MIRRORED = 0.9
+
+
+@dataclass(slots=True)
+class Host:
+    """The pages of one host that repeat others, each counted once."""
+
+    pages: int
+    """All that the log names."""
+    owners: Counter[str]
+    scores: defaultdict[str, list[float]]
+    """By host of the owner, other hosts alone."""
+
+
+def suspects(tallies: Tallies) -> dict[str, Host]:
+    """Return the hosts of which so many pages repeat one page, or one other host, that a sign may be among them.
+
+    How many pages they have in all, new ones too, the log does not say.
+    """
+    seen = Counter(page.host for page in tallies.last.values())
+    hosts = {name: Host(count, Counter(), defaultdict(list)) for name, count in seen.items() if count >= MIN_PAGES}
+    for page in tallies.last.values():
+        host = hosts.get(page.host)
+        if host is None or not page.owner:
+            continue
+        host.owners[page.owner] += 1
+        if (other := host_at(page.owner)) != page.host:
+            host.scores[other].append(page.score or 0.0)
+    return {name: host for name, host in hosts.items() if _one_owner(host) or _mirrored(host)}
+
+
+def signs(tallies: Tallies, hosts: Mapping[str, Host]) -> dict[str, list[dict[str, Any]]]:
+    """Return what should be looked at first, the worst in front; *hosts* are the suspects with all their pages."""
+    one_owner = [
+        {"host": name, "owner": found[0], "repeats": found[1], "pages": host.pages}
+        for name, host in hosts.items()
+        if (found := _one_owner(host)) is not None
+    ]
+    return {
+        "one_owner": sorted(one_owner, key=lambda sign: -sign["repeats"]),
+        "fields": [
+            {"field": name, "kept": count, "pages": tallies.heard}
+            for name, count in tallies.fields.most_common()
+            if _is_nearly_all(count, tallies.heard)
+        ],
+        "reasons": _reasons(tallies),
+        "mirrors": sorted(_mirrors(hosts), key=lambda sign: -sign["repeats"]),
+    }
+
+
+def _one_owner(host: Host) -> tuple[str, int] | None:
+    ((owner, repeats),) = host.owners.most_common(1) or [("", 0)]
+    return (owner, repeats) if host.pages >= MIN_PAGES and 2 * repeats > host.pages else None
+
+
+def _mirrored(host: Host) -> tuple[str, list[float]] | None:
+    other, scores = max(host.scores.items(), key=lambda item: len(item[1]), default=("", []))
+    is_most = len(scores) >= MIN_PAGES and 2 * len(scores) > host.pages
+    return (other, scores) if is_most and sum(scores) >= _MIRRORED * len(scores) else None
+
+
+def _mirrors(hosts: Mapping[str, Host]) -> list[dict[str, Any]]:
+    # One page for all of a host is no mirror.
+    found = ((name, host, _mirrored(host)) for name, host in hosts.items() if _one_owner(host) is None)
+    return [
+        {
+            "host": name,
+            "of": mirrored[0],
+            "repeats": len(mirrored[1]),
+            "pages": host.pages,
+            "score": round(sum(mirrored[1]) / len(mirrored[1]), 4),
+        }
+        for name, host, mirrored in found
+        if mirrored is not None
+    ]
+
+
+def _reasons(tallies: Tallies) -> list[dict[str, Any]]:
+    asked = tallies.duplicates_met + sum(kept.pages for kept in tallies.kept.values())
+    return [
+        {"witness": witness, "reason": reason, "kept": kept.pages, "pages": asked}
+        for (witness, reason), kept in tallies.kept.items()
+        if _is_nearly_all(kept.pages, asked)
+    ]
+
+
+def _is_nearly_all(count: int, of: int) -> bool:
+    return of >= MIN_PAGES and count >= NEARLY_ALL * of
