@@ -29,7 +29,7 @@ from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.index import schema
 from dedup_middleware.model import Action
 from dedup_middleware.opening import deduplication_of, open_again, open_at_once
-from dedup_middleware.plugin.spider_middleware import OriginalWait
+from dedup_middleware.plugin.threads import OriginalWait
 from dedup_middleware.reasons import Reason
 from dedup_middleware.releases import Releaser
 from dedup_middleware.settings.config import Config
@@ -527,7 +527,7 @@ def test_wherever_it_goes_away_each_story_is_delivered(tmp_path: Path, monkeypat
 def test_duplicates_that_wait_for_an_original_are_kept(tmp_path: Path, monkeypatch):
     monkeypatch.setitem(STORES.ours, "away", "away_store")
     away_store.begin()
-    monkeypatch.setattr("dedup_middleware.plugin.spider_middleware.MAX_WAIT", 60)
+    monkeypatch.setattr("dedup_middleware.plugin.threads.MAX_WAIT", 60)
     crawl = Crawl(f"away:{tmp_path}/pages", "one")
     (_, original), (deduplication, duplicate) = crawl.enter("0.a"), crawl.enter("0.b")
     counted: Counter[str] = Counter()

@@ -85,7 +85,7 @@ def test_twins_in_flight_wait_for_the_first(site, crawl, end):
     settings = {
         **FATES,
         "HOLD_UNTIL": {"dedup/waits": 2},
-        "CONSTANTS": {"dedup_middleware.plugin.spider_middleware:MAX_WAIT": 20},
+        "CONSTANTS": {"dedup_middleware.plugin.threads:MAX_WAIT": 20},
     }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     lost = {i["url"] for i in outcome.dropped if i["type"] != "DuplicateItem"}
@@ -111,7 +111,7 @@ def test_an_original_whose_pipeline_raises_late_costs_no_copy_its_item(site, tmp
     settings = {
         **FATES,
         "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
-        "CONSTANTS": {"dedup_middleware.plugin.spider_middleware:MAX_WAIT": 20},
+        "CONSTANTS": {"dedup_middleware.plugin.threads:MAX_WAIT": 20},
     }
     settings["HOLD_UNTIL"] = {"dedup/waits": 2}
     command = write_job(tmp_path, "sample_spiders.Steps", steps=steps, together=True, settings=settings)
@@ -133,7 +133,7 @@ def test_a_twin_takes_over_when_the_callback_it_waits_for_raises(site, crawl):
     steps = [{"url": url, "callback": "raises_when_held", "priority": -n} for n, url in enumerate(urls)]
     settings = {
         "HOLD_UNTIL": {"dedup/waits": 2},
-        "CONSTANTS": {"dedup_middleware.plugin.spider_middleware:MAX_WAIT": 20},
+        "CONSTANTS": {"dedup_middleware.plugin.threads:MAX_WAIT": 20},
     }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     assert sorted(outcome.delivered) == urls
@@ -148,7 +148,7 @@ def test_a_twin_does_not_wait_longer_than_dedup_wait(site, crawl):
     settings = {
         **FATES,
         "HOLD_UNTIL": {"dedup/waits/given_up": 1},
-        "CONSTANTS": {"dedup_middleware.plugin.spider_middleware:MAX_WAIT": 0.2},
+        "CONSTANTS": {"dedup_middleware.plugin.threads:MAX_WAIT": 0.2},
         "CONCURRENT_REQUESTS": 1,
     }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
@@ -178,7 +178,7 @@ MANY = {
     "CONCURRENT_REQUESTS": 400,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 400,
     "LOG_LEVEL": "INFO",
-    "CONSTANTS": {"dedup_middleware.plugin.spider_middleware:MAX_WAIT": 30},
+    "CONSTANTS": {"dedup_middleware.plugin.threads:MAX_WAIT": 30},
     **FATES,
 }
 

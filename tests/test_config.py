@@ -14,7 +14,7 @@ from scrapy.settings import Settings
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.model import Action, Scope
-from dedup_middleware.plugin.addon import read_config
+from dedup_middleware.plugin.project import read_config
 from dedup_middleware.settings.config import Config, PageOptions, passed_over, unknown_settings
 from dedup_middleware.settings.table import DEFAULTS, REPLACED
 from dedup_middleware.stores import open_store

@@ -29,7 +29,7 @@ from dedup_middleware.cli import health
 from dedup_middleware.durability import recover
 from dedup_middleware.errors import StoreError
 from dedup_middleware.model import Action, PageFeatures, Verdict, VerdictKind
-from dedup_middleware.plugin.spider_middleware import OriginalWait
+from dedup_middleware.plugin.threads import OriginalWait
 from dedup_middleware.reasons import Reason
 from dedup_middleware.releases import Releaser
 from dedup_middleware.stores import destroy_store, redis
@@ -754,7 +754,7 @@ def test_what_waits_for_a_process_that_is_killed_is_delivered(site, tmp_path):
     shared = {
         **FEED,
         "DEDUP_STORE": f"sqlite:{tmp_path / 'store'}?shared=1",
-        "CONSTANTS": {"dedup_middleware.plugin.spider_middleware:MAX_WAIT": 30},
+        "CONSTANTS": {"dedup_middleware.plugin.threads:MAX_WAIT": 30},
     }
     fates = shared | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}, "HOLD_UNTIL": {"never": 1}}
     steps = [{"url": a, "cb_kwargs": {"fate": "hold"}}, never]

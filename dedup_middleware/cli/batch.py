@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.batch import command
 from dedup_middleware.cli.call import add_common_options, settings_of, tell
-from dedup_middleware.plugin.addon import read_config
+from dedup_middleware.plugin.project import read_config
 
 if TYPE_CHECKING:
     import argparse

@@ -22,7 +22,7 @@ from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError
 from dedup_middleware.plugin import addon
 from dedup_middleware.plugin.downloader_middleware import DedupDownloaderMiddleware
 from dedup_middleware.plugin.extension import DedupExtension
-from dedup_middleware.plugin.items import DedupItemPipeline, DropLogFormatter
+from dedup_middleware.plugin.item_pipeline import DedupItemPipeline, DropLogFormatter
 from dedup_middleware.plugin.spider_middleware import DedupCallbackMiddleware, DedupSpiderMiddleware
 from dedup_middleware.records import explain
 from dedup_middleware.settings.config import is_enabled, unknown_settings

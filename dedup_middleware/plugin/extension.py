@@ -28,11 +28,10 @@ from dedup_middleware.errors import (
 )
 from dedup_middleware.opening import deduplication_of, open_again, open_for_crawl, run_id
 from dedup_middleware.plugin import messages
-from dedup_middleware.plugin.addon import read_config
 from dedup_middleware.plugin.feeds import Feeds
 from dedup_middleware.plugin.items import Entry, ItemSignals, Passing, Releases
-from dedup_middleware.plugin.spider_middleware import OriginalWait, sleep
-from dedup_middleware.plugin.threads import DiskThreads, in_thread
+from dedup_middleware.plugin.project import read_config
+from dedup_middleware.plugin.threads import DiskThreads, OriginalWait, in_thread, sleep
 from dedup_middleware.releases import Releaser
 from dedup_middleware.settings.config import Config, is_enabled, unknown_settings
 from dedup_middleware.visit import Listener
