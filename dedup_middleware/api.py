@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.items import is_item
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import parse
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.records.records import Record
 
-__all__ = ["Deduplicator", "Document", "Judgement", "Options"]
+__all__ = ["Deduplicator", "Document", "Options", "Result"]
 
 logger = logging.getLogger(__name__)
 
@@ -84,44 +84,44 @@ class Document(Content, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Result:
     """What was decided about a page, in plain values; those of a record in the log."""
 
     url: str
     verdict: str
-    """``new``, ``same``, ``duplicate``, ``related`` or ``unjudged``."""
-    owner_url: str | None
+    """``new``, ``same``, ``duplicate``, ``related`` or ``unchecked``."""
+    original_url: str | None
     """The page that it repeats, wholly or in part."""
     score: float | None
-    """Share of its live text that the owner holds, 0-1."""
+    """Share of its non-boilerplate text that the original holds, 0-1."""
     reason: str
-    """Why it is unjudged, or why a match did not make it a duplicate; else empty."""
+    """Why it is unchecked, or why a match did not make it a duplicate; else empty."""
     witness: str | None
-    """Who kept a page whose text its owner holds: ``page`` or ``item``; of a duplicate, who agreed."""
+    """Who kept a page whose text its original holds: ``page`` or ``item``; of a duplicate, who agreed."""
     difference: list[str]
-    """What that witness says and the owner does not, at most five pieces."""
+    """What that witness says and the original does not, at most five pieces."""
     evidence: list[str]
     """Repeated sentences, at most five, as this page wrote them."""
 
     @property
     def is_duplicate(self) -> bool:
-        """Whether the page only repeats another one; all others are to be delivered."""
+        """Whether the page only repeats another one; all others are to be kept."""
         return self.verdict == VerdictKind.DUPLICATE.value
 
 
 class Deduplicator:
-    """Judges pages against a store, and keeps them in it.
+    """Checks pages against a store, and keeps them in it.
 
     ::
 
         with Deduplicator("leveldb:store") as dedup:
             for url, html in pages:
                 if not dedup.add(url, html).is_duplicate:
-                    deliver(url, html)
+                    keep(url, html)
 
     Of a page there is its HTML, or its main text (``text=``, ``paragraphs=``, perhaps with ``title=``), or both: then
     the HTML only tells what it is called and what stands around the text. With ``item=``, a page is a duplicate only if
-    what its item says is in what the owner's said, as in a crawl; without, what you keep of a page is taken to be its
+    its original's items contain what its item does, as in a crawl; without, what you keep of a page is taken to be its
     text. The next page may come from any host and in any language; the URL, or whatever name it has, is what makes a
     page itself.
 
@@ -143,16 +143,14 @@ class Deduplicator:
         self.released: list[str] = []
         """URLs of pages that were called duplicates, until later ones showed that they only fill in a template.
 
-        They are to be delivered after all: :meth:`keep` them. Grows while pages are added.
+        They are to be kept after all: :meth:`keep` them. Grows while pages are added.
         """
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
         self._deduplication = deduplication_of(self._opened, run_id(None), _Listener(self))
         self._read: Reading | None = None
 
-    def judge(
-        self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]
-    ) -> Judgement:
+    def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Result:
         """Return what a page is; nothing is stored."""
         read = self._reading(url, html, item, content)
         state = self._examined(read)
@@ -160,35 +158,33 @@ class Deduplicator:
             self._deduplication.check_item(state, item, read.shows)
             if state.is_duplicate and state.objection is not None:
                 state.overrule(state.objection, Witness.ITEM)
-        return self._judgement(state)
+        return self._result(state)
 
-    def keep(
-        self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]
-    ) -> Judgement:
+    def keep(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Result:
         """Let a page own its text from now on, whatever it repeats, and return what it is.
 
-        One that cannot be judged, ``unjudged``, owns nothing. The page that was judged last is not read again.
+        One that cannot be checked, ``unchecked``, owns nothing. The page that was checked last is not read again.
         """
         read = self._reading(url, html, item, content)
         state = self._examined(read)
         self._deduplication.enter(state)
-        self._deduplication.keep(state, Rejection(Reason.KEPT))
+        self._deduplication.keep_page(state, Rejection(Reason.KEPT))
         end_pass(self._deduplication, state, self._kept(read, item))
         self.released[:] = [other for other in self.released if other != read.url]
-        return self._judgement(state)
+        return self._result(state)
 
-    def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Judgement:
+    def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Result:
         """Return what a page is, and keep it unless it is a duplicate: what a crawl does with every page."""
         read = self._reading(url, html, item, content)
         state = self._examined(read)
         pass_through(self._deduplication, state, self._kept(read, item), item, read.shows)
-        return self._judgement(state)
+        return self._result(state)
 
-    def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Judgement]:
+    def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Result]:
         """Yield what each of *pages* is, in their order: :meth:`add` for each.
 
         A page is a dict with the arguments of :meth:`add`, or ``(url, html)``, or ``(url, html, item)``. None is read
-        before the one before has been judged.
+        before the one before has been checked.
         """
         for page in pages:
             yield self.add(**arguments_of(page))
@@ -196,7 +192,7 @@ class Deduplicator:
     def learn(self, pages: Iterable[Document | Sequence[Any]]) -> None:
         """Let a published method that learns, ``fingerprint="i-match"`` for one, learn from *pages*, as for `stream`.
 
-        Once in the life of a store, before its first page is judged: else it learns from the first pages that are, and
+        Once in the life of a store, before its first page is checked: else it learns from the first pages that are, and
         calls none of these a duplicate. Other methods, and our own fingerprints, learn nothing.
         """
         if (published := self._deduplication.reader.published) is None:
@@ -238,7 +234,7 @@ class Deduplicator:
             read = Reading(asked)
             try:
                 read.read(self._deduplication, self._config)
-            except UnjudgeableError as error:
+            except UncheckableError as error:
                 read.reason = error.reason
             self._read = read
         return self._read
@@ -246,8 +242,8 @@ class Deduplicator:
     def _examined(self, read: Reading) -> Visit:
         config = self._config
         if read.page is None:
-            return Visit.unjudged(read.url, read.reason, Action.DROP, config.threshold)
-        return self._deduplication.judge(read.page, Action.DROP, config.threshold, config.budget())
+            return Visit.unchecked(read.url, read.reason, Action.DROP, config.threshold)
+        return self._deduplication.check(read.page, Action.DROP, config.threshold, config.budget())
 
     def _kept(self, read: Reading, item: Any) -> Any:
         """Return what is kept of a page: the item, or else its text."""
@@ -255,10 +251,10 @@ class Deduplicator:
             return item
         return {} if read.page is None else as_item(read.page, self._config.item_fields)
 
-    def _judgement(self, state: Visit) -> Judgement:
+    def _result(self, state: Visit) -> Result:
         record = self._deduplication.recorder.record(state)
-        names = (field.name for field in fields(Judgement))
-        return Judgement(**{name: getattr(record, name) for name in names})
+        names = (field.name for field in fields(Result))
+        return Result(**{name: getattr(record, name) for name in names})
 
 
 class _Listener:
@@ -271,10 +267,10 @@ class _Listener:
         pass
 
     def failed(self, error: DedupError) -> None:
-        logger.error("%s; from now on every page is unjudged, and to be delivered", error)
+        logger.error("%s; from now on every page is unchecked, and to be kept", error)
 
-    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
-        logger.warning("%d of %d pages of %s repeat %s", repeats, pages, host, owner)
+    def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
+        logger.warning("%d of %d pages of %s repeat %s", repeats, pages, host, original)
 
     def one_other_host(self, host: str, other: str, repeats: int, pages: int) -> None:
         line = "%d of %d pages of %s repeat pages of %s, which came first; preferred= names the host to keep"
@@ -360,7 +356,7 @@ class Reading:
         self._root: _Element | None = None
 
     def read(self, session: Deduplication, config: Config) -> None:
-        """Read the page; `UnjudgeableError` if that cannot be done, or costs too much."""
+        """Read the page; `UncheckableError` if that cannot be done, or costs too much."""
         content, url = self.content, self.content.url
         with suppress(ConfigError):  # what is no URL is a name all the same
             url = as_requested(url)
@@ -369,9 +365,9 @@ class Reading:
         if content.text is not None:
             paragraphs = tuple(content.text.split("\n"))
         if html is None and paragraphs is None:
-            raise UnjudgeableError(Reason.NOT_TEXT)
+            raise UncheckableError(Reason.NOT_TEXT)
         if max(len(html or ""), sum(map(len, paragraphs or ()))) > config.max_bytes:
-            raise UnjudgeableError(Reason.TOO_LARGE)
+            raise UncheckableError(Reason.TOO_LARGE)
         budget = config.budget()
         if html is not None:
             self._root = parse(decoded(html, content.encoding) if isinstance(html, bytes) else html)
@@ -424,14 +420,14 @@ def pass_through(
 ) -> None:
     """Take the page of *visit*, with one item, all the way, for programs, which have no pipelines and no feeds.
 
-    *kept* is what the page is known to have delivered if it becomes an original. *item*, where there is one, is
+    *kept* is what the page is known to have kept if it becomes an original. *item*, where there is one, is
     compared before it is dropped, and *shows* returns whether its page contains words.
     """
     deduplication.enter(visit)
     if visit.is_duplicate and item is not None:
         deduplication.check_item(visit, item, shows)
         if visit.is_duplicate and visit.objection is not None:
-            deduplication.keep(visit, visit.objection, Witness.ITEM)
+            deduplication.keep_page(visit, visit.objection, Witness.ITEM)
     end_pass(deduplication, visit, kept)
 
 
@@ -440,14 +436,14 @@ def end_pass(deduplication: Deduplication, visit: Visit, kept: Any) -> None:
     if visit.is_duplicate and deduplication.drop(visit, kept):
         deduplication.count_drop(visit)
     else:
-        deduplication.deliver(visit, kept)
+        deduplication.keep_item(visit, kept)
         # The program has it: no feed of a later crawl still has to.
         deduplication.item_left(visit, feeds=None)
         deduplication.end_callback(visit, several=False)
     deduplication.finish(visit)
 
 
-def would_be_judged(config: Config, url: str, html: bytes) -> Record:
+def would_be_checked(config: Config, url: str, html: bytes) -> Record:
     """Return the record that the page *html* would have, fetched from *url* now; its items are not asked.
 
     :class:`StoreError` if the store is not there, or in use. 0.1 s, and what the store takes to be opened.
@@ -458,11 +454,11 @@ def would_be_judged(config: Config, url: str, html: bytes) -> Record:
         reading = Reading(PageContent.of(url, html, {}))
         try:
             reading.read(session, config)
-        except UnjudgeableError as error:
-            state = Visit.unjudged(reading.url, error.reason, Action.DRY_RUN, config.threshold)
+        except UncheckableError as error:
+            state = Visit.unchecked(reading.url, error.reason, Action.DRY_RUN, config.threshold)
         else:
             assert reading.page is not None
-            state = session.judge(reading.page, Action.DRY_RUN, config.threshold, config.budget())
+            state = session.check(reading.page, Action.DRY_RUN, config.threshold, config.budget())
         return session.recorder.record(state)
     finally:
         opened.store.close()

@@ -22,8 +22,8 @@ MAX_ELEMENTS = 100_000
 MAX_CLAUSES = 20_000
 
 
-class UnjudgeableError(Exception):
-    """A page cannot be judged, for a *reason* that its verdict names; nothing is wrong with the setup."""
+class UncheckableError(Exception):
+    """A page cannot be checked, for a *reason* that its verdict names; nothing is wrong with the setup."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -59,7 +59,7 @@ class Budget:
             self._deadline = time.thread_time() + self._left
 
     def limited(self, shows: Callable[[str], bool]) -> Callable[[str], bool]:
-        """Return *shows*, which takes its time from here and raises `UnjudgeableError` once that is over."""
+        """Return *shows*, which takes its time from here and raises `UncheckableError` once that is over."""
 
         def shows_in_time(words: str) -> bool:
             self.resume()
@@ -72,14 +72,14 @@ class Budget:
         return shows_in_time
 
     def check_clauses(self, count: int) -> None:
-        """Raise `UnjudgeableError` if *count* is more than the clauses that a page may have."""
+        """Raise `UncheckableError` if *count* is more than the clauses that a page may have."""
         if count > self.clauses:
-            raise UnjudgeableError(Reason.TOO_MANY_CLAUSES)
+            raise UncheckableError(Reason.TOO_MANY_CLAUSES)
 
     def check_time(self) -> None:
-        """Raise `UnjudgeableError` if the time is over. 0.4 µs."""
+        """Raise `UncheckableError` if the time is over. 0.4 µs."""
         if self._left != math.inf and time.thread_time() > self._deadline:
-            raise UnjudgeableError(Reason.TOO_SLOW)
+            raise UncheckableError(Reason.TOO_SLOW)
 
 
 UNLIMITED = Budget()

@@ -1,11 +1,11 @@
 """Decides what happens to each page and item of one crawl, or of one program: the only state machine.
 
-A page is judged when it is downloaded, claims its text when its callback gets it, and is confirmed when all its items
+A page is checked when it is downloaded, claims its text when its callback gets it, and is confirmed when all its items
 have left the pipelines; then its copies are dropped. It knows neither Scrapy nor time: `plugin` and `api` call it.
 
-    judge      page -> provisional verdict; writes nothing
+    check      page -> provisional verdict; writes nothing
     enter      its callback gets it: unless it is a duplicate, it claims its text
-    check_item, drop, deliver              each item that the callback gives
+    check_item, drop, keep_item              each item that the callback gives
     end_callback, item_left, item_failed   -> confirmed or void
     finish     its output has been seen to its end: count and record it
 
@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import item_codec
-from dedup_middleware.budget import Budget, UnjudgeableError
+from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.durability import Durability
 from dedup_middleware.errors import DedupError, StoreAwayError, StoreError
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from dedup_middleware.records.records import RecordLog
     from dedup_middleware.visit import Listener
 
-# How often a duplicate is judged again whose original other processes change meanwhile, before it is kept.
+# How often a duplicate is checked again whose original other processes change meanwhile, before it is kept.
 _LOOKS = 3
 
 
@@ -79,7 +79,7 @@ class Deduplication:
         dropped_size: int | None = None,
         dropped_age: timedelta | None = None,
     ) -> None:
-        """Judge with *detector* and report to *listener*.
+        """Check with *detector* and report to *listener*.
 
         *flush* and *disks* are for `Durability`, *max_characters* and *item_fields* for `ItemCheck`; *feeds_wanting*
         returns the kinds of the feeds that want an item. A crawl that *observes* drops nothing; later processes go on
@@ -106,7 +106,7 @@ class Deduplication:
         self.durability = Durability(self.index, run, flush=flush, disks=disks, guard=guard)
         self._feeds_wanting = feeds_wanting
         self._observes = observes
-        self._crawl = run if continues and self.index.reach.scope is Scope.CRAWL else ""
+        self._crawl = run if continues and self.index.eligibility.scope is Scope.CRAWL else ""
         self._dropped_size, self._dropped_age = dropped_size, dropped_age
         self._items = ItemHandler(listener)
         # The claims that are pending, by the number under which the index has them.
@@ -116,16 +116,16 @@ class Deduplication:
             spider, run, log, listener, guard, hash_clause=fingerprint.hash, preferences=detector.preferences
         )
 
-    # --- judge
+    # --- check
 
-    def judge(self, page: Page, action: Action, threshold: float, budget: Budget, *, keep: bool = False) -> Visit:
+    def check(self, page: Page, action: Action, threshold: float, budget: Budget, *, keep: bool = False) -> Visit:
         """Return the visit of *page* with its provisional verdict; its items have what is left of its *budget*."""
         visit = Visit(page.url, page, Verdict(VerdictKind.NEW), self._allowed(action), threshold, budget, keep=keep)
-        self._judge(visit)
+        self._check(visit)
         visit.budget.pause()
         return visit
 
-    def judge_unread(
+    def check_unread(
         self, fetched: Fetched, action: Action, threshold: float, budget: Budget, read: Callable[[], Page]
     ) -> Visit | None:
         """Return the visit of an original that was *fetched* again, byte for byte; ``None`` if it is to be read.
@@ -148,10 +148,10 @@ class Deduplication:
         if self.has_failed:
             return None
         page = self.index.unchanged(fetched, self.run)
-        verdict = None if page is None else self.detector.judge_unread(page)
+        verdict = None if page is None else self.detector.check_unread(page)
         return None if page is None or verdict is None else (page, verdict)
 
-    def _judge(self, visit: Visit) -> None:
+    def _check(self, visit: Visit) -> None:
         if self._store_failure is None:
             with self.guarded():
                 visit.version, visit.repeated = self.index.version, None
@@ -163,48 +163,48 @@ class Deduplication:
                         return
                 if not visit.read_in_full() or visit.page is None:
                     return
-                visit.verdict = self.detector.judge(visit.page, threshold=visit.threshold)
+                visit.verdict = self.detector.check(visit.page, threshold=visit.threshold)
                 if visit.keep and visit.is_duplicate:
                     visit.overrule(Rejection(Reason.KEPT))
                 visit.suspected_template = self.detector.suspected_template(visit.page, visit.verdict)
                 return
         if visit.page is not None:
-            visit.verdict = Verdict(VerdictKind.UNJUDGED, reason=self._store_failure or Reason.STORE_FAILED)
+            visit.verdict = Verdict(VerdictKind.UNCHECKED, reason=self._store_failure or Reason.STORE_FAILED)
 
-    def _judge_if_stale(self, visit: Visit) -> None:
-        """Judge the page again if anything that concerns it has changed."""
+    def _check_if_stale(self, visit: Visit) -> None:
+        """Check the page again if anything that concerns it has changed."""
         if visit.page is None:
             return
         if self._store_failure is not None or self.index.changed_since(visit.version, visit.page):
-            self._judge(visit)
+            self._check(visit)
 
     # --- claim
 
     def enter(self, visit: Visit) -> None:
         """Make the verdict binding, for the callback gets the page: unless it is a duplicate, it claims its text."""
         visit.stage = Stage.ENTERED
-        self._judge_and_claim(visit)
+        self._check_and_claim(visit)
 
     def reconsider(self, visit: Visit) -> None:
-        """Judge a duplicate again if anything has changed; if it is not a duplicate any more, it claims its text."""
+        """Check a duplicate again if anything has changed; if it is not a duplicate any more, it claims its text."""
         if visit.is_duplicate:
-            self._judge_and_claim(visit)
+            self._check_and_claim(visit)
 
-    def _judge_and_claim(self, visit: Visit) -> None:
-        """Judge and claim as one: of two processes that meet a story at once, one does both before the other."""
+    def _check_and_claim(self, visit: Visit) -> None:
+        """Check and claim as one: of two processes that meet a story at once, one does both before the other."""
         if visit.is_duplicate:
             with self.guarded():
-                self._judge_if_stale(visit)
+                self._check_if_stale(visit)
 
         def work() -> tuple[Page, StoredPage] | None:
-            self._judge_if_stale(visit)
+            self._check_if_stale(visit)
             return self._claimed(visit)
 
         if not visit.is_duplicate:
             self._open(visit, work)
         if self._store_failure is not None:
             # Where the store failed, nothing of that was done.
-            self._judge_if_stale(visit)
+            self._check_if_stale(visit)
 
     def _claim(self, visit: Visit) -> None:
         self._open(visit, partial(self._claimed, visit))
@@ -221,10 +221,10 @@ class Deduplication:
         """Return the page as it is kept, claimed; ``None`` where it claims nothing."""
         if visit.page is None or visit.is_duplicate or not visit.is_worth_owning or visit.stage is Stage.PENDING:
             return None
-        if visit.items_delivered:
+        if visit.items_kept:
             return None  # what becomes of these would be taken for what becomes of the claim's own
         own = None
-        if visit.verdict.kind is VerdictKind.SAME:
+        if visit.verdict.kind is VerdictKind.UNCHANGED:
             own = visit.page.known or self.index.find(visit.page.identities)
         if own is None and not visit.read_in_full():
             return None
@@ -235,7 +235,7 @@ class Deduplication:
     def pending_original(self, visit: Visit) -> Visit | None:
         """Return the pending claim that this duplicate depends on, if it is one of this crawl."""
         match = visit.verdict.match
-        return self._pending.get(match.owner.number) if match and visit.original_is_pending else None
+        return self._pending.get(match.original.number) if match and visit.original_is_pending else None
 
     def rests_on_claim(self, visit: Visit) -> bool:
         """Return whether this duplicate depends on a pending claim, of this or another process. Two gets at most."""
@@ -243,7 +243,7 @@ class Deduplication:
         if match is None or not visit.original_is_pending:
             return False
         with self.guarded():
-            return match.owner.number in self._pending or self.index.claimed(match.owner.number) is not None
+            return match.original.number in self._pending or self.index.claimed(match.original.number) is not None
         return False
 
     # --- items: keep or drop
@@ -258,7 +258,7 @@ class Deduplication:
         with self.guarded():
             try:
                 return self._check_item(visit, item, visit.budget.limited(shows))
-            except UnjudgeableError as error:
+            except UncheckableError as error:
                 visit.objection = Rejection(error.reason)
         return False
 
@@ -273,9 +273,9 @@ class Deduplication:
             )
 
         match = visit.verdict.match
-        visit.objection = None if match is None else objects(match.owner)
+        visit.objection = None if match is None else objects(match.original)
         if visit.objection and not visit.has_items:
-            another = self.detector.judge(page, threshold=visit.threshold, objects=objects)
+            another = self.detector.check(page, threshold=visit.threshold, objects=objects)
             if another.kind is VerdictKind.DUPLICATE:
                 visit.verdict, visit.repeated, visit.objection = another, None, None
                 visit.suspected_template = self.detector.suspected_template(page, another)
@@ -291,11 +291,11 @@ class Deduplication:
         """
         match = visit.verdict.match
         feeds = self._feeds_wanting(item) if visit.is_duplicate else frozenset()
-        if visit.is_duplicate and match and not match.owner.delivery.has_reached(feeds):
-            self.keep(visit, Rejection(Reason.NOT_REACHED))
+        if visit.is_duplicate and match and not match.original.kept.has_reached(feeds):
+            self.keep_page(visit, Rejection(Reason.NOT_REACHED))
         return feeds
 
-    def keep(self, visit: Visit, rejection: Rejection, witness: Witness | None = None) -> None:
+    def keep_page(self, visit: Visit, rejection: Rejection, witness: Witness | None = None) -> None:
         """Keep a duplicate, for the *rejection* of a *witness* or of our own, and let it own its text."""
         if visit.is_duplicate:
             visit.overrule(rejection, witness)
@@ -325,10 +325,10 @@ class Deduplication:
                 return not self.has_failed
             if dropped is False:
                 if not self.has_failed:
-                    visit.overrule(Rejection(Reason.OWNER_PENDING))
+                    visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
                 return False
             self._claim(visit)
-        self.keep(visit, Rejection(Reason.OWNER_PENDING))
+        self.keep_page(visit, Rejection(Reason.ORIGINAL_PENDING))
         return False
 
     def _store_drop(
@@ -340,13 +340,13 @@ class Deduplication:
         lets no other process write between what is read here and what is written.
         """
         before = visit.verdict.match
-        self._judge_if_stale(visit)
+        self._check_if_stale(visit)
         match, page = visit.verdict.match, visit.page
         if before is None or match is None or page is None or not visit.is_duplicate or visit.original_is_pending:
             return None
-        if match.owner.number != before.owner.number:
+        if match.original.number != before.original.number:
             return None
-        relies_on = self.durability.relies_on(match.owner, feeds)
+        relies_on = self.durability.relies_on(match.original, feeds)
         if relies_on is None:
             return False
         header = {
@@ -354,7 +354,7 @@ class Deduplication:
             "run": self.run,
             "crawl": self._crawl,
             "url": visit.url,
-            "original_url": match.owner.url,
+            "original_url": match.original.url,
             "score": round(match.score, 4),
             "type": item_codec.name_of(type(item)),
         }
@@ -364,11 +364,11 @@ class Deduplication:
             nonlocal added
             if self._dropped_size is None:
                 return []
-            pairs = self.index.dropped.pairs(number, match.owner.number, relies_on, header, data)
+            pairs = self.index.dropped.pairs(number, match.original.number, relies_on, header, data)
             added = len(pairs[0][1])
             return pairs
 
-        if visit.written_for == match.owner.number and visit.stored_number:
+        if visit.written_for == match.original.number and visit.stored_number:
             self.index.store.write(items(visit.stored_number))
             return visit.stored_number, added
         template = visit.suspected_template if visit.action is Action.DROP else b""
@@ -377,7 +377,7 @@ class Deduplication:
 
     def _note_dropped(self, visit: Visit, number: int, added: int) -> None:
         assert visit.verdict.match is not None
-        visit.stored_number, visit.written_for = number, visit.verdict.match.owner.number
+        visit.stored_number, visit.written_for = number, visit.verdict.match.original.number
         if self._dropped_size is not None:
             with self.guarded():
                 self.index.dropped.make_room(added, size=self._dropped_size, age=self._dropped_age)
@@ -387,12 +387,12 @@ class Deduplication:
         visit.items_dropped += 1
         self.recorder.dropped(visit)
 
-    def deliver(self, visit: Visit, item: Any, *, repeats: bool = False) -> None:
+    def keep_item(self, visit: Visit, item: Any, *, repeats: bool = False) -> None:
         """Count *item* as kept, and tag it where that is the action: it *repeats* the page's original, or not."""
-        visit.items_delivered += 1
+        visit.items_kept += 1
         if visit.stage is Stage.PENDING and visit.claimed is not None:
             visit.items_yielded += 1
-            with suppress(UnjudgeableError):
+            with suppress(UncheckableError):
                 text = self._item_check.read(visit.claimed, item, visit.budget)
                 visit.item_texts.append(text)
                 self._item_check.keys.note(text.values)
@@ -423,12 +423,12 @@ class Deduplication:
     def callback_failed(self, visit: Visit) -> None:
         """Note that the callback has raised: what comes instead of its output is not the page's."""
         self.item_failed(visit)
-        visit.stage = Stage.JUDGED
+        visit.stage = Stage.CHECKED
 
     def end_callback(self, visit: Visit, *, several: bool) -> None:
         """Note that no item will follow; the page owns what its items contain, and if it has *several*, nothing else.
 
-        A list of teasers delivers no story.
+        A list of teasers keeps no story.
         """
         if visit.stage is Stage.PENDING and visit.claimed is not None:
             if visit.read is not None and not self._has_same_content(visit, several=several):
@@ -488,7 +488,7 @@ class Deduplication:
         self._end(visit, Stage.CONFIRMED)
         if kept is not None:
             self.durability.confirmed(kept.number, obsolete)
-            if visit.claimed.instead_of is not None:
+            if visit.claimed.replaces is not None:
                 self._listener.count("upgrades", 1)
 
     def _void(self, visit: Visit) -> None:
@@ -528,23 +528,23 @@ class Deduplication:
     def gone(self, identities: Collection[bytes]) -> None:
         """Note that there is nothing at a page's URL any more: it owns nothing."""
         with self.guarded():
-            self.index.remove([page.number for page in self.index.same(identities) if page.owner is None])
+            self.index.remove([page.number for page in self.index.same(identities) if page.original is None])
 
     def _release_recognised(self, visit: Visit) -> None:
         """Release what was dropped for a text that has proved to be a template, unless it is a copy all the same."""
         recognised = self.detector.templates.recognised
         templates = recognised - self._seen_templates if len(recognised) > len(self._seen_templates) else set()
         if visit.suspected_template in recognised and visit.items_dropped:
-            # Judged before that was known, and dropped since.
+            # Checked before that was known, and dropped since.
             templates = templates | {visit.suspected_template}
         self._seen_templates |= templates
         for template in templates:
             pages, looked_at = [], []
             for page in [*self.index.suspect_drops(template)]:
-                if self.index.reach.has(page, self.run):
+                if self.index.eligibility.has(page, self.run):
                     looked_at.append(schema.suspect_key(template, page.number))
                     again = self.reader.stored(self.index, page)
-                    if self.detector.judge_stored(again).kind is not VerdictKind.DUPLICATE:
+                    if self.detector.check_stored(again).kind is not VerdictKind.DUPLICATE:
                         pages.append(page)
             self.index.atomically(partial(self._write_recognised, template, pages, looked_at))
             if pages:

@@ -70,7 +70,7 @@ class Durability:
 
     interval = 100
     """Confirmed originals between two checkpoints: each one waits for the disks of the feeds and of the store, and a
-    crash delivers twice what was confirmed since."""
+    crash keeps twice what was confirmed since."""
 
     def __init__(
         self,
@@ -103,8 +103,8 @@ class Durability:
         Empty if that is durable; ``None`` if it cannot be relied on. One get.
         """
         doubt = self._index.in_doubt.of(original.number)
-        durable = original.delivery if doubt is None else doubt.before
-        counts = self._index.reach.scope is Scope.STORE or (durable is not None and durable.run == self._run)
+        durable = original.kept if doubt is None else doubt.before
+        counts = self._index.eligibility.scope is Scope.STORE or (durable is not None and durable.run == self._run)
         if durable is not None and counts and durable.has_reached(feeds):
             return ""
         return doubt.run if doubt is not None and self._index.in_doubt.is_alive(doubt) else None
@@ -112,11 +112,11 @@ class Durability:
     def confirmed(self, number: int | None, deletes: Iterable[bytes] = ()) -> None:
         """Note that the items of the original *number*, if any, have left the pipelines.
 
-        Once they are on disk, the *deletes* go, too: dropped items that are delivered now.
+        Once they are on disk, the *deletes* go, too: dropped items that are kept now.
         """
         if number is not None:
             for earlier in self._rounds:
-                # It was delivered again, and these items may be on disk later.
+                # It was kept again, and these items may be on disk later.
                 earlier.numbers.discard(number)
             self._current.numbers.add(number)
         self._current.deletes += deletes
@@ -177,7 +177,7 @@ class Durability:
     def _write_durable(self) -> None:
         """Clear the doubt about all that waits for nothing any more: one batch, and a sync of the store.
 
-        Nothing needs to wait for the sync: should a power failure take the batch, its originals are delivered twice.
+        Nothing needs to wait for the sync: should a power failure take the batch, its originals are kept twice.
         """
         ready = [round_ for round_ in self._rounds if not round_.awaited]
         numbers = {number for round_ in ready for number in round_.numbers}

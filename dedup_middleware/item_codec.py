@@ -210,7 +210,7 @@ def _fields_of(item: Any, family: str) -> dict[str, Any]:
 @lru_cache(maxsize=1000)
 def _family(kind: type) -> str | None:
     """Return what sort of items *kind* makes; ``None`` for whatever is not known to come back as it was."""
-    # Where Scrapy is installed itemadapter imports it, which a program that only judges pages need not wait for.
+    # Where Scrapy is installed itemadapter imports it, which a program that only checks pages need not wait for.
     from itemadapter.adapter import (  # noqa: PLC0415
         AttrsAdapter,
         DataclassAdapter,

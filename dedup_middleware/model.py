@@ -28,7 +28,7 @@ class Action(str, Enum):
 
 
 class Scope(str, Enum):
-    """Which owners may drop a page: those of this crawl, or all in the store."""
+    """Which originals may drop a page: those of this crawl, or all in the store."""
 
     CRAWL = "crawl"
     STORE = "store"
@@ -38,13 +38,13 @@ class VerdictKind(str, Enum):
     """What was decided about a page."""
 
     NEW = "new"
-    SAME = "same"
-    """The page itself, unchanged, is in the store: delivered."""
+    UNCHANGED = "unchanged"
+    """The page itself, unchanged, is in the store: kept."""
     DUPLICATE = "duplicate"
     RELATED = "related"
-    """It repeats a part of a stored page, too little to be a duplicate: delivered."""
-    UNJUDGED = "unjudged"
-    """Nothing could be decided, for a reason that the verdict names: delivered."""
+    """It repeats a part of a stored page, too little to be a duplicate: kept."""
+    UNCHECKED = "unchecked"
+    """Nothing could be decided, for a reason that the verdict names: kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Fingerprint:
 
     weights: Mapping[bytes, int]
     """Clause hash (8 bytes) -> weight of the clause in letters, in reading order."""
-    skeletons: Mapping[bytes, bytes]
+    masked_hashes: Mapping[bytes, bytes]
     """Clause hash -> hash (4 bytes) of the clause without its digits, for clauses that have digits."""
     digest: bytes
     """16 bytes that change whenever a clause does."""
@@ -95,14 +95,14 @@ class Page:
     """``None`` for an item."""
     is_doubtful: bool = False
     """Whether its text may not be its main text."""
-    is_furniture: bool = False
-    """Whether its text stands in furniture while other text does not."""
+    is_boilerplate: bool = False
+    """Whether its text stands in boilerplate while other text does not."""
     item_content: ItemContent | None = None
-    """What its items said, once they have been delivered."""
-    borrowed: frozenset[bytes] = frozenset()
+    """What its items said, once they have been kept."""
+    suppressed: frozenset[bytes] = frozenset()
     """Clauses that lead to another page, and not to this one: what look-alikes share is no boilerplate."""
-    instead_of: StoredPage | None = None
-    """The original that it replaces, as it was when this page was judged: see `checks.preferences`."""
+    replaces: StoredPage | None = None
+    """The original that it replaces, as it was when this page was checked: see `checks.preferences`."""
     body_digest: bytes = b""
     """16 bytes of what it was read from, and how; empty where nobody knows."""
     known: StoredPage | None = None
@@ -113,24 +113,24 @@ class Page:
     def restricted_to(self, hashes: AbstractSet[bytes], texts: Iterable[str]) -> Page:
         """Return the page as saying nothing but *texts*, whose clauses have *hashes*; the same page nevertheless."""
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
-        skeletons = {h: s for h, s in self.fingerprint.skeletons.items() if h in hashes}
+        masked_hashes = {h: s for h, s in self.fingerprint.masked_hashes.items() if h in hashes}
         # It owns less than the whole page, which nothing may lead to.
-        said = replace(self.fingerprint, weights=weights, skeletons=skeletons, exact_digest=b"", made=None)
+        said = replace(self.fingerprint, weights=weights, masked_hashes=masked_hashes, exact_digest=b"", made=None)
         return replace(self, fingerprint=said, paragraphs=tuple(texts))
 
-    def beside(self, match: Match | None, threshold: float) -> Page:
+    def near(self, match: Match | None, threshold: float) -> Page:
         """Return the page as one that is kept beside *match*, if that is a page with so much of its text."""
         if match is None or match.score < threshold:
             return self
-        return replace(self, borrowed=match.owner.hashes & self.fingerprint.weights.keys())
+        return replace(self, suppressed=match.original.hashes & self.fingerprint.weights.keys())
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
-    """Who has got what an owner gave."""
+class Kept:
+    """Who has got what an original gave."""
 
     run: str
-    """The crawl that delivered it last."""
+    """The crawl that kept it last."""
     time: str
     """When it was fetched: ISO 8601, UTC, to the second."""
     feeds: frozenset[str] | None
@@ -146,7 +146,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """What the store knows of a page: an owner of its text, or a duplicate that was dropped."""
+    """What the store knows of a page: an original of its text, or a duplicate that was dropped."""
 
     number: int
     """Positive once stored; negative while its claim is pending, in memory."""
@@ -154,16 +154,16 @@ class StoredPage:
     identities: tuple[bytes, ...]
     digest: bytes
     hashes: frozenset[bytes]
-    skeletons: frozenset[bytes]
-    delivery: Delivery
+    masked_hashes: frozenset[bytes]
+    kept: Kept
     exact_digest: bytes = b""
     source: bytes = b""
     features: PageFeatures | None = None
     item_content: ItemContent | None = None
     """``None`` where nobody knows: in stores of before, while its claim is open, and for a duplicate."""
-    owner: int | None = None
-    """The number of the page that this one repeats; ``None`` for an owner."""
-    owner_digest: bytes = b""
+    original: int | None = None
+    """The number of the page that this one repeats; ``None`` for an original."""
+    original_digest: bytes = b""
     """The :attr:`content` of that page when this one was dropped; from schema 2, its digest alone."""
     score: float = 0.0
     is_claimed: bool = False
@@ -173,49 +173,49 @@ class StoredPage:
     def of(
         cls, page: Page, number: int, match: Match | None = None, feeds: frozenset[str] | None = frozenset()
     ) -> StoredPage:
-        """Return *page* as it is stored now under *number*: as an owner, or as what *match* says that it repeats."""
+        """Return *page* as it is stored now under *number*: as an original, or as what *match* says that it repeats."""
         return cls(
             number=number,
             url=page.url,
             identities=page.identities,
             digest=page.fingerprint.digest,
             hashes=frozenset(page.fingerprint.weights),
-            skeletons=frozenset(page.fingerprint.skeletons.values()),
-            delivery=Delivery(page.run, now(), feeds),
+            masked_hashes=frozenset(page.fingerprint.masked_hashes.values()),
+            kept=Kept(page.run, now(), feeds),
             exact_digest=page.fingerprint.exact_digest,
             source=page.source,
             features=None if page.features is None else page.features.stored(),
             item_content=page.item_content,
-            owner=match.owner.number if match else None,
-            owner_digest=match.owner.content if match else b"",
+            original=match.original.number if match else None,
+            original_digest=match.original.content if match else b"",
             score=round(match.score, 4) if match else 0.0,
         )
 
     @property
     def run(self) -> str:
-        """The crawl that delivered it last, or dropped it."""
-        return self.delivery.run
+        """The crawl that kept it last, or dropped it."""
+        return self.kept.run
 
     @property
     def time(self) -> str:
         """When it was fetched last."""
-        return self.delivery.time
+        return self.kept.time
 
     @property
     def content(self) -> bytes:
         """24 bytes that change whenever what it owns does: its digest, and its clause hashes in any order."""
         return self.digest + reduce(xor, [int.from_bytes(h, "big") for h in self.hashes], 0).to_bytes(8, "big")
 
-    def is_owner_of(self, duplicate: StoredPage) -> bool:
-        """Tell whether this is an owner, and still what it was when *duplicate* was dropped in favour of it."""
-        return self.owner is None and self.content.startswith(duplicate.owner_digest)
+    def is_original_of(self, duplicate: StoredPage) -> bool:
+        """Tell whether this is an original, and still what it was when *duplicate* was dropped in favour of it."""
+        return self.original is None and self.content.startswith(duplicate.original_digest)
 
     def says(self, page: Page) -> bool:
-        """Tell whether this is an owner that says all that *page*, with the same text, does.
+        """Tell whether this is an original that says all that *page*, with the same text, does.
 
         One that owned only what its items said then may own less than its text.
         """
-        unchanged = self.owner is None and self.digest == page.fingerprint.digest
+        unchanged = self.original is None and self.digest == page.fingerprint.digest
         return unchanged and self.hashes >= page.fingerprint.weights.keys()
 
     @property
@@ -225,34 +225,34 @@ class StoredPage:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
-    """Which owners may drop a page: those within it, and only they make a clause common."""
+class Eligibility:
+    """Which originals may drop a page: those within it, and only they make a clause common."""
 
     scope: Scope = Scope.STORE
     lease: timedelta | None = None
-    """How long after it was fetched last an owner may drop a page; ``None`` for ever."""
+    """How long after it was fetched last an original may drop a page; ``None`` for ever."""
 
     @property
     def is_all(self) -> bool:
-        """Whether every owner is within it."""
+        """Whether every original is within it."""
         return self.scope is Scope.STORE and self.lease is None
 
-    def has(self, owner: StoredPage, run: str) -> bool:
-        """Tell whether *owner* may drop a page of the crawl *run*."""
-        if self.lease is not None and datetime.fromisoformat(owner.time) < datetime.now(timezone.utc) - self.lease:
+    def has(self, original: StoredPage, run: str) -> bool:
+        """Tell whether *original* may drop a page of the crawl *run*."""
+        if self.lease is not None and datetime.fromisoformat(original.time) < datetime.now(timezone.utc) - self.lease:
             return False
-        return self.scope is Scope.STORE or owner.run == run
+        return self.scope is Scope.STORE or original.run == run
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """The best stored page for a new one."""
 
-    owner: StoredPage
+    original: StoredPage
     score: float
-    """Share of the new page's live text that the owner already holds, 0-1."""
+    """Share of the new page's non-boilerplate text that the original already holds, 0-1."""
     shared: frozenset[bytes] = field(repr=False)
-    """Hashes of the clauses that the owner already holds."""
+    """Hashes of the clauses that the original already holds."""
 
 
 class Witness(str, Enum):
@@ -264,11 +264,11 @@ class Witness(str, Enum):
 
 
 class Rejection(NamedTuple):
-    """Why a page may be another one, although its text is its owner's."""
+    """Why a page may be another one, although its text is its original's."""
 
     reason: str
     difference: tuple[str, ...] = ()
-    """What it says and its owner does not, where that can be shown."""
+    """What it says and its original does not, where that can be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ class Verdict:
     kind: VerdictKind
     match: Match | None = None
     reason: str = ""
-    """Why a page is unjudged, or why a match did not make it a duplicate; else empty."""
+    """Why a page is unchecked, or why a match did not make it a duplicate; else empty."""
     witness: Witness | None = None
     """Who kept a page whose text is its match's; for a duplicate, who agreed."""
     difference: tuple[str, ...] = ()
@@ -300,8 +300,9 @@ class PageFeatures:
     heading: str = ""
     """The first heading, where the title does not contain it."""
     texts: frozenset[bytes] = frozenset()
-    """Hashes of the texts around the main text, links and digits apart: labels, addresses, furniture. 4 bytes each of a
-    page that is fetched, 2 of one that is stored."""
+    """Hashes of the texts around the main text, without links and digits: labels, addresses, boilerplate.
+
+    4 bytes each of a page that is fetched, 2 of one that is stored."""
     facts: frozenset[bytes] = frozenset()
     """Hashes, 4 bytes each, of the facts there and in what scripts carry as data: prices, amounts, serial numbers."""
     canonical: str = ""
@@ -318,7 +319,7 @@ class PageFeatures:
 
 @dataclass(frozen=True, slots=True)
 class ItemContent:
-    """What the items of an owner said when it was delivered, all of them together."""
+    """What the items of an original said when it was kept, all of them together."""
 
     hashes: frozenset[bytes]
     """Of the clauses of their texts, 8 bytes each."""

@@ -1,7 +1,7 @@
 """What a crawl or a program opens: the store and the log that were asked for, or what a crawl makes do with.
 
-A person's mistake, and a store that only a person can judge, end the crawl before it begins. Trouble
-of our own never does: then the crawl observes. It delivers every page, drops nothing, and judges in a memory of its
+A person's mistake, and a store that only a person can check, end the crawl before it begins. Trouble
+of our own never does: then the crawl observes. It keeps every page, drops nothing, and checks in a memory of its
 own.
 """
 
@@ -31,7 +31,7 @@ from dedup_middleware.errors import (
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import Learner, fingerprinter, instance_of, published_method
 from dedup_middleware.index.opening import index_of
-from dedup_middleware.model import Action, Reach
+from dedup_middleware.model import Action, Eligibility
 from dedup_middleware.reading import BodyDigests
 from dedup_middleware.records.records import RecordLog, observer_log
 from dedup_middleware.stores import open_store, refusals, store_exists
@@ -59,7 +59,7 @@ PATIENCE = 10.0
 #: And for somebody who has not said yet who it is, or is just gone.
 PATIENCE_WITH_UNKNOWN = 1.0
 _ASK_AGAIN = 0.05
-#: Bytes of a store in memory that nobody asked for: some 50 000 pages. Then every page is delivered, unjudged; a crawl
+#: Bytes of a store in memory that nobody asked for: some 50 000 pages. Then every page is kept, unchecked; a crawl
 #: that eats the machine's memory would end worse.
 MAX_MEMORY = 512 * 2**20
 
@@ -181,7 +181,7 @@ def _observing(config: Config, trouble: str, *, awaits: bool = False) -> Resourc
 
 
 def open_to_look(config: Config) -> Resources:
-    """Open what *config* names, to judge pages that are not kept; :class:`DedupError` if that cannot be done now.
+    """Open what *config* names, to check pages that are not kept; :class:`DedupError` if that cannot be done now.
 
     Nothing is written to the store, whatever its schema is and whatever an unclean shutdown has left in it.
     """
@@ -234,7 +234,7 @@ def _open_store(config: Config, *, looks: bool = False, dry: bool = False, lost:
         index = index_of(
             store,
             method=published,
-            reach=Reach(config.scope, config.expire_after),
+            eligibility=Eligibility(config.scope, config.expire_after),
         )
         with refusals.of_value(store.uri, UnreadableError):
             learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
@@ -263,7 +263,7 @@ def _recover(index: Index, *, is_new: bool) -> None:
 
 
 def by_published_method(detector: Detector, learner: Learner) -> Detector:
-    """Return *detector* as one that judges by the method of *learner*."""
+    """Return *detector* as one that checks by the method of *learner*."""
     from dedup_middleware.published import PublishedDetector  # noqa: PLC0415 - few crawls have another method
 
     return PublishedDetector(**{f.name: getattr(detector, f.name) for f in fields(detector)}, learner=learner)
@@ -276,7 +276,7 @@ _MAX_NAME = 100
 def run_id(jobdir: Path | None) -> str:
     """Return a name for this crawl, the same for all that share *jobdir*.
 
-    Where the JOBDIR cannot be used, which is Scrapy's to say, they are not, and each delivers what the other did.
+    Where the JOBDIR cannot be used, which is Scrapy's to say, they are not, and each keeps what the other did.
     """
     run = uuid.uuid4().hex[:12]
     if jobdir is not None:

@@ -13,7 +13,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from dedup_middleware.checks.alignment import cover
+from dedup_middleware.checks.alignment import containment
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Detector
 from dedup_middleware.checks.pair import Pair
 from dedup_middleware.extraction.blocks import elements_of
@@ -84,7 +84,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class PublishedDetector(Detector):
-    """Judge pages by the method of *learner*."""
+    """Check pages by the method of *learner*."""
 
     learner: Learner = field(kw_only=True)
 
@@ -92,14 +92,14 @@ class PublishedDetector(Detector):
         """Return the method's threshold; settings and requests give that of containment."""
         return self.learner.method.threshold - ROUNDING
 
-    def _judge_text(
+    def _check_text(
         self, page: Page, owns: list[StoredPage], threshold: float, objects: Callable[[StoredPage], object]
     ) -> Verdict:
         if page.fingerprint.weight < MIN_LIVE_WEIGHT:
-            return Verdict(VerdictKind.UNJUDGED, reason=Reason.TOO_LITTLE_TEXT)
+            return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         if (made := page.fingerprint.made) is None:
             reason = Reason.NOTHING_TO_GO_BY if self.learner.is_ready else Reason.LEARNING
-            return Verdict(VerdictKind.UNJUDGED, reason=reason)
+            return Verdict(VerdictKind.UNCHECKED, reason=reason)
         return self._best(page, self._alike(page, owns, made), page.fingerprint.weights.keys(), threshold, objects)
 
     def _alike(self, page: Page, owns: list[StoredPage], made: Made) -> Iterator[Match]:
@@ -111,15 +111,15 @@ class PublishedDetector(Detector):
         found = ((number, old) for number in like if (old := prints.of(number)) is not None)
         scored = [(min(method.score(new, old), 1.0), number) for number, old in found]
         for score, number in sorted(scored, key=lambda pair: -pair[0]):
-            if score > 0 and (owner := self.index.page(number)) is not None:
-                yield Match(owner, score, owner.hashes & page.fingerprint.weights.keys())
+            if score > 0 and (original := self.index.page(number)) is not None:
+                yield Match(original, score, original.hashes & page.fingerprint.weights.keys())
 
     def _look_closely(
         self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
     ) -> tuple[Match, Rejection | None]:
         if exact.score < threshold:
             return exact, Rejection(Reason.BELOW_THRESHOLD)
-        text = cache(partial(self.index.text, exact.owner.number))
-        score = cover(page.fingerprint.weights, exact.owner.hashes)
-        pair = Pair(page, exact.owner, self.sites, text, self.hash_clause, live, exact.shared, score=score)
+        text = cache(partial(self.index.text, exact.original.number))
+        score = containment(page.fingerprint.weights, exact.original.hashes)
+        pair = Pair(page, exact.original, self.sites, text, self.hash_clause, live, exact.shared, score=score)
         return exact, self._first_rejection(self._aligned(pair, self.threshold))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from dedup_middleware import budget
-from dedup_middleware.budget import UNLIMITED, Budget, UnjudgeableError
+from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.model import Page
@@ -45,12 +45,12 @@ class PageReader:
         self._fingerprint = fingerprint
 
     def html(self, fetched: Fetched, root: _Element, budget: Budget) -> Page:
-        """Return the page whose tree has *root*; `UnjudgeableError` if it is not all there, or costs too much."""
+        """Return the page whose tree has *root*; `UncheckableError` if it is not all there, or costs too much."""
         extracted, (url, identities, body_digest) = self.extract(root, budget), fetched
         features = addressed(extracted.features, url, identities)
         page = self.paragraphs(url, identities, extracted.paragraphs, features=features, root=root, budget=budget)
-        doubtful, furniture = extracted.is_doubtful, extracted.is_furniture
-        return replace(page, body_digest=body_digest, is_doubtful=doubtful, is_furniture=furniture)
+        doubtful, boilerplate = extracted.is_doubtful, extracted.is_boilerplate
+        return replace(page, body_digest=body_digest, is_doubtful=doubtful, is_boilerplate=boilerplate)
 
     def paragraphs(  # noqa: PLR0913 - what a page is made of
         self,
@@ -66,7 +66,7 @@ class PageReader:
         """Return the page, or the item of the request *source*, that has this text; within *budget*, or it raises."""
         texts = tuple(paragraphs)
         if sum(text.count(_UNDECODED) for text in texts) > _MAX_UNDECODED * sum(map(len, texts)):
-            raise UnjudgeableError(Reason.NO_CHARSET)
+            raise UncheckableError(Reason.NO_CHARSET)
         fingerprint = self._fingerprint(texts, budget)
         if self.published is not None and not source:
             fingerprint = replace(fingerprint, made=self.published.made(texts, url, features, root))

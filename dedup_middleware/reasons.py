@@ -1,4 +1,4 @@
-"""What came of a page, and why it was judged so.
+"""What came of a page, and why it was checked so.
 
 Records have these texts, and so have stats, with underscores; docs/stats.md lists them. They are stable.
 """
@@ -11,22 +11,22 @@ from enum import Enum
 class Outcome(str, Enum):
     """What came of a page and its items."""
 
-    DELIVERED = "delivered"
+    KEPT = "kept"
     DROPPED = "dropped"
     TAGGED = "tagged"
-    WOULD_DROP = "would-drop"
-    LINKS_LAST = "links-last"
+    WOULD_DROP = "would_drop"
+    LINKS_LAST = "links_last"
     """A duplicate that gave no item: its links are followed last."""
     RELEASED = "released"
     """A duplicate whose dropped items were released."""
 
 
 class Reason(str, Enum):
-    """Why a page is unjudged, or delivered although its text is known; or in what way it is a duplicate."""
+    """Why a page is unchecked, or kept although its text is known; or in what way it is a duplicate."""
 
     __str__ = str.__str__
 
-    # Unjudged: it costs more than it may,
+    # Unchecked: it costs more than it may,
     TOO_LARGE = "too large"
     TOO_MANY_ELEMENTS = "too many elements"
     TOO_MANY_CLAUSES = "too many clauses"
@@ -44,7 +44,7 @@ class Reason(str, Enum):
     LEARNING = "the method is still learning"
     # or something stands in the way.
     SWITCHED_OFF = "switched off"
-    ITEMS_JUDGED = "its items are judged instead"
+    ITEMS_CHECKED = "its items are checked instead"
     STORE_FAILED = "the store failed"
     STORE_AWAY = "the store was away"
     ERROR = "error"
@@ -67,14 +67,14 @@ class Reason(str, Enum):
     OWN_FACTS = "other facts around the same text"
     ANOTHER_ADDRESS = "another address, and too little to tell both from"
     # or its item does.
-    NO_TEXT_DELIVERED = "the owner's items had no text"
-    ITEM_TEXT = "its item says what the owner's did not"
+    ORIGINAL_ITEM_HAS_NO_TEXT = "the original's items had no text"
+    ITEM_TEXT = "its item says what the original's did not"
     ITEM_VALUE = "another value in its item"
     # or it is kept in any case, by a program.
     KEPT = "kept all the same"
     # What is safe elsewhere is not yet, or not everywhere,
-    OWNER_PENDING = "the owner's claim was still open"
+    ORIGINAL_PENDING = "the original's claim was still open"
     NOT_KEEPABLE = "its item cannot be stored"
-    NOT_REACHED = "a feed that takes such items has taken none of the owner's"
+    NOT_REACHED = "a feed that takes such items has taken none of the original's"
     # or its original was lost after it was dropped.
     RELEASED = "its dropped items were released"

@@ -66,18 +66,18 @@ class Releaser:
         return False
 
     def release(self, items: Sequence[DroppedItem], *, by_person: bool) -> Visit:
-        """Return the visit in which the *items* of one page go on: it is judged again, by what the store has now.
+        """Return the visit in which the *items* of one page go on: it is checked again, by what the store has now.
 
         By now it may be a duplicate of another original. What a person has allowed is kept in any case.
         """
         url, action, threshold = items[0].url, Action.DROP, self._core.detector.threshold
-        visit = Visit.unjudged(url, Reason.RELEASED, action, threshold)
+        visit = Visit.unchecked(url, Reason.RELEASED, action, threshold)
         with self._core.guarded():
             stored = self._core.index.page(items[0].number)
-            if stored is not None and stored.owner is not None:
+            if stored is not None and stored.original is not None:
                 page = self._core.reader.stored(self._core.index, stored)
                 visit = Visit(url, page, Verdict(VerdictKind.NEW), action, threshold, keep=by_person)
-                visit.version, visit.verdict = self._core.index.version, self._core.detector.judge_stored(page)
+                visit.version, visit.verdict = self._core.index.version, self._core.detector.check_stored(page)
                 if by_person and visit.is_duplicate:
                     visit.overrule(Rejection(Reason.KEPT))
         visit.released = items
@@ -96,9 +96,9 @@ class Releaser:
                 visit.items_dropped = len(items)
                 self._core.finish(visit)
                 return []
-            self._core.keep(visit, visit.objection or Rejection(Reason.RELEASED))
+            self._core.keep_page(visit, visit.objection or Rejection(Reason.RELEASED))
         for item in items:
-            self._core.deliver(visit, item)
+            self._core.keep_item(visit, item)
         self._core.end_callback(visit, several=len(items) > 1)
         self._core.finish(visit)
         return items

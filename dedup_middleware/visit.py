@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dedup_middleware import item_codec
-from dedup_middleware.budget import Budget, UnjudgeableError
+from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT
 from dedup_middleware.checks.items import TAG_FIELD
 from dedup_middleware.errors import DedupError, StoreCorruptError, UnreadableError
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from dedup_middleware.model import StoredPage
 
 # What is not enough for a verdict, and for a text of its own.
-_OWNS_UNJUDGED = (Reason.TOO_LITTLE_TEXT, Reason.NOTHING_TO_GO_BY, Reason.LEARNING)
+_OWNS_UNCHECKED = (Reason.TOO_LITTLE_TEXT, Reason.NOTHING_TO_GO_BY, Reason.LEARNING)
 _OUTCOMES = {Action.DROP: Outcome.DROPPED, Action.TAG: Outcome.TAGGED, Action.DRY_RUN: Outcome.WOULD_DROP}
 
 
 class Stage(Enum):
     """Where a page stands.
 
-    JUDGED -> ENTERED                          its callback has it, and it claims nothing: a duplicate, or unchecked
-    JUDGED -> PENDING -> CONFIRMED or VOID     its callback has it, and it claims its text until it is known what became
+    CHECKED -> ENTERED                          its callback has it, and it claims nothing: a duplicate, or unchecked
+    CHECKED -> PENDING -> CONFIRMED or VOID    its callback has it, and it claims its text until it is known what became
                                                of its items
     """
 
-    JUDGED = "judged"
+    CHECKED = "checked"
     ENTERED = "entered"
     PENDING = "pending"
     CONFIRMED = "confirmed"
@@ -56,7 +56,7 @@ class Visit:
     """What is left for the page and its items; its time stands still but where it is spent."""
     keep: bool = False
     """Whether it is kept, and owns its text, even if it is a duplicate: its request, or a person, has said so."""
-    stage: Stage = Stage.JUDGED
+    stage: Stage = Stage.CHECKED
     size: int = 0
     """Bytes of the body of the page; 0 for an item."""
     carried: frozenset[str] = frozenset()
@@ -104,21 +104,21 @@ class Visit:
     """Whether the spider's output for it has begun to flow."""
     finished: bool = False
     """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
-    items_are_judged: bool = False
-    """Whether the page is unchecked, and its items are judged as if they were pages."""
+    items_are_checked: bool = False
+    """Whether the page is unchecked, and its items are checked as if they were pages."""
     written_for: int = 0
     """The number of the original that the store has it as a duplicate of; 0 for none."""
     stored_number: int = 0
     """Its own number as that duplicate."""
     items_dropped: int = 0
-    items_delivered: int = 0
+    items_kept: int = 0
     items_would_drop: int = 0
     items_tagged: int = 0
 
     @classmethod
-    def unjudged(cls, url: str, reason: str, action: Action, threshold: float, *, keep: bool = False) -> Visit:
-        """Return the visit of a page that cannot be judged, for *reason*."""
-        return cls(url, None, Verdict(VerdictKind.UNJUDGED, reason=reason), action, threshold, keep=keep)
+    def unchecked(cls, url: str, reason: str, action: Action, threshold: float, *, keep: bool = False) -> Visit:
+        """Return the visit of a page that cannot be checked, for *reason*."""
+        return cls(url, None, Verdict(VerdictKind.UNCHECKED, reason=reason), action, threshold, keep=keep)
 
     def read_in_full(self) -> bool:
         """Read the page if its stored record stands for it; return whether there is a page now.
@@ -129,11 +129,11 @@ class Visit:
             return self.page is not None
         read, before = self.read, self.verdict
         self.page = self.read = None
-        self.verdict = Verdict(VerdictKind.UNJUDGED, reason=Reason.ERROR)
+        self.verdict = Verdict(VerdictKind.UNCHECKED, reason=Reason.ERROR)
         try:
             self.page = read()
-        except UnjudgeableError as error:
-            self.verdict = Verdict(VerdictKind.UNJUDGED, reason=error.reason)
+        except UncheckableError as error:
+            self.verdict = Verdict(VerdictKind.UNCHECKED, reason=error.reason)
             return False
         self.verdict = before
         return True
@@ -145,7 +145,7 @@ class Visit:
     def keep_undecided(self) -> None:
         """Give up on a duplicate whose original is still pending: it is kept and owns nothing."""
         if self.original_is_pending:
-            self.verdict = replace(self.verdict, kind=VerdictKind.RELATED, reason=Reason.OWNER_PENDING)
+            self.verdict = replace(self.verdict, kind=VerdictKind.RELATED, reason=Reason.ORIGINAL_PENDING)
 
     @property
     def is_complete(self) -> bool:
@@ -155,15 +155,15 @@ class Visit:
     @property
     def original_is_pending(self) -> bool:
         """Whether it is a duplicate whose original may still fail."""
-        return self.is_duplicate and self.verdict.match is not None and self.verdict.match.owner.pending
+        return self.is_duplicate and self.verdict.match is not None and self.verdict.match.original.pending
 
     @property
     def is_worth_owning(self) -> bool:
         """Whether the page has enough text to be told from others, even where all but little of it is boilerplate."""
-        if self.page is None or self.verdict.kind is not VerdictKind.UNJUDGED:
+        if self.page is None or self.verdict.kind is not VerdictKind.UNCHECKED:
             return self.page is not None
         has_text = self.page.fingerprint.weight >= MIN_LIVE_WEIGHT
-        return has_text and self.verdict.reason in _OWNS_UNJUDGED
+        return has_text and self.verdict.reason in _OWNS_UNCHECKED
 
     @property
     def is_duplicate(self) -> bool:
@@ -172,23 +172,23 @@ class Visit:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the page could not be checked, though that is wanted: then its items are judged."""
-        return self.verdict.kind is VerdictKind.UNJUDGED and self.verdict.reason != Reason.SWITCHED_OFF
+        """Whether the page could not be checked, though that is wanted: then its items are checked."""
+        return self.verdict.kind is VerdictKind.UNCHECKED and self.verdict.reason != Reason.SWITCHED_OFF
 
     @property
     def has_entered(self) -> bool:
         """Whether the callback has got the page."""
-        return self.stage is not Stage.JUDGED
+        return self.stage is not Stage.CHECKED
 
     @property
     def reason(self) -> str:
         """The reason that is recorded."""
-        return Reason.ITEMS_JUDGED if self.items_are_judged else self.verdict.reason
+        return Reason.ITEMS_CHECKED if self.items_are_checked else self.verdict.reason
 
     @property
     def has_items(self) -> bool:
         """Whether items of the page have come."""
-        return self.items_dropped + self.items_delivered > 0
+        return self.items_dropped + self.items_kept > 0
 
     @property
     def takes_effect(self) -> bool:
@@ -204,10 +204,10 @@ class Visit:
     def outcome(self) -> Outcome:
         """What came of the page."""
         if self.released:
-            return Outcome.RELEASED if self.items_delivered else Outcome.DROPPED
+            return Outcome.RELEASED if self.items_kept else Outcome.DROPPED
         if self.is_duplicate and not self.has_items and self.action is not Action.DRY_RUN:
             return Outcome.LINKS_LAST
-        return _OUTCOMES[self.action] if self.takes_effect else Outcome.DELIVERED
+        return _OUTCOMES[self.action] if self.takes_effect else Outcome.KEPT
 
 
 class Listener(Protocol):
@@ -222,8 +222,8 @@ class Listener(Protocol):
         After a ``StoreAwayError`` another `Deduplication` may go on; what else fails meanwhile is reported, too.
         """
 
-    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
-        """Report that *repeats* of the *pages* of *host*, most of them, repeat the page *owner*. Once a host."""
+    def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
+        """Report that *repeats* of the *pages* of *host*, most of them, repeat the page *original*. Once a host."""
 
     def one_other_host(self, host: str, other: str, repeats: int, pages: int) -> None:
         """Report that *repeats* of the *pages* of *host*, most of them, repeat pages of the host *other*. Once a host.
@@ -297,15 +297,15 @@ class ItemHandler:
         return data
 
     def tag(self, item: Any, verdict: Verdict, *, repeats: bool) -> bool:
-        """Put ``{owner_url, score, verdict}`` on *item* under ``dedup``; return whether its type allows that.
+        """Put ``{original_url, score, verdict}`` on *item* under ``dedup``; return whether its type allows that.
 
-        An item of a duplicate that does not itself repeat the owner is related.
+        An item of a duplicate that does not itself repeat the original is related.
         """
         match, kind = verdict.match, verdict.kind
         if kind is VerdictKind.DUPLICATE and not repeats:
             kind = VerdictKind.RELATED
         tag = {
-            "owner_url": match.owner.url if match else None,
+            "original_url": match.original.url if match else None,
             "score": round(match.score, 4) if match else None,
             "verdict": kind.value,
         }

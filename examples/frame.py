@@ -19,7 +19,7 @@ def marked(pages: pl.DataFrame) -> pl.DataFrame:
         after_all = set(dedup.released)
     return pages.with_columns(
         verdict=pl.Series(["related" if v.url in after_all else v.verdict for v in verdicts]),
-        repeats=pl.Series([None if v.url in after_all else v.owner_url for v in verdicts], dtype=pl.String),
+        repeats=pl.Series([None if v.url in after_all else v.original_url for v in verdicts], dtype=pl.String),
         score=pl.Series([v.score for v in verdicts], dtype=pl.Float64),
     )
 

@@ -1,7 +1,7 @@
-"""Judge the pages of WARC files, and write what is new as JSON Lines.
+"""Check the pages of WARC files, and write what is new as JSON Lines.
 
 Usage: python examples/warc.py FILE.warc.gz... [--store URI] [--log PATH]     (needs `pip install warcio`)
-With a store on disk, the next archive is judged against this one. ``scrapy dedup log -s DEDUP_LOG=PATH`` shows why a
+With a store on disk, the next archive is checked against this one. ``scrapy dedup log -s DEDUP_LOG=PATH`` shows why a
 page was left out.
 """
 

@@ -24,7 +24,7 @@ DOWNLOAD_SLOTS = {site.address: {"delay": 0, "concurrency": 8} for site in newsp
 SCHEDULER_DISK_QUEUE = "scrapy.squeues.PickleFifoDiskQueue"
 SCHEDULER_MEMORY_QUEUE = "scrapy.squeues.FifoMemoryQueue"
 
-# What was delivered, one JSON object a line.
+# What was kept, one JSON object a line.
 FEEDS = {".scrapy/news.jsonl": {"format": "jsonlines", "encoding": "utf8", "overwrite": True}}
 
 # A log to be read: the drops, what is wrong, and the plugin's summary in place of the dump of all stats.

@@ -1,7 +1,7 @@
 """Tells an article from other pages, and reads its title, date and text.
 
 Generic on purpose, and knowing nothing of the plugin: what a news spider has when nobody has written rules for a site.
-It misses articles that neither declare themselves nor have much text, and lets some furniture through.
+It misses articles that neither declare themselves nor have much text, and lets some boilerplate through.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A store of another package whose server may be out of reach: ``away:PATH``, shared by workers.
+"""A store of another package whose server may be out of eligibility: ``away:PATH``, shared by workers.
 
 The server is this module, and what it knows is in the file PATH. It is away while the file PATH.away is there, and for
 calls of a number in `away_calls`. While PATH.slow is there, it does not answer whoever opens it; while PATH.refuses is,

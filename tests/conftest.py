@@ -10,8 +10,8 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parent))
 
+from checked_pages import Pages
 from crawling import Outcome, forked_crawls, run_job, write_job
-from judged_pages import Pages
 from local_site import Site
 from redis_server import RedisServer
 

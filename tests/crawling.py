@@ -57,7 +57,7 @@ class Outcome:
         return self.lines("dropped.jsonl")
 
     @property
-    def delivered(self) -> list[str]:
+    def kept(self) -> list[str]:
         """URLs of the items that left the user's pipelines, in order."""
         return [item["url"] for item in self.items]
 
@@ -75,9 +75,9 @@ class Outcome:
         return self.lines("records.jsonl")
 
     def record(self, url: str) -> dict[str, Any]:
-        """Return the one record of *url*; that a page is unjudged does not count where its items are judged."""
+        """Return the one record of *url*; that a page is unchecked does not count where its items are checked."""
         records = [r for r in self.records if r["url"] == url]
-        (found,) = [r for r in records if len(records) == 1 or r["verdict"] != "unjudged"]
+        (found,) = [r for r in records if len(records) == 1 or r["verdict"] != "unchecked"]
         return found
 
     @property

@@ -50,9 +50,9 @@ class FaultInjection:
 
         for place in wanted["at"]:
             module_name, _, path = place.partition(":")
-            *owners, name = path.split(".")
-            owner = functools.reduce(getattr, owners, importlib.import_module(module_name))
-            setattr(owner, name, _wrapped(getattr(owner, name), happen, wanted.get("moment", "before")))
+            *originals, name = path.split(".")
+            original = functools.reduce(getattr, originals, importlib.import_module(module_name))
+            setattr(original, name, _wrapped(getattr(original, name), happen, wanted.get("moment", "before")))
         return cls()
 
 

@@ -29,7 +29,7 @@ from dedup_middleware.index.transfer import Exported, Spool
 from dedup_middleware.methods.compare.corpus import read_pages
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.wording import DocumentFrequencies
-from dedup_middleware.model import Delivery, StoredPage
+from dedup_middleware.model import Kept, StoredPage
 from dedup_middleware.records.log_reader import last_lines_with, lines_with
 from dedup_middleware.records.records import parse_record, read_records
 from dedup_middleware.report.answers import Answers
@@ -141,7 +141,7 @@ def _page() -> Any:
         b"d" * 16,
         frozenset({b"c" * 8}),
         frozenset(),
-        Delivery("r", "2024-01-01T00:00:00+00:00", None),
+        Kept("r", "2024-01-01T00:00:00+00:00", None),
     )
 
 
@@ -262,7 +262,7 @@ ORIGIN = (
 META = repr(
     {"url": "u", "response_url": "http://a/", "method": "GET", "status": 200, "timestamp": 1.0},
 ).encode("ascii")
-RECORD = b'{"time": "t", "spider": "s", "run": "r", "url": "x", "verdict": "new", "outcome": "delivered"}\n'
+RECORD = b'{"time": "t", "spider": "s", "run": "r", "url": "x", "verdict": "new", "outcome": "kept"}\n'
 CORPUS = b'{"html": "<p>one", "cluster": "a"}\n'
 JSON_PAGE = b'{"url": "http://a/", "html": "<p>one"}\n'
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prose import story, zh_story
 from scrapy.http import HtmlResponse
 
-from dedup_middleware.budget import UNLIMITED, UnjudgeableError
+from dedup_middleware.budget import UNLIMITED, UncheckableError
 from dedup_middleware.extraction import check_complete, texts_of
 from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.extraction.decoding import NO_CHARSETS
@@ -243,13 +243,13 @@ HOSTILE: dict[str, Hostile] = {
 
 
 def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMITED) -> Verdict:
-    """Let *response* go its whole way through the product, and on to where its items are delivered or dropped."""
+    """Let *response* go its whole way through the product, and on to where its items are kept or dropped."""
     if response.encoding in NO_CHARSETS:
-        return Verdict(VerdictKind.UNJUDGED, reason=Reason.NO_CHARSET)
+        return Verdict(VerdictKind.UNCHECKED, reason=Reason.NO_CHARSET)
     try:
         root = response.selector.root
     except (LookupError, ValueError):
-        return Verdict(VerdictKind.UNJUDGED, reason=Reason.NOT_PARSED)
+        return Verdict(VerdictKind.UNCHECKED, reason=Reason.NOT_PARSED)
     try:
         check_complete(root)
         texts = texts_of(root, budget)
@@ -258,8 +258,8 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
         page = library.deduplication.reader.paragraphs(
             response.url, identities, texts.paragraphs, features=features, budget=budget
         )
-    except UnjudgeableError as error:
-        return Verdict(VerdictKind.UNJUDGED, reason=error.reason)
+    except UncheckableError as error:
+        return Verdict(VerdictKind.UNCHECKED, reason=error.reason)
     visit = library.enter(page, budget)
     item = {"title": features.title, "text": "\n".join(texts.paragraphs), "html": response.text[:100_000]}
     library.deduplication.check_item(visit, item, PageText(root).shows)

@@ -28,7 +28,7 @@ from dedup_middleware.index.schema import (
     repeat_key,
 )
 from dedup_middleware.index.shared import OpenClaims
-from dedup_middleware.model import Action, Page, Reach, Scope
+from dedup_middleware.model import Action, Eligibility, Page, Scope
 from dedup_middleware.settings.table import SETTINGS
 from dedup_middleware.stores import OpenStore, open_store
 from dedup_middleware.urls import request_identity, url_identity
@@ -51,7 +51,7 @@ fingerprint = ClauseFingerprinter(b"a key of a store")
 
 
 def clause(number: int) -> str:
-    """Return clause *number*, without digits, so that it has no skeleton, and with no word of another."""
+    """Return clause *number*, without digits, so that it has no masked_hash, and with no word of another."""
     words = random.Random(number)
     return " ".join("".join(words.choices("abcdefghijklmnopqrstuvwxyz", k=6)) for _ in range(CLAUSE_WEIGHT // 6))
 
@@ -90,8 +90,8 @@ class Library:
         self.flush = flush
         self.dropped_size = dropped_size
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
-        reach = Reach(scope, lease)
-        self.index = index_of(self.store, common=COMMON, text_limit=text_limit, reach=reach)
+        eligibility = Eligibility(scope, lease)
+        self.index = index_of(self.store, common=COMMON, text_limit=text_limit, eligibility=eligibility)
         self.detector = Detector(self.index, fingerprint.hash, threshold, preferences(preferred))
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
@@ -118,7 +118,7 @@ class Library:
     def failed(self, error: DedupError) -> None:
         self.failures.append(error)
 
-    def one_owner(self, *_: object) -> None:
+    def one_original(self, *_: object) -> None:
         pass
 
     def one_other_host(self, *_: object) -> None:
@@ -138,7 +138,9 @@ class Library:
 
     def crash(self) -> None:
         """Forget what was in memory only, as a process does that is killed and begun again."""
-        self.index = Index(self.store, OpenClaims(), common=COMMON, text_limit=20_000, reach=self.index.reach)
+        self.index = Index(
+            self.store, OpenClaims(), common=COMMON, text_limit=20_000, eligibility=self.index.eligibility
+        )
         self.detector = replace(self.detector, index=self.index)
 
     def page(self, name: str, clauses: Iterable[int | str], *, request: str | None = None) -> Page:
@@ -146,12 +148,12 @@ class Library:
         page = page_of(name, clauses, request=request, run=self.deduplication.run)
         return replace(page, fingerprint=self.fingerprint(page.paragraphs))
 
-    def judge(self, name: str, clauses: Iterable[int | str]) -> Verdict:
-        return self.detector.judge(self.page(name, clauses))
+    def check(self, name: str, clauses: Iterable[int | str]) -> Verdict:
+        return self.detector.check(self.page(name, clauses))
 
     def enter(self, page: Page, budget: Budget = UNLIMITED) -> Visit:
         """Let *page* enter the spider: if it is new, its claim is pending afterwards."""
-        visit = self.deduplication.judge(page, Action.DROP, self.detector.threshold, budget)
+        visit = self.deduplication.check(page, Action.DROP, self.detector.threshold, budget)
         self.deduplication.enter(visit)
         return visit
 
@@ -166,7 +168,7 @@ class Library:
             if visit.is_duplicate:
                 visit.items_dropped += 1
             else:
-                self.deduplication.deliver(visit, item)
+                self.deduplication.keep_item(visit, item)
                 self.deduplication.item_left(visit)
         if visit.stage is Stage.PENDING:
             self.deduplication.end_callback(visit, several=len(given) > 1 and not isinstance(items, int))
@@ -188,7 +190,7 @@ class Library:
         """Return every pair that the index has written."""
         return dict(self.store.scan(b"\x01", b"\xff"))
 
-    def check(self) -> None:  # noqa: C901, PLR0912 - a branch for each kind of key
+    def check_invariants(self) -> None:  # noqa: C901, PLR0912 - a branch for each kind of key
         """Assert that the store holds together."""
         pairs = self.contents()
         pages = {
@@ -197,14 +199,14 @@ class Library:
             if PAGES[0] <= key < PAGES[1]
             for number in [decode_number(key[1:])]
         }
-        owners = {number: page for number, page in pages.items() if page.owner is None}
+        originals = {number: page for number, page in pages.items() if page.original is None}
         claims = {
             number: page_of_claim(number, value)
             for key, value in pairs.items()
             if key[:1] == b"g"
             for number in [decode_number(key[1:])]
         }
-        holders = owners | claims
+        holders = originals | claims
         for key, value in pairs.items():
             kind, rest = key[:1], key[1:]
             if kind in (b"c", b"e"):
@@ -216,7 +218,7 @@ class Library:
             elif kind in (b"t", b"s"):
                 assert decode_number(rest) in pages.keys() | claims.keys()
             elif kind == b"u":
-                assert decode_number(rest) in owners
+                assert decode_number(rest) in originals
             elif kind == b"d":
                 assert is_template_key(key) or last_number(key) in pages
             elif kind == b"j":
@@ -228,13 +230,13 @@ class Library:
             elif kind == b"n":
                 assert decode_number(value) > max(pages, default=0) >> 16
             elif kind == b"o":
-                assert pages[last_number(key)].owner == decode_number(key[1:8])
+                assert pages[last_number(key)].original == decode_number(key[1:8])
             elif kind == b"q":
                 assert all(rest in claims[number].identities for number in decode_postings(value))
             elif kind in (b"g", b"w"):
                 assert rest
             else:
                 assert kind == b"p", key
-        repeats = {repeat_key(page.owner, number) for number, page in pages.items() if page.owner is not None}
+        repeats = {repeat_key(page.original, number) for number, page in pages.items() if page.original is not None}
         assert repeats == {key for key in pairs if key[:1] == b"o"}
         assert all(0 < number < 2**55 for number in pages)

@@ -1,4 +1,4 @@
-"""A log and a store worth looking at: the demo newspaper, judged without a crawl, and what makes a report warn.
+"""A log and a store worth looking at: the demo newspaper, checked without a crawl, and what makes a report warn.
 
 It has a mirror that edits a word here and there, a club that shows all strangers one notice, and hostile pages.
 """
@@ -58,7 +58,7 @@ _FORGED = Record(
     url=f"javascript:alert(3)//{OVERRIDE}{COLOUR}",
     verdict="duplicate",
     outcome="dropped",
-    owner_url=f"https://{HOSTILE}/\u200f{SCRIPT}",
+    original_url=f"https://{HOSTILE}/\u200f{SCRIPT}",
     score=0.9,
     reason=f"{SCRIPT}{COLOUR}",
     evidence=[SCRIPT, OVERRIDE],
@@ -87,7 +87,7 @@ class Demo:
 
 
 def demo(folder: Path, *, hostile: bool = True) -> Demo:
-    """Judge the pages, and let the records tell of two crawls of some hours each; with *hostile* pages, or without."""
+    """Check the pages, and let the records tell of two crawls of some hours each; with *hostile* pages, or without."""
     made = Demo(folder)
     log = folder / "records.jsonl"
     for pages in (_newspaper(), chain(_others(), _hostile() if hostile else ())):

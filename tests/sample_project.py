@@ -33,7 +33,7 @@ def append(name: str, value: object) -> None:
 
 
 class SinkPipeline:
-    """The user's own last pipeline: what reaches it was delivered."""
+    """The user's own last pipeline: what reaches it was kept."""
 
     def process_item(self, item: object) -> object:
         append("items.jsonl", ItemAdapter(item).asdict())

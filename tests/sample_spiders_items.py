@@ -73,7 +73,7 @@ class Stories(scrapy.Spider):
 
 
 class Nothing(scrapy.Spider):
-    """No page: what its crawl delivers was released."""
+    """No page: what its crawl keeps was released."""
 
     name = "stories"
 

@@ -34,8 +34,8 @@ def outcomes(*pages: tuple[str, str]) -> list[str | None]:
     with Deduplicator() as dedup:
         found = [dedup.add(url, html) for url, html in pages]
         assert dedup.released == []
-    assert "unjudged" not in {each.verdict for each in found}
-    return [each.owner_url if each.is_duplicate else None for each in found]
+    assert "unchecked" not in {each.verdict for each in found}
+    return [each.original_url if each.is_duplicate else None for each in found]
 
 
 def assert_all_kept(*pages: tuple[str, str]) -> None:

@@ -27,7 +27,7 @@ def test_one_page_that_drops_most_of_a_host_is_told_of_while_the_crawl_runs(site
     (warning,) = outcome.problems
     # At the twentieth page of the host, fourteen of which repeat the fifteenth.
     assert f"14 of 20 pages of 127.0.0.1 repeat {urls[5]}" in warning
-    assert outcome.stats["dedup/hosts_with_one_owner"] == 1
+    assert outcome.stats["dedup/hosts_with_one_original"] == 1
     lines = outcome.log.splitlines()
     assert sum("Dropped:" in line for line in lines[: lines.index(warning)]) == 14
 
@@ -82,18 +82,18 @@ def test_where_a_host_repeats_one_page_of_another_there_is_one_warning(site, cra
 
 
 @given(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=80))
-def test_it_is_never_wrong_and_misses_no_owner_that_most_pages_repeat_from_the_first(owners):
+def test_it_is_never_wrong_and_misses_no_original_that_most_pages_repeat_from_the_first(originals):
     alarm, seen = OneOwnerAlarm(), []
     told = None
-    for owner in owners:
-        seen.append(owner)
-        if (numbers := alarm.note_page("host", owner)) is not None:
+    for original in originals:
+        seen.append(original)
+        if (numbers := alarm.note_page("host", original)) is not None:
             assert told is None
-            told = owner
+            told = original
             repeats, pages = numbers
             assert pages == len(seen) >= MIN_PAGES
             assert 2 * repeats > pages
-            assert repeats <= seen.count(owner)
+            assert repeats <= seen.count(original)
     always = all(2 * seen[: n + 1].count("a") > n + 1 for n in range(len(seen)))
     if always and len(seen) >= MIN_PAGES:
         assert told == "a"
@@ -121,12 +121,12 @@ def test_a_field_that_keeps_every_duplicate_is_named_with_its_remedy(site, crawl
     urls = [site.add(f"/story?s{n}=1", each) for n, each in enumerate(pages)]
     steps = [{"url": url, "callback": "parse_price"} for url in urls]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     (warning,) = outcome.problems
-    assert f"of {MIN_PAGES} pages that repeat another one of their host, {MIN_PAGES} were delivered" in warning
+    assert f"of {MIN_PAGES} pages that repeat another one of their host, {MIN_PAGES} were kept" in warning
     assert "another 'price'" in warning
     assert outcome.stats["dedup/kept/item/another_value_in_its_item"] == MIN_PAGES
     assert outcome.record(urls[1])["difference"] == ["price: 1007"]
     named = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]})
-    assert named.delivered == urls[:1]
+    assert named.kept == urls[:1]
     assert not any("price" in line for line in named.problems)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from prose import article, blog, story, zh_story
 from test_templates_in_crawls import TOWNS, branch
 
-from dedup_middleware import Deduplicator, Judgement
+from dedup_middleware import Deduplicator, Result
 from dedup_middleware.errors import ConfigError, StoreError, StoreLockedError
 from dedup_middleware.index.opening import index_for_command
 
@@ -26,27 +26,27 @@ A, B, C = "http://a.example/1", "http://b.example/2", "http://c.example/3"
 
 
 def listed(store: str) -> set[str]:
-    """Return the URLs of the owners in *store*."""
+    """Return the URLs of the originals in *store*."""
     with index_for_command(store, "test") as (_, index):
-        return {page.url for page in index.pages() if page.owner is None}
+        return {page.url for page in index.pages() if page.original is None}
 
 
 class TestVerdicts:
     @pytest.mark.parametrize("tell", [story, zh_story])
-    def test_a_repost_is_a_duplicate_with_its_owner_and_evidence(self, tell) -> None:
+    def test_a_repost_is_a_duplicate_with_its_original_and_evidence(self, tell) -> None:
         with Deduplicator() as dedup:
             first, other, repost = dedup.stream(
                 [(A, article("First", tell(1))), (B, article("Other", tell(2))), (C, blog("Repost", tell(1)))]
             )
         assert (first.verdict, other.verdict) == ("new", "new")
         assert repost.is_duplicate
-        assert (repost.owner_url, repost.score, repost.witness) == (A, 1.0, "page")
+        assert (repost.original_url, repost.score, repost.witness) == (A, 1.0, "page")
         assert repost.evidence
         assert all(any(sentence in paragraph for paragraph in tell(1)) for sentence in repost.evidence)
 
     def test_a_page_is_never_its_own_duplicate(self) -> None:
         with Deduplicator() as dedup:
-            assert [dedup.add(A, article("a", story(1))).verdict for _ in range(2)] == ["new", "same"]
+            assert [dedup.add(A, article("a", story(1))).verdict for _ in range(2)] == ["new", "unchanged"]
 
     def test_a_page_is_html_text_or_paragraphs(self) -> None:
         title = "A lighthouse is rebuilt by two teachers"
@@ -68,13 +68,13 @@ class TestVerdicts:
         html = article("新闻", zh_story(1)).replace("utf-8", "gb18030")
         with Deduplicator() as dedup:
             dedup.keep(A, article("新闻", zh_story(1)))
-            assert dedup.judge(B, html.encode("gb18030")).is_duplicate
+            assert dedup.check(B, html.encode("gb18030")).is_duplicate
 
     def test_or_in_the_one_that_http_named(self) -> None:
         html = article("新闻", zh_story(1)).replace("<meta charset='utf-8'>", "")
         with Deduplicator() as dedup:
             dedup.keep(A, article("新闻", zh_story(1)))
-            assert dedup.judge(B, html.encode("gb18030"), encoding="gb18030").is_duplicate
+            assert dedup.check(B, html.encode("gb18030"), encoding="gb18030").is_duplicate
 
     @pytest.mark.parametrize("charset", ["rot13", "zlib", "hex", "base64", "idna", "undefined", "punycode"])
     def test_a_codec_that_is_no_charset_is_no_reason_to_stop(self, charset) -> None:
@@ -92,11 +92,11 @@ class TestVerdicts:
             assert dedup.add(B, paragraphs=[*story(1), line]).is_duplicate
             assert dedup.add(C, paragraphs=story(1)[:5]).is_duplicate
 
-    def test_what_cannot_be_judged_is_no_duplicate_and_says_why(self) -> None:
+    def test_what_cannot_be_checked_is_no_duplicate_and_says_why(self) -> None:
         with Deduplicator(max_bytes=1000) as dedup:
             assert dedup.add(A, "<p>Little.").reason == "too little text"
             assert dedup.add(B, article("x", story(1))).reason == "too large"
-            assert dedup.add(C, "").verdict == "unjudged"
+            assert dedup.add(C, "").verdict == "unchecked"
             assert dedup.add(C, text="long " * 1000).reason == "too large"
             # A row without a page must not end a stream.
             assert [v.reason for v in dedup.stream([(C, None), {"url": C}])] == ["not text"] * 2
@@ -111,11 +111,11 @@ class TestVerdicts:
 
 
 class TestItems:
-    def test_an_item_that_says_more_than_its_owners_keeps_its_page(self) -> None:
+    def test_an_item_that_says_more_than_its_originals_keeps_its_page(self) -> None:
         with Deduplicator() as dedup:
             dedup.add(A, article("a", story(1)), item={"text": " ".join(story(1))})
-            more = dedup.judge(B, blog("b", story(1)), item={"text": " ".join(story(1) + story(2))})
-            same = dedup.judge(B, blog("b", story(1)), {"text": " ".join(story(1))})
+            more = dedup.check(B, blog("b", story(1)), item={"text": " ".join(story(1) + story(2))})
+            same = dedup.check(B, blog("b", story(1)), {"text": " ".join(story(1))})
         assert (more.verdict, more.witness) == ("related", "item")
         told = " ".join(story(2))
         assert all(piece.removesuffix("…") in told for piece in more.difference)
@@ -125,7 +125,7 @@ class TestItems:
     def test_without_an_item_what_is_kept_of_a_page_is_its_text(self) -> None:
         with Deduplicator() as dedup:
             dedup.keep(A, article("a", story(1)))
-            assert dedup.judge(B, blog("b", story(1)), item={"text": "\n".join(story(1))}).is_duplicate
+            assert dedup.check(B, blog("b", story(1)), item={"text": "\n".join(story(1))}).is_duplicate
 
     def test_an_item_without_text_leaves_it_to_the_page(self) -> None:
         with Deduplicator() as dedup:
@@ -135,20 +135,20 @@ class TestItems:
 
 
 class TestWhatIsStored:
-    def test_judging_stores_nothing(self, tmp_path: Path) -> None:
+    def test_checking_stores_nothing(self, tmp_path: Path) -> None:
         store = f"leveldb:{tmp_path / 'store'}"
         with Deduplicator(store) as dedup:
             for url in (A, B):
-                assert dedup.judge(url, article("a", story(1))).verdict == "new"
+                assert dedup.check(url, article("a", story(1))).verdict == "new"
         assert listed(store) == set()
 
     def test_keeping_lets_a_page_own_its_text_whatever_it_repeats(self, tmp_path: Path) -> None:
         store = f"leveldb:{tmp_path / 'store'}"
         with Deduplicator(store) as dedup:
             dedup.keep(A, article("a", story(1)))
-            assert dedup.judge(B, blog("b", story(1))).is_duplicate
+            assert dedup.check(B, blog("b", story(1))).is_duplicate
             kept = dedup.keep(B, blog("b", story(1)))
-            assert (kept.verdict, kept.reason, kept.owner_url) == ("related", "kept all the same", A)
+            assert (kept.verdict, kept.reason, kept.original_url) == ("related", "kept all the same", A)
         assert listed(store) == {A, B}
 
     def test_what_one_program_kept_the_next_one_knows(self, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ class TestWhatIsStored:
         with Deduplicator(store) as dedup:
             dedup.add(A, article("a", story(1)))
         with Deduplicator(store) as dedup:
-            assert dedup.add(B, blog("b", story(1))).owner_url == A
+            assert dedup.add(B, blog("b", story(1))).original_url == A
 
     @pytest.mark.parametrize("feeds", [{}, {"feed.jsonl": {"format": "jsonlines"}}])
     def test_a_crawl_knows_what_a_program_kept_and_the_reverse(self, site, crawl, tmp_path: Path, feeds) -> None:
@@ -167,10 +167,10 @@ class TestWhatIsStored:
         outcome = crawl(
             "sample_spiders.OneByOne", urls=f"{here},{new}", settings={"DEDUP_STORE": store, "FEEDS": feeds}
         )
-        assert outcome.delivered == [new]
-        assert outcome.record(here)["owner_url"] == A
+        assert outcome.kept == [new]
+        assert outcome.record(here)["original_url"] == A
         with Deduplicator(store) as dedup:
-            assert dedup.judge(B, blog("b", story(2))).owner_url == new
+            assert dedup.check(B, blog("b", story(2))).original_url == new
 
     def test_verdicts_are_those_of_a_crawl(self, site, crawl) -> None:
         pages = {
@@ -187,9 +187,9 @@ class TestWhatIsStored:
         told = {record["url"]: record for record in outcome.records}
         for verdict in verdicts:
             record = told.get(verdict["url"], {"verdict": "new"})
-            assert {name: record[name] for name in ("verdict", "owner_url", "score", "evidence") if name in record} == {
-                name: verdict[name] for name in ("verdict", "owner_url", "score", "evidence") if name in record
-            }
+            assert {
+                name: record[name] for name in ("verdict", "original_url", "score", "evidence") if name in record
+            } == {name: verdict[name] for name in ("verdict", "original_url", "score", "evidence") if name in record}
 
     def test_pages_of_a_template_are_no_duplicates_after_all(self, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"
@@ -204,22 +204,22 @@ class TestWhatIsStored:
             assert not dedup.keep(urls[1], branch(TOWNS[1], 2)).is_duplicate
             assert dedup.released == urls[2:3]
         records = [json.loads(line) for line in log.read_text().splitlines()]
-        assert [r["outcome"] for r in records if r["url"] == urls[1]] == ["dropped", "released", "delivered"]
+        assert [r["outcome"] for r in records if r["url"] == urls[1]] == ["dropped", "released", "kept"]
 
     def test_the_log_is_one_that_scrapy_dedup_reads(self, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"
         with Deduplicator(log=log) as dedup:
-            dedup.judge(C, blog("c", story(1)))
+            dedup.check(C, blog("c", story(1)))
             dedup.add(A, article("a", story(1)))
             dedup.add(B, blog("b", story(1)))
         (record,) = map(json.loads, log.read_text().splitlines())
-        assert (record["url"], record["owner_url"], record["outcome"]) == (B, A, "dropped")
+        assert (record["url"], record["original_url"], record["outcome"]) == (B, A, "dropped")
 
     def test_secrets_are_not_written_down(self, tmp_path: Path) -> None:
         with Deduplicator(log=tmp_path / "log.jsonl", redact_query=True) as dedup:
             dedup.add("http://me:secret@a.example/?token=secret", article("a", story(1)))
             verdict = dedup.add("http://b.example/?token=secret", blog("b", story(1)))
-        assert (verdict.url, verdict.owner_url) == ("http://b.example/?token=*", "http://a.example/?token=*")
+        assert (verdict.url, verdict.original_url) == ("http://b.example/?token=*", "http://a.example/?token=*")
         assert "secret" not in (tmp_path / "log.jsonl").read_text()
 
 
@@ -274,7 +274,7 @@ class TestMistakes:
 
     def test_a_page_with_what_there_is_not(self) -> None:
         with Deduplicator() as dedup, pytest.raises(ConfigError, match=r"a page has no 'body'; .* html"):
-            dedup.judge(A, body="<p>")
+            dedup.check(A, body="<p>")
 
     def test_a_store_in_use_is_refused_and_left_alone(self, tmp_path: Path) -> None:
         store = f"leveldb:{tmp_path / 'store'}"
@@ -290,14 +290,14 @@ class TestMistakes:
         store = f"leveldb:{tmp_path / 'store'}"
         with Deduplicator(store) as one, Deduplicator(store) as two:
             one.add(A, article("a", story(1)))
-            assert two.add(B, blog("b", story(1))).owner_url == A
+            assert two.add(B, blog("b", story(1))).original_url == A
 
     def test_once_closed_it_says_so(self) -> None:
         dedup = Deduplicator()
         dedup.close()
         dedup.close()
         with pytest.raises(StoreError, match="closed"):
-            dedup.judge(A, article("a", story(1)))
+            dedup.check(A, article("a", story(1)))
 
 
 def test_it_needs_no_scrapy_and_loads_none(tmp_path: Path) -> None:
@@ -315,10 +315,10 @@ def test_it_needs_no_scrapy_and_loads_none(tmp_path: Path) -> None:
 def test_what_is_no_address_is_a_name() -> None:
     with Deduplicator() as dedup:
         verdicts = [dedup.add(name, article("a", story(1))) for name in ("http://[", "a file", "http://[")]
-    assert [(v.verdict, v.owner_url) for v in verdicts] == [
+    assert [(v.verdict, v.original_url) for v in verdicts] == [
         ("new", None),
         ("duplicate", "http://["),
-        ("same", None),
+        ("unchanged", None),
     ]
 
 
@@ -327,5 +327,5 @@ def test_what_is_no_address_is_a_name() -> None:
 def test_no_page_and_no_address_stops_it(html: str, path: str) -> None:
     with Deduplicator() as dedup:
         verdict = dedup.add(f"http://a.example/{path}", html)
-    assert isinstance(verdict, Judgement)
+    assert isinstance(verdict, Result)
     assert not verdict.is_duplicate

@@ -1,4 +1,4 @@
-"""A store whose server goes away and comes back: meanwhile everything is kept, then pages are judged again."""
+"""A store whose server goes away and comes back: meanwhile everything is kept, then pages are checked again."""
 
 from __future__ import annotations
 
@@ -142,12 +142,12 @@ def dropped(outcome: Outcome) -> list[str]:
         ("asyncio", "pages", {"JOBDIR": "job", "DEDUP_SCOPE": "crawl"}),
     ],
 )
-def test_it_is_judged_again_when_the_store_is_back(server, reactor, path, settings):
+def test_it_is_checked_again_when_the_store_is_back(server, reactor, path, settings):
     server.settings = {"DEDUP_STORE": f"away:{path.replace('pages', f'{server.folder}/pages')}"}
-    a, unjudged, c = server.page("/a", 1), server.page("/b", 1, host=1), server.page("/c", 1, host=2)
+    a, unchecked, c = server.page("/a", 1), server.page("/b", 1, host=1), server.page("/c", 1, host=2)
     d, e = server.page("/d", 2), server.page("/e", 2, host=1)
     gone, back = server.door("/gone", 3), server.door("/back", 4)
-    steps = steps_of(a, gone.url, unjudged, back.url, c, d, e)
+    steps = steps_of(a, gone.url, unchecked, back.url, c, d, e)
     with server.crawl("one", steps, reactor=reactor, settings=settings) as running:
         with gone.reached():
             server.flag.touch()
@@ -155,12 +155,12 @@ def test_it_is_judged_again_when_the_store_is_back(server, reactor, path, settin
             server.flag.unlink()
             server.says(BACK)
         outcome = running.wait()
-    assert outcome.delivered == [a, gone.url, unjudged, back.url, d]
+    assert outcome.kept == [a, gone.url, unchecked, back.url, d]
     assert dropped(outcome) == [c, e]
     assert (outcome.log.count(GONE), outcome.log.count(BACK)) == (1, 1)
     assert "Traceback" not in outcome.log
     assert [line for line in outcome.problems if GONE not in line and BACK not in line] == []
-    assert {r["url"] for r in outcome.records if r["reason"] == "the store was away"} >= {gone.url, unjudged}
+    assert {r["url"] for r in outcome.records if r["reason"] == "the store was away"} >= {gone.url, unchecked}
     assert outcome.stats["dedup/away"] == 1
     assert outcome.stats["dedup/away_seconds"] > 0
     assert "dedup/failures" not in outcome.stats
@@ -171,11 +171,11 @@ def test_it_is_judged_again_when_the_store_is_back(server, reactor, path, settin
 
 def test_so_it_is_with_a_redis_server_that_is_killed_and_begun_again(server, tmp_path):
     a, b = server.page("/a", 1), server.page("/b", 1, host=1)
-    unjudged, c = server.page("/c", 1, host=2), server.page("/d", 1, host=1)
+    unchecked, c = server.page("/c", 1, host=2), server.page("/d", 1, host=1)
     gone, back = server.door("/gone", 3), server.door("/back", 4)
     with RedisServer(tmp_path / "redis", appendfsync="always") as redis:
         server.settings, server.env = {"DEDUP_STORE": f"{redis.url}?store=news&timeout=1"}, {}
-        with server.crawl("one", steps_of(a, b, gone.url, unjudged, back.url, c), settings=FEED) as running:
+        with server.crawl("one", steps_of(a, b, gone.url, unchecked, back.url, c), settings=FEED) as running:
             with gone.reached():
                 redis.kill()
             with back.reached():
@@ -183,10 +183,10 @@ def test_so_it_is_with_a_redis_server_that_is_killed_and_begun_again(server, tmp
                 server.says(BACK)
             outcome = running.wait()
         assert dropped(outcome) == [b, c]
-        assert server.fed() == outcome.delivered == [a, gone.url, unjudged, back.url]
+        assert server.fed() == outcome.kept == [a, gone.url, unchecked, back.url]
         assert (outcome.log.count("is away"), outcome.log.count(BACK)) == (1, 1)
         assert "Traceback" not in outcome.log
-        # What was delivered before is durable all the same: nothing is left for the next crawl to release.
+        # What was kept before is durable all the same: nothing is left for the next crawl to release.
         with closing(open_store(server.settings["DEDUP_STORE"], fingerprint_scheme=None)) as store:
             assert (in_doubt(store, ()), to_release(store)) == (0, 0)
         with server.crawl("two", [], settings=FEED) as running:
@@ -209,7 +209,7 @@ def test_it_may_go_away_as_often_as_it_likes(server):
                 server.says(BACK, number + 1)
         outcome = running.wait()
     assert dropped(outcome) == [copy for _, copy in pairs]
-    assert len(outcome.delivered) == len(doors) + len(pairs)
+    assert len(outcome.kept) == len(doors) + len(pairs)
     assert (outcome.log.count(GONE), outcome.log.count(BACK)) == (3, 3)
 
 
@@ -226,7 +226,7 @@ def test_away_at_the_end_what_was_dropped_is_released_by_the_next_crawl(server):
     server.flag.unlink()
     with server.crawl("two", [], settings=FEED) as running:
         outcome = running.wait()
-    # Its original was not made durable, so the story is delivered once more.
+    # Its original was not made durable, so the story is kept once more.
     assert server.fed() == [a, gone.url, b]
 
 
@@ -266,7 +266,7 @@ def test_what_was_confirmed_before_is_made_durable_once_the_store_is_back(server
     assert "dedup/items/released" not in outcome.stats
     with server.crawl("two", steps_of(server.page("/d", 1)), settings=feed) as running:
         outcome = running.wait()
-    assert outcome.delivered == []
+    assert outcome.kept == []
     assert "dedup/items/released" not in outcome.stats
 
 
@@ -280,19 +280,19 @@ def test_a_crawl_that_begins_meanwhile_observes_until_it_is_back(server):
             server.flag.unlink()
             server.says(BACK)
         outcome = running.wait()
-    assert outcome.delivered == [a, b, back.url, c, d]
+    assert outcome.kept == [a, b, back.url, c, d]
     assert dropped(outcome) == [e]
     assert (outcome.log.count("This crawl observes, until the store is back"), outcome.log.count(BACK)) == (1, 1)
     assert "dedup/failures" not in outcome.stats
     assert "it only observed" not in outcome.log
     with server.crawl("two", steps_of(server.page("/f", 2, host=2))) as running:
-        assert running.wait().delivered == []
+        assert running.wait().kept == []
 
 
 def test_what_else_fails_meanwhile_is_not_mended_by_its_return(server):
     a, b = server.page("/a", 1), server.page("/b", 1, host=1)
     gone, back = server.door("/gone", 2), server.door("/back", 3)
-    # What is unjudged is the first that is recorded.
+    # What is unchecked is the first that is recorded.
     full = {"DEDUP_LOG": "/dev/full"}
     with server.crawl("one", steps_of(a, gone.url, back.url, b), settings=full) as running:
         with gone.reached():
@@ -301,7 +301,7 @@ def test_what_else_fails_meanwhile_is_not_mended_by_its_return(server):
             server.says("/dev/full cannot be written")
             server.flag.unlink()
         outcome = running.wait()
-    assert outcome.delivered == [a, gone.url, back.url, b]
+    assert outcome.kept == [a, gone.url, back.url, b]
     assert (outcome.stats["dedup/away"], outcome.stats["dedup/failures"]) == (1, 1)
     assert BACK not in outcome.log
 
@@ -317,8 +317,8 @@ def test_a_store_that_comes_back_as_another_ones_is_left_alone(server):
             server.flag.unlink()
             server.says("it has no header")
         outcome = running.wait()
-    assert outcome.delivered == [a, gone.url, back.url, b]
-    assert "to the end of this crawl every page is delivered" in outcome.log
+    assert outcome.kept == [a, gone.url, back.url, b]
+    assert "to the end of this crawl every page is kept" in outcome.log
     assert outcome.stats["dedup/failures"] == 1
 
 
@@ -334,9 +334,9 @@ def test_one_that_comes_back_otherwise_is_awaited_further_and_begun_anew_if_it_i
             server.flag.unlink()
             server.says("evicts keys: set noeviction; that is tried again")
             server.flag.with_suffix(".refuses").unlink()
-            server.says("s and has nothing in it; pages are judged again from now on")
+            server.says("s and has nothing in it; pages are checked again from now on")
         outcome = running.wait()
-    assert outcome.delivered == [a, gone.url, back.url, b, c]
+    assert outcome.kept == [a, gone.url, back.url, b, c]
     assert dropped(outcome) == [d]
     assert outcome.log.count("evicts keys") == 1
 
@@ -350,7 +350,7 @@ def test_a_server_that_does_not_answer_holds_nobody_up(server):
         with asked.reached():
             wait_until(server.flag.with_suffix(".asked").exists)
         outcome = running.wait(10)
-    assert (outcome.exit_status, outcome.delivered) == (0, [a, gone.url, asked.url])
+    assert (outcome.exit_status, outcome.kept) == (0, [a, gone.url, asked.url])
     assert "dedup summary" in outcome.log
 
 
@@ -362,11 +362,11 @@ def test_a_program_opens_it_again(tmp_path: Path, monkeypatch):
         assert dedup.add("http://site/a", paragraphs=first).verdict == "new"
         away_store.away_calls = range(sys.maxsize)
         while_away = dedup.add("http://site/b", paragraphs=first)
-        assert (while_away.verdict, while_away.reason) == ("unjudged", "the store was away")
+        assert (while_away.verdict, while_away.reason) == ("unchecked", "the store was away")
         with pytest.raises(StoreAwayError):
             Deduplicator(uri)
         away_store.away_calls = ()
-        assert dedup.add("http://site/c", paragraphs=other).verdict == "unjudged"
+        assert dedup.add("http://site/c", paragraphs=other).verdict == "unchecked"
         with Deduplicator(uri) as again:
             assert again.add("http://elsewhere/d", paragraphs=first).is_duplicate
             assert again.add("http://site/e", paragraphs=other).verdict == "new"
@@ -406,7 +406,7 @@ class Crawl:
         told = int(name.partition(".")[0])
         clauses = [clause(20 * told + n) for n in range(9)]
         page = self.deduplication.reader.paragraphs(url, (url_identity(url),), clauses)
-        visit = self.deduplication.judge(page, Action.DROP, 0.8, UNLIMITED)
+        visit = self.deduplication.check(page, Action.DROP, 0.8, UNLIMITED)
         self.deduplication.enter(visit)
         return self.deduplication, visit
 
@@ -430,7 +430,7 @@ class Crawl:
             deduplication.count_drop(visit)
             self.dropped.append(name)
         else:
-            deduplication.deliver(visit, item)
+            deduplication.keep_item(visit, item)
             self.buffer.append(name)
             deduplication.item_left(visit)
         deduplication.end_callback(visit, several=False)
@@ -490,7 +490,7 @@ PAGES = ["0.a", "2.a", "0.b", "3.a", "1.a", "2.b", "3.b", "1.b", "4.a", "5.a", "
 @pytest.mark.parametrize("though_away", [False, True], ids=["", "though-written"])
 @pytest.mark.parametrize("with_lease", [False, True], ids=["", "lease"])
 @pytest.mark.parametrize("is_killed", [False, True], ids=["", "killed"])
-def test_wherever_it_goes_away_each_story_is_delivered(tmp_path: Path, monkeypatch, is_killed, with_lease, though_away):
+def test_wherever_it_goes_away_each_story_is_kept(tmp_path: Path, monkeypatch, is_killed, with_lease, though_away):
     monkeypatch.setitem(STORES.ours, "away", "away_store")
     number, is_over, dropped_at_all = 1 + 4 * is_killed + 2 * with_lease + though_away, False, 0
     while not is_over:
@@ -516,9 +516,9 @@ def test_wherever_it_goes_away_each_story_is_delivered(tmp_path: Path, monkeypat
         last.end()
         safe = {name.partition(".")[0] for crawl in (one, other, last) for name in crawl.safe}
         dropped = {name.partition(".")[0] for crawl in (one, other) for name in crawl.dropped}
-        delivered = {name.partition(".")[0] for crawl in (one, other) for name in crawl.buffer}
+        kept = {name.partition(".")[0] for crawl in (one, other) for name in crawl.buffer}
         assert dropped <= safe, (number, dropped - safe)
-        assert safe | delivered == {"0", "1", "2", "3", "4", "5"}, number
+        assert safe | kept == {"0", "1", "2", "3", "4", "5"}, number
         dropped_at_all += len(dropped)
         number += STRIDE
     assert dropped_at_all

@@ -49,7 +49,7 @@ def config(**settings: object) -> Config:
 
 
 def run_batch(folder: Path, *paths: Path, parquet: bool = False, **settings: object) -> dict[str, Any]:
-    """Judge the archives at *paths*, leave the results in the folder ``out``, and return the report."""
+    """Check the archives at *paths*, leave the results in the folder ``out``, and return the report."""
     opts = Namespace(inputs=[*paths], output=folder / "out", spark=None, parquet=parquet, json=True)
     return json.loads(batch(opts, config(**settings), print))
 
@@ -58,10 +58,10 @@ def lines_of(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "out" / name).read_text(encoding="ascii").splitlines()]
 
 
-def judged(folder: Path, pages: Iterable[dict[str, Any]], **settings: object) -> list[tuple[str, str | None]]:
+def checked(folder: Path, pages: Iterable[dict[str, Any]], **settings: object) -> list[tuple[str, str | None]]:
     """Return the verdict on each of *pages* and its original."""
     run_batch(folder, written(folder, pages), **settings)
-    return [(line["verdict"], line["owner_url"]) for line in lines_of(folder, "verdicts.jsonl")]
+    return [(line["verdict"], line["original_url"]) for line in lines_of(folder, "verdicts.jsonl")]
 
 
 def odd_pages() -> list[dict[str, str]]:
@@ -89,7 +89,7 @@ def odd_pages() -> list[dict[str, str]]:
 class TestVerdicts:
     @pytest.mark.parametrize("pages", [[*archive(300)], odd_pages()], ids=["sites", "odd"])
     def test_are_as_good_as_those_of_a_crawl(self, tmp_path, pages) -> None:
-        found = judged(tmp_path, pages)
+        found = checked(tmp_path, pages)
         with Deduplicator() as dedup:
             verdicts = [*dedup.stream(pages)]
             crawled = [verdict.is_duplicate and verdict.url not in dedup.released for verdict in verdicts]
@@ -97,39 +97,39 @@ class TestVerdicts:
                   if (verdict == "duplicate") != was]  # fmt: skip
         assert len(others) <= len(pages) / 50, others
         assert {"new", "duplicate", "related"} <= {verdict for verdict, _ in found}
-        delivered = {page["url"] for page, (verdict, _) in zip(pages, found, strict=True) if verdict != "duplicate"}
-        assert {owner for verdict, owner in found if verdict == "duplicate"} <= delivered
+        kept = {page["url"] for page, (verdict, _) in zip(pages, found, strict=True) if verdict != "duplicate"}
+        assert {original for verdict, original in found if verdict == "duplicate"} <= kept
 
     def test_do_not_depend_on_how_many_copies_there_are(self, tmp_path) -> None:
         copies = [{"url": f"http://c{n}.example/", "html": blog(f"Copy {n}", story(1))} for n in range(40)]
         own = {"url": A, "html": article("Own", story(1))}
-        assert judged(tmp_path, [own, *copies])[1:] == [("duplicate", A)] * 40
+        assert checked(tmp_path, [own, *copies])[1:] == [("duplicate", A)] * 40
 
     def test_equal_texts_make_no_pairs_beyond_a_few(self, tmp_path) -> None:
         pages = [{"url": f"http://c{n}.example/", "text": "\n".join(story(1))} for n in range(200)]
         files, job = [written(tmp_path, pages)], Job(config(), Header.new("clauses-2"), "run")
         with engine(None, files, tmp_path) as tables:
-            pairs.judge(tables, job, files, print)
+            pairs.check(tables, job, files, print)
             ((count,),) = tables.rows("SELECT COUNT(*) FROM candidates")
         assert count < 2 * len(pages)
 
-    def test_a_page_that_came_again_is_delivered(self, tmp_path) -> None:
+    def test_a_page_that_came_again_is_kept(self, tmp_path) -> None:
         first, changed = ({"url": A, "html": article("Own", story(n))} for n in (1, 2))
         copies = [{"url": B, "html": blog("Copy", story(1))}, {"url": C, "html": blog("Copy", story(2))}]
-        assert judged(tmp_path, [first, first, changed, *copies, copies[0]]) == [
-            ("new", None), ("same", None), ("new", None), ("duplicate", A), ("duplicate", A), ("duplicate", A),
+        assert checked(tmp_path, [first, first, changed, *copies, copies[0]]) == [
+            ("new", None), ("unchanged", None), ("new", None), ("duplicate", A), ("duplicate", A), ("duplicate", A),
         ]  # fmt: skip
 
     def test_a_preferred_page_is_the_original_wherever_it_stands(self, tmp_path) -> None:
         pages = [{"url": url, "html": blog("A blog", story(1))} for url in (A, B, C)]
-        found = judged(tmp_path, pages, preferred=["c.example"])
+        found = checked(tmp_path, pages, preferred=["c.example"])
         assert found == [("duplicate", C), ("duplicate", C), ("new", None)]
-        assert lines_of(tmp_path, "clusters.jsonl") == [{"owner": C, "size": 3, "urls": [C, A, B]}]
+        assert lines_of(tmp_path, "clusters.jsonl") == [{"original": C, "size": 3, "urls": [C, A, B]}]
 
-    def test_pages_that_fill_in_a_template_are_delivered_from_the_first_on(self, tmp_path) -> None:
+    def test_pages_that_fill_in_a_template_are_kept_from_the_first_on(self, tmp_path) -> None:
         pages = [{"url": "http://copies.example/bank", "html": branch("Copied")}]
         pages += [{"url": f"http://bank.example/{town}", "html": branch(town)} for town in TOWNS]
-        assert "duplicate" not in {verdict for verdict, _ in judged(tmp_path, pages)}
+        assert "duplicate" not in {verdict for verdict, _ in checked(tmp_path, pages)}
 
     @pytest.mark.parametrize(("rounds", "duplicates"), [(2, [1, 9]), (4, [1, 3, 9]), (40, [1, 3, 5, 7, 9])])
     def test_of_a_chain_of_copies_every_other_one_is_an_original(
@@ -144,14 +144,14 @@ class TestVerdicts:
             assert [*map(tuple, tables.rows(f"SELECT page FROM {table} ORDER BY page"))] == [(n,) for n in duplicates]
 
     def test_a_bug_keeps_the_page(self, tmp_path, monkeypatch, caplog) -> None:
-        monkeypatch.setattr(Detector, "judge_pair", lambda *_: 1 / 0)
+        monkeypatch.setattr(Detector, "check_pair", lambda *_: 1 / 0)
         pages = [{"url": A, "html": article("Own", story(1))}, {"url": B, "html": blog("Copy", story(1))}]
-        assert judged(tmp_path, pages) == [("new", None)] * 2
+        assert checked(tmp_path, pages) == [("new", None)] * 2
         assert f"{B} could not be compared with {A}" in caplog.text
 
-    def test_a_page_that_cannot_be_read_is_unjudged(self, tmp_path) -> None:
+    def test_a_page_that_cannot_be_read_is_unchecked(self, tmp_path) -> None:
         pages = [{"url": A, "text": "x" * 100}, {"url": B, "html": blog("Copy", story(1))}]
-        assert judged(tmp_path, pages, max_bytes=50) == [("unjudged", None), ("unjudged", None)]
+        assert checked(tmp_path, pages, max_bytes=50) == [("unchecked", None), ("unchecked", None)]
         assert {line["reason"] for line in lines_of(tmp_path, "verdicts.jsonl")} == {"too large"}
 
 
@@ -177,10 +177,13 @@ class TestCommand:
         store = imported(tmp_path)
         with index_for_command(store, "test") as (_, index):
             first, copy = index.pages()
-            assert (first.url, first.owner, copy.url, copy.owner) == (A, None, C, first.number)
+            assert (first.url, first.original, copy.url, copy.original) == (A, None, C, first.number)
         with Deduplicator(store) as dedup:
             verdicts = [dedup.add(B, blog("Repost", story(3))), dedup.add(A, article("First", story(3)))]
-        assert [(verdict.verdict, verdict.owner_url) for verdict in verdicts] == [("duplicate", A), ("same", None)]
+        assert [(verdict.verdict, verdict.original_url) for verdict in verdicts] == [
+            ("duplicate", A),
+            ("unchanged", None),
+        ]
 
     def test_a_crawl_that_writes_a_feed_knows_the_archive_too(self, tmp_path, site, crawl) -> None:
         run_batch(tmp_path, written(tmp_path, [{"url": A, "html": article("First", story(1))}]))
@@ -192,10 +195,10 @@ class TestCommand:
     def test_look_alikes_lead_to_copies_of_each_in_the_new_store(self, tmp_path) -> None:
         pages = [{"url": f"http://a.example/{n}", "html": article(f"Bid {n}", [*story(1), f"The bid is {n}."])}
                  for n in range(8)]  # fmt: skip
-        assert "duplicate" not in {verdict for verdict, _ in judged(tmp_path, pages)}
+        assert "duplicate" not in {verdict for verdict, _ in checked(tmp_path, pages)}
         with Deduplicator(imported(tmp_path)) as dedup:
             verdict = dedup.add(B, blog("Repost", [*story(1), "The bid is 0."]))
-        assert verdict.owner_url == "http://a.example/0"
+        assert verdict.original_url == "http://a.example/0"
 
     def test_time_and_bad_records_are_told(self, tmp_path) -> None:
         path = tmp_path / "archive.jsonl"
@@ -211,7 +214,7 @@ class TestCommand:
         verdicts, clusters = (parquet.read_table(tmp_path / "out" / f"{name}.parquet").to_pylist()
                               for name in ("verdicts", "clusters"))  # fmt: skip
         assert [(row["url"], row["verdict"]) for row in verdicts] == [(A, "new"), (B, "duplicate")]
-        assert clusters == [{"owner": A, "size": 2, "urls": [A, B]}]
+        assert clusters == [{"original": A, "size": 2, "urls": [A, B]}]
 
     @pytest.mark.parametrize("name", ["verdicts.jsonl", "clusters.jsonl", "store.jsonl.xz"])
     def test_files_that_exist_are_not_overwritten(self, tmp_path, name) -> None:
@@ -228,7 +231,7 @@ class TestCommand:
             run_batch(tmp_path, written(tmp_path, []))
         assert [*(tmp_path / "out").iterdir()] == []
 
-    def test_results_are_their_owners_alone(self, tmp_path) -> None:
+    def test_results_are_their_originals_alone(self, tmp_path) -> None:
         run_batch(tmp_path, written(tmp_path, []))
         assert {path.stat().st_mode & 0o777 for path in (tmp_path / "out").iterdir()} == {0o600}
 

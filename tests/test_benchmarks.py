@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 PRODUCT = "the product"
 
-# Enough for a main text, too little to be judged: spaces do not count.
+# Enough for a main text, too little to be checked: spaces do not count.
 _BIO = (
     "Ines Varga writes of the sea, of ports and ferries, of tides and fog, and of all who live by it or on it. "
     "She is out at dawn, as a rule, in a boat of her own, and her dog is with her."
 )
 _REPORT = "The mill took in {} sacks of rye, said the foreman, and he expects rather more of it before the next rain."
 _TABLE = "At the weather station by the lighthouse, the keeper noted this for the day and the night. Gusts: {} kmh."
-#: Enough to be judged, too little for a passage that makes another story.
+#: Enough to be checked, too little for a passage that makes another story.
 _NOTE = (
     "Two of the children who live by the {0} found a blue kite in the reeds and brought it to the mayor on her "
     "birthday. She let it fly from the roof of the {0} until the wind turned and the rain came in from the sea again."
@@ -65,7 +65,7 @@ class TinyCrawl:
             self.add("table", f"table {day}", [*story(6), _TABLE.format(day)])
             self.add("bio", f"bio {day}", [_BIO], is_known=False)
             self.add("wall", f"wall {day}", story(7, 1), host="wall.test", is_known=False)
-            self.add("furniture", f"furniture {day}", story(60 + day, 1), page=notice, is_known=False)
+            self.add("boilerplate", f"boilerplate {day}", story(60 + day, 1), page=notice, is_known=False)
         for number, town in _TOWNS:
             self.add("name", f"town {number}", [*story(22), _TOWN.format(town)])
         self.add("passage", "short", story(23))
@@ -156,17 +156,17 @@ def test_every_check_has_a_row(detection) -> None:
     [
         ("no other_numbers", {"table": "1/1"}),
         ("no new_address", {"wall": "1/1"}),
-        ("no other_boilerplate", {"furniture": "1/1"}),
+        ("no other_boilerplate", {"boilerplate": "1/1"}),
         ("no replaced_words", {"name": "2/2"}),
         ("no new_passage", {"passage": "1/0"}),
         (
             "no check",
-            {"report": "1/1", "table": "1/1", "wall": "1/1", "name": "2/2", "passage": "1/0", "furniture": "1/1"},
+            {"report": "1/1", "table": "1/1", "wall": "1/1", "name": "2/2", "passage": "1/0", "boilerplate": "1/1"},
         ),
         ("no least live weight", {"bio": "1/1"}),
         ("no common clauses", {"boilerplate": "1/0"}),
         ("no light labelled numbers", {"table": "1/1"}),
-        ("rival: hash of the extracted text", {"bio": "1/1", "wall": "1/1", "furniture": "1/1"}),
+        ("rival: hash of the extracted text", {"bio": "1/1", "wall": "1/1", "boilerplate": "1/1"}),
     ],
 )
 def test_pages_that_a_part_keeps_are_lost_without_it(detection, variant: str, lost: dict[str, str]) -> None:
@@ -348,7 +348,7 @@ def test_no_thief_makes_an_original_of_a_preferred_host_drop(corpora: list[Path]
     assert rows[0]["dropped without the setting"] == "2"
 
 
-def test_a_small_store_is_filled_judged_against_and_looked_at() -> None:
+def test_a_small_store_is_filled_checked_against_and_looked_at() -> None:
     finished = run("million.py", "--pages", "50", "--new", "5", "--in-doubt", "10", "--store", "sqlite", "--text")
     assert (finished.returncode, finished.stderr) == (0, "")
     found = json.loads(finished.stdout)

@@ -57,14 +57,14 @@ class TestPreferred:
         store = {"DEDUP_STORE": shared_uri(shared, folder, request)} if shared else {}
         run = partial(crawl, "sample_spiders.Steps", settings=self.HOST | store, folder="one")
         outcome = run(steps=steps(first, own, late))
-        assert outcome.delivered == [first, own]
+        assert outcome.kept == [first, own]
         record = outcome.record(own)
-        assert (record["verdict"], record["owner_url"], record["reason"]) == ("related", first, "preferred")
-        assert outcome.record(late)["owner_url"] == own
+        assert (record["verdict"], record["original_url"], record["reason"]) == ("related", first, "preferred")
+        assert outcome.record(late)["original_url"] == own
         assert outcome.stats["dedup/upgrades"] == 1
         again = run(steps=steps(first, own, late), afresh=True)
-        assert again.delivered == [own]
-        assert {again.record(url)["owner_url"] for url in (first, late)} == {own}
+        assert again.kept == [own]
+        assert {again.record(url)["original_url"] for url in (first, late)} == {own}
         if not shared:
             assert pages_in(outcome) == (1, 2)
 
@@ -80,13 +80,13 @@ class TestPreferred:
         urls = [url for story_pages in pages for url in story_pages]
         assert len(urls) == 18
         outcome = crawl("sample_spiders.Steps", steps=steps(*urls), settings=self.HOST, together=together)
-        kept = [[url for url in story_pages if url in outcome.delivered] for story_pages in pages]
+        kept = [[url for url in story_pages if url in outcome.kept] for story_pages in pages]
         if not together:
             assert kept == [
                 *(story_pages[:2] for story_pages in pages[:4]),
                 *(story_pages[:1] for story_pages in pages[4:]),
             ]
-            assert len(outcome.delivered) == 11
+            assert len(outcome.kept) == 11
         # In any order exactly one of each story is on the preferred host.
         assert [sum("127.0.0.1" in url for url in urls) for urls in kept] == [1] * 7
         assert outcome.problems == []
@@ -129,12 +129,12 @@ class TestPreferred:
         first, own, late = told(site, 1, host=1), told(site, 1, host=0), told(site, 1, host=2)
         wanted = [*steps(first), {"url": own, **step}, *steps(late)]
         outcome = crawl("sample_spiders.Steps", steps=wanted, settings=self.HOST | self.FATE, folder="one")
-        assert outcome.record(late)["owner_url"] == first
+        assert outcome.record(late)["original_url"] == first
         assert "dedup/upgrades" not in outcome.stats
         assert pages_in(outcome) == (1, 1)
         # And the next crawl has it.
         again = crawl("sample_spiders.Steps", steps=steps(first, own), settings=self.HOST, folder="one", afresh=True)
-        assert again.delivered == [first, own]
+        assert again.kept == [first, own]
 
     def test_a_copy_whose_items_are_still_under_way_stays_an_original_beside_it(self, site: Site, crawl) -> None:
         first, own = told(site, 1, host=1), told(site, 1, host=0)
@@ -143,10 +143,10 @@ class TestPreferred:
         outcome = crawl(
             "sample_spiders.Steps", steps=[held, *steps(own)], settings=settings, folder="one", together=True
         )
-        assert outcome.delivered == [own, first]
+        assert outcome.kept == [own, first]
         late = told(site, 1, host=2)
         again = crawl("sample_spiders.Steps", steps=steps(late), settings=self.HOST, folder="one", afresh=True)
-        assert again.record(late)["owner_url"] == own
+        assert again.record(late)["original_url"] == own
 
     def test_a_page_that_says_much_less_replaces_none(self, site: Site, crawl) -> None:
         """What the copy says beyond it would be nobody's."""
@@ -154,8 +154,8 @@ class TestPreferred:
         first, own = site.add("/full", blog("full", text), host=1), site.add("/part", blog("part", text[:4]))
         late = site.add("/full", blog("late", text), host=2)
         outcome = crawl("sample_spiders.Steps", steps=steps(first, own, late), settings=self.HOST)
-        assert outcome.delivered == [first, own]
-        assert outcome.record(late)["owner_url"] == first
+        assert outcome.kept == [first, own]
+        assert outcome.record(late)["original_url"] == first
 
     def test_a_former_original_with_more_text_is_kept_by_the_next_crawl(self, site: Site, crawl) -> None:
         """It was not compared with the preferred page, only that with it."""
@@ -163,16 +163,16 @@ class TestPreferred:
         first, own = site.add("/full", blog("full", text), host=1), site.add("/part", blog("part", text[:5]))
         run = partial(crawl, "sample_spiders.Steps", settings=self.HOST, folder="one")
         outcome = run(steps=steps(first, own))
-        assert outcome.delivered == [first, own]
+        assert outcome.kept == [first, own]
         assert pages_in(outcome) == (1, 1)
-        assert run(steps=steps(first), afresh=True).delivered == [first]
+        assert run(steps=steps(first), afresh=True).kept == [first]
 
     def test_a_preferred_copy_is_not_replaced_by_what_it_names_as_canonical(self, site: Site, crawl) -> None:
         printed = site.add("/print/1", linked(blog("s", story(1)), canonical="/story/1"))
         own = site.add("/story/1", article("s", story(1)))
         run = partial(crawl, "sample_spiders.Steps", steps=steps(printed, own))
-        assert run(settings={"DEDUP_PREFERRED": ["/print/"]}).delivered == [printed]
-        assert run(settings=self.HOST).delivered == [printed, own]
+        assert run(settings={"DEDUP_PREFERRED": ["/print/"]}).kept == [printed]
+        assert run(settings=self.HOST).kept == [printed, own]
 
     def test_for_programs(self) -> None:
         with Deduplicator("memory:", preferred=["a.test"]) as dedup:
@@ -180,7 +180,7 @@ class TestPreferred:
                 dedup.add(url, blog(url, story(1)))
                 for url in ("http://b.test/1", "http://www.a.test/1", "http://a.test/2", "http://c.test/1")
             ]
-        said = [(verdict.verdict, verdict.owner_url) for verdict in verdicts]
+        said = [(verdict.verdict, verdict.original_url) for verdict in verdicts]
         assert said[0] == ("new", None)
         assert said[1] == ("related", "http://b.test/1")
         assert said[2:] == [("duplicate", "http://www.a.test/1")] * 2
@@ -195,7 +195,7 @@ class TestPreferredAfterACrash:
         first, before, own = told(site, 1, host=1), told(site, 1, host=2), told(site, 1, host=0)
         after = told(site, 1, host=2, name="after")
         crashed = killed(tmp_path, site, steps(first, before, own, after), **self.PREFERRED, **settings)
-        assert crashed.delivered == [first, own]
+        assert crashed.kept == [first, own]
         assert [item["url"] for item in crashed.dropped] == [before, after]
         assert settings or fed(crashed) == []
         # What was dropped is there, or what it was dropped for.
@@ -207,7 +207,7 @@ class TestPreferredAfterACrash:
             outcome = again(tmp_path, steps(first, before, own, after), **self.PREFERRED)
         assert fed(outcome).count(own) >= 2
         verdicts = {url: verdict for url, (verdict, _) in outcome.verdicts.items()}
-        assert verdicts == dict.fromkeys((first, before, after), "duplicate") | {own: "same"}
+        assert verdicts == dict.fromkeys((first, before, after), "duplicate") | {own: "unchanged"}
 
 
 class TestCanonical:
@@ -231,11 +231,11 @@ class TestCanonical:
                 stories[url] = linked(blog(f"s{number}", story(number)), canonical=own)
         urls = [*stories]
         random.Random(order).shuffle(urls)
-        delivered = kept(*((url, stories[url]) for url in urls))
-        own_pages = [url for url in delivered if "/story/" in url]
+        found = kept(*((url, stories[url]) for url in urls))
+        own_pages = [url for url in found if "/story/" in url]
         assert len(own_pages) == 19
-        assert len(delivered) <= 2 * 19
-        views = Counter(url.rpartition("/")[2] for url in delivered if url not in own_pages)
+        assert len(found) <= 2 * 19
+        views = Counter(url.rpartition("/")[2] for url in found if url not in own_pages)
         assert max(views.values()) == 1
 
     @pytest.mark.parametrize("order", range(2))
@@ -245,23 +245,23 @@ class TestCanonical:
         random.Random(order).shuffle(urls)
         outcome = crawl("sample_spiders.Steps", steps=steps(*urls), together=True)
         for views in stories:
-            delivered = [url for url in views if url in outcome.delivered]
-            assert delivered[0] == views[0]
-            assert len(delivered) <= 2
+            kept = [url for url in views if url in outcome.kept]
+            assert kept[0] == views[0]
+            assert len(kept) <= 2
         upgraded = [record["url"] for record in outcome.records if record["reason"] == STORYS_OWN]
         assert outcome.stats.get("dedup/upgrades", 0) == len(upgraded)
-        assert len(outcome.delivered) == STORIES + len(upgraded)
+        assert len(outcome.kept) == STORIES + len(upgraded)
         assert outcome.problems == []
 
     def test_from_then_on_the_view_repeats_it(self, site: Site, crawl) -> None:
         own, printed, _ = self.pages(site, 1)
         copy = site.add("/copy", blog("Copy", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(printed, own, copy), folder="one")
-        assert first.delivered == [printed, own]
-        assert first.record(copy)["owner_url"] == own
+        assert first.kept == [printed, own]
+        assert first.record(copy)["original_url"] == own
         second = crawl("sample_spiders.Steps", steps=steps(printed, own, copy), folder="one", afresh=True)
-        assert second.delivered == [own]
-        assert second.record(printed)["owner_url"] == own
+        assert second.kept == [own]
+        assert second.record(printed)["original_url"] == own
         assert pages_in(first) == (1, 2)
 
     OWN = ("http://a.test/story/1", linked(article("s1", story(1)), amphtml="/amp/1"))
@@ -280,7 +280,7 @@ class TestCanonical:
     def test_a_view_that_comes_later_is_dropped(self) -> None:
         assert kept(self.OWN, self.PRINTED, self.AMP) == [self.OWN[0]]
 
-    def test_a_view_of_a_page_that_never_comes_is_delivered(self) -> None:
+    def test_a_view_of_a_page_that_never_comes_is_kept(self) -> None:
         assert kept(self.PRINTED, self.AMP) == [self.PRINTED[0]]
 
     def test_what_is_said_of_another_host_is_recorded_and_not_obeyed(self, site: Site, crawl) -> None:
@@ -289,7 +289,7 @@ class TestCanonical:
         site.add("/story/1", linked(article("s1", story(1)), amphtml=liar))
         repost = site.add("/b", linked(blog("b", story(1)), canonical=own), host=2)
         outcome = crawl("sample_spiders.Steps", steps=steps(liar, own, repost))
-        assert outcome.delivered == [liar]
+        assert outcome.kept == [liar]
         assert outcome.record(repost)["canonical"] == own
 
     def test_another_port_is_another_site(self) -> None:
@@ -304,7 +304,7 @@ class TestCanonical:
                 assert dedup.add(of_view, view).verdict == "new"
                 assert dedup.add(of_own, own).is_duplicate is not takes
 
-    def test_pages_that_name_each_other_are_delivered_once(self) -> None:
+    def test_pages_that_name_each_other_are_kept_once(self) -> None:
         a, b = ((f"http://a.test/{x}", linked(blog(x, story(1)), canonical=f"/{y}")) for x, y in ("ab", "ba"))
         assert kept(a, b) == [a[0]]
 
@@ -343,7 +343,7 @@ class TestCanonical:
         unwanted = {"url": own, "cb_kwargs": {"fate": "drop"}}
         pipelines = {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
         outcome = crawl("sample_spiders.Steps", steps=[*steps(printed), unwanted, *steps(copy)], settings=pipelines)
-        assert outcome.record(copy)["owner_url"] == printed
+        assert outcome.record(copy)["original_url"] == printed
         assert "dedup/upgrades" not in outcome.stats
 
 
@@ -363,12 +363,12 @@ class TestOverrides:
     def test_an_allowed_page_owns_its_text_and_is_never_dropped_for_the_same_page(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        assert first.delivered == [a]
+        assert first.kept == [a]
         assert command(first, "allow", b).exit_status == 0
         released = crawl("sample_spiders.Steps", steps=[], folder="one", afresh=True)
-        assert released.delivered == [b]
+        assert released.kept == [b]
         again = [crawl("sample_spiders.Steps", steps=steps(a, b), folder="one", afresh=True) for _ in range(2)]
-        assert [outcome.delivered for outcome in again] == [[a, b], [a, b]]
+        assert [outcome.kept for outcome in again] == [[a, b], [a, b]]
 
         listed = command(first, "allow", "--list")
         assert listed.out.splitlines()[0].endswith(b)
@@ -380,9 +380,9 @@ class TestOverrides:
         assert command(first, "allow", b).exit_status == 0
         crawl("sample_spiders.Steps", steps=steps(b), folder="one", afresh=True)
         site.add("/a", article("a", [*story(1), "One more line, which was added a day later by the same hand."]))
-        assert crawl("sample_spiders.Steps", steps=steps(a), folder="one", afresh=True).delivered == [a]
+        assert crawl("sample_spiders.Steps", steps=steps(a), folder="one", afresh=True).kept == [a]
 
-    def test_it_owns_its_text_once_it_is_delivered(self, site: Site, crawl) -> None:
+    def test_it_owns_its_text_once_it_is_kept(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
         assert command(first, "allow", b).exit_status == 0

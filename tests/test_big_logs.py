@@ -30,9 +30,9 @@ RECORDS = st.builds(
     spider=TEXTS,
     run=st.sampled_from(["one", "two"]),
     url=URLS,
-    verdict=st.sampled_from(["duplicate", "related", "same", "unjudged"]),
-    outcome=st.sampled_from(["dropped", "delivered"]),
-    owner_url=st.none() | URLS,
+    verdict=st.sampled_from(["duplicate", "related", "unchanged", "unchecked"]),
+    outcome=st.sampled_from(["dropped", "kept"]),
+    original_url=st.none() | URLS,
     score=st.none() | st.floats(0, 1),
     reason=TEXTS,
     witness=st.sampled_from([None, "page", "item"]),
@@ -45,7 +45,7 @@ LINES = st.lists(RECORDS.map(Record.to_line) | JUNK, max_size=12)
 FILTERS = st.builds(
     RecordFilter,
     host=st.none() | st.sampled_from(["a.test", "news.test", "127.0.0.1", "::1", "nowhere.test"]),
-    owner=st.none() | URLS,
+    original=st.none() | URLS,
     run=st.sampled_from([None, "one", "three"]),
     min_score=st.sampled_from([0.0, 0.5]),
     everything=st.booleans(),
@@ -90,7 +90,7 @@ def test_sums_are_those_of_every_record(log: Path, lines: list[str], run: str | 
     assert found.outcomes == Counter(record.outcome for record in every)
     assert found.items_dropped == sum(record.items_dropped for record in every)
     repeats = [record for record in every if record.verdict == "duplicate"]
-    assert found.pairs == Counter((host_of(r.url) or "?", host_of(r.owner_url or "") or "?") for r in repeats)
+    assert found.pairs == Counter((host_of(r.url) or "?", host_of(r.original_url or "") or "?") for r in repeats)
 
 
 def test_several_processes_sum_up_what_one_does(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,7 +105,7 @@ def test_several_processes_sum_up_what_one_does(log: Path, monkeypatch: pytest.M
 
 
 def made(number: int) -> str:
-    return Record("t", "s", "r", f"http://a.test/{number}", "same", "delivered").to_line()
+    return Record("t", "s", "r", f"http://a.test/{number}", "unchanged", "kept").to_line()
 
 
 @given(LINES, URLS)

@@ -14,7 +14,7 @@ from prose import article, story
 from scrapy.http import HtmlResponse
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.extraction.decoding import NO_CHARSETS, decoded
 
 WORDS = {
@@ -92,7 +92,7 @@ def test_whatever_the_bytes_are(body: bytes) -> None:
     response = HtmlResponse("http://a.example/", body=body)
     try:
         text = decoded(body)
-    except UnjudgeableError:
+    except UncheckableError:
         assert response.encoding in NO_CHARSETS
     else:
         assert text == response.text
@@ -111,8 +111,8 @@ def test_a_program_finds_what_a_crawl_has_kept_in_an_undeclared_encoding(site, c
     url = site.add("/a", Answer(page(language, 1).encode(encoding), headers={"Content-Type": "text/html"}))
     outcome = crawl("sample_spiders.Steps", steps=[{"url": url}])
     with Deduplicator(store_uri(outcome.folder)) as dedup:
-        verdict = dedup.judge("http://b.example/", page(language, 1).encode(encoding))
-        assert (verdict.is_duplicate, verdict.owner_url) == (True, url)
+        verdict = dedup.check("http://b.example/", page(language, 1).encode(encoding))
+        assert (verdict.is_duplicate, verdict.original_url) == (True, url)
         # In UTF-8 it is the same story.
-        assert dedup.judge("http://b.example/", page(language, 1).encode()).owner_url == url
-        assert dedup.judge("http://b.example/", page(language, 2).encode(encoding)).verdict == "new"
+        assert dedup.check("http://b.example/", page(language, 1).encode()).original_url == url
+        assert dedup.check("http://b.example/", page(language, 2).encode(encoding)).verdict == "new"

@@ -75,7 +75,7 @@ class ClaimMachine(RuleBasedStateMachine):
     def yield_item(self, data: st.DataObject) -> None:
         number = self._some(data)
         if not self.ended[number]:
-            self.core.deliver(self.visits[number], {})
+            self.core.keep_item(self.visits[number], {})
             self.yielded[number] += self.expected[number] is PENDING
 
     @precondition(lambda self: self.visits)
@@ -109,7 +109,7 @@ class ClaimMachine(RuleBasedStateMachine):
             self.core.callback_failed(self.visits[number])
             self._end(number, VOID)
             # What comes in place of its output is not the page's.
-            self.expected[number] = Stage.JUDGED
+            self.expected[number] = Stage.CHECKED
 
     @precondition(lambda self: self.visits)
     @rule(data=st.data())
@@ -142,7 +142,7 @@ class ClaimMachine(RuleBasedStateMachine):
             assert visit.page is not None
             assert (index.find(visit.page.identities) is not None) == (stage is CONFIRMED)
             assert (index.page(number) is not None) == (stage is PENDING)
-        self.library.check()
+        self.library.check_invariants()
 
 
 TestClaimMachine = ClaimMachine.TestCase
@@ -156,7 +156,7 @@ class TestFailingStore:
         library, told = Library(), []
         visit = entered(library, "a", range(9))
         library.deduplication.when_settled(visit, lambda: told.append(visit.stage))
-        library.deduplication.deliver(visit, {})
+        library.deduplication.keep_item(visit, {})
         library.deduplication.end_callback(visit, several=False)
         library.store.close()
         library.deduplication.item_left(visit)
@@ -170,7 +170,7 @@ class TestFailingStore:
         library = Library()
         three = [entered(library, f"p{number}", range(9 * number, 9 * number + 9)) for number in range(3)]
         library.store.close()
-        library.deduplication.deliver(three[0], {})
+        library.deduplication.keep_item(three[0], {})
         library.deduplication.item_left(three[0])
         library.deduplication.end_callback(three[0], several=False)
         assert [type(failure) for failure in library.failures] == [StoreError]

@@ -1,4 +1,4 @@
-"""Nothing is lost with its owner: whatever becomes of the first copy, one copy is delivered."""
+"""Nothing is lost with its original: whatever becomes of the first copy, one copy is kept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_page_whose_callback_raises_owns_nothing(site, crawl):
     steps = [step for name, (a, b) in pairs.items() for step in ({"url": a, "callback": name}, {"url": b})]
     outcome = crawl("sample_spiders.Steps", steps=steps)
     expected = [(a, b) if name in RAISES_LAST else (b,) for name, (a, b) in pairs.items()]
-    assert outcome.delivered == [url for urls in expected for url in urls]
+    assert outcome.kept == [url for urls in expected for url in urls]
     assert outcome.dropped == []
     assert len(outcome.problems) == len(FAILING)
     assert all("Spider error processing" in line for line in outcome.problems)
@@ -48,7 +48,7 @@ def test_a_duplicate_whose_callback_raises_stays_a_duplicate(site, crawl):
     pairs = {name: pair(site, number) for number, name in enumerate(FAILING)}
     steps = [step for name, (a, b) in pairs.items() for step in ({"url": a}, {"url": b, "callback": name})]
     outcome = crawl("sample_spiders.Steps", steps=steps)
-    assert outcome.delivered == [a for a, _ in pairs.values()]
+    assert outcome.kept == [a for a, _ in pairs.values()]
     assert [i["url"] for i in outcome.dropped] == [pairs[name][1] for name in RAISES_LAST]
     assert {url: verdict for url, (verdict, _) in outcome.verdicts.items()} == dict.fromkeys(
         [b for _, b in pairs.values()], "duplicate"
@@ -61,8 +61,8 @@ def test_an_item_that_its_pipelines_lose_owns_nothing(site, crawl, fate):
     c = site.add("/1/c", article("c", story(1)))
     steps = [{"url": a, "cb_kwargs": {"fate": fate}}, {"url": b}, {"url": c}]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=FATES)
-    assert outcome.delivered == [b]
-    assert outcome.record(c)["owner_url"] == b
+    assert outcome.kept == [b]
+    assert outcome.record(c)["original_url"] == b
     assert outcome.dropped[-1]["url"] == c
 
 
@@ -72,7 +72,7 @@ def test_an_item_that_a_pipeline_replaces_is_safe(site, crawl):
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=FATES)
     (item,) = outcome.items
     assert (item["url"], item["replaced"]) == (a, True)
-    assert outcome.record(b)["owner_url"] == a
+    assert outcome.record(b)["original_url"] == a
     assert outcome.problems == []
 
 
@@ -91,12 +91,12 @@ def test_twins_in_flight_wait_for_the_first(site, crawl, end):
     lost = {i["url"] for i in outcome.dropped if i["type"] != "DuplicateItem"}
     if end:
         # Every copy that takes over meets the same end: each was given its chance, so none was lost to a verdict.
-        assert outcome.delivered == []
+        assert outcome.kept == []
         assert [r for r in outcome.records if r["verdict"] == "duplicate"] == []
         assert lost == ({a, b, c} if end == "drop" else set())
     else:
-        (owner,) = outcome.delivered
-        assert {r["url"]: r["owner_url"] for r in outcome.records} == dict.fromkeys({a, b, c} - {owner}, owner)
+        (original,) = outcome.kept
+        assert {r["url"]: r["original_url"] for r in outcome.records} == dict.fromkeys({a, b, c} - {original}, original)
         assert outcome.stats["dedup/items/dropped"] == 2
         assert outcome.problems == []
     assert "dedup/waits/given_up" not in outcome.stats
@@ -119,7 +119,7 @@ def test_an_original_whose_pipeline_raises_late_costs_no_copy_its_item(site, tmp
         wait_until((tmp_path / "held").exists)
         is_held.set()
         outcome = running.wait()
-    (original,) = outcome.delivered
+    (original,) = outcome.kept
     assert original in copies
     assert [item["url"] for item in outcome.lines("feed.jsonl")] == [original]
     assert {item["url"] for item in outcome.dropped} == {*copies} - {original}
@@ -136,7 +136,7 @@ def test_a_twin_takes_over_when_the_callback_it_waits_for_raises(site, crawl):
         "CONSTANTS": {"dedup_middleware.plugin.threads:MAX_WAIT": 20},
     }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
-    assert sorted(outcome.delivered) == urls
+    assert sorted(outcome.kept) == urls
     assert outcome.dropped == []
     assert outcome.stats["dedup/claims/void"] == 3
     assert "dedup/waits/given_up" not in outcome.stats
@@ -152,10 +152,10 @@ def test_a_twin_does_not_wait_longer_than_dedup_wait(site, crawl):
         "CONCURRENT_REQUESTS": 1,
     }
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
-    assert sorted(outcome.delivered) == [a, b]
+    assert sorted(outcome.kept) == [a, b]
     record = outcome.record(b)
-    assert (record["verdict"], record["outcome"], record["owner_url"]) == ("related", "delivered", a)
-    assert record["reason"] == "the owner's claim was still open"
+    assert (record["verdict"], record["outcome"], record["original_url"]) == ("related", "kept", a)
+    assert record["reason"] == "the original's claim was still open"
     assert outcome.problems == []
 
 
@@ -166,11 +166,11 @@ def test_a_crash_voids_the_claims_that_are_open(site, tmp_path):
     with Running(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, settings=settings)) as running:
         wait_until((tmp_path / "held").exists)
         crashed = running.kill()
-    assert crashed.delivered == [a]
+    assert crashed.kept == [a]
     steps = [{"url": url} for url in (b, d, c)]
     outcome = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, afresh=True))
-    assert outcome.delivered == [d]
-    assert {r["url"]: r["owner_url"] for r in outcome.records} == {b: a, c: d}
+    assert outcome.kept == [d]
+    assert {r["url"]: r["original_url"] for r in outcome.records} == {b: a, c: d}
     assert outcome.problems == []
 
 
@@ -193,14 +193,14 @@ def test_two_hundred_twins_in_flight_end_well(site, crawl, end):
     settings = {**MANY, "HOLD_UNTIL": {"dedup/waits": number - 1}}
     outcome = crawl("sample_spiders.Steps", steps=steps, together=True, settings=settings)
     if end == "fail":
-        assert outcome.delivered == outcome.dropped == []
+        assert outcome.kept == outcome.dropped == []
         assert len(outcome.problems) == number
         return
-    (owner,) = outcome.delivered
-    assert {r["owner_url"] for r in outcome.records} == {owner}
+    (original,) = outcome.kept
+    assert {r["original_url"] for r in outcome.records} == {original}
     assert outcome.stats["dedup/items/dropped"] == len(outcome.dropped) == number - 2
     assert "dedup/waits/given_up" not in outcome.stats
     (error, *warnings) = outcome.problems
     assert "Error processing" in error
-    assert all(f"repeat {owner}" in warning for warning in warnings)
-    assert len(warnings) == outcome.stats["dedup/hosts_with_one_owner"] == 3
+    assert all(f"repeat {original}" in warning for warning in warnings)
+    assert len(warnings) == outcome.stats["dedup/hosts_with_one_original"] == 3

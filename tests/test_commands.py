@@ -125,7 +125,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Crawled:
         folder = tmp_path_factory.mktemp("crawled")
         urls = ",".join(pages.values())
         outcome = run_job(folder, write_job(folder, "sample_spiders.OneByOne", urls=urls))
-    assert [r["verdict"] for r in outcome.records] == ["duplicate", "unjudged"]
+    assert [r["verdict"] for r in outcome.records] == ["duplicate", "unchecked"]
     return Crawled(outcome, **pages)
 
 
@@ -164,24 +164,24 @@ class TestLog:
     def test_it_shows_what_was_dropped_and_why(self, crawled: Crawled) -> None:
         said = crawled.run("log")
         assert (said.exit_status, said.err) == (0, "")
-        head, owner, because, *evidence = said.out.splitlines()
+        head, original, because, *evidence = said.out.splitlines()
         assert because == "    because: on another host"
         assert crawled.repost in head
         assert "dropped" in head
         assert "83%" in head
-        assert owner == f"    repeats {crawled.first}"
+        assert original == f"    repeats {crawled.first}"
         assert evidence
         assert all(any(line.removeprefix("    | ")[:40] in p for p in story(1)) for line in evidence)
 
     def test_json_with_all_is_the_log_itself(self, crawled: Crawled) -> None:
         assert crawled.run_here("log", "--all", "--json").json == crawled.outcome.records
 
-    def test_filters_by_owner_and_by_host_as_a_browser_shows_them(self, tmp_path: Path) -> None:
+    def test_filters_by_original_and_by_host_as_a_browser_shows_them(self, tmp_path: Path) -> None:
         write_log(
             tmp_path / "log",
-            record("http://xn--bcher-kva.example/1", owner_url="http://o/%E5%85%B6"),
-            record("http://a.example/2", owner_url="http://o/%E5%85%B6"),
-            record("http://a.example/3", owner_url="http://o/"),
+            record("http://xn--bcher-kva.example/1", original_url="http://o/%E5%85%B6"),
+            record("http://a.example/2", original_url="http://o/%E5%85%B6"),
+            record("http://a.example/3", original_url="http://o/"),
         )
         here = ("--json", "-s", "DEDUP_LOG=log")
         said = run_here("log", "--original", "http://o/其", *here, folder=tmp_path)
@@ -199,7 +199,7 @@ class TestLog:
             record("http://deep.A.example:8000/2", score=0.95),
             record("http://nota.example/3"),
             record("http://a.example/4", score=0.7),
-            record("http://a.example/5", verdict="same", score=None),
+            record("http://a.example/5", verdict="unchanged", score=None),
             record("http://[broken/6"),
         )
         said = run_here(
@@ -210,7 +210,7 @@ class TestLog:
     def test_a_page_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
         hostile = "\x1b[2J\r\n\u202eevil\x9b"
         write_log(
-            tmp_path / "log", record("http://a/" + hostile, owner_url=hostile, reason=hostile, evidence=[hostile])
+            tmp_path / "log", record("http://a/" + hostile, original_url=hostile, reason=hostile, evidence=[hostile])
         )
         said = run_here("log", "-s", "DEDUP_LOG=log", folder=tmp_path)
         assert said.exit_status == 0
@@ -297,7 +297,7 @@ class TestStats:
     def test_it_sums_up_the_log(self, crawled: Crawled) -> None:
         (sums,) = crawled.run_here("stats", "--json").json
         assert sums["items_dropped"] == 1
-        assert sums["verdicts"] == {"duplicate": 1, "unjudged": 1}
+        assert sums["verdicts"] == {"duplicate": 1, "unchecked": 1}
         assert sums["hosts"] == {"127.0.0.2 repeats 127.0.0.1": 1}
         said = crawled.run_here("stats")
         assert (said.exit_status, said.err) == (0, "")
@@ -367,22 +367,22 @@ class TestHelp:
 
 
 class TestExplain:
-    def test_an_owner_is_shown_with_its_text_and_who_repeats_it(self, crawled: Crawled) -> None:
+    def test_an_original_is_shown_with_its_text_and_who_repeats_it(self, crawled: Crawled) -> None:
         (explained,) = crawled.run_here("explain", crawled.first, "--json").json
         stored = explained["stored"]
-        assert (stored["kind"], stored["repeated_by"]) == ("owner", [crawled.repost])
+        assert (stored["kind"], stored["repeated_by"]) == ("original", [crawled.repost])
         assert explained["record"] is None
         assert all(any(s["text"] in paragraph for paragraph in ["First", *story(1)]) for s in stored["sentences"])
         said = crawled.run_here("explain", crawled.first)
         assert (said.exit_status, said.err) == (0, "")
         assert crawled.repost in said.out
-        assert "as an owner of" in said.out
+        assert "as an original of" in said.out
 
     def test_a_duplicate_is_shown_sentence_by_sentence(self, crawled: Crawled) -> None:
         (explained,) = crawled.run_here("explain", crawled.repost, "--json").json
         assert explained["record"] == crawled.outcome.record(crawled.repost)
         stored = explained["stored"]
-        assert (stored["kind"], stored["owner_url"]) == ("duplicate", crawled.first)
+        assert (stored["kind"], stored["original_url"]) == ("duplicate", crawled.first)
         repeated = " ".join(s["text"] for s in stored["sentences"] if s["share"] == 1)
         assert repeated == " ".join(story(1)[:5])
         said = crawled.run_here("explain", crawled.repost)
@@ -393,15 +393,15 @@ class TestExplain:
         shown = unquote(crawled.other)
         assert shown.endswith("/其他")
         (explained,) = crawled.run_here("explain", shown, "--json").json
-        assert (explained["url"], explained["stored"]["kind"]) == (crawled.other, "owner")
+        assert (explained["url"], explained["stored"]["kind"]) == (crawled.other, "original")
 
-    def test_of_a_page_whose_owner_is_gone_nothing_is_marked(self, own: Crawled) -> None:
+    def test_of_a_page_whose_original_is_gone_nothing_is_marked(self, own: Crawled) -> None:
         uri = store_uri(own.outcome.folder)
         with contextlib.closing(open_store(uri, fingerprint_scheme=None)) as store:
             index = index_of(store, common=3, text_limit=20_000)
             index.remove(page.number for page in list(index.pages()) if page.url == own.first)
         (explained,) = own.run_here("explain", own.repost, "--json").json
-        assert explained["stored"]["owner_url"] is None
+        assert explained["stored"]["original_url"] is None
         assert {sentence["share"] for sentence in explained["stored"]["sentences"]} == {None}
         said = own.run_here("explain", own.repost)
         assert "a page that is not stored any more, so that nothing tells which sentences it repeats" in said.out
@@ -612,7 +612,7 @@ class TestWhoseStore:
         assert [r["url"] for r in before.json + both.json] == ["http://one/", "http://two/"]
         mixed = run_here(*own.here[:2], "explain", own.repost, "--json", *own.here[2:], folder=tmp_path)
         (explained,) = mixed.json
-        assert explained["stored"]["owner_url"] == explained["record"]["owner_url"] == own.first
+        assert explained["stored"]["original_url"] == explained["record"]["original_url"] == own.first
 
     def test_the_only_spider_that_has_crawled_need_not_be_named(self, tmp_path: Path) -> None:
         run_here("stats", folder=tmp_path).refused("no spider has a store", "crawl first")

@@ -240,12 +240,12 @@ page_lists = st.lists(
 @given(page_lists)
 def test_scores_are_those_of_the_benchmarks(drawn) -> None:
     pages = [CorpusPage(str(n), "", cluster, optional) for n, (cluster, optional, _) in enumerate(drawn)]
-    owners = [n if owner is None else owner % len(drawn) for n, (_, _, owner) in enumerate(drawn)]
+    originals = [n if original is None else original % len(drawn) for n, (_, _, original) in enumerate(drawn)]
     theirs = [benchmark.CorpusPage(p.id, "", (), "", "", p.cluster or "", "", p.is_optional) for p in pages]
-    delivered = {str(n) for n, owner in enumerate(owners) if n == owner}
-    agreement = benchmark.drop_agreement(theirs, delivered)
-    expected = [agreement.precision, agreement.recall, agreement.f1, benchmark.lost_stories(theirs, delivered)]
-    assert [*scores(pages, owners)] == pytest.approx(expected, abs=5e-5)
+    kept = {str(n) for n, original in enumerate(originals) if n == original}
+    agreement = benchmark.drop_agreement(theirs, kept)
+    expected = [agreement.precision, agreement.recall, agreement.f1, benchmark.lost_stories(theirs, kept)]
+    assert [*scores(pages, originals)] == pytest.approx(expected, abs=5e-5)
 
 
 class TestCorpora:

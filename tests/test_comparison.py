@@ -54,35 +54,35 @@ class TestSaid:
         assert compare(text, text) == Comparison(1.0)
 
     @given(TEXTS, TEXTS)
-    def test_what_the_owner_has_more_does_not_matter(self, text: list[str], more: list[str]) -> None:
-        assert compare(text, text + more).cover == 1.0
-        assert compare(text, more + text).cover == 1.0
+    def test_what_the_original_has_more_does_not_matter(self, text: list[str], more: list[str]) -> None:
+        assert compare(text, text + more).containment == 1.0
+        assert compare(text, more + text).containment == 1.0
 
     @given(TEXTS, TEXTS)
     def test_a_share_is_a_share(self, text: list[str], other: list[str]) -> None:
-        assert 0.0 <= compare(text, other).cover <= 1.0
-        assert 0.0 <= compare(text + other, text).cover <= 1.0
+        assert 0.0 <= compare(text, other).containment <= 1.0
+        assert 0.0 <= compare(text + other, text).containment <= 1.0
 
     @given(st.lists(st.text(max_size=60)), st.lists(st.text(max_size=60)))
     def test_any_text_can_be_compared(self, text: list[str], other: list[str]) -> None:
-        assert 0.0 <= compare(text, other).cover <= 1.0
+        assert 0.0 <= compare(text, other).containment <= 1.0
         itself = compare(text, text)
-        assert itself.cover in (0.0, 1.0)
+        assert itself.containment in (0.0, 1.0)
         assert not itself.other_names + itself.other_numbers
 
     def test_another_story_is_not_said(self) -> None:
-        assert compare(EN, story(1)).cover == 0.0
-        assert compare(ZH, zh_story(1)).cover == 0.0
+        assert compare(EN, story(1)).containment == 0.0
+        assert compare(ZH, zh_story(1)).containment == 0.0
         assert compare(EN, ZH) == Comparison(0.0)
 
     @given(st.sampled_from([(story, zh_story), (zh_story, story)]), st.integers(0, 50), st.integers(20, 200))
     @example((zh_story, story), 10, 64)
-    def test_what_the_owner_says_of_others_hardly_changes_the_cover(self, tell: tuple, number: int, each: int) -> None:
+    def test_what_the_original_has_of_others_hardly_changes_it(self, tell: tuple, number: int, each: int) -> None:
         """Of two alignments as good as each other either may be found, and a sentence on the line go either way."""
-        owner, page = tell[0](number), misread(tell[0](number), each)
-        alone, one_sentence = compare(page, owner).cover, 1.5 / (3 * len(owner))
-        assert abs(compare(page, owner + owner).cover - alone) <= one_sentence
-        assert abs(compare(page, owner + tell[1](number)).cover - alone) <= one_sentence
+        original, page = tell[0](number), misread(tell[0](number), each)
+        alone, one_sentence = compare(page, original).containment, 1.5 / (3 * len(original))
+        assert abs(compare(page, original + original).containment - alone) <= one_sentence
+        assert abs(compare(page, original + tell[1](number)).containment - alone) <= one_sentence
 
     def test_nothing_is_not_said(self) -> None:
         assert compare([], EN) == compare(EN, []) == compare(["…"], EN) == Comparison(0.0)
@@ -101,38 +101,38 @@ class TestNearlySaid:
     )
     def test_a_few_edits(self, text: list[str], edits: list[tuple[str, str]]) -> None:
         comparison = compare(replaced(text, *edits), text)
-        assert comparison.cover == 1.0
+        assert comparison.containment == 1.0
         assert comparison.near
         assert not comparison.other_names
         assert not comparison.other_numbers
 
     @pytest.mark.parametrize("tell", [story, zh_story])
     def test_misread_letters(self, tell: type) -> None:
-        covers = [compare(misread(tell(number), 60), tell(number)).cover for number in range(12)]
-        assert sum(cover >= 0.8 for cover in covers) >= 10, covers
+        covers = [compare(misread(tell(number), 60), tell(number)).containment for number in range(12)]
+        assert sum(containment >= 0.8 for containment in covers) >= 10, covers
 
     @pytest.mark.parametrize(("tell", "comma", "stop"), [(story, ",", "."), (zh_story, "，", "。")])
     def test_clauses_that_are_joined_or_split(self, tell: type, comma: str, stop: str) -> None:
         page = [p.replace(comma, "").replace(f"{stop} ", "; ").replace(stop, f"{stop}\n") for p in tell(1)]
-        assert compare(page, tell(1)).cover == 1.0
+        assert compare(page, tell(1)).containment == 1.0
 
     @pytest.mark.parametrize("tell", [story, zh_story])
     def test_paragraphs_in_another_order(self, tell: type) -> None:
-        covers = [compare(misread(tell(number)[::-1], 60), tell(number)).cover for number in range(12)]
-        assert sum(cover >= 0.8 for cover in covers) >= 10, covers
+        covers = [compare(misread(tell(number)[::-1], 60), tell(number)).containment for number in range(12)]
+        assert sum(containment >= 0.8 for containment in covers) >= 10, covers
 
     def test_characters_that_writers_interchange(self) -> None:
-        owner = ["工作人员要做好登记，账户里的钱要按份数分清。", "各地都要做好准备，账户必须每天核对一次。"]
-        page = replaced(owner, ("做", "作"), ("账", "帐"))
-        assert compare(page, owner).cover == 1.0
-        assert not compare(page, owner).other_names
+        original = ["工作人员要做好登记，账户里的钱要按份数分清。", "各地都要做好准备，账户必须每天核对一次。"]
+        page = replaced(original, ("做", "作"), ("账", "帐"))
+        assert compare(page, original).containment == 1.0
+        assert not compare(page, original).other_names
 
     def test_a_rewritten_report_is_not(self) -> None:
         other = [
             "On Monday evening the council of Riverton gave its approval to a budget for schools.",
             "Right for everybody is how Anna Smith, who is the mayor, called it. After such a debate none had.",
         ]
-        assert compare(other, EN).cover < 0.3
+        assert compare(other, EN).containment < 0.3
 
 
 class TestOtherNames:
@@ -150,9 +150,9 @@ class TestOtherNames:
     ) -> None:
         assert names in compare(replaced(text, *edits), text).other_names
 
-    def test_a_name_that_the_owner_has_elsewhere_is_none(self) -> None:
-        owner = [*EN, "Carla Jones, who had asked for it, was content with what the council of Riverton did."]
-        assert not compare(replaced(EN, ("Anna Smith", "Carla Jones")), owner).other_names
+    def test_a_name_that_the_original_has_elsewhere_is_none(self) -> None:
+        original = [*EN, "Carla Jones, who had asked for it, was content with what the council of Riverton did."]
+        assert not compare(replaced(EN, ("Anna Smith", "Carla Jones")), original).other_names
 
     @pytest.mark.parametrize(
         ("text", "old", "new", "names"),
@@ -167,35 +167,35 @@ class TestOtherNames:
         assert names in compare(replaced(text, (old, new)), text).other_names
 
     def test_a_letter_of_a_name_once_may_be_a_slip_and_what_says_it_is_not_said(self) -> None:
-        owner = EN[:2]
-        comparison = compare(replaced(owner, ("Riverton", "Rivertone")), owner)
+        original = EN[:2]
+        comparison = compare(replaced(original, ("Riverton", "Rivertone")), original)
         assert not comparison.other_names
-        assert 0.3 < comparison.cover < 0.7
+        assert 0.3 < comparison.containment < 0.7
 
     def test_where_other_words_slip_names_do(self) -> None:
         page = replaced(EN, ("Smith", "Smitb"), ("decision", "decisiom"), ("everybody", "everybcdy"))
-        assert compare(page, EN).cover == 1.0
+        assert compare(page, EN).containment == 1.0
         assert not compare(page, EN).other_names
 
     def test_a_name_that_is_always_another_one_has_not_slipped(self) -> None:
-        owner = [
+        original = [
             "The government of Austria said that it would favour a new programme for the schools.",
             "Teachers across Austria had asked for it, and their neighbours were glad about it.",
         ]
-        spelt = replaced(owner, ("favour", "favor"), ("programme", "program"), ("neighbours", "neighbors"))
-        assert compare(spelt, owner).cover == 1.0
-        comparison = compare(replaced(spelt, ("Austria", "Australia")), owner)
+        spelt = replaced(original, ("favour", "favor"), ("programme", "program"), ("neighbours", "neighbors"))
+        assert compare(spelt, original).containment == 1.0
+        comparison = compare(replaced(spelt, ("Austria", "Australia")), original)
         assert ("austria", "australia") in comparison.other_names
-        assert comparison.cover == 0.0
+        assert comparison.containment == 0.0
 
     @pytest.mark.parametrize(("simplified", "traditional"), [("着眼", "著眼"), ("卫生", "衞生"), ("凭借", "憑藉")])
     def test_traditional_characters_of_taiwan_and_hong_kong_are_none(self, simplified: str, traditional: str) -> None:
-        owner = [
+        original = [
             f"各地的专家认为{simplified}是重要的工作，大家都应当支持。",
             f"他们再次强调{simplified}需要各方面的长期努力。",
         ]
-        page = replaced(owner, (simplified, traditional))
-        assert replace(compare(page, owner), near=(), reworded=()) == Comparison(1.0)
+        page = replaced(original, (simplified, traditional))
+        assert replace(compare(page, original), near=(), reworded=()) == Comparison(1.0)
 
     def test_capitals_of_a_headline_tell_nothing(self) -> None:
         head = ["Riverton Council Says Yes To New School Budget After A Very Long And Heated Debate On Monday"]
@@ -212,7 +212,7 @@ class TestOtherNumbers:
     )
     def test_a_sentence_with_another_number_is_not_said(self, text: str, old: str, new: str) -> None:
         comparison = compare([text.replace(old, new)], [text])
-        assert comparison.cover == 0.0
+        assert comparison.containment == 0.0
         assert comparison.other_numbers
 
 
@@ -220,10 +220,10 @@ class TestVotes:
     def test_boilerplate_does_not_count(self) -> None:
         notice = "All rights of this text are reserved by the publisher of these pages. "
         page = [notice + story(1)[0]]
-        assert compare(page, story(1), votes=lambda clause: "reserved" not in clause).cover == 1.0
-        assert compare(page, story(1)).cover < 1.0
+        assert compare(page, story(1), votes=lambda clause: "reserved" not in clause).containment == 1.0
+        assert compare(page, story(1)).containment < 1.0
 
-    def test_what_the_owner_does_not_own_is_not_said(self) -> None:
+    def test_what_the_original_does_not_own_is_not_said(self) -> None:
         assert compare(EN, EN, says=lambda _: False) == Comparison(0.0)
 
 
@@ -244,8 +244,8 @@ class TestVotes:
 def test_hostile_texts_take_no_longer_than_long_ones(hostile: list[str]) -> None:
     other = [paragraph[: len(paragraph) // 2] + "b" + paragraph[len(paragraph) // 2 :] for paragraph in hostile]
     start = time.process_time()
-    for page, owner in ((hostile, other), (other, hostile), (hostile, ZH), (EN, hostile)):
-        assert 0.0 <= compare(page, owner).cover <= 1.0
+    for page, original in ((hostile, other), (other, hostile), (hostile, ZH), (EN, hostile)):
+        assert 0.0 <= compare(page, original).containment <= 1.0
     assert time.process_time() - start < 4
 
 
@@ -253,7 +253,7 @@ def test_words_beyond_the_most_that_are_aligned_are_not_said() -> None:
     words = [f"{chr(97 + n % 26)}{chr(97 + n // 26 % 26)}{chr(97 + n // 676)}word" for n in range(2 * MAX_WORDS)]
     sentences = [" ".join(words[n : n + 12]) + "." for n in range(0, len(words), 12)]
     edited = [sentence.replace("word", "wort", 1) for sentence in sentences]
-    assert 0.4 < compare(edited, sentences).cover < 0.6
+    assert 0.4 < compare(edited, sentences).containment < 0.6
 
 
 def test_what_need_not_be_aligned_would_not_have_been_enough() -> None:
@@ -261,18 +261,18 @@ def test_what_need_not_be_aligned_would_not_have_been_enough() -> None:
     for seed in range(20):
         rng = random.Random(seed)
         tell = zh_story if seed % 4 else story
-        owner = tell(seed)
+        original = tell(seed)
         # The other story has other words where these are characters.
         other = [p.translate({n: n + rng.choice([0, 0x300]) for n in range(0x4E00, 0x8000)}) for p in tell(seed + 1000)]
         page = [*tell(seed)[: rng.randrange(7)], *other[: rng.randrange(4)]]
-        characters = sorted({*"".join(owner), *"".join(page), *"的地得0123 ab"})
+        characters = sorted({*"".join(original), *"".join(page), *"的地得0123 ab"})
         spoiled = [
             "".join(rng.choice(characters) if rng.random() < seed % 10 / 20 else character for character in paragraph)
             for paragraph in page
         ]
-        whole = compare(spoiled, owner)
+        whole = compare(spoiled, original)
         for enough in (0.55, 0.8, 1.0):
-            looked = compare(spoiled, owner, enough=enough)
-            assert looked == whole or max(looked.cover, whole.cover) < enough
+            looked = compare(spoiled, original, enough=enough)
+            assert looked == whole or max(looked.containment, whole.containment) < enough
             skipped += looked != whole
     assert skipped > 3

@@ -56,7 +56,7 @@ def released(outcome):
 def test_the_item_that_was_dropped_for_a_lost_original_is_released(site, tmp_path, settings, step):
     a, b = pair(site, 1)
     crashed = killed(tmp_path, site, [{"url": a}, {"url": b, **step}], **settings)
-    assert crashed.delivered == [a]
+    assert crashed.kept == [a]
     assert [i["url"] for i in crashed.dropped] == [b]
     assert fed(crashed) == []
     requests = len(site.paths())
@@ -68,17 +68,17 @@ def test_the_item_that_was_dropped_for_a_lost_original_is_released(site, tmp_pat
     assert any("1 dropped item was released: the original was lost" in line for line in outcome.log.splitlines())
     assert any(line.split() == ["dropped", "items", "released", "1"] for line in outcome.log.splitlines())
     last = outcome.records[-1]
-    assert (last["url"], last["outcome"], last["items_delivered"]) == (b, "released", 1)
+    assert (last["url"], last["outcome"], last["items_kept"]) == (b, "released", 1)
     assert outcome.problems == []
 
     third = again(tmp_path, [{"url": a}], **settings)
     assert released(third) == 0
     assert fed(third) == [b]
-    assert third.record(a)["owner_url"] == b
+    assert third.record(a)["original_url"] == b
 
 
 @pytest.mark.parametrize("settings", [{}, {"JOBDIR": "job"}], ids=["afresh", "jobdir"])
-def test_what_an_earlier_crawl_delivered_is_not_durable_for_a_crawl_of_its_own_scope(site, tmp_path, settings):
+def test_what_an_earlier_crawl_kept_is_not_durable_for_a_crawl_of_its_own_scope(site, tmp_path, settings):
     """Under the scope ``crawl``, an original is durable only for the crawl that made it so."""
     a, b = pair(site, 1)
     earlier = again(tmp_path, [{"url": a}], FEEDS={"earlier.jsonl": FEED["FEEDS"]["feed.jsonl"]})
@@ -100,7 +100,7 @@ def test_a_crash_leads_back_to_what_an_earlier_crawl_made_durable(site, tmp_path
 
 
 def test_a_crash_takes_what_only_this_crawl_gave_to_a_feed(site, tmp_path):
-    """An earlier crawl delivered the original, but had no feed that takes such items."""
+    """An earlier crawl kept the original, but had no feed that takes such items."""
     a, b = pair(site, 1)
     stories = {"stories.jsonl": {"format": "jsonlines", "item_classes": ["sample_spiders.DataItem"]}}
     steps = [{"url": url, "cb_kwargs": {"kind": "dataclass"}} for url in (a, b)]
@@ -130,7 +130,7 @@ def test_without_feeds_an_original_is_durable_when_the_pipelines_have_returned(s
     a, b = pair(site, 1)
     killed(tmp_path, site, [{"url": a}], FEEDS={})
     outcome = again(tmp_path, [{"url": b}], FEEDS={})
-    assert outcome.delivered == [a]
+    assert outcome.kept == [a]
 
 
 def test_an_item_is_released_until_it_is_durable(site, tmp_path):
@@ -141,7 +141,7 @@ def test_an_item_is_released_until_it_is_durable(site, tmp_path):
     for _ in range(2):
         (tmp_path / "held").unlink()
         crashed = killed(tmp_path, site, [], **settings)
-        assert crashed.delivered[-1] == b
+        assert crashed.kept[-1] == b
         assert fed(crashed) == []
     assert fed(again(tmp_path, [], **settings)) == [b]
     assert released(again(tmp_path, [], **settings)) == 0
@@ -156,7 +156,7 @@ def test_a_copy_of_a_released_page_stays_dropped(site, tmp_path):
     assert fed(outcome) == [b]
     assert released(outcome) == 1
     last = outcome.records[-1]
-    assert (last["url"], last["outcome"], last["owner_url"]) == (c, "dropped", b)
+    assert (last["url"], last["outcome"], last["original_url"]) == (c, "dropped", b)
     listed = run_scrapy(tmp_path, "dedup", "dropped", "--json").stdout.splitlines()
     assert [(item["url"], item["original_url"]) for item in map(json.loads, listed)] == [(c, b)]
     assert released(again(tmp_path, [])) == 0
@@ -172,9 +172,9 @@ def test_after_a_feed_that_cannot_be_written_nothing_is_dropped_and_no_page_is_a
     settings = {**feeds, "CHECKPOINT_INTERVAL": 2}
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="full")
     (first, copy), (second, _), (third, last) = pairs
-    assert outcome.delivered == [first, second, pairs[1][1], third, last]
+    assert outcome.kept == [first, second, pairs[1][1], third, last]
     assert [i["url"] for i in outcome.dropped] == [copy]
-    assert outcome.verdicts[last] == ("duplicate", "delivered")
+    assert outcome.verdicts[last] == ("duplicate", "kept")
     assert any("the feed /dev/full cannot be written" in p and "nothing is dropped" in p for p in outcome.problems)
 
     better = crawl("sample_spiders.Steps", steps=[], settings=FEED, folder="full", afresh=True)
@@ -216,7 +216,7 @@ def test_the_originals_of_a_feed_that_is_stored_at_its_end_are_durable_then(site
     assert [i["url"] for i in outcome.dropped] == [b]
     assert outcome.problems == []
     better = crawl("sample_spiders.Steps", steps=[{"url": c}], settings=settings, folder="late", afresh=True)
-    assert better.delivered == []
+    assert better.kept == []
     assert released(better) == 0
 
 
@@ -250,7 +250,7 @@ def test_a_call_of_the_store_that_fails_ends_no_crawl_and_loses_no_story(told, n
 
 
 def test_the_witness_sees_what_is_lost(tmp_path):
-    (tmp_path / "records.jsonl").write_text(json.dumps({"url": "b", "owner_url": "a", "outcome": "dropped"}) + "\n")
+    (tmp_path / "records.jsonl").write_text(json.dumps({"url": "b", "original_url": "a", "outcome": "dropped"}) + "\n")
     (tmp_path / "feed.jsonl").write_text('{"url": "c"}\n{"url": "d"}\n{"url": "to')
     outcome = type("Left", (), {"folder": tmp_path})()
     seen = witness({"a": 1, "b": 1, "c": 2, "d": 2, "e": 3}, outcome)
@@ -258,7 +258,7 @@ def test_the_witness_sees_what_is_lost(tmp_path):
 
 
 def test_the_witness_looks_for_a_story_where_its_item_belongs(tmp_path):
-    (tmp_path / "records.jsonl").write_text(json.dumps({"url": "/0/1", "owner_url": "/0/0", "outcome": "dropped"}))
+    (tmp_path / "records.jsonl").write_text(json.dumps({"url": "/0/1", "original_url": "/0/0", "outcome": "dropped"}))
     outcome = type("Left", (), {"folder": tmp_path})()
     for feed, lost in [("other.jsonl", {0}), ("feed.jsonl", set())]:
         (tmp_path / feed).write_text('{"url": "/0/0"}\n')
@@ -425,7 +425,7 @@ def test_a_crash_at_any_step_of_a_release_loses_no_item(site, tmp_path, place, m
 
 
 @pytest.mark.parametrize("end", ["killed", "feed fails"])
-def test_text_that_only_a_lost_delivery_contained_has_not_been_delivered(site, tmp_path, end):
+def test_text_that_only_a_lost_delivery_contained_has_not_been_kept(site, tmp_path, end):
     a = site.add("/a", article("a", story(1)))
     copy = site.add("/copy", article("copy", story(1)), host=1)
     again(tmp_path, [{"url": a}])  # without the text, and durable

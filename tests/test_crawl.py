@@ -10,7 +10,7 @@ from prose import article, blog, story, zh_story
 
 
 @pytest.mark.parametrize("tell", [story, zh_story])
-def test_a_repost_is_dropped_natively_with_its_owner_and_evidence(site, crawl, tell):
+def test_a_repost_is_dropped_natively_with_its_original_and_evidence(site, crawl, tell):
     text = tell(1)
     first = site.add("/first", article("First", text))
     other = site.add("/other", article("Other", tell(2)))
@@ -24,7 +24,7 @@ def test_a_repost_is_dropped_natively_with_its_owner_and_evidence(site, crawl, t
     (line,) = outcome.drop_lines
     assert f"[scrapy.core.scraper] INFO: Dropped: {repost} repeats {first}: 100% of its text, such as" in line
     record = outcome.record(repost)
-    assert (record["verdict"], record["outcome"], record["owner_url"]) == ("duplicate", "dropped", first)
+    assert (record["verdict"], record["outcome"], record["original_url"]) == ("duplicate", "dropped", first)
     assert record["score"] == 1.0
     assert all(any(sentence in paragraph for paragraph in text) for sentence in record["evidence"])
     assert record["evidence"]
@@ -58,7 +58,7 @@ def test_links_of_a_duplicate_are_followed_last(site, crawl):
     assert site.url("/from-repost") in {i["url"] for i in outcome.items}
 
 
-def test_the_same_crawl_again_delivers_the_same(site, crawl):
+def test_the_same_crawl_again_keeps_the_same(site, crawl):
     text = story(1)
     urls = [
         site.add("/a", article("A", text)),
@@ -67,14 +67,14 @@ def test_the_same_crawl_again_delivers_the_same(site, crawl):
         site.add("/list", "<a class=next href=/c>c</a>"),
     ]
     first = crawl("sample_spiders.OneByOne", urls=",".join(urls), folder="same")
-    delivered, records = [i["url"] for i in first.items], len(first.records)
+    kept, records = [i["url"] for i in first.items], len(first.records)
     again = crawl("sample_spiders.OneByOne", urls=",".join(urls), folder="same")
-    assert [i["url"] for i in again.items] == delivered * 2
+    assert [i["url"] for i in again.items] == kept * 2
     assert {r["url"]: r["verdict"] for r in again.records[records:]} == {
-        urls[0]: "same",
+        urls[0]: "unchanged",
         urls[1]: "duplicate",
-        urls[2]: "same",
-        urls[3]: "unjudged",
+        urls[2]: "unchanged",
+        urls[3]: "unchecked",
     }
 
 

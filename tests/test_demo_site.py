@@ -1,4 +1,4 @@
-"""The demo serves what its map says, and its spider delivers all of it when the plugin is off."""
+"""The demo serves what its map says, and its spider keeps all of it when the plugin is off."""
 
 from __future__ import annotations
 
@@ -166,21 +166,21 @@ def read_items(path: Path) -> list[dict[str, Any]]:
 
 
 class TestSpider:
-    def test_it_delivers_every_article_once(self, tmp_path: Path) -> None:
+    def test_it_keeps_every_article_once(self, tmp_path: Path) -> None:
         run = crawl("-O", str(tmp_path / "out.jsonl"))
         assert run.returncode == 0, run.stderr
         assert "ERROR" not in run.stderr
         addresses = {site.address: site for site in SITES}
-        delivered = {}
+        kept = {}
         items = read_items(tmp_path / "out.jsonl")
         for item in items:
             parts = urlsplit(item["url"])
             path = parts.path + (f"?{parts.query}" if parts.query else "")
-            delivered[addresses[parts.hostname or ""], path] = item
-        assert len(delivered) == len(items)
-        assert set(delivered) == {(page.site, page.path) for page in ARTICLES}
+            kept[addresses[parts.hostname or ""], path] = item
+        assert len(kept) == len(items)
+        assert set(kept) == {(page.site, page.path) for page in ARTICLES}
         for page in ARTICLES:
-            item = delivered[page.site, page.path]
+            item = kept[page.site, page.path]
             assert set(item) == {"title", "url", "published", "text"}
             assert item["text"] == text_of(page)
 
@@ -230,7 +230,7 @@ class TestDemo:
         summary = run.stderr[run.stderr.index("dedup summary") :]
         said = {label: int(number) for label, number in re.findall(r"^ +(\S.*?) {2,}(\d+)$", summary, re.MULTILINE)}
         released = said.get("dropped items released", 0)
-        assert said["items delivered"] == len(items) == len(ARTICLES) - said["duplicates dropped"] + released
+        assert said["items kept"] == len(items) == len(ARTICLES) - said["duplicates dropped"] + released
         assert said["duplicates dropped"] > len(ARTICLES) / 2
         assert said["links followed last"] > 0
         assert f"every verdict, with evidence:   {tmp_path / 'log.jsonl'}" in summary

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from library import CLAUSE_WEIGHT, COMMON, Library
 from prose import story, zh_story
 
-from dedup_middleware.checks.alignment import cover
+from dedup_middleware.checks.alignment import containment
 from dedup_middleware.checks.checklist import renumbered
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.errors import StoreError
@@ -22,7 +22,7 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import item_identity
 from dedup_middleware.visit import Stage
 
-NEW, SAME, DUPLICATE, RELATED, UNJUDGED = VerdictKind
+NEW, UNCHANGED, DUPLICATE, RELATED, UNCHECKED = VerdictKind
 
 # Texts that overlap in all degrees: windows on a row of clauses, and now and then clauses from anywhere.
 WINDOWS = st.builds(
@@ -41,13 +41,13 @@ class Oracle:
         self.kept: list[frozenset[int]] = []
         self.hosts: list[str] = []
 
-    def judge(self, host: str, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
+    def check(self, host: str, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
         holders = {c: [h for h, kept in zip(self.hosts, self.kept, strict=True) if c in kept] for c in text}
         live = {c for c in text if len(holders[c]) <= COMMON and holders[c].count(host) <= COMMON_ON_HOST}
         if text in self.kept and len(text) * CLAUSE_WEIGHT >= MIN_LIVE_WEIGHT:
             return DUPLICATE, 1.0
         if len(live) * CLAUSE_WEIGHT < MIN_LIVE_WEIGHT:
-            return UNJUDGED, None
+            return UNCHECKED, None
         score = max((len(live & kept) / len(live) for kept in self.kept), default=0.0)
         # At 1 boilerplate counts too.
         if score >= self.threshold and (self.threshold < 1 or any(text <= kept for kept in self.kept)):
@@ -55,8 +55,8 @@ class Oracle:
         return (RELATED, score) if score >= RELATED_THRESHOLD else (NEW, None)
 
     def arrive(self, host: str, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
-        verdict = self.judge(host, text)
-        if verdict[0] in (NEW, RELATED) or (verdict[0] is UNJUDGED and len(text) * CLAUSE_WEIGHT >= MIN_LIVE_WEIGHT):
+        verdict = self.check(host, text)
+        if verdict[0] in (NEW, RELATED) or (verdict[0] is UNCHECKED and len(text) * CLAUSE_WEIGHT >= MIN_LIVE_WEIGHT):
             self.kept.append(text)
             self.hosts.append(host)
         return verdict
@@ -65,7 +65,7 @@ class Oracle:
 @pytest.mark.parametrize("text_limit", [20_000, 0])
 @settings(deadline=None)
 @given(texts=st.lists(st.tuples(st.sampled_from(["one", "two"]), TEXTS), max_size=14), threshold=THRESHOLDS)
-def test_a_page_is_a_duplicate_only_of_one_owner_that_holds_enough_of_its_live_text(
+def test_a_page_is_a_duplicate_only_of_one_original_that_holds_enough_of_its_live_text(
     texts: list[tuple[str, frozenset[int]]], threshold: float, text_limit: int
 ) -> None:
     library, oracle = Library(threshold=threshold, text_limit=text_limit), Oracle(threshold)
@@ -83,7 +83,7 @@ def test_who_shares_a_quotation_is_looked_at_only_where_its_text_may_be_kept(tex
     library = Library(text_limit=text_limit)
     library.visit("a", range(40))
     with patch.object(library.index, "page", wraps=library.index.page) as page:
-        assert library.judge("b", [0, *range(100, 139)]).kind is NEW
+        assert library.check("b", [0, *range(100, 139)]).kind is NEW
     assert page.call_count == looked_at
 
 
@@ -92,8 +92,8 @@ def test_a_look_alike_of_who_leads_to_a_text_owns_it_where_no_texts_are_kept() -
     library.visit("a", [*range(20), "Item 1 costs 10 euros a piece", "and it has been there since 1990"])
     kept = library.visit("b", [*range(20), "Item 2 costs 20 euros a piece", "and it has been there since 2000"])
     assert kept.verdict.kind is RELATED
-    copy = library.judge("http://elsewhere/", [*range(20), "Item 2 costs 20 euros a piece"])
-    assert (copy.kind, copy.match and copy.match.owner.url) == (DUPLICATE, "http://site/b")
+    copy = library.check("http://elsewhere/", [*range(20), "Item 2 costs 20 euros a piece"])
+    assert (copy.kind, copy.match and copy.match.original.url) == (DUPLICATE, "http://site/b")
 
 
 @settings(deadline=None)
@@ -104,36 +104,36 @@ def test_dropped_duplicates_never_change_a_later_verdict(texts: list[frozenset[i
         visit = library.visit(f"p{number}", sorted(text))
         if visit.verdict.kind is not DUPLICATE:
             without.visit(f"p{number}", sorted(text))
-    one, other = library.judge("probe", sorted(probe)), without.judge("probe", sorted(probe))
-    assert (one.kind, one.reason, one.match and (one.match.owner.url, one.match.score, one.match.shared)) == (
+    one, other = library.check("probe", sorted(probe)), without.check("probe", sorted(probe))
+    assert (one.kind, one.reason, one.match and (one.match.original.url, one.match.score, one.match.shared)) == (
         other.kind,
         other.reason,
-        other.match and (other.match.owner.url, other.match.score, other.match.shared),
+        other.match and (other.match.original.url, other.match.score, other.match.shared),
     )
 
 
 @pytest.mark.parametrize("text", [range(6), range(40)])
 def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(text: range) -> None:
-    """Owners of earlier crawls drop nothing in this scope, and so make nothing common."""
+    """Originals of earlier crawls drop nothing in this scope, and so make nothing common."""
     library = Library(scope=Scope.CRAWL)
     for number in range(8):
         library.begin(f"crawl {number}")
         visits = [library.visit(f"http://host{n}/{number}", [*text, 100 + n]) for n in range(20)]
-        assert [visit.items_delivered for visit in visits] == [1] + 19 * [0]
-        library.check()
+        assert [visit.items_kept for visit in visits] == [1] + 19 * [0]
+        library.check_invariants()
 
 
-def test_owners_whose_lease_is_over_make_nothing_common() -> None:
+def test_originals_whose_lease_is_over_make_nothing_common() -> None:
     library = Library(lease=timedelta(seconds=0))
     for number in range(8):
         assert library.visit(f"http://host{number}/", [*range(10), 100 + number]).verdict.kind is NEW
-        library.check()
+        library.check_invariants()
 
 
-def delivered(library: Library, run: str, visits: list[tuple[str, frozenset[int], int]]) -> set[str]:
+def kept(library: Library, run: str, visits: list[tuple[str, frozenset[int], int]]) -> set[str]:
     library.begin(run)
     cases = [library.visit(name, text, items=items) for name, text, items in visits]
-    return {visit.url for visit in cases if visit.items_delivered}
+    return {visit.url for visit in cases if visit.items_kept}
 
 
 @settings(deadline=None, max_examples=200)
@@ -143,28 +143,28 @@ def delivered(library: Library, run: str, visits: list[tuple[str, frozenset[int]
     st.randoms(use_true_random=False),
     THRESHOLDS,
 )
-def test_a_recrawl_of_unchanged_pages_delivers_the_same_pages_in_any_order(
+def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(
     pages: list[tuple[frozenset[int], int]], order: list[int], shuffle: random.Random, threshold: float
 ) -> None:
     library = Library(threshold=threshold)
     visits = [(f"p{number}", *pages[number]) for number in order if number < len(pages)]
-    first = delivered(library, "first", visits)
-    assert delivered(library, "second", visits) == first
+    first = kept(library, "first", visits)
+    assert kept(library, "second", visits) == first
     shuffle.shuffle(visits)
-    assert delivered(library, "third", visits) == first
-    library.check()
+    assert kept(library, "third", visits) == first
+    library.check_invariants()
 
 
 def test_a_duplicate_stays_one_at_any_threshold_though_its_clauses_become_common() -> None:
     library = Library(threshold=5 / 6)
     visits = [
-        ("owner", frozenset(range(6)), 1),
+        ("original", frozenset(range(6)), 1),
         ("repost", frozenset({0, 1, 2, 3, 4, 20}), 1),
         *((f"quoting{n}", frozenset({0, *range(n, n + 9)}), 1) for n in (30, 40, 50)),
     ]
-    first = delivered(library, "first", visits)
+    first = kept(library, "first", visits)
     assert "http://site/repost" not in first
-    assert delivered(library, "second", visits) == first
+    assert kept(library, "second", visits) == first
 
 
 @settings(deadline=None, max_examples=200)
@@ -177,7 +177,7 @@ def test_a_duplicate_stays_one_at_any_threshold_though_its_clauses_become_common
     ),
     st.sampled_from(Scope),
 )
-def test_whatever_is_dropped_its_owner_was_delivered_in_scope(
+def test_whatever_is_dropped_its_original_was_kept_in_scope(
     runs: list[list[tuple[str, str | None, frozenset[int], int]]], scope: Scope
 ) -> None:
     library = Library(threshold=0.7, scope=scope)
@@ -191,9 +191,9 @@ def test_whatever_is_dropped_its_owner_was_delivered_in_scope(
             assert visit.page is not None
             if visit.items_dropped:
                 assert visit.verdict.match is not None
-                owner = visit.verdict.match.owner
-                assert (owner.url, owner.digest) in safe
-                assert owner.url != visit.url
+                original = visit.verdict.match.original
+                assert (original.url, original.digest) in safe
+                assert original.url != visit.url
             elif items:
                 safe.add((visit.url, visit.page.fingerprint.digest))
 
@@ -213,51 +213,51 @@ class TestDuplicates:
         library.visit("first", tell(1))
         shuffled = [*tell(1), "Read more on our own site", "All rights reserved 2024"]
         random.Random(1).shuffle(shuffled)
-        verdict = library.judge("repost", shuffled)
+        verdict = library.check("repost", shuffled)
         assert verdict.kind is DUPLICATE
         assert verdict.match is not None
-        assert verdict.match.owner.url == "http://site/first"
-        assert library.judge("other", tell(2)).kind is NEW
+        assert verdict.match.original.url == "http://site/first"
+        assert library.check("other", tell(2)).kind is NEW
 
     def test_cover_has_a_direction(self) -> None:
         library = Library()
         library.visit("whole", range(20))
-        assert library.judge("excerpt", range(8)).kind is DUPLICATE
+        assert library.check("excerpt", range(8)).kind is DUPLICATE
         library = Library()
         library.visit("excerpt", range(8))
-        assert library.judge("whole", range(20)).kind is NEW
+        assert library.check("whole", range(20)).kind is NEW
 
-    def test_two_owners_together_make_no_duplicate(self) -> None:
+    def test_two_originals_together_make_no_duplicate(self) -> None:
         library = Library()
         library.visit("a", range(10))
         library.visit("b", range(10, 20))
-        verdict = library.judge("digest", range(4, 16))
+        verdict = library.check("digest", range(4, 16))
         assert (verdict.kind, verdict.reason) == (RELATED, Reason.BELOW_THRESHOLD)
 
     def test_a_chain_of_small_changes_does_not_drift(self) -> None:
         library = Library()
         kinds = [library.visit(f"p{step}", range(step, step + 10)).verdict.kind for step in range(6)]
         assert kinds == [NEW, DUPLICATE, DUPLICATE, RELATED, DUPLICATE, DUPLICATE]
-        owners = [page.url for page in library.index.pages() if page.owner is None]
-        assert owners == ["http://site/p0", "http://site/p3"]
+        originals = [page.url for page in library.index.pages() if page.original is None]
+        assert originals == ["http://site/p0", "http://site/p3"]
 
     @pytest.mark.parametrize(("threshold", "kind"), [(0.8, DUPLICATE), (0.81, RELATED)])
     def test_the_threshold_of_a_page_wins(self, threshold: float, kind: VerdictKind) -> None:
         library = Library(threshold=1.0)
         library.visit("a", range(10))
         page = library.page("b", range(2, 12))
-        assert library.detector.judge(page, threshold=threshold).kind is kind
-        assert library.detector.judge(page).kind is RELATED
+        assert library.detector.check(page, threshold=threshold).kind is kind
+        assert library.detector.check(page).kind is RELATED
 
-    def test_an_owner_out_of_scope_gives_way_to_the_next_one(self) -> None:
+    def test_an_original_out_of_scope_gives_way_to_the_next_one(self) -> None:
         library = Library(scope=Scope.CRAWL)
         library.visit("old", range(10))
         library.begin("second")
-        assert library.judge("new", range(10)).kind is NEW
+        assert library.check("new", range(10)).kind is NEW
         library.visit("new", range(10))
-        verdict = library.judge("repost", range(10))
+        verdict = library.check("repost", range(10))
         assert verdict.match is not None
-        assert verdict.match.owner.url == "http://site/new"
+        assert verdict.match.original.url == "http://site/new"
 
 
 class TestItself:
@@ -265,14 +265,14 @@ class TestItself:
     def test_a_page_is_never_its_own_duplicate(self, text: list[int]) -> None:
         library = Library()
         library.visit("a", range(10))
-        assert library.judge("a", text).kind in (SAME, NEW, UNJUDGED)
+        assert library.check("a", text).kind in (UNCHANGED, NEW, UNCHECKED)
 
     def test_neither_by_its_request_nor_by_its_final_url(self) -> None:
         library = Library()
         library.visit("start/today", range(10), request="start")
         library.visit("story", range(20, 30))
-        assert library.visit("start/tomorrow", range(10), request="start").verdict.kind is SAME
-        assert library.visit("story", range(20, 30), request="short-link").verdict.kind is SAME
+        assert library.visit("start/tomorrow", range(10), request="start").verdict.kind is UNCHANGED
+        assert library.visit("story", range(20, 30), request="short-link").verdict.kind is UNCHANGED
 
     def test_a_request_that_now_ends_at_a_stored_page_is_that_page(self) -> None:
         library = Library()
@@ -281,26 +281,26 @@ class TestItself:
         library.begin("second")
         assert library.visit("tuesday", range(20, 30), request="latest").verdict.kind is not DUPLICATE
 
-    def test_a_changed_page_is_judged_against_the_others(self) -> None:
+    def test_a_changed_page_is_checked_against_the_others(self) -> None:
         library = Library()
         library.visit("a", range(10))
         library.visit("b", range(20, 30))
         assert library.visit("b", range(10)).verdict.kind is DUPLICATE
         assert library.visit("c", range(20, 30)).verdict.kind is NEW
 
-    def test_a_page_whose_owner_changed_is_judged_anew(self) -> None:
+    def test_a_page_whose_original_changed_is_checked_anew(self) -> None:
         library = Library()
-        library.visit("owner", range(10))
+        library.visit("original", range(10))
         assert library.visit("repost", range(10)).is_duplicate
-        library.visit("owner", range(40, 50))
+        library.visit("original", range(40, 50))
         assert library.visit("repost", range(10)).verdict.kind is NEW
 
-    def test_a_page_whose_owner_became_a_duplicate_is_judged_anew(self) -> None:
+    def test_a_page_whose_original_became_a_duplicate_is_checked_anew(self) -> None:
         library = Library()
-        library.visit("owner", range(10))
+        library.visit("original", range(10))
         assert library.visit("repost", range(10)).is_duplicate
         library.visit("third", range(20, 30))
-        assert library.visit("owner", range(20, 30)).is_duplicate
+        assert library.visit("original", range(20, 30)).is_duplicate
         assert library.visit("repost", range(10)).verdict.kind is NEW
 
 
@@ -311,17 +311,17 @@ class TestBoilerplate:
         for number in range(COMMON + 1):
             text = [*frame, *range(20 + 10 * number, 26 + 10 * number)]
             assert library.visit(f"http://host{number}/", text).verdict.kind in (NEW, RELATED)
-        verdict = library.judge("frame", [*frame, 99])
-        assert (verdict.kind, verdict.reason) == (UNJUDGED, Reason.TOO_LITTLE_TEXT)
+        verdict = library.check("frame", [*frame, 99])
+        assert (verdict.kind, verdict.reason) == (UNCHECKED, Reason.TOO_LITTLE_TEXT)
 
     def test_what_more_than_two_kept_pages_of_a_host_hold_has_no_vote_on_that_host(self) -> None:
         library = Library()
         frame = range(10)
         for number in range(COMMON_ON_HOST + 1):
-            assert library.judge("frame", [*frame, 99]).kind is (DUPLICATE if number else NEW)
+            assert library.check("frame", [*frame, 99]).kind is (DUPLICATE if number else NEW)
             library.visit(f"p{number}", [*frame, *range(20 + 20 * number, 40 + 20 * number)])
-        assert library.judge("frame", [*frame, 99]).kind is UNJUDGED
-        assert library.judge("http://elsewhere/frame", [*frame, 99]).kind is DUPLICATE
+        assert library.check("frame", [*frame, 99]).kind is UNCHECKED
+        assert library.check("http://elsewhere/frame", [*frame, 99]).kind is DUPLICATE
 
     def test_a_kept_page_whose_own_text_shrinks_is_not_dropped_for_its_frame(self) -> None:
         library = Library()
@@ -329,7 +329,7 @@ class TestBoilerplate:
         for number in range(8):
             library.visit(f"p{number}", [*frame, *range(20 + 10 * number, 30 + 10 * number)])
         for number in range(8):
-            assert library.judge(f"p{number}", [*frame, 200 + number]).kind is UNJUDGED, number
+            assert library.check(f"p{number}", [*frame, 200 + number]).kind is UNCHECKED, number
 
     def test_reposts_do_not_make_a_story_boilerplate(self) -> None:
         library = Library()
@@ -340,7 +340,7 @@ class TestBoilerplate:
 class TestOtherNumbers:
     REPORT = (
         "The harbour sold {} tons of herring on this day",
-        "The mill owners paid {}.5 crowns for a sack of grain",
+        "The mill originals paid {}.5 crowns for a sack of grain",
         "The wind blew at {} knots from the north east",
         "No ship was lost on the northern sea this week",
         "Nobody in the market hall had asked for any of it",
@@ -354,33 +354,33 @@ class TestOtherNumbers:
         library = Library(threshold=0.51)
         library.visit("monday", self.day(12))
         page = library.page("tuesday", [*self.day(12)[:2], *self.day(13)[2:]])
-        verdict = library.detector.judge(page)
+        verdict = library.detector.check(page)
         assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
-        assert library.judge("repost", self.day(12)).kind is DUPLICATE
+        assert library.check("repost", self.day(12)).kind is DUPLICATE
 
     def test_one_other_number_is_enough(self) -> None:
         library = Library()
         text = [*map(str, story(1)), "The rate of the harbour bank rose to 4 percent this spring"]
         library.visit("a", text)
         library.visit("b", [*text[:-1], text[-1].replace("4", "5")])
-        assert library.judge("c", text).kind is DUPLICATE
-        verdict = library.judge("d", [*text[:-1], text[-1].replace("4", "6")])
+        assert library.check("c", text).kind is DUPLICATE
+        verdict = library.check("d", [*text[:-1], text[-1].replace("4", "6")])
         assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
 
     @pytest.mark.parametrize("line", ["Wind: {} km/h. Rain: 5 mm.", "涨跌：{}%。成交：35万手。"])
     def test_one_other_number_with_a_label_is_enough_however_light(self, line: str) -> None:
         library = Library()
         library.visit("monday", [line.format(12), *story(1)])
-        verdict = library.judge("tuesday", [line.format(13), *story(1)])
+        verdict = library.check("tuesday", [line.format(13), *story(1)])
         assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
-        assert library.judge("repost", [line.format(12), *story(1)]).kind is DUPLICATE
+        assert library.check("repost", [line.format(12), *story(1)]).kind is DUPLICATE
 
     def test_a_number_with_a_label_makes_no_duplicate(self) -> None:
         library = Library()
         library.visit("a", ["Wind: 12 km/h.", *story(1)])
-        verdict = library.judge("b", ["Wind: 12 km/h.", *story(2)])
+        verdict = library.check("b", ["Wind: 12 km/h.", *story(2)])
         assert (verdict.kind, verdict.match) == (NEW, None)
-        assert library.judge("c", ["Wind: 12 km/h."] * 40).reason == Reason.TOO_LITTLE_TEXT
+        assert library.check("c", ["Wind: 12 km/h."] * 40).reason == Reason.TOO_LITTLE_TEXT
 
     @pytest.mark.parametrize(
         "line",
@@ -397,34 +397,34 @@ class TestOtherNumbers:
     def test_a_repost_of_another_day_is_a_duplicate(self, line: str) -> None:
         library = Library()
         library.visit("first", [line.format(20), *story(1)])
-        assert library.judge("repost", [line.format(22), *story(1)]).kind is DUPLICATE
+        assert library.check("repost", [line.format(22), *story(1)]).kind is DUPLICATE
 
     def test_a_decimal_point_makes_another_number(self) -> None:
         library = Library()
         text = [*story(1), "The rate of the harbour bank rose to 1.5 percent this spring"]
         library.visit("a", text)
-        assert library.judge("b", [*text[:-1], text[-1].replace("1.5", "15")]).kind is not DUPLICATE
+        assert library.check("b", [*text[:-1], text[-1].replace("1.5", "15")]).kind is not DUPLICATE
 
-    def test_where_the_best_owner_has_other_numbers_the_next_one_may_drop(self) -> None:
+    def test_where_the_best_original_has_other_numbers_the_next_one_may_drop(self) -> None:
         library = Library()
         text = [*story(1), "The rate of the harbour bank rose to 4 percent this spring"]
         library.visit("four", text)
         library.visit("five", [*text[:-1], text[-1].replace("4", "5")])
         for number in "45":
-            verdict = library.judge("repost", [*text[:-1], text[-1].replace("4", number)])
+            verdict = library.check("repost", [*text[:-1], text[-1].replace("4", number)])
             assert verdict.kind is DUPLICATE
             assert verdict.match is not None
-            assert verdict.match.owner.url == {"4": "http://site/four", "5": "http://site/five"}[number]
+            assert verdict.match.original.url == {"4": "http://site/four", "5": "http://site/five"}[number]
 
-    def test_numbers_of_sentences_that_the_owner_does_not_say_are_no_obstacle(self) -> None:
+    def test_numbers_of_sentences_that_the_original_does_not_say_are_no_obstacle(self) -> None:
         library = Library()
         library.visit("a", story(1))
-        assert library.judge("b", [*story(1), "Published on 20 November 2024 at 12:30"]).kind is DUPLICATE
+        assert library.check("b", [*story(1), "Published on 20 November 2024 at 12:30"]).kind is DUPLICATE
 
 
 class TestLittleText:
-    @pytest.mark.parametrize(("clauses", "kind"), [(4, UNJUDGED), (5, DUPLICATE)])
-    def test_too_little_text_is_not_judged(self, clauses: int, kind: VerdictKind) -> None:
+    @pytest.mark.parametrize(("clauses", "kind"), [(4, UNCHECKED), (5, DUPLICATE)])
+    def test_too_little_text_is_not_checked(self, clauses: int, kind: VerdictKind) -> None:
         assert (clauses * CLAUSE_WEIGHT >= MIN_LIVE_WEIGHT) == (kind is DUPLICATE)
         library = Library()
         library.visit("a", range(10))
@@ -448,9 +448,9 @@ class TestItemsOfOneRequest:
         page = self.item(library, "feed", story(1))
         library.index.commit(page)
         twin = self.item(library, "feed", [*story(1), "and some more words besides"])
-        assert library.detector.judge(twin).kind is NEW
-        assert library.detector.judge(page).kind is SAME
-        assert library.detector.judge(self.item(library, "other", story(1))).kind is DUPLICATE
+        assert library.detector.check(twin).kind is NEW
+        assert library.detector.check(page).kind is UNCHANGED
+        assert library.detector.check(self.item(library, "other", story(1))).kind is DUPLICATE
 
     @given(st.lists(st.text(), max_size=3), st.lists(st.text(), max_size=3))
     @example(["a", "b"], ["a\nb"])
@@ -493,8 +493,8 @@ class TestPages:
         library.deduplication.callback_failed(first)
         for repost in reposts:
             library.leave(repost)
-        assert [visit.items_delivered for visit in reposts] == [1, 0]
-        library.check()
+        assert [visit.items_kept for visit in reposts] == [1, 0]
+        library.check_invariants()
 
     def test_a_page_that_fails_twice_over_leaves_nothing(self) -> None:
         library = Library()
@@ -505,14 +505,14 @@ class TestPages:
         library.leave(visit)
         assert library.contents() == {}
 
-    def test_after_a_failure_of_the_store_everything_is_delivered(self) -> None:
+    def test_after_a_failure_of_the_store_everything_is_kept(self) -> None:
         library = Library()
         library.visit("first", range(10))
         waiting = library.enter(library.page("waiting", range(20, 30)))
         library.store.close()
         repost = library.visit("repost", range(10))
-        assert (repost.verdict.kind, repost.items_delivered) == (UNJUDGED, 1)
-        assert library.visit("again", range(10)).items_delivered == 1
+        assert (repost.verdict.kind, repost.items_kept) == (UNCHECKED, 1)
+        assert library.visit("again", range(10)).items_kept == 1
         assert waiting.stage is Stage.VOID
         assert len(library.failures) == 1
         assert library.stats["failures"] == 1
@@ -522,11 +522,11 @@ class TestPages:
         library = Library(room=20_000)
         number = 0
         while not library.failures:
-            assert library.visit(f"p{number}", range(20 * number, 20 * number + 20)).items_delivered == 1
+            assert library.visit(f"p{number}", range(20 * number, 20 * number + 20)).items_kept == 1
             number += 1
         assert 3 < number < 20
         assert "DEDUP_STORE" in str(library.failures[0])
-        assert library.visit("copy", range(20)).items_delivered == 1
+        assert library.visit("copy", range(20)).items_kept == 1
         with pytest.raises(StoreError):
             library.contents()
 
@@ -536,11 +536,11 @@ class TestPages:
         library.store.close()
         for visit in cases:
             library.leave(visit)
-        assert [visit.items_delivered for visit in cases] == [1, 1, 1]
+        assert [visit.items_kept for visit in cases] == [1, 1, 1]
         assert len(library.failures) == 1
         assert library.stats["claims/void"] == 3
 
-    def test_an_owner_that_gives_less_than_before_drops_no_known_copy(self) -> None:
+    def test_an_original_that_gives_less_than_before_drops_no_known_copy(self) -> None:
         """Its text is what it was; its items do not say it any more."""
         library = Library()
         text = [*story(1), *story(2)]
@@ -548,18 +548,18 @@ class TestPages:
         assert library.visit("copy", text).is_duplicate
         again = library.enter(library.page("a", text))
         library.leave(again, items=[{"title": story(2)[0]}, {"title": story(2)[1]}])
-        assert library.judge("copy", text).kind is NEW
-        library.check()
+        assert library.check("copy", text).kind is NEW
+        library.check_invariants()
 
     def test_a_page_of_several_items_owns_only_what_these_say(self) -> None:
         library = Library()
         front = library.enter(library.page("front", [*story(1), *story(2), *story(3)]))
         library.leave(front, items=[{"text": story(2)}, {"title": "a headline and no more"}])
-        assert library.judge("one", story(1)).kind is NEW
-        assert library.judge("two", story(2)).kind is DUPLICATE
+        assert library.check("one", story(1)).kind is NEW
+        assert library.check("two", story(2)).kind is DUPLICATE
         # What it does not own does not make it another page when it comes again.
-        assert library.judge("front", [*story(1), *story(2), *story(3)]).kind is SAME
-        library.check()
+        assert library.check("front", [*story(1), *story(2), *story(3)]).kind is UNCHANGED
+        library.check_invariants()
 
     @pytest.mark.parametrize(
         ("item", "may_be_dropped"),
@@ -587,8 +587,8 @@ class TestPages:
 
 def test_cover_and_numbers_of_a_text_without_telling_clauses() -> None:
     library = Library()
-    owner, _ = library.index.commit(library.page("a", range(10)))
-    assert owner is not None
+    original, _ = library.index.commit(library.page("a", range(10)))
+    assert original is not None
     empty = library.page("b", ["he said", "12"])
-    assert cover(empty.fingerprint.weights, owner.hashes) == 0.0
-    assert not renumbered(empty.fingerprint, owner)
+    assert containment(empty.fingerprint.weights, original.hashes) == 0.0
+    assert not renumbered(empty.fingerprint, original)

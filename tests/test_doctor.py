@@ -176,23 +176,23 @@ def test_a_password_is_not_shown(tmp_path: Path) -> None:
 
 
 class TestOfAPage:
-    def test_how_it_was_judged(self, crawled: Path) -> None:
+    def test_how_it_was_checked(self, crawled: Path) -> None:
         status, (finding,) = doctor(crawled, (crawled / "url").read_text())
         assert status == 0
         assert "it owns" in finding["text"]
 
-    def test_how_it_would_be_judged_with_its_owner_and_why(self, crawled: Path) -> None:
+    def test_how_it_would_be_checked_with_its_original_and_why(self, crawled: Path) -> None:
         before = contents(crawled)
         status, findings = doctor(crawled, "http://elsewhere/copy", "--html", "copy.html")
         assert status == 0
         verdict, witness, *repeated, last = findings
         url = (crawled / "url").read_text()
-        assert verdict["text"] == f"it would be judged duplicate of {url}, 100% of its text: on another host"
+        assert verdict["text"] == f"it would be checked duplicate of {url}, 100% of its text: on another host"
         assert witness["text"] == "the page agrees"
         assert {finding["about"] for finding in repeated} == {"repeated"}
         assert "dedup" in last["remedy"]
         _, (other,) = doctor(crawled, "http://elsewhere/other", "--html", "other.html")
-        assert other["text"] == "it would be judged new"
+        assert other["text"] == "it would be checked new"
         assert contents(crawled) == before
 
     def test_an_original_that_a_crash_left_in_doubt_drops_nothing_and_stays(self, crawled: Path) -> None:
@@ -202,7 +202,7 @@ class TestOfAPage:
         before = contents(crawled)
         try:
             _, (finding,) = doctor(crawled, "http://elsewhere/copy", "--html", "copy.html")
-            assert finding["text"] == "it would be judged new"
+            assert finding["text"] == "it would be checked new"
             assert contents(crawled) == before
         finally:
             with closing(open_store(store_uri(crawled), fingerprint_scheme=None)) as store:
@@ -220,4 +220,4 @@ class TestOfAPage:
                 command("doctor", "http://elsewhere/copy", "--html", "-", *named),
                 cwd=tmp_path, env=ENVIRONMENT, stdin=file, capture_output=True, text=True, check=True,
             )  # fmt: skip
-        assert "would be judged duplicate" in said.stdout
+        assert "would be checked duplicate" in said.stdout

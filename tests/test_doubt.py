@@ -48,14 +48,14 @@ def test_of_a_text_in_doubt_only_nearly_all_is_a_copy(other: str) -> None:
     with Deduplicator("memory:") as dedup:
         first = dedup.add("http://one.example/1", page(title, STORY, elsewhere))
         assert not first.is_duplicate
-        judged = dedup.judge("http://two.example/1", other)
-        assert (judged.verdict, judged.reason) == ("related", Reason.DOUBTFUL)
-        assert dedup.judge("http://two.example/2", page(title, STORY, elsewhere)).is_duplicate
+        checked = dedup.check("http://two.example/1", other)
+        assert (checked.verdict, checked.reason) == ("related", Reason.DOUBTFUL)
+        assert dedup.check("http://two.example/2", page(title, STORY, elsewhere)).is_duplicate
         # The same copy of a text that is in no doubt.
         dedup.add("http://three.example/1", page(CALLED, story(5, 8)))
     with Deduplicator("memory:") as dedup:
         dedup.add("http://one.example/1", page(CALLED, STORY))
-        assert dedup.judge("http://two.example/1", page(CALLED, EDITED)).is_duplicate
+        assert dedup.check("http://two.example/1", page(CALLED, EDITED)).is_duplicate
 
 
 @pytest.mark.parametrize(
@@ -83,12 +83,12 @@ def test_titles_are_echoed_in_the_text(title: str, text: str, *, echoed: bool) -
     ],
     ids=["comments", "noscript"],
 )
-def test_furniture_that_outweighs_a_text_makes_no_copy_of_it(shared: str, host: str) -> None:
+def test_boilerplate_that_outweighs_a_text_makes_no_copy_of_it(shared: str, host: str) -> None:
     title = "Acme plumbing and heating services of the northern counties"
     first, second = (
         f"<title>{title}</title><h1>{title}</h1><article><p>{story(n, 1)[0]}</p></article>{shared}" for n in (1, 2)
     )
     with Deduplicator("memory:") as dedup:
         dedup.add("http://one.example/branch/1", first)
-        assert not dedup.judge(f"http://{host}/branch/2", second).is_duplicate
-        assert dedup.judge("http://one.example/branch/1?sid=2", first).is_duplicate
+        assert not dedup.check(f"http://{host}/branch/2", second).is_duplicate
+        assert dedup.check("http://one.example/branch/1?sid=2", first).is_duplicate

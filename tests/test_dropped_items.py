@@ -96,7 +96,7 @@ def test_kept_and_dropped_items_are_those_of_a_crawl_without_the_plugin(reposts,
     without = stories(tmp_path / "without", reposts, plugin=False)
     folder = tmp_path / "with"
     outcome = stories(folder, reposts)
-    assert outcome.delivered == reposts[::2]
+    assert outcome.kept == reposts[::2]
     found = stored(folder)
     assert [item.type for item in found] == [name_of(kind) for kind in KINDS]
     PROJECT.give(KINDS[1:])
@@ -113,9 +113,9 @@ def test_after_the_release_of_everything_the_feed_is_that_of_a_crawl_without_the
     allowed = done(folder, "allow", "--all").out
     assert "5 pages marked as no duplicate; the next crawl of the spider releases 5 dropped items" in allowed
     outcome = release_all(folder)
-    assert outcome.delivered == reposts[1::2]
+    assert outcome.kept == reposts[1::2]
     assert released(outcome) == 5
-    assert [(r["url"], r["outcome"], r["items_delivered"]) for r in outcome.records] == [
+    assert [(r["url"], r["outcome"], r["items_kept"]) for r in outcome.records] == [
         (url, "released", 1) for url in reposts[1::2]
     ]
     assert lines(folder / "feed.jsonl") == lines(without.folder / "feed.jsonl")
@@ -123,7 +123,7 @@ def test_after_the_release_of_everything_the_feed_is_that_of_a_crawl_without_the
     assert outcome.problems == []
 
     again = stories(folder, reposts)
-    assert again.delivered == reposts
+    assert again.kept == reposts
     assert released(again) == 0
     assert stored(folder) == []
 
@@ -191,7 +191,7 @@ def test_an_export_changes_nothing(reposts, tmp_path):
     assert done(tmp_path, "dropped", "--json").out == listed
     for _ in range(2):
         later = stories(tmp_path, reposts)
-        assert later.delivered == first.delivered
+        assert later.kept == first.kept
         assert [item["url"] for item in later.dropped] == reposts[1::2]
         assert released(later) == 0
         done(tmp_path, "dropped", "-o", "one.jsonl")
@@ -243,7 +243,7 @@ def test_filters_choose_what_is_allowed(crawled, tmp_path, arguments, numbers):
     assert report["allowed"] == [urls[n] for n in numbers]
     assert report["items"] == len(numbers)
     outcome = release_all(copy)
-    assert outcome.delivered == [urls[n] for n in numbers]
+    assert outcome.kept == [urls[n] for n in numbers]
     assert [item.url for item in stored(copy)] == [u for u in urls[1::2] if urls.index(u) not in numbers]
 
 
@@ -301,19 +301,19 @@ def test_the_items_of_a_template_leave_the_store_when_they_are_released(site, cr
     urls = filled(site)
     outcome = visit(crawl, urls)
     assert [item["url"] for item in outcome.dropped] == urls[1:3]
-    assert set(outcome.delivered) == set(urls)
+    assert set(outcome.kept) == set(urls)
     assert stored(outcome.folder) == []
 
 
 def test_a_page_that_becomes_an_original_leaves_no_item_behind(site, tmp_path):
-    """It was delivered with the items that it has now."""
+    """It was kept with the items that it has now."""
     text = story(1)
     a = site.add("/a", Answer(article("a", text)), Answer("gone", status=410))
     b = site.add("/b", blog("b", text), host=1)
     stories(tmp_path, [a, b])
     assert [item.url for item in stored(tmp_path)] == [b]
     again = stories(tmp_path, [a, b])
-    assert again.delivered == [b]
+    assert again.kept == [b]
     assert stored(tmp_path) == []
 
 
@@ -341,7 +341,7 @@ def test_beyond_their_age_they_go(site, tmp_path):
 def test_with_no_room_none_is_left_after_the_crawl(site, tmp_path, feed):
     urls = add_pairs(site, 3)
     outcome = stories(tmp_path, urls, feed=feed, DEDUP_DROPPED_SIZE=0)
-    assert outcome.delivered == urls[::2]
+    assert outcome.kept == urls[::2]
     assert [item["url"] for item in outcome.dropped] == urls[1::2]
     assert stored(tmp_path) == []
 
@@ -368,7 +368,7 @@ def test_no_bound_removes_an_item_that_a_person_has_allowed(site, tmp_path, boun
     other = write_job(tmp_path, "sample_spiders.Articles", urls=",".join(urls[2:]), settings=IN_ORDER | bound)
     assert len(run_job(tmp_path, other).dropped) >= 1
     assert urls[1] in [item.url for item in stored(tmp_path)]
-    assert release_all(tmp_path).delivered == [urls[1]]
+    assert release_all(tmp_path).kept == [urls[1]]
 
 
 # --- what goes wrong
@@ -417,8 +417,8 @@ def test_after_a_store_that_fails_at_a_drop_the_item_is_kept(site, tmp_path, pla
     outcome = stories(tmp_path, urls, **fault(place, "before", nth, kind="fail"))
     assert outcome.exit_status == 0
     dropped = [item["url"] for item in outcome.dropped]
-    assert sorted(outcome.delivered + dropped) == sorted(urls)
-    assert outcome.delivered[-2:] == urls[-2:]
+    assert sorted(outcome.kept + dropped) == sorted(urls)
+    assert outcome.kept[-2:] == urls[-2:]
     assert any("nothing is dropped" in line for line in outcome.problems)
     assert set(dropped) <= {item.url for item in stored(tmp_path)}
     # What was dropped for an original that is not durable is released.
@@ -433,8 +433,8 @@ def test_a_full_disk_costs_no_item(site, tmp_path):
     outcome = stories(tmp_path, urls, feed={}, **extra)
     dropped = [item["url"] for item in outcome.dropped]
     assert 5 <= len(dropped) < 30
-    assert sorted(outcome.delivered + dropped) == sorted(urls)
-    assert outcome.delivered[-1] == urls[-1]
+    assert sorted(outcome.kept + dropped) == sorted(urls)
+    assert outcome.kept[-1] == urls[-1]
     assert "database or disk is full" in outcome.problems[0]
     assert "check the disk's space" in outcome.problems[0]
     with index_for_command(extra["DEDUP_STORE"], "test") as (_, index):
@@ -444,7 +444,7 @@ def test_a_full_disk_costs_no_item(site, tmp_path):
 def test_an_item_with_a_field_that_cannot_be_stored_is_dropped_and_stored_without_it(site, tmp_path):
     urls = add_pairs(site, 6)
     outcome = stories(tmp_path, urls, spider="Unstorable", feed={})
-    assert outcome.delivered == urls[::2]
+    assert outcome.kept == urls[::2]
     assert outcome.stats["dedup/items/stored_in_part"] == 6
     assert len(outcome.problems) == 5  # one a class
     assert "without 'extra' (scrapy.http.response.html.HtmlResponse)" in outcome.problems[0]
@@ -456,7 +456,7 @@ def test_an_item_with_a_field_that_cannot_be_stored_is_dropped_and_stored_withou
 def test_an_item_of_a_class_that_cannot_be_stored_is_kept(site, tmp_path):
     urls = add_pairs(site, 2)
     outcome = stories(tmp_path, urls, spider="Foreign", feed={})
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     assert outcome.stats["dedup/items/not_keepable"] == 2
     assert len(outcome.problems) == 1
     assert "sample_spiders_items.ForeignStory cannot be stored" in outcome.problems[0]
@@ -482,9 +482,9 @@ def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
     command = write_job(tmp_path, "sample_spiders_items.Nothing", settings=IN_ORDER | FEED | broken, afresh=True)
     outcome = run_job(tmp_path, command)
     assert outcome.exit_status == 0
-    assert outcome.delivered == [urls[1], urls[5]]
+    assert outcome.kept == [urls[1], urls[5]]
     assert [item.url for item in stored(tmp_path)] == [urls[3]]
-    assert release_all(tmp_path).delivered == [urls[3]]
+    assert release_all(tmp_path).kept == [urls[3]]
 
 
 @pytest.mark.parametrize(
@@ -517,5 +517,5 @@ def test_a_defect_of_ours_in_a_release_loses_no_item(site, tmp_path, place):
 def test_a_store_in_memory_has_them_for_the_crawl_only(site, tmp_path):
     urls = add_pairs(site, 1)
     outcome = stories(tmp_path, urls, DEDUP_STORE="memory:", DEDUP_LOG="")
-    assert outcome.delivered == urls[:1]
+    assert outcome.kept == urls[:1]
     assert [item["url"] for item in outcome.dropped] == urls[1:]

@@ -32,7 +32,7 @@ def contents(uri: str) -> dict[bytes, bytes]:
 
 def told(outcome: Outcome) -> list[tuple[object, ...]]:
     """Return what the records say of each page."""
-    names = ("url", "verdict", "owner_url", "score", "reason", "witness", "difference", "evidence", "title")
+    names = ("url", "verdict", "original_url", "score", "reason", "witness", "difference", "evidence", "title")
     return [tuple(map(str, map(record.get, names))) for record in outcome.records]
 
 
@@ -49,18 +49,18 @@ def later(site: Site) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("kind", ["default", "sqlite", "redis"])
-def test_it_judges_as_a_crawl_does_and_changes_nothing(crawl, request, tmp_path, kind: str, later) -> None:
+def test_it_checks_as_a_crawl_does_and_changes_nothing(crawl, request, tmp_path, kind: str, later) -> None:
     uri = store_uri(tmp_path / "one") if kind == "default" else shared_uri(kind, tmp_path, request)
     run = partial(crawl, "sample_spiders.Steps", settings={"DEDUP_STORE": uri})
     run(steps=later[:3])
     before = contents(uri)
     dry = run(steps=later, settings={"DEDUP_STORE": uri, **DRY})
     assert contents(uri) == before
-    assert dry.delivered == [step["url"] for step in later]
+    assert dry.kept == [step["url"] for step in later]
     assert dry.problems == []
     real = run(steps=later)
     assert told(real) == told(dry)
-    assert {verdict for verdict, _ in dry.verdicts.values()} == {"same", "duplicate", "related"}
+    assert {verdict for verdict, _ in dry.verdicts.values()} == {"unchanged", "duplicate", "related"}
     assert dry.stats["dedup/items/would_drop"] == real.stats["dedup/items/dropped"] == 5
 
 
@@ -74,7 +74,7 @@ def test_where_there_is_no_store_none_is_made(crawl, later) -> None:
     real = crawl("sample_spiders.Steps", steps=later, folder="first", afresh=True)
     other = crawl("sample_spiders.Steps", steps=later, folder="alone")
     assert dry_run == told(real) == told(other)
-    assert real.delivered == other.delivered
+    assert real.kept == other.kept
 
 
 def test_of_a_page_that_a_request_wants_dropped_the_item_is_kept(site: Site, crawl) -> None:
@@ -83,8 +83,8 @@ def test_of_a_page_that_a_request_wants_dropped_the_item_is_kept(site: Site, cra
     wanted = [{}, {"dedup": {"action": "drop"}}, {"dedup": {"action": "tag"}}]
     steps = [{"url": url, "meta": meta} for url, meta in zip(urls, wanted, strict=True)]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=DRY)
-    assert outcome.delivered == urls
-    assert [record["outcome"] for record in outcome.records] == ["would-drop", "tagged"]
+    assert outcome.kept == urls
+    assert [record["outcome"] for record in outcome.records] == ["would_drop", "tagged"]
 
 
 def test_what_a_crash_has_left_is_there_after_it(site: Site, tmp_path: Path) -> None:

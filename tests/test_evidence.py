@@ -24,13 +24,13 @@ def test_a_repeated_text_is_repeated_sentence_by_sentence() -> None:
         assert repeated == [sentence for paragraph in text for sentence in sentences(paragraph)]
 
 
-def test_only_what_the_owner_says_is_evidence_and_it_is_quoted_as_the_page_wrote_it() -> None:
-    owner = ["the harbour council has voted to rebuild the store, and nobody had asked for it at all"]
+def test_only_what_the_original_says_is_evidence_and_it_is_quoted_as_the_page_wrote_it() -> None:
+    original = ["the harbour council has voted to rebuild the store, and nobody had asked for it at all"]
     page = [
         "“The  HARBOUR council has voted to rebuild the store”. Some others paid for the lime trees. OK.",
-        "And nobody had asked for it at all, but the mill owners went on to complain in court for years!",
+        "And nobody had asked for it at all, but the mill originals went on to complain in court for years!",
     ]
-    marked = list(marked_sentences(page, held_by(owner), fingerprint.hash))
+    marked = list(marked_sentences(page, held_by(original), fingerprint.hash))
     assert [sentence.text for sentence in marked if sentence.repeated] == [
         "“The  HARBOUR council has voted to rebuild the store”."
     ]
@@ -41,8 +41,8 @@ def test_only_what_the_owner_says_is_evidence_and_it_is_quoted_as_the_page_wrote
 
 
 @given(PARAGRAPHS, PARAGRAPHS)
-def test_the_shares_of_the_sentences_add_up_to_the_cover_of_the_text(page: list[str], owner: list[str]) -> None:
-    held = held_by(owner)
+def test_the_shares_of_the_sentences_add_up_to_the_cover_of_the_text(page: list[str], original: list[str]) -> None:
+    held = held_by(original)
     made = fingerprint(page)
     telling = {h for h, weight in made.weights.items() if weight}
     covered = {h for h in telling if h in held}

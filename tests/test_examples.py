@@ -63,7 +63,7 @@ def test_archives(tmp_path: Path) -> None:
     lines = run("warc", path, "--store", f"leveldb:{tmp_path}/store").splitlines()
     assert [json.loads(line)["url"] for line in lines] == [A, B]
     again = run("warc", path, "--store", f"leveldb:{tmp_path}/store").splitlines()
-    assert [json.loads(line) for line in again] == [{"url": url, "verdict": "same"} for url in (A, B)]
+    assert [json.loads(line) for line in again] == [{"url": url, "verdict": "unchanged"} for url in (A, B)]
 
 
 def test_a_frame(tmp_path: Path) -> None:

@@ -228,8 +228,8 @@ def test_a_fingerprint_method(site, crawl, install, method):
     outcome = crawl(
         "sample_spiders.OneByOne", urls=f"{a},{b},{c}", settings={"DEDUP_FINGERPRINT": name}, env=environment
     )
-    assert (outcome.delivered, outcome.exit_status, outcome.problems) == ([a, b], 0, [])
-    assert outcome.record(c)["owner_url"] == a
+    assert (outcome.kept, outcome.exit_status, outcome.problems) == ([a, b], 0, [])
+    assert outcome.record(c)["original_url"] == a
     # Its store is its own: another method's fingerprints mean nothing in it.
     refused = crawl("sample_spiders.OneByOne", urls=a, folder="crawl1", env=environment)
     assert refused.exit_status == 1
@@ -241,9 +241,9 @@ def test_a_store(site, crawl, install, tmp_path: Path):
     store = {"DEDUP_STORE": f"json:{tmp_path}/pages.json"}
     a, b, c = reposts(site)
     outcome = crawl("sample_spiders.OneByOne", urls=f"{a},{b}", settings=store, env=environment)
-    assert (outcome.delivered, outcome.exit_status, outcome.problems) == ([a, b], 0, [])
+    assert (outcome.kept, outcome.exit_status, outcome.problems) == ([a, b], 0, [])
     again = crawl("sample_spiders.OneByOne", urls=c, settings=store, env=environment)
-    assert again.record(c)["owner_url"] == a
+    assert again.record(c)["original_url"] == a
     assert "items/dropped_for_earlier_crawls" in str(again.stats)
 
     def dedup(*words: str) -> str:
@@ -276,7 +276,7 @@ def test_a_store_that_processes_share(site, install, tmp_path: Path):
             crawls.append(running.enter_context(Running(folder, command)))
         outcomes = [each.wait() for each in crawls]
     assert [outcome.problems for outcome in outcomes] == [[], []]
-    told = [url.rpartition("/")[2] for outcome in outcomes for url in outcome.delivered]
+    told = [url.rpartition("/")[2] for outcome in outcomes for url in outcome.kept]
     assert sorted(told) == [str(number) for number in range(6)]
 
 
@@ -287,9 +287,9 @@ def test_an_extraction(site, crawl, install):
     a = site.add("/a", f"<title>One</title><section class=story>{told}</section>")
     b = site.add("/b", f"<title>One</title><section class=story>{told}</section><article>{teaser}</article>", host=1)
     chosen = {"DEDUP_EXTRACTOR": "by-section"}
-    assert crawl("sample_spiders.OneByOne", urls=f"{a},{b}").delivered == [a, b]
+    assert crawl("sample_spiders.OneByOne", urls=f"{a},{b}").kept == [a, b]
     outcome = crawl("sample_spiders.OneByOne", urls=f"{a},{b}", settings=chosen, env=environment)
-    assert (outcome.delivered, outcome.exit_status, outcome.problems) == ([a], 0, [])
+    assert (outcome.kept, outcome.exit_status, outcome.problems) == ([a], 0, [])
 
 
 def test_one_that_cannot_be_imported_ends_the_crawl_with_one_line(site, crawl, install):
@@ -353,7 +353,7 @@ def test_a_store_that_fails_takes_no_item(site, crawl, install, tmp_path: Path, 
     environment = install("stores", "json", FOLDER_STORE + LATER.replace("{calls}", str(calls)) + spoilt)
     settings = {"DEDUP_STORE": f"json:{tmp_path}/pages.json"}
     outcome = crawl("sample_spiders.OneByOne", urls=",".join(reposts(site)), settings=settings, env=environment)
-    assert len(outcome.delivered) == 3
+    assert len(outcome.kept) == 3
     assert outcome.stats["dedup/failures"] == 1
     assert "Traceback" not in outcome.log
 
@@ -371,8 +371,8 @@ def test_the_disk_of_a_store_is_waited_for_in_a_thread(site, crawl, install, tmp
     assert set((tmp_path / "pages.waited").read_text().split()) == {"False"}
     assert "Traceback" not in outcome.log
     if spoilt == "pass":
-        assert (outcome.delivered, outcome.problems) == ([a, b], [])
+        assert (outcome.kept, outcome.problems) == ([a, b], [])
     else:
-        assert set(outcome.delivered) >= {a, b}
+        assert set(outcome.kept) >= {a, b}
         assert outcome.stats["dedup/failures"] == 1
         assert len([line for line in outcome.log.splitlines() if "the disk is gone" in line]) == 1

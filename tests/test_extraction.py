@@ -129,7 +129,7 @@ def test_comments_are_left_out(story: list[str], name: str) -> None:
     assert extract_paragraphs(page(main)) == story
 
 
-def test_a_text_inside_something_named_like_furniture() -> None:
+def test_a_text_inside_something_named_like_boilerplate() -> None:
     main = f"<div class='layout-sidebar'><form class='comments-open'>{in_tags(ENGLISH, 'p')}</form></div>"
     assert extract_paragraphs(page(main)) == ENGLISH
 
@@ -187,7 +187,7 @@ def test_a_list_beside_the_text_is_read(ingredients: str, order: int) -> None:
     assert set(found) >= {*INGREDIENTS, *ENGLISH}
 
 
-def test_furniture_between_a_list_and_the_text_is_left_out() -> None:
+def test_boilerplate_between_a_list_and_the_text_is_left_out() -> None:
     advert = "<div class='advertisement'>Buy our pans, they are round</div>"
     found = extract_paragraphs(page(f"<ul>{in_tags(INGREDIENTS, 'li')}</ul>{advert}<div>{in_tags(ENGLISH, 'p')}</div>"))
     assert found == [*INGREDIENTS, *ENGLISH]
@@ -444,7 +444,7 @@ def test_measure(text: str, size: float) -> None:
 @pytest.mark.parametrize(
     "name", ["sidenav", "side-nav", "sideNav", "left_side_nav", "main menu", "a hidden b", "Footer", "a sidebar"]
 )
-def test_names_of_furniture(name: str) -> None:
+def test_names_of_boilerplate(name: str) -> None:
     assert signs_of(name)
 
 

@@ -1,4 +1,4 @@
-"""A duplicate's item is dropped only if every feed that would take it has taken an item of its owner."""
+"""A duplicate's item is dropped only if every feed that would take it has taken an item of its original."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def fed(outcome, name="stories.jsonl"):
     return [item["url"] for item in outcome.lines(name)]
 
 
-def test_a_story_whose_owner_every_feed_declined_is_in_the_feed(site, crawl):
+def test_a_story_whose_original_every_feed_declined_is_in_the_feed(site, crawl):
     pairs = [copies(site, number, "a", "b") for number in range(5)]
     steps = [s for a, b in pairs for s in (step(a, "dict"), step(b))]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": STORIES})
     assert fed(outcome) == [b for _, b in pairs]
     assert outcome.dropped == []
     record = outcome.record(pairs[0][1])
-    assert (record["verdict"], record["outcome"], record["reason"]) == ("related", "delivered", Reason.NOT_REACHED)
+    assert (record["verdict"], record["outcome"], record["reason"]) == ("related", "kept", Reason.NOT_REACHED)
     assert outcome.problems == []
 
 
@@ -54,8 +54,8 @@ def test_once_the_feed_has_the_story_further_copies_are_dropped(site, crawl):
     a, b, c, d = copies(site, 1, "a", "b", "c", "d")
     steps = [step(a, "dict"), step(b), step(c), step(d, "dict")]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": STORIES})
-    assert outcome.delivered == [a, b]
-    assert {u: outcome.record(u)["owner_url"] for u in (c, d)} == {c: b, d: b}
+    assert outcome.kept == [a, b]
+    assert {u: outcome.record(u)["original_url"] for u in (c, d)} == {c: b, d: b}
 
 
 def test_what_no_feed_wants_needs_none(site, crawl):
@@ -84,7 +84,7 @@ def test_a_later_crawl_knows_which_feeds_had_the_story(site, crawl, feeds):
     outcome = crawl(
         "sample_spiders.Steps", steps=[step(b), step(d)], settings={"FEEDS": feeds}, folder="kept", afresh=True
     )
-    assert outcome.delivered == [b]
+    assert outcome.kept == [b]
     assert [i["url"] for i in outcome.dropped] == [d]
 
 
@@ -103,7 +103,7 @@ def test_a_filter_of_the_projects_own_is_taken_to_want_everything(site, crawl):
     feeds = {"first.jsonl": {**JSON_LINES, "item_filter": "sample_spiders.OnlyTheFirst"}}
     outcome = crawl("sample_spiders.Steps", steps=[step(u, "dict") for u in (a, x, y, b)], settings={"FEEDS": feeds})
     assert fed(outcome, "first.jsonl") == [a]
-    assert outcome.delivered == [a, y, b]
+    assert outcome.kept == [a, y, b]
     assert [i["url"] for i in outcome.dropped] == [x]
 
 
@@ -120,7 +120,7 @@ PIPED = {"FEEDS": STORIES, "EXTRA_PIPELINES": {"sample_spiders.AllBecomeStories"
 
 
 def test_before_a_pipeline_has_shown_what_it_makes_of_items_any_feed_may_want_them(site, crawl):
-    """The owner is an earlier crawl's, and no feed of that one has its story."""
+    """The original is an earlier crawl's, and no feed of that one has its story."""
     (a, b), (c,) = copies(site, 1, "a", "b"), copies(site, 1, "c")
     crawl("sample_spiders.Steps", steps=[step(a, "dict")], settings={"FEEDS": STORIES}, folder="kept")
     outcome = crawl(
@@ -155,12 +155,12 @@ def test_the_other_actions_follow_the_same_rule(site, crawl, action, tags):
     feeds = {"stories.jsonl": {**JSON_LINES, "item_classes": ["sample_spiders.TagDataItem"]}}
     steps = [step(a, "dict"), step(b), step(c)]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": feeds, "DEDUP_ACTION": action})
-    assert outcome.delivered == [a, b, c]
+    assert outcome.kept == [a, b, c]
     if tags:
         assert [item["dedup"]["verdict"] for item in outcome.items] == tags
     else:
         assert outcome.stats["dedup/items/would_drop"] == 1
-        assert (outcome.record(b)["outcome"], outcome.record(c)["outcome"]) == ("delivered", "would-drop")
+        assert (outcome.record(b)["outcome"], outcome.record(c)["outcome"]) == ("kept", "would_drop")
 
 
 def test_a_page_that_has_given_an_item_before_does_not_come_to_own_its_text(site, crawl):
@@ -189,7 +189,7 @@ def test_of_several_items_on_a_page_those_are_dropped_that_the_feed_has(site, cr
     page, copy = (site.add(f"/{n}", several("Parts", [story(1), story(2)]), host=n) for n in range(2))
     steps = [{"url": page, "callback": "parse_parts"}, {"url": copy, "callback": "parse_parts"}]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": {"all.jsonl": JSON_LINES}})
-    assert outcome.delivered == [page, page]
+    assert outcome.kept == [page, page]
     assert [i["url"] for i in outcome.dropped] == [copy, copy]
 
 
@@ -263,7 +263,7 @@ def test_feeds_with_one_filter_and_other_options_are_different_feeds(site, crawl
     outcome = crawl("sample_spiders.Steps", steps=[step(u, "dict") for u in (a, b, c)], settings={"FEEDS": feeds})
     assert (fed(outcome, "a.jsonl"), fed(outcome, "b.jsonl")) == ([a], [b])
     # No page has been taken by both, and either may want it.
-    assert outcome.delivered == [a, b, c]
+    assert outcome.kept == [a, b, c]
 
 
 def test_a_filter_of_the_projects_own_may_have_any_attributes(site, crawl):

@@ -28,10 +28,10 @@ def test_order_and_repetition_of_paragraphs_do_not_matter(paragraphs: list[str],
     shuffled = [*paragraphs, *paragraphs[:2]]
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     one, other = fingerprint(paragraphs), fingerprint(shuffled)
-    assert (one.digest, dict(one.weights), dict(one.skeletons)) == (
+    assert (one.digest, dict(one.weights), dict(one.masked_hashes)) == (
         other.digest,
         dict(other.weights),
-        dict(other.skeletons),
+        dict(other.masked_hashes),
     )
 
 
@@ -48,17 +48,17 @@ def test_another_key_makes_other_hashes() -> None:
     assert other.digest != fingerprint(story(1)).digest
 
 
-def test_clauses_that_differ_in_digits_only_share_their_skeleton() -> None:
-    (monday,) = fingerprint(["the mill sold 12 tons of flour in 2023"]).skeletons.values()
-    (tuesday,) = fingerprint(["the mill sold 7 tons of flour in 2024"]).skeletons.values()
-    (elsewhere,) = fingerprint(["the port sold 12 tons of flour in 2023"]).skeletons.values()
+def test_clauses_that_differ_in_digits_only_share_their_masked_hash() -> None:
+    (monday,) = fingerprint(["the mill sold 12 tons of flour in 2023"]).masked_hashes.values()
+    (tuesday,) = fingerprint(["the mill sold 7 tons of flour in 2024"]).masked_hashes.values()
+    (elsewhere,) = fingerprint(["the port sold 12 tons of flour in 2023"]).masked_hashes.values()
     assert monday == tuesday != elsewhere
     assert len(monday) == 4
-    assert not fingerprint(["the mill sold many tons of flour"]).skeletons
+    assert not fingerprint(["the mill sold many tons of flour"]).masked_hashes
 
 
 @given(st.lists(st.text()))
 def test_any_text_has_a_fingerprint(paragraphs: list[str]) -> None:
     made = fingerprint(paragraphs)
-    assert made.skeletons.keys() <= made.weights.keys()
+    assert made.masked_hashes.keys() <= made.weights.keys()
     assert fingerprint([p + "\ud800" * 20 for p in paragraphs]).weight >= 0

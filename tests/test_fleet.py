@@ -41,7 +41,7 @@ def test_a_password_is_in_nothing_that_a_crawl_or_a_command_writes(site, crawl, 
         absent = ask(outcome.folder, uri.replace("news", "none"), "store", "export", "-o", "none.jsonl")
         dumped = ask(outcome.folder, uri, "store", "export", "-o", "pages.jsonl")
     assert outcome.problems == []
-    assert outcome.delivered == urls[:1]
+    assert outcome.kept == urls[:1]
     assert [status for status, _ in said] == [0, 0, 0]
     assert (wrong[0], absent[0], dumped[0]) == (1, 1, 0)
     assert "refuses us" in wrong[1]
@@ -63,19 +63,19 @@ def test_what_is_exported_is_imported_elsewhere(site, crawl, request, tmp_path):
     assert "there is no store at" in ask(outcome.folder, other, "store", "export", "-o", "none.jsonl")[1]
 
 
-def test_a_server_that_goes_away_leaves_a_crawl_that_delivers_everything(site, crawl, tmp_path):
+def test_a_server_that_goes_away_leaves_a_crawl_that_keeps_everything(site, crawl, tmp_path):
     urls = [site.add(f"/{copy}", form("A", story(1)), host=copy) for copy, form in enumerate((article, blog, article))]
     with RedisServer(tmp_path / "redis") as server:
         uri = server.url
         outcome = crawl("sample_spiders.OneByOne", urls=urls[0], settings={"DEDUP_STORE": uri})
     outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_STORE": uri})
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     (warning,) = outcome.problems
     assert f"the store {uri} is away" in warning
 
 
 @pytest.mark.parametrize("reactor", ["asyncio", "reactorless"])
-def test_while_a_server_does_not_answer_everything_is_delivered(site, tmp_path, reactor):
+def test_while_a_server_does_not_answer_everything_is_kept(site, tmp_path, reactor):
     held = Answer(article("Held", story(2)), hold=threading.Event())
     urls = [
         site.add("/a", article("A", story(1))),
@@ -92,7 +92,7 @@ def test_while_a_server_does_not_answer_everything_is_delivered(site, tmp_path, 
             server.freeze()
             held.hold.set()
             outcome = crawl.wait()
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     (warning,) = outcome.problems
     assert f"the store {settings['DEDUP_STORE']} is away (" in warning
 
@@ -106,4 +106,4 @@ def test_crawls_of_one_process_share_a_connection(site, crawl, tmp_path, reactor
         runs = [{"spider": "sample_spiders.Articles", "args": {"urls": half}} for half in halves]
         outcome = crawl("", runs=runs, settings=settings, reactor=reactor)
     assert outcome.problems == []
-    assert sorted(outcome.delivered) == sorted(urls)
+    assert sorted(outcome.kept) == sorted(urls)

@@ -21,7 +21,7 @@ from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of
 
-NEW, SAME, DUPLICATE, RELATED = VerdictKind.NEW, VerdictKind.SAME, VerdictKind.DUPLICATE, VerdictKind.RELATED
+NEW, UNCHANGED, DUPLICATE, RELATED = VerdictKind.NEW, VerdictKind.UNCHANGED, VerdictKind.DUPLICATE, VerdictKind.RELATED
 
 # --- collisions
 
@@ -98,14 +98,14 @@ class TestCollisions:
         page = library.page("http://two/", other)
         assert page.fingerprint.weight >= LITTLE_TEXT_WEIGHT
         library.visit("http://one/", one)
-        assert library.detector.judge(page).kind is kind
+        assert library.detector.check(page).kind is kind
 
-    def test_a_crawl_delivers_both(self, site, crawl) -> None:
+    def test_a_crawl_keeps_both(self, site, crawl) -> None:
         # Four clauses a paragraph, as a text would have them.
         one, other = ([" ".join(half[n : n + 4]) for n in range(0, len(half), 4)] for half in HALVES)
         urls = [site.add("/one", article("One", one)), site.add("/other", blog("Other", other), host=1)]
         outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls])
-        assert (outcome.delivered, outcome.records) == (urls, [])
+        assert (outcome.kept, outcome.records) == (urls, [])
         assert outcome.stats["dedup/verdict/new"] == 2
 
 
@@ -126,16 +126,16 @@ def loot(request) -> Loot:
 
 @pytest.mark.parametrize("name", CASES)
 class TestStolenStories:
-    def test_the_original_is_delivered_where_its_host_is_preferred_and_its_copies_are_dropped(
+    def test_the_original_is_kept_where_its_host_is_preferred_and_its_copies_are_dropped(
         self, name: str, loot: Loot
     ) -> None:
         library, victim = crawled(CASES[name](loot), loot.story, [PREFERRED])
-        assert (victim.items_delivered, victim.items_dropped) == (1, 0)
-        library.check()
+        assert (victim.items_kept, victim.items_dropped) == (1, 0)
+        library.check_invariants()
         copy = library.visit(COPY, loot.story)
         assert copy.is_duplicate
         assert copy.verdict.match is not None
-        assert copy.verdict.match.owner.url == VICTIM
+        assert copy.verdict.match.original.url == VICTIM
 
     def test_it_would_be_dropped_elsewhere(self, name: str, loot: Loot) -> None:
         _, victim = crawled(CASES[name](loot), loot.story, [])
@@ -148,10 +148,10 @@ class TestStolenStories:
         for url, text in thefts:
             library.visit(url, text)
         victim = library.visit(VICTIM, loot.story)
-        assert (victim.verdict.kind, victim.items_delivered) == (SAME, 1)
+        assert (victim.verdict.kind, victim.items_kept) == (UNCHANGED, 1)
         copy = library.visit(COPY, loot.story)
-        assert copy.verdict.match is None or copy.verdict.match.owner.url == VICTIM
-        library.check()
+        assert copy.verdict.match is None or copy.verdict.match.original.url == VICTIM
+        library.check_invariants()
 
 
 @pytest.mark.parametrize("name", ["with a word in fifteen replaced", "with 2 % of its letters misread"])
@@ -160,7 +160,7 @@ def test_some_thieves_are_found_by_the_second_opinion_only(name: str, loot: Loot
     assert victim.verdict.reason.startswith(Reason.NEARLY)
 
 
-def test_the_record_of_an_original_says_why_it_is_delivered() -> None:
+def test_the_record_of_an_original_says_why_it_is_kept() -> None:
     _, victim = crawled([("http://thief.test/", story(1))], story(1), [PREFERRED])
     assert (victim.verdict.kind, victim.verdict.reason) == (RELATED, Reason.PREFERRED)
 
@@ -168,11 +168,11 @@ def test_the_record_of_an_original_says_why_it_is_delivered() -> None:
 @pytest.mark.parametrize("thief", SPOOFS)
 def test_an_address_that_shows_a_preferred_host_is_not_preferred(thief: str) -> None:
     library, victim = crawled([(thief, story(1))], story(1), [PREFERRED])
-    assert victim.items_delivered == 1
+    assert victim.items_kept == 1
     # Nor does it take the story by coming again, or with another text.
     for text in (story(1), [*story(1), *story(2, 1)]):
         library.visit(thief, text)
-        assert library.judge(COPY, story(1)).match.owner.url == VICTIM
+        assert library.check(COPY, story(1)).match.original.url == VICTIM
     assert Library.visit(crawled([], story(1), [PREFERRED])[0], thief, story(1)).is_duplicate
 
 
@@ -182,7 +182,7 @@ def test_an_address_that_shows_a_preferred_host_is_not_preferred(thief: str) -> 
 def test_a_preferred_host_is_known_however_it_is_written(url: str) -> None:
     library = Library(preferred=[PREFERRED])
     library.visit("http://thief.test/", story(1))
-    assert library.visit(url, story(1)).items_delivered == 1
+    assert library.visit(url, story(1)).items_kept == 1
     assert not host_of(url).endswith(".")
 
 
@@ -192,16 +192,16 @@ def test_a_thief_whose_items_are_under_way_cannot_stop_the_original() -> None:
     victim = library.enter(library.page(VICTIM, story(1)))
     assert library.deduplication.pending_original(victim) is None
     library.leave(thief)
-    assert library.leave(victim).items_delivered == 1
-    assert library.visit(COPY, story(1)).verdict.match.owner.url == VICTIM
+    assert library.leave(victim).items_kept == 1
+    assert library.visit(COPY, story(1)).verdict.match.original.url == VICTIM
 
 
-def test_an_original_that_was_dropped_is_delivered_once_its_host_is_preferred() -> None:
+def test_an_original_that_was_dropped_is_kept_once_its_host_is_preferred() -> None:
     library, victim = crawled([("http://thief.test/", story(1))], story(1), [])
     assert victim.is_duplicate
     library.detector = replace(library.detector, preferences=preferences([PREFERRED]))
     library.begin("the next crawl")
-    assert library.visit(VICTIM, story(1)).items_delivered == 1
+    assert library.visit(VICTIM, story(1)).items_kept == 1
 
 
 def test_crawls_are_not_deceived_by_addresses(site, crawl) -> None:
@@ -215,9 +215,9 @@ def test_crawls_are_not_deceived_by_addresses(site, crawl) -> None:
         copies.append(site.add(f"/{number}", blog("Copy", text), host=2))
         steps += [{"url": url} for url in (thief, originals[-1], copies[-1], thief)]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_PREFERRED": ["127.0.0.1"]})
-    assert [url for url in outcome.delivered if url in originals] == originals
+    assert [url for url in outcome.kept if url in originals] == originals
     dropped = [item["url"] for item in outcome.dropped]
     assert [url for url in dropped if url in copies] == copies
     # A thief is a duplicate of the original from then on.
-    assert {url for url in dropped if url not in copies} <= set(outcome.delivered) - {*originals}
-    assert [outcome.record(copy)["owner_url"] for copy in copies] == originals
+    assert {url for url in dropped if url not in copies} <= set(outcome.kept) - {*originals}
+    assert [outcome.record(copy)["original_url"] for copy in copies] == originals

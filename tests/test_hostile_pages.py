@@ -22,7 +22,7 @@ from prose import article, story
 from scrapy.http import HtmlResponse
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.budget import Budget, UnjudgeableError
+from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.extraction import check_complete, paragraphs_of
 from dedup_middleware.extraction.decoding import NO_CHARSETS
@@ -71,7 +71,7 @@ def test_hostile_pages_drop_no_other_story_and_take_linear_time(group: int) -> N
             offenders.append((name, "another story was dropped"))
         if not is_linear(name, once, twice):
             offenders.append((name, "takes more than linear time"))
-        library.check()
+        library.check_invariants()
     assert offenders == []
 
 
@@ -81,7 +81,7 @@ def test_hostile_pages_drop_no_other_story_and_take_linear_time(group: int) -> N
 def is_complete(page: str) -> bool:
     try:
         check_complete(Selector(text=page, type="html").root)
-    except UnjudgeableError:
+    except UncheckableError:
         return False
     return True
 
@@ -103,7 +103,7 @@ def test_pages_that_are_the_same_until_the_parser_stops_are_no_duplicates() -> N
         verdict = verdict_on(library, HtmlResponse(f"http://site/{number}", body=page))
         assert verdict.kind is not VerdictKind.DUPLICATE
         if not is_complete(page.decode()):
-            assert verdict == Verdict(VerdictKind.UNJUDGED, reason=Reason.TRUNCATED)
+            assert verdict == Verdict(VerdictKind.UNCHECKED, reason=Reason.TRUNCATED)
 
 
 # --- caps
@@ -112,7 +112,7 @@ def test_pages_that_are_the_same_until_the_parser_stops_are_no_duplicates() -> N
 def test_elements_are_counted_as_they_are_read() -> None:
     root = Selector(text="<p>a, b" * 100, type="html").root
     assert paragraphs_of(root, Budget(elements=101)) == paragraphs_of(root)
-    with pytest.raises(UnjudgeableError, match=Reason.TOO_MANY_ELEMENTS):
+    with pytest.raises(UncheckableError, match=Reason.TOO_MANY_ELEMENTS):
         paragraphs_of(root, Budget(elements=100))
 
 
@@ -121,16 +121,16 @@ def test_clauses_are_counted_once_each() -> None:
     count = len(fingerprint(text).weights)
     twice, once = fingerprint(text, Budget(clauses=count)), fingerprint(story(1))
     assert replace(twice, exact_digest=once.exact_digest) == once
-    with pytest.raises(UnjudgeableError, match=Reason.TOO_MANY_CLAUSES):
+    with pytest.raises(UncheckableError, match=Reason.TOO_MANY_CLAUSES):
         fingerprint(text, Budget(clauses=count - 1))
 
 
 def test_time_is_looked_at_while_a_text_is_read() -> None:
     budget = Budget(milliseconds=0)
     root, fingerprint = Selector(text=STORY).root, Library().fingerprint
-    with pytest.raises(UnjudgeableError, match=Reason.TOO_SLOW):
+    with pytest.raises(UncheckableError, match=Reason.TOO_SLOW):
         paragraphs_of(root, budget)
-    with pytest.raises(UnjudgeableError, match=Reason.TOO_SLOW):
+    with pytest.raises(UncheckableError, match=Reason.TOO_SLOW):
         fingerprint(["a"], budget)
 
 
@@ -160,8 +160,8 @@ anything = st.one_of(st.text(), soup, st.binary().map(lambda b: b.decode("latin-
 def test_no_text_raises(page: str, other: str) -> None:
     paragraphs = [*extract_paragraphs(page), page]
     Library().fingerprint(paragraphs)
-    cover = compare(paragraphs, [other, page]).cover
-    assert 0 <= cover <= 1 + 1e-9
+    containment = compare(paragraphs, [other, page]).containment
+    assert 0 <= containment <= 1 + 1e-9
     compare([page], [other])
     for text in (page, other):
         folded(text), sentences(text), one_line(text)
@@ -190,17 +190,17 @@ def crawled(crawl, site: Site, pages: dict[str, Answer], **settings) -> Outcome:
     )
     assert (outcome.exit_status, outcome.stats["finish_reason"]) == (0, "finished")
     assert last in [item["url"] for item in outcome.dropped]
-    assert sorted(outcome.delivered) == sorted({first, *urls, last} - {item["url"] for item in outcome.dropped})
+    assert sorted(outcome.kept) == sorted({first, *urls, last} - {item["url"] for item in outcome.dropped})
     assert "Traceback" not in outcome.log
     return outcome
 
 
 def reasons(outcome: Outcome) -> list[str]:
-    """Return why pages were not judged, in order."""
-    return [record["reason"] for record in outcome.records if record["verdict"] == "unjudged"]
+    """Return why pages were not checked, in order."""
+    return [record["reason"] for record in outcome.records if record["verdict"] == "unchecked"]
 
 
-def test_a_crawl_over_hostile_pages_delivers_them_all(crawl, site: Site) -> None:
+def test_a_crawl_over_hostile_pages_keeps_them_all(crawl, site: Site) -> None:
     pages = {}
     for number, (name, state) in enumerate(HOSTILE.items()):
         own = "".join(f"<p>{paragraph}</p>" for paragraph in story(100 + number)).encode()
@@ -282,16 +282,16 @@ def test_the_evidence_is_found_behind_very_much_that_says_nothing(crawl, site: S
     for what, most in (("process/cpu_s", 4), ("process/peak_mb", 100)):
         assert long[what] - short[what] - (long_without[what] - short_without[what]) < most
     (record,) = runs[1].records
-    assert record["owner_url"] == known
+    assert record["original_url"] == known
     assert len(record["evidence"]) == 5
     assert all(sentence.removesuffix("…") in " ".join(said) for sentence in record["evidence"])
 
 
 def test_a_long_item_costs_no_more_than_its_page_may(crawl, site: Site) -> None:
-    """It is delivered: what could not be compared is not known to be said elsewhere."""
+    """It is kept: what could not be compared is not known to be said elsewhere."""
     first, copy = (site.add(f"/{n}", article("A story", story(3)), host=n) for n in range(2))
     steps = [{"url": first}, {"url": copy, "callback": "parse_bulk"}]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_MAX_MILLISECONDS": 200})
-    assert outcome.delivered == [first, copy]
+    assert outcome.kept == [first, copy]
     # Unbounded, it takes minutes.
     assert outcome.stats["process/cpu_s"] < 20

@@ -57,7 +57,7 @@ def test_nothing_in_the_store_dangles_whatever_comes(visits: Visits) -> None:
     library = Library()
     for name, request, clauses, items in visits:
         library.visit(name, clauses, request=request, items=items)
-        library.check()
+        library.check_invariants()
 
 
 @settings(max_examples=150, deadline=None)
@@ -101,7 +101,7 @@ class TestReading:
         numbers = (half.number, younger.number, pending.number, older.number)
         page = library.page("new", range(6))
         live = {h: numbers if h in half.hashes else numbers[1:] for h in page.fingerprint.weights}
-        assert [match.owner.number for match in library.index.matches(page.fingerprint, live)] == [
+        assert [match.original.number for match in library.index.matches(page.fingerprint, live)] == [
             older.number,
             younger.number,
             pending.number,
@@ -124,7 +124,7 @@ def test_the_list_of_a_common_clause_stays_short() -> None:
         commit(library, library.page(f"p{number}", [0, 100 + number]))
     (numbers,) = holders(library, library.page("new", [0])).values()
     assert COMMON < len(numbers) <= COMMON + 2
-    library.check()
+    library.check_invariants()
 
 
 class TestSuperseding:
@@ -136,24 +136,24 @@ class TestSuperseding:
         for number in range(14):
             held = holders(library, library.page("b", [number]))
             assert list(held.values()) == [(new.number,) if number >= 5 else ()]
-        library.check()
+        library.check_invariants()
 
-    def test_an_owner_that_becomes_a_duplicate_loses_its_postings(self) -> None:
+    def test_an_original_that_becomes_a_duplicate_loses_its_postings(self) -> None:
         library = Library()
         library.visit("a", range(9))
         library.visit("b", range(20, 29))
         assert library.visit("b", range(9)).verdict.kind is VerdictKind.DUPLICATE
         assert set(holders(library, library.page("c", range(20, 29))).values()) == {()}
-        library.check()
+        library.check_invariants()
 
-    def test_a_duplicate_that_says_something_new_becomes_an_owner(self) -> None:
+    def test_a_duplicate_that_says_something_new_becomes_an_original(self) -> None:
         library = Library()
         library.visit("a", range(9))
         duplicate = library.visit("b", range(9))
         assert duplicate.is_duplicate
         assert library.visit("b", range(20, 29)).verdict.kind is VerdictKind.NEW
-        assert library.judge("c", range(20, 29)).kind is VerdictKind.DUPLICATE
-        library.check()
+        assert library.check("c", range(20, 29)).kind is VerdictKind.DUPLICATE
+        library.check_invariants()
 
     def test_another_address_of_the_same_request_replaces_the_old_one(self) -> None:
         library = Library()
@@ -169,20 +169,20 @@ class TestOpenClaims:
         library = Library()
         before = library.contents()
         pending = library.index.claim(library.page("a", range(9)))
-        verdict = library.judge("b", range(9))
+        verdict = library.check("b", range(9))
         assert verdict.match is not None
-        assert verdict.match.owner == pending
+        assert verdict.match.original == pending
         assert pending.pending
         library.index.release(pending.number)
-        assert library.judge("b", range(9)).kind is VerdictKind.NEW
+        assert library.check("b", range(9)).kind is VerdictKind.NEW
         assert library.index.page(pending.number) is None
         assert library.contents() == before
 
     def test_the_claims_of_a_page_are_no_other_page(self) -> None:
         library = Library()
         library.index.claim(library.page("a", range(9)))
-        assert library.judge("a", range(9)).kind is VerdictKind.NEW
-        assert library.judge("a", range(1, 10)).kind is VerdictKind.NEW
+        assert library.check("a", range(9)).kind is VerdictKind.NEW
+        assert library.check("a", range(1, 10)).kind is VerdictKind.NEW
 
     def test_those_who_share_a_store_share_them(self) -> None:
         library = Library()
@@ -195,7 +195,7 @@ class TestOpenClaims:
     def test_nothing_is_left_of_those_that_ended_looked_up_or_not(self) -> None:
         library = Library()
         ended = [library.index.claim(library.page(name, range(9))).number for name in "ab"]
-        assert library.judge("c", range(9)).kind is VerdictKind.DUPLICATE
+        assert library.check("c", range(9)).kind is VerdictKind.DUPLICATE
         ended.append(library.index.claim(library.page("d", range(9))).number)
         for number in ended:
             library.index.release(number)
@@ -211,7 +211,7 @@ class TestOpenClaims:
         versions.append(index.version)
         index.release(pending.number)
         versions.append(index.version)
-        verdict = library.judge("c", range(9))
+        verdict = library.check("c", range(9))
         assert index.version == versions[-1]
         assert verdict.match is not None
         index.remember_duplicate(library.page("c", range(9)), verdict.match)
@@ -252,12 +252,12 @@ class TestStaleness:
         library = Library()
         page = library.page("page", range(12))
         detector = Detector(library.index, fingerprint.hash, 0.8)
-        version, verdict = library.index.version, detector.judge(page)
+        version, verdict = library.index.version, detector.check(page)
         for name, said in changes:
             commit(library, library.page(f"p{name}", sorted(said)))
             if library.index.changed_since(version, page):
-                version, verdict = library.index.version, detector.judge(page)
-            assert detector.judge(page) == verdict
+                version, verdict = library.index.version, detector.check(page)
+            assert detector.check(page) == verdict
 
 
 class TestDurability:
@@ -279,22 +279,22 @@ class TestDurability:
         assert one.relies_on(original, {"f"}) == ""
         assert other.relies_on(original, frozenset()) == ""
         assert one.relies_on(original, {"f", "g"}) is None
-        library.check()
+        library.check_invariants()
 
-    def test_within_a_crawl_what_an_earlier_one_delivered_does_not_count(self) -> None:
+    def test_within_a_crawl_what_an_earlier_one_kept_does_not_count(self) -> None:
         library = Library(scope=Scope.CRAWL)
         original = commit(library, library.page("a", range(9)), durable=True)
         assert self.durability(library, "run").relies_on(original, frozenset()) == ""
         assert self.durability(library, "other").relies_on(original, frozenset()) is None
 
     @pytest.mark.parametrize("ends", ["crash", "failure"])
-    def test_an_original_that_is_delivered_again_is_as_durable_as_before(self, ends: str) -> None:
+    def test_an_original_that_is_kept_again_is_as_durable_as_before(self, ends: str) -> None:
         library = Library()
         first = commit(library, library.page("a", range(9)), durable=True, feeds="f")
         library.begin("second")
         durability = self.durability(library, "second", lambda: ({"slow"}, lambda: None))
         again = commit(library, library.page("a", range(9)), feeds="g")
-        assert again.delivery.feeds == {"f", "g"}
+        assert again.kept.feeds == {"f", "g"}
         assert (durability.relies_on(again, {"f"}), durability.relies_on(again, {"g"})) == ("", "second")
         if ends == "failure":
             durability.confirmed(again.number)
@@ -304,9 +304,9 @@ class TestDurability:
             library.crash()
             recover(library.index)
         assert library.index.page(again.number) == first
-        assert library.judge("copy", range(9)).kind is VerdictKind.DUPLICATE
+        assert library.check("copy", range(9)).kind is VerdictKind.DUPLICATE
         assert not any(key[:1] == b"u" for key in library.contents())
-        library.check()
+        library.check_invariants()
 
     def test_what_an_unclean_end_left_is_rolled_back_at_once(self) -> None:
         library = Library()
@@ -320,9 +320,9 @@ class TestDurability:
         assert [*library.index.pages()] == [kept]
         before = library.contents()
         assert not any(key[:1] == b"u" for key in before)
-        assert library.judge("a copy", [*range(20, 28), 99]).kind is VerdictKind.NEW
+        assert library.check("a copy", [*range(20, 28), 99]).kind is VerdictKind.NEW
         assert library.contents() == before
-        library.check()
+        library.check_invariants()
 
     def test_lost_originals_make_nothing_common_and_keep_no_page_out_of_a_list(self) -> None:
         library = Library()
@@ -332,8 +332,8 @@ class TestDurability:
         recover(library.index)
         library.begin("next")
         library.visit("whole", range(9))
-        assert library.judge("copy", range(9)).kind is VerdictKind.DUPLICATE
-        library.check()
+        assert library.check("copy", range(9)).kind is VerdictKind.DUPLICATE
+        library.check_invariants()
 
     def test_of_another_text_nothing_was_durable(self) -> None:
         library = Library()
@@ -344,7 +344,7 @@ class TestDurability:
         library.crash()
         recover(library.index)
         assert library.index.page(again.number) is None
-        library.check()
+        library.check_invariants()
 
     def test_of_a_page_that_gave_its_headlines_only_the_story_was_not_durable(self) -> None:
         """Its text is the same, and what it owned of it was less."""
@@ -357,8 +357,8 @@ class TestDurability:
         assert self.durability(library, "second").relies_on(again, frozenset()) == "second"
         library.crash()
         recover(library.index)
-        assert library.judge("copy", range(9)).kind is VerdictKind.NEW
-        library.check()
+        assert library.check("copy", range(9)).kind is VerdictKind.NEW
+        library.check_invariants()
 
     def test_of_a_page_that_now_gives_less_everything_was_durable(self) -> None:
         library = Library()
@@ -388,8 +388,8 @@ class TestDurability:
         durability.stored("slower", lambda: None)
         assert durability.relies_on(again, {"f", "g"}) == ""
 
-    def test_one_crawl_does_not_make_durable_what_another_has_delivered(self) -> None:
-        """Two crawlers of a process deliver one page to different feeds; the second one's feed is stored first."""
+    def test_one_crawl_does_not_make_durable_what_another_has_kept(self) -> None:
+        """Two crawlers of a process keep one page to different feeds; the second one's feed is stored first."""
         library = Library()
         first, second = self.durability(library, "first"), self.durability(library, "second")
         library.begin("first")
@@ -439,7 +439,7 @@ class TestDroppedItems:
         assert recover(library.index) == 1
         assert self.releases(library) == ["of lost"]
         assert recover(library.index) == 0
-        library.check()
+        library.check_invariants()
 
     def test_those_that_were_dropped_for_an_earlier_delivery_stay_dropped(self) -> None:
         library = Library()
@@ -464,4 +464,4 @@ class TestDroppedItems:
         assert [item.url for item in dropped] == ["1", "3"]
         dropped.make_room(0, size=0, age=None)
         assert [item.url for item in dropped] == ["1"]
-        library.check()
+        library.check_invariants()

@@ -37,7 +37,7 @@ def test_every_reactor_does(site, crawl, reactor):
     }
     steps = [{"url": url} for url in [*urls, twin, twin]]
     outcome = crawl("sample_spiders.Steps", steps=steps, reactor=reactor, settings=settings)
-    assert outcome.delivered == [url for url in urls if url not in dropped]
+    assert outcome.kept == [url for url in urls if url not in dropped]
     assert [i["url"] for i in outcome.dropped] == [*dropped, twin, twin]
     assert outcome.problems == []
     assert outcome.exit_status == 0
@@ -51,7 +51,7 @@ def test_page_objects(site, crawl):
         "sample_spiders_poet.Pages", steps=steps, plugin=False, settings={"ADDONS": {"scrapy_poet.Addon": 300}}
     )
     outcome = crawl("sample_spiders_poet.Pages", steps=steps, settings=settings)
-    assert without.delivered == [*urls, urls[2]]
+    assert without.kept == [*urls, urls[2]]
     assert outcome.items == [i for i in without.items if i["url"] not in dropped]
     assert [i["url"] for i in outcome.dropped] == [*dropped, urls[2]]
     assert [p.partition("] ")[2] for p in outcome.problems] == [p.partition("] ")[2] for p in without.problems]
@@ -59,18 +59,18 @@ def test_page_objects(site, crawl):
 
 def test_pages_from_the_http_cache_get_the_same_verdicts(site, crawl):
     urls, dropped = a_small_paper(site)
-    delivered = [url for url in urls if url not in dropped]
+    kept = [url for url in urls if url not in dropped]
     settings = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": "cache"}
     steps = [{"url": url} for url in urls]
     first = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="cached")
     verdicts, requests = first.verdicts, len(site.requests)
-    assert first.delivered == delivered
+    assert first.kept == kept
     same_store = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="cached", afresh=True)
     assert same_store.stats["httpcache/hit"] == len(urls)
-    assert same_store.delivered == delivered
+    assert same_store.kept == kept
     fresh = {**settings, "DEDUP_STORE": "sqlite:fresh"}
     fresh_store = crawl("sample_spiders.Steps", steps=steps, settings=fresh, folder="cached", afresh=True)
-    assert fresh_store.delivered == delivered
+    assert fresh_store.kept == kept
     assert fresh_store.verdicts == verdicts
     assert len(site.requests) == requests
     assert same_store.problems == fresh_store.problems == []
@@ -99,15 +99,15 @@ def test_a_paused_crawl_goes_on_as_the_same_crawl(site, tmp_path):
         release.set()
         first = running.wait()
     assert first.stats["finish_reason"] == "closespider_itemcount"
-    assert sorted(first.delivered) == sorted(wanted[:4])
+    assert sorted(first.kept) == sorted(wanted[:4])
     settings["CLOSESPIDER_ITEMCOUNT"] = 0
     outcome = run_job(
         tmp_path, write_job(tmp_path, "sample_spiders.Articles", urls=",".join(wanted), settings=settings)
     )
-    assert sorted(outcome.delivered) == sorted(wanted[:-2])
-    # Both owners are of the first run; that they drop in scope "crawl" shows that it is the same crawl.
+    assert sorted(outcome.kept) == sorted(wanted[:-2])
+    # Both originals are of the first run; that they drop in scope "crawl" shows that it is the same crawl.
     assert [i["url"] for i in outcome.dropped] == copies
-    assert {r["owner_run"] for r in outcome.records} == {r["run"] for r in outcome.records}
+    assert {r["original_run"] for r in outcome.records} == {r["run"] for r in outcome.records}
     assert "dedup/items/dropped_for_earlier_crawls" not in outcome.stats
     assert outcome.problems == []
 
@@ -127,9 +127,9 @@ def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
         release.set()
         first = running.wait()
     assert first.stats["finish_reason"] == "shutdown"
-    assert first.delivered == [*urls, held]
+    assert first.kept == [*urls, held]
     outcome = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Articles", urls=wanted, settings=settings))
-    assert outcome.delivered == [*urls, held]
+    assert outcome.kept == [*urls, held]
     assert [i["url"] for i in outcome.dropped] == copies
     assert len({r["run"] for r in outcome.records}) == 1
 
@@ -188,7 +188,7 @@ def test_links_of_duplicates_come_last_within_their_slot(site, crawl, queue):
 
 
 def test_crawlers_of_one_process_share_a_store(site, tmp_path):
-    """The second one goes on after the first has closed its store, and sees what the first delivered."""
+    """The second one goes on after the first has closed its store, and sees what the first kept."""
     urls, _ = a_small_paper(site)
     a, b, a_copy, b_copy, c = urls
     held = site.add("/held", Answer(article("Held", story(20)), hold=(release := threading.Event())))
@@ -199,11 +199,11 @@ def test_crawlers_of_one_process_share_a_store(site, tmp_path):
         wait_until(lambda: log.exists() and "Spider closed (finished)" in log.read_text(encoding="utf8"))
         release.set()
         outcome = running.wait()
-    assert outcome.delivered == [a, b, held, c, held]
+    assert outcome.kept == [a, b, held, c, held]
     assert [i["url"] for i in outcome.dropped] == [a_copy, b_copy, a_copy]
     first, *others = [r for r in outcome.records if r["verdict"] == "duplicate"]
-    assert first["owner_run"] == first["run"]
-    assert {r["owner_run"] for r in others} == {first["run"]}
+    assert first["original_run"] == first["run"]
+    assert {r["original_run"] for r in others} == {first["run"]}
     assert outcome.stats["dedup/items/dropped_for_earlier_crawls"] == 2
     assert outcome.problems == []
     assert outcome.exit_status == 0

@@ -29,8 +29,8 @@ def second(value: Any, other: Any) -> str:
     """Return the reason for which the item of the same text with the *other* value is kept; empty if it is dropped."""
     with Deduplicator("memory:") as dedup:
         dedup.add("http://site.example/a", PAGE, item={"text": TEXT, "field": value})
-        judged = dedup.add("http://site.example/b", PAGE, item={"text": TEXT, "field": other})
-    return "" if judged.is_duplicate else judged.reason
+        checked = dedup.add("http://site.example/b", PAGE, item={"text": TEXT, "field": other})
+    return "" if checked.is_duplicate else checked.reason
 
 
 @pytest.mark.parametrize(
@@ -78,8 +78,8 @@ def test_what_a_page_shows_of_many_values_is_looked_up_in_its_time() -> None:
     page = article("Story", [*STORY, "end " * 100_000])
     with Deduplicator("memory:") as dedup:
         dedup.add("http://site.example/a", page, item={"text": TEXT})
-        judged = dedup.add("http://site.example/b", page, item={"text": TEXT, "n": [f"n{n}" for n in range(19_000)]})
-    assert judged.reason == "too slow"
+        checked = dedup.add("http://site.example/b", page, item={"text": TEXT, "n": [f"n{n}" for n in range(19_000)]})
+    assert checked.reason == "too slow"
 
 
 LINES = [
@@ -102,8 +102,8 @@ def test_minus_signs_are_one_sign() -> None:
     with Deduplicator("memory:") as dedup:
         for host, sign in (("a", "-"), ("b", "\u2212"), ("c", "\u2013")):
             line = f"It had {sign}5 degrees in the valley all day long."
-            judged = dedup.add(f"http://{host}.example/", article("Story", [*STORY[:3], line, *STORY[3:]]))
-    assert judged.is_duplicate
+            checked = dedup.add(f"http://{host}.example/", article("Story", [*STORY[:3], line, *STORY[3:]]))
+    assert checked.is_duplicate
 
 
 def test_stories_in_another_charset_than_their_sites_say_are_kept(site, crawl) -> None:
@@ -114,5 +114,5 @@ def test_stories_in_another_charset_than_their_sites_say_are_kept(site, crawl) -
         page = article("News", [told * 6, *STORY[:2]]).replace("<meta charset='utf-8'>", "")
         urls.append(site.add(f"/{number}", Answer(page.encode("cp1251")), host=number))
     outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls])
-    assert sorted(outcome.delivered) == urls
+    assert sorted(outcome.kept) == urls
     assert {record["reason"] for record in outcome.records} == {"no charset"}

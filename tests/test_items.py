@@ -34,15 +34,15 @@ def test_tag_puts_the_verdict_on_every_item_whose_type_allows(site, crawl):
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=TAG)
     items = {i["url"]: i for i in outcome.items}
 
-    assert outcome.delivered == [first, *copies.values()]
-    assert items[first]["dedup"] == {"owner_url": None, "score": None, "verdict": "new"}
-    tag = {"owner_url": first, "score": 1.0, "verdict": "duplicate"}
+    assert outcome.kept == [first, *copies.values()]
+    assert items[first]["dedup"] == {"original_url": None, "score": None, "verdict": "new"}
+    tag = {"original_url": first, "score": 1.0, "verdict": "duplicate"}
     assert {kind: items[copies[kind]].get("dedup") for kind in TAGGABLE} == dict.fromkeys(TAGGABLE, tag)
     assert all(not items[copies[kind]].get("dedup") for kind in UNTAGGABLE)
     # Tagged duplicates never own: to the last they repeat the first, and not one another.
-    assert {r["owner_url"] for r in outcome.records} == {first}
+    assert {r["original_url"] for r in outcome.records} == {first}
     assert {r["url"]: r["outcome"] for r in outcome.records} == {
-        url: "tagged" if kind in TAGGABLE else "delivered" for kind, url in copies.items()
+        url: "tagged" if kind in TAGGABLE else "kept" for kind, url in copies.items()
     }
     assert outcome.stats["dedup/items/tagged"] == len(TAGGABLE)
     assert outcome.stats["dedup/items/tag_refused"] == len(UNTAGGABLE)
@@ -54,7 +54,7 @@ def test_items_that_take_no_tag_are_told_of_once_with_the_remedy_and_counted(sit
     urls = [site.add(f"/{n}", article("Copy", story(1))) for n in range(3)]
     steps = [{"url": url, "cb_kwargs": {"kind": "item without"}} for url in urls]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=TAG)
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     (warning,) = outcome.problems
     assert "items of class sample_spiders.Item cannot be tagged" in warning
     assert "declare a field 'dedup' in it (scrapy.Field() in an Item" in warning
@@ -62,7 +62,7 @@ def test_items_that_take_no_tag_are_told_of_once_with_the_remedy_and_counted(sit
     assert "items that cannot be tagged          3" in summary
 
 
-def test_a_tagged_duplicate_owns_nothing_after_its_owner_has_changed(site, crawl):
+def test_a_tagged_duplicate_owns_nothing_after_its_original_has_changed(site, crawl):
     first = site.add("/first", article("First", story(1)), article("First", story(2)))
     copy = site.add("/copy", blog("Copy", story(1)), host=1)
     third = site.add("/third", article("Third", story(1)))
@@ -71,7 +71,7 @@ def test_a_tagged_duplicate_owns_nothing_after_its_owner_has_changed(site, crawl
     assert [i["dedup"]["verdict"] for i in outcome.items] == ["new", "duplicate", "new", "new"]
 
 
-def test_a_dry_run_delivers_all_and_records_what_drop_would(site, crawl):
+def test_a_dry_run_keeps_all_and_records_what_drop_would(site, crawl):
     urls = [
         site.add("/first", article("First", story(1), links=("/from-first",))),
         site.add("/copy", article("Copy", story(1), links=("/from-copy",))),
@@ -97,10 +97,10 @@ def test_a_dry_run_delivers_all_and_records_what_drop_would(site, crawl):
     assert dry.items == without.items
     assert dry.dropped == []
     assert orders[0] == orders[1] != orders[2]
-    would = {url: (v, o.replace("would-drop", "dropped")) for url, (v, o) in dry.verdicts.items()}
+    would = {url: (v, o.replace("would_drop", "dropped")) for url, (v, o) in dry.verdicts.items()}
     assert would == drop.verdicts
-    assert dry.verdicts[urls[1]] == dry.verdicts[urls[-1]] == ("duplicate", "would-drop")
-    assert dry.verdicts[urls[2]] == ("related", "delivered")
+    assert dry.verdicts[urls[1]] == dry.verdicts[urls[-1]] == ("duplicate", "would_drop")
+    assert dry.verdicts[urls[2]] == ("related", "kept")
     assert dry.stats["dedup/items/would_drop"] == drop.stats["dedup/items/dropped"] == 2
     assert dry.problems == []
 
@@ -126,15 +126,15 @@ def test_a_request_may_ask_for_something_else(site, crawl):
     verdicts = {path: outcome.verdicts[url] for path, url in urls.items()}
 
     assert [i["url"] for i in outcome.dropped] == [urls["/on"], urls["/default"]]
-    assert outcome.delivered == [first, *(u for p, u in urls.items() if p not in ("/on", "/default"))]
-    assert verdicts["/off"] == ("unjudged", "delivered")
+    assert outcome.kept == [first, *(u for p, u in urls.items() if p not in ("/on", "/default"))]
+    assert verdicts["/off"] == ("unchecked", "kept")
     assert verdicts["/tag"] == ("duplicate", "tagged")
-    assert verdicts["/dry-run"] == ("duplicate", "would-drop")
-    assert verdicts["/strict"] == ("related", "delivered")
+    assert verdicts["/dry-run"] == ("duplicate", "would_drop")
+    assert verdicts["/strict"] == ("related", "kept")
     assert outcome.record(urls["/strict"])["reason"] == "below the threshold"
     assert [i["url"] for i in outcome.items if "dedup" in i] == [urls["/tag"]]
     nonsense = [p for p in asked if p.startswith("/nonsense")]
-    assert {verdicts[p] for p in nonsense} == {("unjudged", "delivered")}
+    assert {verdicts[p] for p in nonsense} == {("unchecked", "kept")}
     assert len(outcome.problems) == len(nonsense)
     for path, line in zip(nonsense, outcome.problems, strict=True):
         assert 'ERROR: dedup: meta["dedup"]' in line
@@ -145,7 +145,7 @@ def test_a_request_may_ask_for_something_else(site, crawl):
 # --- several items on a page
 
 
-def test_items_of_a_page_that_has_several_are_judged_one_by_one(site, crawl):
+def test_items_of_a_page_that_has_several_are_checked_one_by_one(site, crawl):
     old, older, new = story(1, 10), story(2, 10), [story(3)[0][:220]]
     first = site.add("/first", several("First", [old, older]))
     mixed = site.add("/mixed", several("Mixed", [old, older, new]), host=1)
@@ -165,7 +165,7 @@ def test_items_of_a_page_that_has_several_are_judged_one_by_one(site, crawl):
         (whole, " ".join(old)),
     ]
     assert outcome.record(mixed)["items_dropped"] == 2
-    assert outcome.record(mixed)["items_delivered"] == 1
+    assert outcome.record(mixed)["items_kept"] == 1
     assert outcome.verdicts[mixed] == ("duplicate", "dropped")
     assert outcome.problems == []
 
@@ -175,8 +175,8 @@ def test_a_dry_run_counts_the_items_that_drop_would_drop(site, crawl):
     mixed = site.add("/mixed", several("Mixed", [story(1, 10), story(2, 10), [story(3)[0][:220]]]), host=1)
     steps = [{"url": url, "callback": "parse_parts"} for url in (first, mixed)]
     dry = crawl("sample_spiders.Steps", steps=steps, settings=DRY_RUN)
-    assert dry.delivered == [first] * 2 + [mixed] * 3
-    assert dry.verdicts[mixed] == ("duplicate", "would-drop")
+    assert dry.kept == [first] * 2 + [mixed] * 3
+    assert dry.verdicts[mixed] == ("duplicate", "would_drop")
     assert dry.stats["dedup/items/would_drop"] == 2
 
 
@@ -199,10 +199,10 @@ def test_one_item_goes_with_its_page_and_pages_without_items_own_nothing(site, c
     outcome = crawl("sample_spiders.Steps", steps=steps)
     # An item without text goes with its page, for it is the only one.
     assert outcome.dropped[0]["number"] == 7
-    assert outcome.record(repost)["owner_url"] == first
+    assert outcome.record(repost)["original_url"] == first
     # A list's text is nobody's, a list that repeats an article loses no items and its links come last.
-    assert outcome.delivered == [site.url("/x"), article_of_list, site.url("/y"), first]
-    assert outcome.verdicts[copied_list] == ("duplicate", "links-last")
+    assert outcome.kept == [site.url("/x"), article_of_list, site.url("/y"), first]
+    assert outcome.verdicts[copied_list] == ("duplicate", "links_last")
     assert outcome.stats["dedup/outlinks_last"] == 1
     assert outcome.problems == []
 
@@ -223,16 +223,16 @@ def api_steps(urls, kind="dict", **more):
         ({"CONSTANTS": {"dedup_middleware.budget:MAX_CLAUSES": 5}}, "too many clauses"),
     ],
 )
-def test_an_item_that_costs_more_than_it_may_is_delivered(site, crawl, cap, reason):
+def test_an_item_that_costs_more_than_it_may_is_kept(site, crawl, cap, reason):
     one, copy = (serve_json(site, f"/{name}", [entry(1, name)]) for name in ("one", "copy"))
     outcome = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS | cap)
-    assert outcome.delivered == ["one", "copy"]
-    assert [r["reason"] for r in outcome.records] == ["its items are judged instead", reason] * 2
+    assert outcome.kept == ["one", "copy"]
+    assert [r["reason"] for r in outcome.records] == ["its items are checked instead", reason] * 2
     assert outcome.problems == []
 
 
-def test_items_of_an_api_are_judged_by_their_fields(site, crawl):
-    """For items of every type; and the same crawl on the same store delivers the same again."""
+def test_items_of_an_api_are_checked_by_their_fields(site, crawl):
+    """For items of every type; and the same crawl on the same store keeps the same again."""
     kinds = list(ITEM_TYPES)
     feeds = {}
     for number, kind in enumerate(kinds):
@@ -244,19 +244,19 @@ def test_items_of_an_api_are_judged_by_their_fields(site, crawl):
     steps = [step for kind, urls in feeds.items() for step in api_steps(urls, kind)]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS, folder="api")
     expected = [f"{kind} {name}" for kind in kinds for name in ("a", "b", "twin", "new")]
-    assert sorted(outcome.delivered) == sorted(expected)
+    assert sorted(outcome.kept) == sorted(expected)
     assert [i["url"] for i in outcome.dropped] == [f"{kind} copy" for kind in kinds]
     assert {i["type"] for i in outcome.dropped} == {"DuplicateItem"}
     assert len(outcome.drop_lines) == len(kinds)
     assert all("] INFO: Dropped:" in line for line in outcome.drop_lines)
     duplicate = [r for r in outcome.records if r["verdict"] == "duplicate"]
-    assert [(r["url"], r["owner_url"]) for r in duplicate] == [(copy, one) for one, copy in feeds.values()]
+    assert [(r["url"], r["original_url"]) for r in duplicate] == [(copy, one) for one, copy in feeds.values()]
     assert all(r["evidence"] for r in duplicate)
     assert outcome.stats["dedup/items/dropped"] == len(kinds)
     assert outcome.problems == []
 
     again = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS, folder="api", afresh=True)
-    assert sorted(again.delivered) == sorted(expected)
+    assert sorted(again.kept) == sorted(expected)
     assert len(again.dropped) == len(kinds)
     assert again.problems == []
 
@@ -269,7 +269,7 @@ def test_each_short_value_of_a_named_field_keeps_an_item_of_an_api(site, crawl):
     ]
     settings = {"DEDUP_ITEM_FIELDS": ["title", "text", "city", "salary"]}
     outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=settings)
-    assert outcome.delivered == ["0", "1", "3"]
+    assert outcome.kept == ["0", "1", "3"]
     assert outcome.record(urls[3])["reason"] == "another value in its item"
 
 
@@ -285,12 +285,12 @@ def test_items_of_an_api_may_be_tagged_or_only_recorded(site, crawl):
         ("new", "new"),
         ("third", "duplicate"),
     ]
-    assert tagged.record(third)["owner_url"] == one
+    assert tagged.record(third)["original_url"] == one
     assert tagged.stats["dedup/items/tagged"] == 2
 
     dry = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS | DRY_RUN)
-    assert dry.delivered == ["a", "copy", "new", "third"]
-    assert dry.record(third)["outcome"] == "would-drop"
+    assert dry.kept == ["a", "copy", "new", "third"]
+    assert dry.record(third)["outcome"] == "would_drop"
     assert dry.stats["dedup/items/would_drop"] == 2
     assert tagged.problems == dry.problems == []
 
@@ -306,7 +306,7 @@ def test_a_request_to_an_api_may_ask_for_something_else(site, crawl):
         *api_steps([strict], meta={"dedup": {"threshold": 1}}),
     ]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS)
-    assert outcome.delivered == ["a", "/off", "/tag", "/dry-run", "strict"]
+    assert outcome.kept == ["a", "/off", "/tag", "/dry-run", "strict"]
     assert [i["url"] for i in outcome.dropped] == ["/on"]
     assert [i["url"] for i in outcome.items if "dedup" in i] == ["/tag"]
 
@@ -317,16 +317,16 @@ def test_an_item_of_an_api_that_is_allowed_is_released_and_stays_allowed(site, c
     assert [i["url"] for i in first.dropped] == ["copy"]
     assert run_scrapy(first.folder, "dedup", "allow", "--all").returncode == 0
     second = crawl("sample_spiders.Steps", steps=[], settings=FIELDS, folder="one", afresh=True)
-    assert second.delivered == ["copy"]
+    assert second.kept == ["copy"]
     third = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS, folder="one", afresh=True)
-    assert third.delivered == ["one", "copy"]
+    assert third.kept == ["one", "copy"]
 
 
 def test_a_pipeline_that_replaces_an_item_of_an_api_leaves_its_text_owned(site, crawl):
     urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": "replace"}]) for n in range(3)]
     settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
     outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=settings)
-    assert outcome.delivered == ["0"]
+    assert outcome.kept == ["0"]
     assert [i["url"] for i in outcome.dropped] == ["1", "2"]
 
 
@@ -335,9 +335,9 @@ def test_an_item_of_an_api_that_its_pipelines_lose_owns_nothing(site, crawl):
     urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": fate}]) for n, fate in enumerate(fates)]
     settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
     outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=settings)
-    assert outcome.delivered == ["2"]
+    assert outcome.kept == ["2"]
     assert [i["url"] for i in outcome.dropped] == ["0", "3"]
-    assert outcome.record(urls[3])["owner_url"] == urls[2]
+    assert outcome.record(urls[3])["original_url"] == urls[2]
 
 
 def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
@@ -348,8 +348,8 @@ def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
         "CONSTANTS": {"dedup_middleware.plugin.threads:MAX_WAIT": 20},
     }
     outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), together=True, settings=settings)
-    (owner,) = outcome.delivered
-    assert {i["url"] for i in outcome.dropped} == {"0", "1", "2"} - {owner}
+    (original,) = outcome.kept
+    assert {i["url"] for i in outcome.dropped} == {"0", "1", "2"} - {original}
     assert outcome.problems == []
 
 
@@ -366,7 +366,7 @@ def test_whatever_an_api_puts_into_its_items_goes_on(site, crawl):
 
 
 @pytest.mark.parametrize("settings", [{}, TAG, DRY_RUN], ids=["drop", "tag", "dry-run"])
-def test_items_that_cannot_be_read_are_delivered(site, crawl, settings):
+def test_items_that_cannot_be_read_are_kept(site, crawl, settings):
     a, b = (site.add(f"/{n}", page("A", story(1)), host=n) for n, page in enumerate((article, blog)))
     c = site.add("/c", article("C", story(2)))
     steps = [{"url": a}, *({"url": url, "callback": "parse_detached"} for url in (b, c))]
@@ -382,7 +382,7 @@ def test_such_items_of_an_api_too(site, crawl):
         "sample_spiders.Steps", steps=steps, settings=FIELDS | {"ITEM_PIPELINES": {}, "DEDUP_ITEM_FIELDS": ["title"]}
     )
     assert outcome.stats["item_scraped_count"] == 4
-    assert outcome.stats["dedup/unjudged/unreadable_item"] == 2
+    assert outcome.stats["dedup/unchecked/unreadable_item"] == 2
     assert outcome.problems == []
 
 
@@ -394,7 +394,7 @@ def test_things_that_refer_to_one_another_are_read_once():
     assert item_texts(article, ["section"]) == ["Harbour"]
 
 
-def test_pages_of_a_spider_for_an_api_are_judged_as_pages(site, crawl):
+def test_pages_of_a_spider_for_an_api_are_checked_as_pages(site, crawl):
     one = serve_json(site, "/one", [entry(1, "a")])
     page = site.add("/page", article("Page", story(2)), host=1)
     copy = site.add("/copy", blog("Copy", story(2)), host=2)
@@ -405,8 +405,8 @@ def test_pages_of_a_spider_for_an_api_are_judged_as_pages(site, crawl):
     pages = [{"url": url, "callback": "parse_text"} for url in (page, copy, told)]
     steps = [first, *pages[:2], second, pages[2]]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS)
-    assert outcome.delivered == ["a", page]
+    assert outcome.kept == ["a", page]
     assert [i["url"] for i in outcome.dropped] == [copy, "b", told]
-    assert outcome.record(copy)["owner_url"] == outcome.record(two)["owner_url"] == page
-    assert outcome.record(told)["owner_url"] == one
+    assert outcome.record(copy)["original_url"] == outcome.record(two)["original_url"] == page
+    assert outcome.record(told)["original_url"] == one
     assert outcome.problems == []

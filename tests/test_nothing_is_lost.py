@@ -23,7 +23,7 @@ REPORTS = {
 }
 
 
-def test_daily_reports_with_the_same_prose_and_other_numbers_are_delivered(site, crawl):
+def test_daily_reports_with_the_same_prose_and_other_numbers_are_kept(site, crawl):
     """And their copies elsewhere are not, as long as the prose is held by too few pages to be boilerplate."""
     days, copies, steps = [], {}, []
     for number, (kind, (tell, line)) in enumerate(REPORTS.items()):
@@ -35,9 +35,9 @@ def test_daily_reports_with_the_same_prose_and_other_numbers_are_delivered(site,
                 copies[site.add(f"/{kind}/{day}", blog("Today", text), host=1)] = days[-1]
                 steps.append({"url": site.url(f"/{kind}/{day}", host=1)})
     outcome = crawl("sample_spiders.Steps", steps=steps)
-    assert outcome.delivered == days
+    assert outcome.kept == days
     assert [i["url"] for i in outcome.dropped] == [*copies]
-    assert {r["url"]: r["owner_url"] for r in outcome.records if r["verdict"] == "duplicate"} == copies
+    assert {r["url"]: r["original_url"] for r in outcome.records if r["verdict"] == "duplicate"} == copies
     assert {outcome.record(day)["reason"] for day in days if day.endswith("/1")} == {
         "other numbers in the same sentences"
     }
@@ -54,14 +54,14 @@ def products(site, number, finish="finish_item"):
     return urls, terms, steps
 
 
-def test_items_that_are_finished_on_pages_with_the_same_text_are_delivered(site, crawl):
+def test_items_that_are_finished_on_pages_with_the_same_text_are_kept(site, crawl):
     urls, (first, *terms), steps = products(site, 6)
     outcome = crawl("sample_spiders.Steps", steps=steps)
     assert [(item["url"], item["text"]) for item in outcome.items] == [(u, story(n, 3)) for n, u in enumerate(urls)]
     assert outcome.dropped == []
-    assert {r["url"]: r["owner_url"] for r in outcome.records} == dict.fromkeys(terms, first)
+    assert {r["url"]: r["original_url"] for r in outcome.records} == dict.fromkeys(terms, first)
     assert {(r["verdict"], r["outcome"], r["reason"]) for r in outcome.records} == {
-        ("related", "delivered", "its item says what the owner's did not")
+        ("related", "kept", "its item says what the original's did not")
     }
     assert outcome.problems == []
 
@@ -70,15 +70,15 @@ def test_such_an_item_is_not_lost_with_its_callback(site, crawl):
     urls, _, steps = products(site, 2)
     steps[1]["cb_kwargs"] = {"finish": "finish_item_and_raise"}
     outcome = crawl("sample_spiders.Steps", steps=steps)
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     assert outcome.dropped == []
 
 
 def test_of_such_items_a_dry_run_says_what_drop_would_do(site, crawl):
     urls, terms, steps = products(site, 2)
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_ACTION": "dry-run"})
-    assert outcome.delivered == urls
-    assert outcome.verdicts[terms[1]] == ("related", "delivered")
+    assert outcome.kept == urls
+    assert outcome.verdicts[terms[1]] == ("related", "kept")
     assert "dedup/items/would_drop" not in outcome.stats
 
 
@@ -88,7 +88,7 @@ def test_an_item_that_says_what_its_page_says_or_next_to_nothing_is_dropped_with
     copies = [site.add(f"/{callback}", blog("Copy", story(1)), host=1) for callback in callbacks]
     steps = [{"url": u, "callback": c} for u, c in zip([first, *copies], ["parse_text", *callbacks], strict=True)]
     outcome = crawl("sample_spiders.Steps", steps=steps)
-    assert outcome.delivered == [first]
+    assert outcome.kept == [first]
     assert {r["url"]: r["items_dropped"] for r in outcome.records} == dict.fromkeys(copies, 1)
     assert len(outcome.dropped) == len(copies)
 
@@ -103,11 +103,11 @@ def test_a_front_page_that_gives_headlines_owns_no_story(site, crawl):
     copy = site.add("/copy", blog("Copy", story(1)), host=1)
     steps = [{"url": front, "callback": "parse_headlines"}, *({"url": url} for url in [*details, copy])]
     outcome = crawl("sample_spiders.Steps", steps=steps, folder="front")
-    assert outcome.delivered == [front] * 3 + details
-    assert {r["url"]: r["owner_url"] for r in outcome.records} == {copy: details[0]}
+    assert outcome.kept == [front] * 3 + details
+    assert {r["url"]: r["original_url"] for r in outcome.records} == {copy: details[0]}
 
     again = crawl("sample_spiders.Steps", steps=steps, folder="front", afresh=True)
-    assert again.delivered == [front] * 3 + details
+    assert again.kept == [front] * 3 + details
     assert again.problems == []
 
 
@@ -117,9 +117,9 @@ def test_a_page_that_gives_several_stories_owns_them(site, crawl):
     outcome = crawl(
         "sample_spiders.Steps", steps=[{"url": page, "callback": "parse_parts"}, *({"url": u} for u in copies)]
     )
-    assert outcome.delivered == [page, page]
+    assert outcome.kept == [page, page]
     assert [i["url"] for i in outcome.dropped] == copies
-    assert {r["owner_url"] for r in outcome.records} == {page}
+    assert {r["original_url"] for r in outcome.records} == {page}
 
 
 # --- feeds
@@ -135,8 +135,8 @@ def test_an_item_that_its_feed_cannot_write_owns_nothing(site, crawl, options):
     steps = [{"url": before}, {"url": a, "callback": "parse_unwritable"}, {"url": b}, {"url": c}]
     settings = {"FEEDS": {"feed%(batch_id)d.jsonl": {**JSON_LINES, **options}}}
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings)
-    assert outcome.delivered == [before, a, b]
-    assert outcome.record(c)["owner_url"] == b
+    assert outcome.kept == [before, a, b]
+    assert outcome.record(c)["original_url"] == b
     assert [i["url"] for i in outcome.dropped] == [c]
     fed = [i["url"] for path in sorted(outcome.folder.glob("feed*.jsonl")) for i in outcome.lines(path.name)]
     assert fed == [before, b]
@@ -156,11 +156,11 @@ def test_several_feeds_change_no_verdict(site, crawl):
         "batch%(batch_id)d.jsonl": {**JSON_LINES, "batch_item_count": 2},
     }
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": feeds})
-    owners = {b: a for a, b in [*pairs, last]}
+    originals = {b: a for a, b in [*pairs, last]}
     # It was asked about the last page's item and said no. It must not be asked about the copy's, and could say yes.
-    assert outcome.delivered == [*owners.values(), last[1]]
+    assert outcome.kept == [*originals.values(), last[1]]
     assert [i["url"] for i in outcome.dropped] == [b for _, b in pairs]
-    assert {r["url"]: r["owner_url"] for r in outcome.records} == owners
+    assert {r["url"]: r["original_url"] for r in outcome.records} == originals
     assert outcome.lines("all.jsonl") == outcome.items
     assert outcome.lines("first.jsonl") == outcome.items[:-2]
     assert [outcome.lines(f"batch{n}.jsonl") for n in (1, 2, 3)] == [outcome.items[n : n + 2] for n in (0, 2, 4)]
@@ -189,7 +189,7 @@ def test_a_page_whose_callback_raises_owns_nothing_though_the_project_recovers(s
         "sample_spiders.Steps", steps=steps, settings={"SPIDER_MIDDLEWARES": {"sample_spiders.Recovery": 500}}
     )
     expected = [(a, a, b) if name in RAISES_LAST else (a, b) for name, (a, b) in pairs.items()]
-    assert outcome.delivered == [url for urls in expected for url in urls]
+    assert outcome.kept == [url for urls in expected for url in urls]
     assert outcome.dropped == []
     assert outcome.stats["dedup/claims/void"] == len(FAILING)
     assert {item["url"] for item in outcome.items if "recovered" in item} == {a for a, _ in pairs.values()}
@@ -197,16 +197,16 @@ def test_a_page_whose_callback_raises_owns_nothing_though_the_project_recovers(s
     assert outcome.problems == []
 
 
-def test_what_an_errback_gives_for_a_page_that_its_callback_never_got_is_delivered(site, crawl):
+def test_what_an_errback_gives_for_a_page_that_its_callback_never_got_is_kept(site, crawl):
     closed = [site.add(f"/closed/{n}", article("Closed", story(1))) for n in range(3)]
     a, b = pair(site, 1)
     steps = [*({"url": url, "errback": "give_up"} for url in closed), {"url": a}, {"url": b}]
     settings = {"SPIDER_MIDDLEWARES": {"sample_spiders.Doorkeeper": 543}}
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings)
-    assert outcome.delivered == [*closed, a]
+    assert outcome.kept == [*closed, a]
     assert all(i["gave_up"] for i in outcome.items[:3])
     assert [i["url"] for i in outcome.dropped] == [b]
-    assert outcome.record(b)["owner_url"] == a
+    assert outcome.record(b)["original_url"] == a
 
 
 # --- pages that are incomplete, or may be
@@ -230,7 +230,7 @@ def closing_server(bodies):
         server.shutdown()
 
 
-def test_a_page_that_was_cut_off_is_not_judged(site, crawl):
+def test_a_page_that_was_cut_off_is_not_checked(site, crawl):
     whole = [article("Whole", story(n)).encode() for n in (1, 2)]
     urls = [site.add(f"/{n}", page.decode()) for n, page in enumerate(whole)]
     cut = [page[: len(page) * 9 // 10] for page in whole]
@@ -242,13 +242,13 @@ def test_a_page_that_was_cut_off_is_not_judged(site, crawl):
         first = [root + path for path in bodies]
         steps = [{"url": url} for url in (*first, *urls)]
         outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DOWNLOAD_FAIL_ON_DATALOSS": False})
-    assert outcome.delivered == [*first, *urls]
-    assert outcome.verdicts == dict.fromkeys(first, ("unjudged", "delivered"))
+    assert outcome.kept == [*first, *urls]
+    assert outcome.verdicts == dict.fromkeys(first, ("unchecked", "kept"))
     assert {r["reason"] for r in outcome.records} == {"cut off"}
-    assert outcome.stats["dedup/unjudged/cut_off"] == 2
+    assert outcome.stats["dedup/unchecked/cut_off"] == 2
 
 
-def test_pages_that_end_with_their_connection_are_judged(crawl):
+def test_pages_that_end_with_their_connection_are_checked(crawl):
     """HTTP/1.0 and ``Connection: close`` name no length, and nearly all such pages are complete."""
     packed = gzip.compress(blog("B", story(2)).encode())
     bodies = {
@@ -259,12 +259,12 @@ def test_pages_that_end_with_their_connection_are_judged(crawl):
     }
     with closing_server(bodies) as root:
         outcome = crawl("sample_spiders.Steps", steps=[{"url": root + path} for path in bodies])
-    assert outcome.delivered == [root + "/a1", root + "/a2"]
+    assert outcome.kept == [root + "/a1", root + "/a2"]
     assert [item["url"] for item in outcome.dropped] == [root + "/b1", root + "/b2"]
 
 
 @pytest.mark.skipif(REACTOR == "reactorless", reason="httpx flags no response without a length")
-def test_pages_that_end_with_their_connection_before_their_markup_are_not_judged(crawl):
+def test_pages_that_end_with_their_connection_before_their_markup_are_not_checked(crawl):
     page = article("B", story(1)).encode()
     ends = ("</p>", "</article>", "</main>", '<a href="/section', "</footer>")
     cuts = [page.index(end.encode()) + len(end) for end in ends]
@@ -272,20 +272,20 @@ def test_pages_that_end_with_their_connection_before_their_markup_are_not_judged
     with closing_server(bodies) as root:
         urls = [root + path for path in bodies]
         outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls])
-    assert outcome.delivered == urls
-    assert outcome.verdicts == dict.fromkeys(urls[1:], ("unjudged", "delivered"))
-    assert outcome.stats["dedup/unjudged/cut_off"] == len(cuts)
+    assert outcome.kept == urls
+    assert outcome.verdicts == dict.fromkeys(urls[1:], ("unchecked", "kept"))
+    assert outcome.stats["dedup/unchecked/cut_off"] == len(cuts)
 
 
-def test_a_page_whose_download_the_spider_stopped_is_not_judged(site, crawl):
+def test_a_page_whose_download_the_spider_stopped_is_not_checked(site, crawl):
     whole, stopped = (site.add(path, article("A", story(1))) for path in ("/whole", "/stopped"))
     outcome = crawl(
         "sample_spiders.Steps",
         steps=[{"url": whole}, {"url": stopped}],
         settings={"EXTENSIONS": {"sample_spiders.StopsDownloads": 0}},
     )
-    assert outcome.delivered == [whole, stopped]
-    assert outcome.verdicts == {stopped: ("unjudged", "delivered")}
+    assert outcome.kept == [whole, stopped]
+    assert outcome.verdicts == {stopped: ("unchecked", "kept")}
 
 
 # --- the start and the log line
@@ -307,7 +307,7 @@ def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
     settings = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
     assert outcome.exit_status == 0
-    assert outcome.delivered == [a, b]
+    assert outcome.kept == [a, b]
     (line,) = outcome.problems
     assert "dedup: the plugin failed to start; the crawl goes on without it" in line
     assert outcome.stats["dedup/failures"] == 1
@@ -320,7 +320,7 @@ DEFECTS = [
     "deduplicator:Deduplication.check_item",
     "deduplicator:Deduplication.drop",
     "deduplicator:Deduplication.count_drop",
-    "deduplicator:Deduplication.deliver",
+    "deduplicator:Deduplication.keep",
     "deduplicator:Deduplication.end_callback",
     "deduplicator:content_of",
     "durability:Durability.relies_on",
@@ -332,7 +332,7 @@ DEFECTS = [
     "index.dropped_items:DroppedItems.make_room",
     "checks.items:ItemCheck.read",
     "checks.items:ItemCheck.objection",
-    "checks.detector:Detector.judge",
+    "checks.detector:Detector.check",
     "records.recorder:Recorder.evidence",
     "records.records:RecordLog.append",
     "plugin.downloadermiddlewares:identities_of",
@@ -344,7 +344,7 @@ DEFECTS = [
 
 @pytest.mark.parametrize("place", DEFECTS)
 def test_a_defect_of_ours_takes_no_item(site, crawl, place):
-    """Wherever it is, and each time: every item is either delivered or dropped, and one of each story is delivered."""
+    """Wherever it is, and each time: every item is either kept or dropped, and one of each story is kept."""
     items = {"parse": 1, "parse_parts": 2}
     text = {callback: [story(n), story(n + 10)] for n, callback in enumerate(items)}
     pages = {site.add(f"/{callback}", several(callback, text[callback])): callback for callback in items}
@@ -354,8 +354,8 @@ def test_a_defect_of_ours_takes_no_item(site, crawl, place):
     settings = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings)
     assert outcome.exit_status == 0
-    assert [url for url in outcome.delivered if url in pages] == [u for u, c in pages.items() for _ in range(items[c])]
-    given = outcome.delivered + [item["url"] for item in outcome.dropped]
+    assert [url for url in outcome.kept if url in pages] == [u for u, c in pages.items() for _ in range(items[c])]
+    given = outcome.kept + [item["url"] for item in outcome.dropped]
     assert sorted(given) == sorted(url for url, c in (pages | copies).items() for _ in range(items[c]))
     # Scrapy reports what is raised while its signals are sent.
     assert "please report it" in outcome.log or "Error caught on signal handler" in outcome.log
@@ -372,7 +372,7 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
         steps=steps,
         settings={"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault},
     )
-    assert outcome.delivered == [page, page, copy, copy]
+    assert outcome.kept == [page, page, copy, copy]
     assert [item["url"] for item in outcome.dropped] == [last, last]
     assert outcome.stats["dedup/defects"] == 1
 
@@ -384,7 +384,7 @@ def test_a_formatter_that_raises_costs_no_item_its_signal(site, crawl):
         steps=[{"url": a}, {"url": b}],
         settings={"LOG_FORMATTER": "sample_spiders.BrokenFormatter"},
     )
-    assert outcome.delivered == [a]
+    assert outcome.kept == [a]
     assert [(i["url"], i["type"]) for i in outcome.dropped] == [(b, "DuplicateItem")]
     assert outcome.stats["item_dropped_count"] == 1
     assert outcome.record(b)["outcome"] == "dropped"

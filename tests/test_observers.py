@@ -46,7 +46,7 @@ def held(site, folder, urls):
         crawl.outcomes.append(running.wait())
 
 
-def test_a_second_process_delivers_everything_and_the_first_drops_what_it_would_alone(site, tmp_path, crawl, paper):
+def test_a_second_process_keeps_everything_and_the_first_drops_what_it_would_alone(site, tmp_path, crawl, paper):
     urls, copies = paper
     first_folder = tmp_path / "first"
     shared = {"DEDUP_STORE": store_uri(first_folder), "DEDUP_LOG": str(first_folder / "records.jsonl")}
@@ -55,7 +55,7 @@ def test_a_second_process_delivers_everything_and_the_first_drops_what_it_would_
     (first,) = firsts
 
     assert second.exit_status == 0
-    assert second.delivered == urls
+    assert second.kept == urls
     assert second.dropped == []
     (warning,) = second.problems
     assert "WARNING: dedup: the store" in warning
@@ -71,7 +71,7 @@ def test_a_second_process_delivers_everything_and_the_first_drops_what_it_would_
     (log,) = first_folder.glob("records.*.jsonl")
     assert str(log) in warning
     said = [json.loads(line) for line in log.read_text().splitlines()]
-    assert {r["url"]: r["outcome"] for r in said} == dict.fromkeys(copies, "would-drop")
+    assert {r["url"]: r["outcome"] for r in said} == dict.fromkeys(copies, "would_drop")
 
     assert (first.exit_status, first.problems) == (0, [])
     assert [i["url"] for i in first.dropped] == copies
@@ -96,7 +96,7 @@ def test_it_observes_until_it_ends_though_the_first_has_ended(site, tmp_path, pa
             wait_until(lambda: "/later" in site.paths())
         release.set()
         outcome = second.wait()
-    assert outcome.delivered == [step["url"] for step in steps]
+    assert outcome.kept == [step["url"] for step in steps]
     assert outcome.dropped == []
 
 
@@ -116,7 +116,7 @@ def test_a_request_of_its_own_drops_nothing_either(site, tmp_path, crawl, paper)
     steps = [{"url": url, "meta": {"dedup": {"action": "drop", "threshold": 0.6}}} for url in urls]
     with held(site, tmp_path / "first", urls):
         outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_STORE": store_uri(tmp_path / "first")})
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
 
 
 def test_four_processes_of_one_spider_lose_nothing(tmp_path, paper):
@@ -132,11 +132,11 @@ def test_four_processes_of_one_spider_lose_nothing(tmp_path, paper):
         ]
         outcomes = [each.wait() for each in crawls]
     assert [outcome.exit_status for outcome in outcomes] == [0] * 4
-    assert all(set(outcome.delivered) >= set(urls[:2]) for outcome in outcomes)
+    assert all(set(outcome.kept) >= set(urls[:2]) for outcome in outcomes)
     for outcome in outcomes:
         dropped = [i["url"] for i in outcome.dropped]
         assert dropped == ([] if "dedup/observer" in outcome.stats else copies)
-        assert set(outcome.delivered) | set(dropped) == set(urls)
+        assert set(outcome.kept) | set(dropped) == set(urls)
 
 
 def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper):
@@ -162,7 +162,7 @@ def test_a_store_or_a_log_that_the_system_refuses_costs_no_item(crawl, paper, pl
     fault = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": {"at": [place], "nth": 1, "kind": "fail"}}
     outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=fault)
     assert outcome.exit_status == 0
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     (warning,) = outcome.problems
     assert "a fault" in warning
     assert "This crawl observes, to its own end" in warning

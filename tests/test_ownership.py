@@ -20,16 +20,16 @@ from dedup_middleware.index.schema import encode_page, page_key
 from dedup_middleware.model import VerdictKind
 
 
-def test_the_page_of_a_preferred_host_is_delivered_and_takes_the_story(site, crawl):
+def test_the_page_of_a_preferred_host_is_kept_and_takes_the_story(site, crawl):
     thief = site.add("/thief", blog("Copied", story(1)), host=1)
     original = site.add("/original", article("Original", story(1)))
     copy = site.add("/copy", blog("Copy", story(1)), host=2)
     steps = [{"url": url} for url in (thief, original, copy)]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_PREFERRED": ["127.0.0.1"]})
-    assert outcome.delivered == [thief, original]
+    assert outcome.kept == [thief, original]
     record = outcome.record(original)
-    assert (record["verdict"], record["owner_url"], record["reason"]) == ("related", thief, "preferred")
-    assert outcome.record(copy)["owner_url"] == original
+    assert (record["verdict"], record["original_url"], record["reason"]) == ("related", thief, "preferred")
+    assert outcome.record(copy)["original_url"] == original
 
 
 def test_a_drop_across_hosts_says_so(site, crawl):
@@ -45,7 +45,7 @@ def test_a_page_that_is_gone_owns_nothing_any_more(site, crawl):
     a = site.add("/a", Answer(article("a", text)), Answer("gone", status=410))
     b = site.add("/b", blog("b", text), host=1)
     outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in (a, a, b)])
-    assert outcome.delivered == [a, b]
+    assert outcome.kept == [a, b]
     assert outcome.dropped == []
 
 
@@ -57,10 +57,10 @@ def test_a_page_is_what_its_redirects_end_at(site, crawl):
     ends = [site.add(f"/a/session/{n}", article("a", story(1))) for n in range(2)]
     hops = [site.add(f"/hop/{n}", *redirect(end)) for n, end in enumerate(ends)]
     a = site.add("/a", *redirect(*hops))
-    assert crawl("sample_spiders.Steps", steps=[{"url": a}], folder="one").delivered == ends[:1]
+    assert crawl("sample_spiders.Steps", steps=[{"url": a}], folder="one").kept == ends[:1]
     again = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": ends[0]}], folder="one", afresh=True)
-    assert again.verdicts == {ends[1]: ("duplicate", "dropped"), ends[0]: ("same", "delivered")}
-    assert again.delivered == ends[:1]
+    assert again.verdicts == {ends[1]: ("duplicate", "dropped"), ends[0]: ("unchanged", "kept")}
+    assert again.kept == ends[:1]
 
 
 def test_a_page_that_is_requested_twice_at_a_time_is_two_pages_at_two_ends(site, crawl):
@@ -75,8 +75,8 @@ def test_a_page_that_is_requested_twice_at_a_time_is_two_pages_at_two_ends(site,
 
     threading.Thread(target=let_both_go, daemon=True).start()
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": a}], together=True)
-    assert len(outcome.delivered) == 1
-    assert sorted(outcome.delivered + [item["url"] for item in outcome.dropped]) == ends
+    assert len(outcome.kept) == 1
+    assert sorted(outcome.kept + [item["url"] for item in outcome.dropped]) == ends
 
 
 @pytest.mark.parametrize("host", [0, 1], ids=["same host", "another host"])
@@ -85,10 +85,10 @@ def test_who_redirected_to_a_page_cannot_replace_it(site, crawl, host):
     a = site.add("/a", article("a", story(1)))
     thief = site.add("/thief", *redirect(a), Answer(article("thief", story(2))), host=host)
     copy = site.add("/copy", blog("copy", story(1)), host=2)
-    assert crawl("sample_spiders.Steps", steps=[{"url": thief}], folder="one").delivered == [a]
+    assert crawl("sample_spiders.Steps", steps=[{"url": thief}], folder="one").kept == [a]
     again = crawl("sample_spiders.Steps", steps=[{"url": thief}, {"url": copy}], folder="one", afresh=True)
-    assert again.delivered == [thief]
-    assert again.record(copy)["owner_url"] == a
+    assert again.kept == [thief]
+    assert again.record(copy)["original_url"] == a
 
 
 def test_what_a_form_leads_to_is_not_the_same_page_each_time(site, crawl):
@@ -109,20 +109,20 @@ def test_pages_are_not_the_same_because_one_that_links_to_them_was_redirected(si
     links = "".join(f'<a class="next" href="{url}">next</a>' for url in (a, b))
     start = site.add("/start", *redirect(site.add("/list", f"<html><body>{links}</body></html>")))
     outcome = crawl("sample_spiders.Steps", steps=[{"url": start, "callback": "parse_links_with_meta"}])
-    assert len(outcome.delivered) == 1
+    assert len(outcome.kept) == 1
     assert len(outcome.dropped) == 1
 
 
 def test_an_original_older_than_the_lease_drops_nothing():
     library = Library(lease=timedelta(days=2))
-    owner, _ = library.index.commit(library.page("a", range(20)))
+    original, _ = library.index.commit(library.page("a", range(20)))
     copy = library.page("b", range(20))
     for age, expected in ((1, VerdictKind.DUPLICATE), (3, VerdictKind.NEW)):
         time = (datetime.now(timezone.utc) - timedelta(days=age)).isoformat()
         library.store.write(
-            [(page_key(owner.number), encode_page(replace(owner, delivery=replace(owner.delivery, time=time))))]
+            [(page_key(original.number), encode_page(replace(original, kept=replace(original.kept, time=time))))]
         )
-        assert library.detector.judge(copy).kind is expected
+        assert library.detector.check(copy).kind is expected
 
 
 def test_secrets_in_urls_are_not_written_down(site, crawl):
@@ -135,7 +135,7 @@ def test_secrets_in_urls_are_not_written_down(site, crawl):
     )
     assert [i["url"] for i in outcome.dropped] == [b]
     (record,) = outcome.records
-    assert record["owner_url"] == a.replace("=s3cret", "=*")
+    assert record["original_url"] == a.replace("=s3cret", "=*")
     assert record["url"] == b.replace("=s3cret", "=*")
     (line,) = outcome.drop_lines
     assert "s3cret" not in line
@@ -164,10 +164,10 @@ def test_a_page_that_a_person_allows_is_released_once(site, crawl):
     ]
     requests = len(site.paths())
     second = crawl("sample_spiders.Steps", steps=[], settings=feed, folder="one", afresh=True)
-    assert second.delivered == [b]
+    assert second.kept == [b]
     assert len(site.paths()) == requests
     third = crawl("sample_spiders.Steps", steps=[], settings=feed, folder="one", afresh=True)
-    assert third.delivered == []
+    assert third.kept == []
 
     allowed = run_scrapy(first.folder, "dedup", "allow", "--original", a, "--json")
     assert json.loads(allowed.stdout)["allowed"] == [c]  # the other one is an original by now

@@ -180,7 +180,7 @@ def crawled(
     )
     outcome = run_job(folder, command)
     assert outcome.exit_status == 0
-    assert outcome.delivered == ([a, b] if observes else [a])
+    assert outcome.kept == ([a, b] if observes else [a])
     assert [item["url"] for item in outcome.dropped] == ([] if observes else [b])
     return outcome
 

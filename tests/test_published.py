@@ -86,20 +86,20 @@ def test_it_decides_a_crawl(site, crawl, methods):
     longer = site.add("/d", page("One", 1, 8, 9), host=2)
     chosen = {"DEDUP_FINGERPRINT": "first-letters"}
     outcome = crawl("sample_spiders.OneByOne", urls=f"{a},{b},{copy},{longer}", settings=chosen, env=methods)
-    assert (outcome.delivered, outcome.exit_status, outcome.problems) == ([a, b, longer], 0, [])
+    assert (outcome.kept, outcome.exit_status, outcome.problems) == ([a, b, longer], 0, [])
     record = outcome.record(copy)
-    assert (record["verdict"], record["owner_url"], record["score"]) == ("duplicate", a, 1.0)
+    assert (record["verdict"], record["original_url"], record["score"]) == ("duplicate", a, 1.0)
     assert record["evidence"]
-    assert outcome.record(longer)["owner_url"] == a
+    assert outcome.record(longer)["original_url"] == a
 
 
 def test_a_later_crawl_and_the_commands_know_its_store(site, crawl, methods):
     a, copy = site.add("/a", page("One", 1)), site.add("/c", blog("One", story(1)), host=1)
     chosen = {"DEDUP_FINGERPRINT": "first-letters:letters=60"}
-    assert crawl("sample_spiders.OneByOne", urls=a, settings=chosen, env=methods).delivered == [a]
+    assert crawl("sample_spiders.OneByOne", urls=a, settings=chosen, env=methods).kept == [a]
     again = crawl("sample_spiders.OneByOne", urls=f"{a},{copy}", settings=chosen, env=methods, folder="crawl1")
-    assert (again.delivered, again.problems) == ([a, a], [])  # in both crawls, and its copy in none
-    assert again.record(copy)["owner_url"] == a
+    assert (again.kept, again.problems) == ([a, a], [])  # in both crawls, and its copy in none
+    assert again.record(copy)["original_url"] == a
     other = {"DEDUP_FINGERPRINT": "first-letters"}
     refused = crawl("sample_spiders.OneByOne", urls=a, settings=other, env=methods, folder="crawl1")
     assert refused.exit_status == 1
@@ -119,7 +119,7 @@ def test_it_learns_from_the_first_pages_and_keeps_what_it_has_learned(tmp_path: 
     with Deduplicator(uri, fingerprint="rare-words") as dedup:
         later = [*dedup.stream(again)]
     assert [j.is_duplicate for j in later] == [False] * 2 + [True] * 4
-    assert [j.owner_url for j in later[2:]] == [url for url, _ in pages[2:]]
+    assert [j.original_url for j in later[2:]] == [url for url, _ in pages[2:]]
 
 
 @pytest.mark.usefixtures("methods")
@@ -145,27 +145,27 @@ def test_a_witness_keeps_what_it_calls_alike():
     other = [line.replace("the", "that") for line in story(1)[1:]]
     with Deduplicator(fingerprint="first-letters:letters=20") as dedup:
         dedup.add("http://site/1", page("Rain over the harbour", 1))
-        judged = dedup.judge("http://site/2", article("Council votes on bridge", [story(1)[0], *story(5), *other]))
-    assert (judged.verdict, judged.score) == ("related", 1.0)
-    assert judged.witness == "page"
+        checked = dedup.check("http://site/2", article("Council votes on bridge", [story(1)[0], *story(5), *other]))
+    assert (checked.verdict, checked.score) == ("related", 1.0)
+    assert checked.witness == "page"
 
 
 @pytest.mark.usefixtures("methods")
-def test_a_page_of_which_it_makes_nothing_is_delivered_and_said_so():
+def test_a_page_of_which_it_makes_nothing_is_kept_and_said_so():
     same = page("Number 1", 1)
     with Deduplicator(fingerprint="rare-words") as dedup:
         dedup.learn([("http://site/1", same)])
-        judged = dedup.add("http://site/1", same)
-    assert (judged.verdict, judged.reason) == ("unjudged", "nothing that the method goes by")
+        checked = dedup.add("http://site/1", same)
+    assert (checked.verdict, checked.reason) == ("unchecked", "nothing that the method goes by")
 
 
 @pytest.mark.usefixtures("methods")
-def test_an_owner_that_has_changed_is_found_by_what_it_says_now():
+def test_an_original_that_has_changed_is_found_by_what_it_says_now():
     with Deduplicator(fingerprint="first-letters") as dedup:
         dedup.add("http://site/1", page("One", 1))
         dedup.add("http://site/1", page("One", 2))
-        assert dedup.judge("http://mirror/1", page("One", 1)).verdict == "new"
-        assert dedup.judge("http://mirror/2", page("One", 2)).owner_url == "http://site/1"
+        assert dedup.check("http://mirror/1", page("One", 1)).verdict == "new"
+        assert dedup.check("http://mirror/2", page("One", 2)).original_url == "http://site/1"
 
 
 @pytest.mark.usefixtures("methods")

@@ -29,18 +29,18 @@ RECORDS = st.builds(
     url=TEXT,
     verdict=TEXT,
     outcome=TEXT,
-    owner_url=st.none() | TEXT,
-    owner_run=st.none() | TEXT,
+    original_url=st.none() | TEXT,
+    original_run=st.none() | TEXT,
     score=st.none() | st.floats(0, 1),
     reason=TEXT,
     evidence=st.lists(TEXT, max_size=5),
     items_dropped=st.integers(0),
-    items_delivered=st.integers(0),
+    items_kept=st.integers(0),
 )
 
 
 def record(number: int) -> Record:
-    return Record(time="2024-11-20", spider="s", run="r", url=f"http://a/{number}", verdict="same", outcome="delivered")
+    return Record(time="2024-11-20", spider="s", run="r", url=f"http://a/{number}", verdict="unchanged", outcome="kept")
 
 
 def test_every_record_comes_back_as_it_was(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_every_record_comes_back_as_it_was(tmp_path: Path) -> None:
         assert line.isascii()
         assert len(line.splitlines()) == 1
         assert json.loads(line) == one.as_dict()
-        assert set(one.as_dict()) >= {"url", "verdict", "owner_url", "score", "evidence", "time"}
+        assert set(one.as_dict()) >= {"url", "verdict", "original_url", "score", "evidence", "time"}
         assert isinstance(one.host, str)
 
     append()
@@ -70,7 +70,7 @@ def test_every_record_comes_back_as_it_was(tmp_path: Path) -> None:
     [("http://A.example:80/x", "a.example"), ("http://[::1", ""), ("", ""), ("http://中文.example/", "中文.example")],
 )
 def test_the_host_of_a_record(url: str, host: str) -> None:
-    assert Record("t", "s", "r", url, "same", "delivered").host == host
+    assert Record("t", "s", "r", url, "unchanged", "kept").host == host
 
 
 @given(
@@ -140,7 +140,7 @@ def test_a_line_with_a_field_of_another_type_is_shown_or_passed_over(tmp_path: P
         for one in read_records(path):
             assert record_text(one)
             assert isinstance(one.host, str)
-            assert one.items_dropped + one.items_delivered is not None
+            assert one.items_dropped + one.items_kept is not None
 
     show()
 

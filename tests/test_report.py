@@ -71,9 +71,9 @@ class TestTallies:
     def test_what_was_saved_is_summed(self) -> None:
         tallies = tallied(
             record(),
-            record("http://a.test/2", outcome="links-last", items_dropped=0),
+            record("http://a.test/2", outcome="links_last", items_dropped=0),
             record("http://a.test/3", outcome="tagged", items_dropped=0),
-            record("http://a.test/4", verdict="related", outcome="delivered"),
+            record("http://a.test/4", verdict="related", outcome="kept"),
         )
         assert tallies.totals() == {"pages": 1, "items": 2, "bytes": 2000, "fetches": 2}
 
@@ -112,21 +112,21 @@ class TestTallies:
 class TestGathering:
     def test_one_page_that_drops_a_host_is_a_sign_and_no_mirror(self, shown: Demo) -> None:
         signs = gather(shown.config).summary["signs"]
-        (sign,) = signs["one_owner"]
-        assert sign == {"host": CLUB, "owner": f"https://{JOINED}/join", "repeats": 30, "pages": 30}
+        (sign,) = signs["one_original"]
+        assert sign == {"host": CLUB, "original": f"https://{JOINED}/join", "repeats": 30, "pages": 30}
         assert [mirror["host"] for mirror in signs["mirrors"]] == [MIRROR]
 
     def test_new_pages_of_a_host_speak_for_it(self, shown: Demo, tmp_path: Path) -> None:
-        repeats = [record(f"https://courier.example/{n}", owner_url="http://b.test/1") for n in range(20)]
+        repeats = [record(f"https://courier.example/{n}", original_url="http://b.test/1") for n in range(20)]
         config = logged(tmp_path, *repeats)
-        assert gather(config).summary["signs"]["one_owner"][0]["pages"] == 20
+        assert gather(config).summary["signs"]["one_original"][0]["pages"] == 20
         with_store = replace(config, store=store_uri(shown.folder))
         assert gather(with_store).summary["signs"]["pages_are_known"]
-        pages = [sign["pages"] for sign in gather(with_store).summary["signs"]["one_owner"]]
+        pages = [sign["pages"] for sign in gather(with_store).summary["signs"]["one_original"]]
         assert pages == [32], "twelve pages of that host are in the store, and not in the log"
 
     def test_a_field_and_a_reason_that_keep_nearly_all_are_signs(self, tmp_path: Path) -> None:
-        kept = {"verdict": "related", "outcome": "delivered", "witness": "item", "reason": str(Reason.ITEM_VALUE)}
+        kept = {"verdict": "related", "outcome": "kept", "witness": "item", "reason": str(Reason.ITEM_VALUE)}
         records = [record(f"http://a.test/{n}", difference=[f"views: {n}"], **kept) for n in range(30)]
         signs = gather(logged(tmp_path, *records)).summary["signs"]
         assert signs["fields"] == [{"field": "views", "kept": 30, "pages": 30}]
@@ -145,7 +145,7 @@ class TestGathering:
         for url, detail in zip(columns["url"], report.details, strict=True):
             if COPIER in url and detail["texts"]:
                 marks |= {(mark, text.startswith("Our readers")) for mark, text in detail["texts"]["page"]}
-                assert any(mark == "=" for mark, _ in detail["texts"]["owner"])
+                assert any(mark == "=" for mark, _ in detail["texts"]["original"])
         assert {("=", False), ("~", False), ("+", True)} <= marks
         assert ("=", True) not in marks
 
@@ -178,9 +178,9 @@ TEXTS = st.sampled_from(["", SCRIPT, "\ud800", "\x1b[31m", "\u202e", "http://[",
 HOSTILE_RECORDS = st.builds(
     Record,
     **dict.fromkeys(("time", "spider", "run", "url", "reason", "title"), TEXTS),
-    verdict=st.sampled_from(["duplicate", "related", "same", "nonsense"]),
+    verdict=st.sampled_from(["duplicate", "related", "unchanged", "nonsense"]),
     outcome=st.sampled_from(["dropped", "released", "nonsense"]),
-    owner_url=st.none() | TEXTS,
+    original_url=st.none() | TEXTS,
     score=st.none() | st.floats() | st.integers(),
     witness=st.none() | TEXTS,
     evidence=st.lists(TEXTS, max_size=9),
@@ -256,8 +256,8 @@ class TestPage:
         text = (
             (ROOT / "docs" / "stats.md").read_text(encoding="utf8").partition("## Reasons")[2].partition("## Flags")[0]
         )
-        judged = "".join(line for line in text.splitlines() if line.startswith(("| `duplicate`", "| `related`")))
-        assert {reason for reason in Reason if f"`{reason}`" in judged} <= words()["zh"]["reasons"].keys()
+        checked = "".join(line for line in text.splitlines() if line.startswith(("| `duplicate`", "| `related`")))
+        assert {reason for reason in Reason if f"`{reason}`" in checked} <= words()["zh"]["reasons"].keys()
 
 
 def names_in(text: str) -> frozenset[str]:

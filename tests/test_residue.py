@@ -1,4 +1,4 @@
-"""What many pages of a host share is no story: they are delivered, and the record says why."""
+"""What many pages of a host share is no story: they are kept, and the record says why."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def visit(crawl, *urls, **kwargs):
 
 
 @pytest.mark.parametrize("notice", [NOTICE, zh_story(7, 1)[0]])
-def test_directory_entries_under_one_notice_are_delivered(site, crawl, notice):
+def test_directory_entries_under_one_notice_are_kept(site, crawl, notice):
     urls = []
     for number, name in enumerate(["Ada Byron", "Bao Zheng", "Cy Twombly", "Dora Maar", "Émile Zola", "Fu Baoshi"]):
         page = (
@@ -28,19 +28,19 @@ def test_directory_entries_under_one_notice_are_delivered(site, crawl, notice):
     outcome = visit(crawl, *urls)
     assert [i["url"] for i in outcome.items] == urls
     record = outcome.record(urls[1])
-    assert (record["verdict"], record["owner_url"]) == ("related", urls[0])
+    assert (record["verdict"], record["original_url"]) == ("related", urls[0])
     assert record["reason"] == "another title"
     assert record["evidence"]
     assert outcome.problems == []
 
 
-def test_daily_tables_at_one_address_are_delivered(site, crawl):
+def test_daily_tables_at_one_address_are_kept(site, crawl):
     table = "<html><title>Prices</title><p>{}</p><table><tr><td>Wheat</td><td>{}.5</td></tr></table></html>"
     urls = [site.add(f"/prices?day={day}", table.format(NOTICE, 17 * day)) for day in range(1, 7)]
     assert [i["url"] for i in visit(crawl, *urls).items] == urls
 
 
-def test_a_wall_on_many_addresses_is_delivered(site, crawl):
+def test_a_wall_on_many_addresses_is_kept(site, crawl):
     wall = f"<html><title>Please sign in</title><p>{NOTICE}</p></html>"
     urls = [site.add(f"/story/{number}", wall) for number in range(6)]
     assert [i["url"] for i in visit(crawl, *urls).items] == urls
@@ -52,7 +52,7 @@ def test_a_short_story_with_a_session_id_or_on_another_host_is_dropped(site, cra
     session, mirror = f"{first}?sid=abc", site.add("/other", page, host=1)
     outcome = visit(crawl, first, session, mirror)
     assert [i["url"] for i in outcome.items] == [first]
-    assert {r["url"]: r["owner_url"] for r in outcome.records} == {session: first, mirror: first}
+    assert {r["url"]: r["original_url"] for r in outcome.records} == {session: first, mirror: first}
 
 
 def test_a_long_story_is_dropped_at_another_address_with_other_things_around_it(site, crawl):

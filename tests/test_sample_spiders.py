@@ -26,7 +26,7 @@ def page_with_picture(title, text, src):
 
 
 def everything(site):
-    """Return the steps of a crawl with everything in it, and the URLs that it delivers and drops, in order."""
+    """Return the steps of a crawl with everything in it, and the URLs that it keeps and drops, in order."""
     first = {
         "plain generator": {"callback": "parse", "cb_kwargs": {"section": "World"}},
         "async generator": {"callback": "async_generator"},
@@ -34,13 +34,13 @@ def everything(site):
         "single item": {"callback": "single_item"},
         "list": {"callback": "list_of_items"},
     }
-    steps, delivered, dropped = [], [], []
+    steps, kept, dropped = [], [], []
     for number, how in enumerate(first.values()):
         link = site.add(f"/link{number}", article("Link", story(100 + number)))
         url = site.add(f"/first{number}", article("First", story(number), links=(link,)))
         copy = site.add(f"/copy{number}", blog("Copy", story(number), links=(link,)), host=1)
         steps += [{"url": url, **how}, {"url": copy, **how}]
-        delivered += [url, link] if number < 3 else [url]
+        kept += [url, link] if number < 3 else [url]
         dropped += [copy]
     empty = site.add("/empty", article("Empty", story(20)))
     steps += [{"url": empty, "callback": name} for name in ("nothing", "coroutine_of_none")]
@@ -54,14 +54,14 @@ def everything(site):
     flaky = site.add("/flaky", Answer("down", 503), article("Flaky", story(22)))
     steps += [{"url": url} for url in (moved, refresh, moved_copy, flaky, flaky)]
     # A page that is fetched again is the same page, whatever leads to it.
-    delivered += [target, target, flaky, flaky]
+    kept += [target, target, flaky, flaky]
     dropped += [site.url("/target-copy", 1)]
 
     site.add("/picture.png", png())
     pictured = site.add("/pictured", page_with_picture("Pictured", story(23), "/picture.png"))
     stolen = site.add("/stolen", page_with_picture("Stolen", story(23), "/stolen.png"), host=1)
     steps += [{"url": url, "callback": "with_picture"} for url in (pictured, stolen)]
-    delivered += [pictured]
+    kept += [pictured]
     dropped += [stolen]
 
     post = site.url("/post")
@@ -72,18 +72,18 @@ def everything(site):
     for number in range(1, 7):
         how = "post_form" if number < 4 else "post_json"
         steps += [{"url": empty, "callback": how, "cb_kwargs": {"url": post, "story": number}}]
-    delivered += [f"{post} {bodies[n]}" for n in (0, 1, 3, 5)]
+    kept += [f"{post} {bodies[n]}" for n in (0, 1, 3, 5)]
     dropped += [f"{post} {bodies[n]}" for n in (2, 4)]
 
     steps += [{"url": empty, "callback": "may_fail", "cb_kwargs": {"url": site.url("/gone")}}]
     parts = site.add("/parts", several("Parts", [story(41), story(42)]))
     steps += [{"url": parts, "callback": "parse_parts"}]
-    delivered += ["from errback", parts, parts]
-    return steps, delivered, dropped
+    kept += ["from errback", parts, parts]
+    return steps, kept, dropped
 
 
 def test_everything_at_once_beside_shell_and_fetch(site, tmp_path):
-    steps, delivered, dropped = everything(site)
+    steps, kept, dropped = everything(site)
     held = site.add("/held", Answer(article("Held", story(50)), hold=(release := threading.Event())))
     settings = {
         "IMAGES_STORE": str(tmp_path / "images"),
@@ -109,7 +109,7 @@ def test_everything_at_once_beside_shell_and_fetch(site, tmp_path):
     assert headline("First", story(0)) in looked[0].stdout
     assert blog("Copy", story(0), links=(site.url("/link0"),)) in looked[1].stdout
 
-    assert sorted(outcome.delivered) == sorted(["from start", *delivered, held])
+    assert sorted(outcome.kept) == sorted(["from start", *kept, held])
     assert [i["url"] for i in outcome.dropped] == dropped
     assert len(outcome.drop_lines) == len(dropped)
     assert outcome.items[1]["section"] == "World"
@@ -118,7 +118,7 @@ def test_everything_at_once_beside_shell_and_fetch(site, tmp_path):
     assert "/stolen.png" not in site.paths()
     assert outcome.stats["retry/count"] == 1
     assert outcome.stats["dedup/items/dropped"] == outcome.stats["item_dropped_count"] == len(dropped)
-    assert outcome.stats["dedup/items/delivered"] == outcome.stats["item_scraped_count"] == len(outcome.items)
+    assert outcome.stats["dedup/items/kept"] == outcome.stats["item_scraped_count"] == len(outcome.items)
     assert outcome.problems == []
     assert outcome.exit_status == 0
 
@@ -141,23 +141,23 @@ def test_a_page_that_changed_gives_up_its_old_text(site, crawl):
     other = site.add("/other", article("Other", story(1)))
     third = site.add("/third", blog("Third", story(2)))
     first = crawl("sample_spiders.Steps", steps=[{"url": u} for u in (changing, other)], folder="store")
-    assert (first.delivered, [i["url"] for i in first.dropped]) == ([changing], [other])
+    assert (first.kept, [i["url"] for i in first.dropped]) == ([changing], [other])
     assert "in favour of other crawls          0" in first.log
     run = first.record(other)["run"]
-    assert first.record(other)["owner_run"] == run
+    assert first.record(other)["original_run"] == run
 
     second = crawl(
         "sample_spiders.Steps", steps=[{"url": u} for u in (third, changing, other)], folder="store", afresh=True
     )
     # "third" told it first; so the changed page is a duplicate, its old text is free, and the other one owns it.
-    assert second.delivered == [third, other]
-    assert second.record(changing)["owner_url"] == third
+    assert second.kept == [third, other]
+    assert second.record(changing)["original_url"] == third
 
     third_crawl = crawl("sample_spiders.Steps", steps=[{"url": site.add("/new", one)}], folder="store", afresh=True)
-    assert third_crawl.delivered == []
+    assert third_crawl.kept == []
     record = third_crawl.record(site.url("/new"))
-    assert record["owner_url"] == other
-    assert record["owner_run"] not in (record["run"], run)
+    assert record["original_url"] == other
+    assert record["original_run"] not in (record["run"], run)
     assert third_crawl.stats["dedup/items/dropped_for_earlier_crawls"] == 1
     assert "in favour of other crawls          1" in third_crawl.log
     assert first.exit_status == second.exit_status == third_crawl.exit_status == 0
@@ -175,26 +175,26 @@ def test_a_new_text_supersedes_only_once_its_items_are_safe(site, crawl):
         {"url": copies[1]},
     ]
     outcome = crawl("sample_spiders.Steps", steps=steps)
-    # While its new text was not delivered, the page still owned the old one.
-    assert outcome.delivered == [changing, changing, copies[1]]
-    assert outcome.record(copies[0])["owner_url"] == changing
+    # While its new text was not kept, the page still owned the old one.
+    assert outcome.kept == [changing, changing, copies[1]]
+    assert outcome.record(copies[0])["original_url"] == changing
 
 
-def test_scope_crawl_delivers_a_story_once_in_each_crawl(site, crawl):
+def test_scope_crawl_keeps_a_story_once_in_each_crawl(site, crawl):
     a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)))
     settings = {"DEDUP_SCOPE": "crawl"}
     first = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings, folder="scope")
-    assert first.delivered == [a]
+    assert first.kept == [a]
     second = crawl(
         "sample_spiders.Steps", steps=[{"url": b}, {"url": a}], settings=settings, folder="scope", afresh=True
     )
-    assert second.delivered == [b]
-    assert second.record(a)["owner_run"] == second.record(a)["run"]
+    assert second.kept == [b]
+    assert second.record(a)["original_run"] == second.record(a)["run"]
     assert "dedup/items/dropped_for_earlier_crawls" not in second.stats
 
     third = crawl("sample_spiders.Steps", steps=[{"url": a}], folder="scope", afresh=True)
-    assert third.delivered == []
-    assert third.record(a)["owner_url"] == b
+    assert third.kept == []
+    assert third.record(a)["original_url"] == b
 
 
 # --- a project with a mind of its own
@@ -221,7 +221,7 @@ PLACED = {
 def test_the_project_has_the_last_word(site, crawl, settings, said):
     a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)))
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
-    assert outcome.delivered == [a]
+    assert outcome.kept == [a]
     assert said in outcome.log
     assert len(outcome.dropped) == outcome.stats["item_dropped_count"] == outcome.stats["dedup/pages"] - 1 == 1
     assert outcome.log.count("DedupSpiderMiddleware") == outcome.log.count("DedupDownloaderMiddleware")
@@ -231,16 +231,16 @@ def test_the_project_has_the_last_word(site, crawl, settings, said):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_when_the_log_fails_everything_is_delivered_from_then_on(site, crawl):
+def test_when_the_log_fails_everything_is_kept_from_then_on(site, crawl):
     pairs = [(site.add(f"/{n}/a", article("A", story(n))), site.add(f"/{n}/b", blog("B", story(n)))) for n in range(3)]
     steps = [{"url": url} for pair in pairs for url in pair]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_LOG": "/dev/full"})
     (a, b), *others = pairs
-    assert outcome.delivered == [a, *(url for pair in others for url in pair)]
+    assert outcome.kept == [a, *(url for pair in others for url in pair)]
     assert [i["url"] for i in outcome.dropped] == [b]
     (line,) = outcome.problems
     assert "ERROR: dedup: DEDUP_LOG /dev/full cannot be written (No space left on device)" in line
-    assert "from now on every page is delivered and nothing is dropped" in line
+    assert "from now on every page is kept and nothing is dropped" in line
     assert outcome.stats["dedup/failures"] == 1
     assert outcome.stats["dedup/verdict/duplicate"] == len(pairs)
     assert "Traceback" not in outcome.log + outcome.stderr
@@ -248,7 +248,7 @@ def test_when_the_log_fails_everything_is_delivered_from_then_on(site, crawl):
 
 
 @pytest.mark.parametrize("backend", sorted({default_backend(), "sqlite"}))
-def test_when_the_store_fails_everything_is_delivered_from_then_on(site, crawl, backend):
+def test_when_the_store_fails_everything_is_kept_from_then_on(site, crawl, backend):
     """Its disk fills up; the next crawl, on a disk with room, finds the store as it was."""
     a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)))
     steps = [{"url": a}, {"url": b}]
@@ -261,17 +261,17 @@ def test_when_the_store_fails_everything_is_delivered_from_then_on(site, crawl, 
     steps += [{"url": url} for url in (*long, *copies, last)]
     settings = {"LOG_LEVEL": "INFO", "DEDUP_STORE": f"{backend}:store-of-{backend}"}
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="full")
-    assert outcome.delivered == [a, *long, *copies, last]
+    assert outcome.kept == [a, *long, *copies, last]
     assert [i["url"] for i in outcome.dropped] == [b]
     assert outcome.stats["dedup/failures"] == 1
     (line,) = outcome.problems
     assert f"store-of-{backend}" in line
-    assert "from now on every page is delivered and nothing is dropped" in line
+    assert "from now on every page is kept and nothing is dropped" in line
     assert "Traceback" not in outcome.log + outcome.stderr
 
     again = crawl(
         "sample_spiders.Steps", steps=[{"url": b}, {"url": last}], settings=settings, folder="full", afresh=True
     )
-    assert again.delivered == []
-    assert {r["owner_url"] for r in again.records} == {a}
+    assert again.kept == []
+    assert {r["original_url"] for r in again.records} == {a}
     assert again.problems == []

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import prints, schema
 from dedup_middleware.index.in_doubt import Doubt
-from dedup_middleware.model import Delivery, ItemContent, Made, PageFeatures, StoredPage
+from dedup_middleware.model import ItemContent, Kept, Made, PageFeatures, StoredPage
 
 NUMBERS = st.integers(1, 2**56 - 1)
 HASHES = st.frozensets(st.binary(min_size=8, max_size=8), max_size=9)
 SHORT_HASHES = st.frozensets(st.binary(min_size=4, max_size=4), max_size=9)
 TEXT_HASHES = st.frozensets(st.binary(min_size=2, max_size=2), max_size=9)
-DELIVERIES = st.builds(Delivery, st.text(), st.text(), st.none() | st.frozensets(st.text(), max_size=3))
+KEEPIES = st.builds(Kept, st.text(), st.text(), st.none() | st.frozensets(st.text(), max_size=3))
 PAGES = st.builds(
     StoredPage,
     number=NUMBERS,
@@ -25,15 +25,17 @@ PAGES = st.builds(
     identities=st.lists(st.binary(min_size=16, max_size=16), max_size=2).map(tuple),
     digest=st.binary(min_size=16, max_size=16),
     hashes=HASHES,
-    skeletons=SHORT_HASHES,
-    delivery=DELIVERIES,
+    masked_hashes=SHORT_HASHES,
+    kept=KEEPIES,
     exact_digest=st.just(b"") | st.binary(min_size=8, max_size=8).filter(any),
     source=st.just(b"") | st.binary(min_size=16, max_size=16),
     features=st.none() | st.builds(PageFeatures, st.text(), st.text(), TEXT_HASHES, SHORT_HASHES),
     item_content=st.none() | st.builds(ItemContent, HASHES, SHORT_HASHES, st.booleans()),
 )
 DUPLICATES = st.builds(
-    lambda page, owner, digest, score: dataclasses.replace(page, owner=owner, owner_digest=digest, score=score),
+    lambda page, original, digest, score: dataclasses.replace(
+        page, original=original, original_digest=digest, score=score
+    ),
     PAGES,
     NUMBERS,
     st.binary(min_size=16, max_size=16),
@@ -47,12 +49,12 @@ def test_a_page_comes_back_as_it_was(page: StoredPage) -> None:
 
 
 @given(PAGES | DUPLICATES)
-def test_the_owner_of_a_page_is_read_without_the_rest(page: StoredPage) -> None:
-    assert schema.original_in(page.number, schema.encode_page(page)) == page.owner
+def test_the_original_of_a_page_is_read_without_the_rest(page: StoredPage) -> None:
+    assert schema.original_in(page.number, schema.encode_page(page)) == page.original
 
 
-@given(st.text(), st.none() | DELIVERIES, st.binary(max_size=8), st.lists(st.text(), max_size=2))
-def test_a_doubt_comes_back_as_it_was(run: str, before: Delivery | None, worker: bytes, earlier: list[str]) -> None:
+@given(st.text(), st.none() | KEEPIES, st.binary(max_size=8), st.lists(st.text(), max_size=2))
+def test_a_doubt_comes_back_as_it_was(run: str, before: Kept | None, worker: bytes, earlier: list[str]) -> None:
     doubt = Doubt(run, before, worker, tuple(earlier))
     assert Doubt.decode(doubt.encode()) == doubt
 
@@ -143,7 +145,7 @@ def test_a_page_that_was_cut_is_no_page(page: StoredPage, data: st.DataObject) -
 
 def test_what_the_items_of_a_page_said_of_it_takes_little_room() -> None:
     hashes = frozenset(number.to_bytes(8, "big") for number in range(40))
-    page = StoredPage(1, "u", (), b"d", hashes, frozenset(), Delivery("r", "t", None))
+    page = StoredPage(1, "u", (), b"d", hashes, frozenset(), Kept("r", "t", None))
     said = dataclasses.replace(page, item_content=ItemContent(hashes, frozenset(), has_text=True))
     assert len(schema.encode_page(said)) < len(schema.encode_page(page)) + 20
 

@@ -45,7 +45,7 @@ class TestCrawls:
         steps = [{"url": url} for url in (b, copy)]
         crawl("sample_spiders.Steps", steps=[{"url": a}], settings=settings, folder="daily")
         outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="daily", afresh=True)
-        assert outcome.delivered == [{"b": b}[name] for name in second]
+        assert outcome.kept == [{"b": b}[name] for name in second]
         assert scope_line(outcome) == reason
         if "FEEDS" in settings:
             urls = [item["url"] for item in outcome.lines("feed.jsonl")]

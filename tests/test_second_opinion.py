@@ -48,7 +48,7 @@ class TestEditedCopies:
             library.begin(run)
             library.visit("http://one/", tell(1))
             assert library.visit("http://two/", edited(tell(1), each=2)).is_duplicate
-        library.check()
+        library.check_invariants()
 
     def test_without_kept_texts_it_is_only_related(self, tell: type) -> None:
         library = Library(text_limit=0)
@@ -59,7 +59,7 @@ class TestEditedCopies:
     def test_a_claim_that_is_open_has_its_text(self, tell: type) -> None:
         library = Library()
         library.enter(library.page("http://one/", tell(1)))
-        assert library.judge("http://two/", edited(tell(1), each=2)).kind is DUPLICATE
+        assert library.check("http://two/", edited(tell(1), each=2)).kind is DUPLICATE
 
     def test_a_text_ten_times_as_long_is_another_one(self, tell: type) -> None:
         library = Library()
@@ -88,7 +88,7 @@ class TestTemplates:
         library.visit("http://one/", one)
         case = library.visit("http://two/", other)
         assert (case.verdict.kind, case.verdict.reason) == (RELATED, Reason.OTHER_NAMES)
-        assert case.items_delivered
+        assert case.items_kept
 
     def test_other_numbers_in_sentences_that_are_nearly_the_same_too(self) -> None:
         library = Library()

@@ -56,7 +56,7 @@ class Worker(Library):
     """A process that crawls with a shared store, and has one feed, which is on disk once `store_feed` is called."""
 
     def __init__(self, uri: str, run: str) -> None:
-        self.judged: list[Visit] = []
+        self.checked: list[Visit] = []
         self.entered: list[Visit] = []
         store = beside(uri, fingerprint.scheme)
         super().__init__(store=store, flush=lambda: ({"feed"}, nothing), dropped_size=sys.maxsize)
@@ -65,8 +65,8 @@ class Worker(Library):
         self.begin(run)
         self.releaser = Releaser(self.deduplication)
 
-    def judge_page(self, page: Page) -> Visit:
-        return self.deduplication.judge(page, Action.DROP, self.detector.threshold, UNLIMITED)
+    def check_page(self, page: Page) -> Visit:
+        return self.deduplication.check(page, Action.DROP, self.detector.threshold, UNLIMITED)
 
     def drop(self, visit: Visit) -> bool:
         """Return whether an item of the duplicate *visit* is dropped; else it is kept."""
@@ -74,7 +74,7 @@ class Worker(Library):
         if is_dropped:
             self.deduplication.count_drop(visit)
         else:
-            self.deduplication.deliver(visit, {})
+            self.deduplication.keep_item(visit, {})
             self.deduplication.item_left(visit)
             self.deduplication.end_callback(visit, several=False)
         self.deduplication.finish(visit)
@@ -167,7 +167,7 @@ class TestOriginals:
         here.deduplication.reconsider(visit)
         assert visit.is_duplicate
         assert not visit.original_is_pending
-        here.check()
+        here.check_invariants()
 
     def test_a_claim_that_comes_to_nothing_leaves_the_story_to_the_other(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
@@ -177,17 +177,17 @@ class TestOriginals:
         here.deduplication.reconsider(visit)
         assert not visit.is_duplicate
         assert visit.stage is Stage.PENDING
-        here.check()
+        here.check_invariants()
 
-    def test_of_two_that_were_judged_before_a_claim_one_is_the_original(self, two: tuple[Worker, Worker]) -> None:
+    def test_of_two_that_were_checked_before_a_claim_one_is_the_original(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
-        judged = [worker.judge_page(worker.page(name, range(9))) for worker, name in zip(two, "ab", strict=True)]
-        assert [visit.verdict.kind for visit in judged] == [VerdictKind.NEW, VerdictKind.NEW]
-        for worker, visit in zip(two, judged, strict=True):
+        checked = [worker.check_page(worker.page(name, range(9))) for worker, name in zip(two, "ab", strict=True)]
+        assert [visit.verdict.kind for visit in checked] == [VerdictKind.NEW, VerdictKind.NEW]
+        for worker, visit in zip(two, checked, strict=True):
             worker.deduplication.enter(visit)
-        assert [visit.is_duplicate for visit in judged] == [False, True]
-        assert here.deduplication.pending_original(judged[0]) is None
-        there.check()
+        assert [visit.is_duplicate for visit in checked] == [False, True]
+        assert here.deduplication.pending_original(checked[0]) is None
+        there.check_invariants()
 
     def test_the_same_page_met_by_both_is_no_duplicate_of_itself(self, two: tuple[Worker, Worker]) -> None:
         here = two[0]
@@ -196,7 +196,7 @@ class TestOriginals:
         for worker, visit in zip(two, visits, strict=True):
             worker.leave(visit)
         assert [page.url for page in here.index.pages()] == ["http://site/a"]
-        here.check()
+        here.check_invariants()
 
     def test_a_claim_of_a_worker_who_is_dead_is_nobodys(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
@@ -209,7 +209,7 @@ class TestOriginals:
         here.leave(visit)
         recover(here.index)
         assert not any(key[:1] in (b"g", b"q") for key in here.contents())
-        here.check()
+        here.check_invariants()
 
 
 def called(page: Page, title: str) -> Page:
@@ -245,7 +245,7 @@ class TestDoubt:
         assert here.doubts == 0
         there.die()
         assert here.release() == []
-        here.check()
+        here.check_invariants()
 
     def test_it_is_not_left_over_as_long_as_the_other_is_at_work(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
@@ -267,8 +267,8 @@ class TestDoubt:
         assert here.dropped == []
         visit = here.visit("a", range(9))
         assert visit.verdict.match is not None
-        assert visit.verdict.match.owner.url == "http://site/b"
-        here.check()
+        assert visit.verdict.match.original.url == "http://site/b"
+        here.check_invariants()
 
     def test_what_a_person_allows_while_a_worker_releases_it_is_left_to_that_worker(
         self, uri: str, two: tuple[Worker, Worker]
@@ -319,9 +319,7 @@ class TestDoubt:
         assert all(taken[:2]), "each has one of them"
         third.close()
 
-    def test_of_two_that_release_copies_of_one_story_one_delivers_it(
-        self, uri: str, two: tuple[Worker, Worker]
-    ) -> None:
+    def test_of_two_that_release_copies_of_one_story_one_keeps_it(self, uri: str, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.visit("a", range(9))
         for name in "bc":
@@ -340,11 +338,11 @@ class TestDoubt:
             for _ in worker.releaser.go_on(visit):
                 worker.deduplication.item_left(visit)
                 worker.deduplication.released_item_left(visit.released[0])
-        assert [visit.items_delivered for _, visit in released] == [1, 0]
+        assert [visit.items_kept for _, visit in released] == [1, 0]
         third.store_feed()
         assert here.dropped == ["http://site/c"]
         third.close()
-        here.check()
+        here.check_invariants()
 
     def test_what_a_worker_releases_that_dies_is_released_by_another(
         self, uri: str, two: tuple[Worker, Worker]
@@ -408,12 +406,12 @@ class TestDoubt:
         there.die()
         for visit in (entered, here.enter(here.page("c", range(20, 29)))):
             assert not here.drop(visit)
-        assert entered.verdict.reason == Reason.OWNER_PENDING
+        assert entered.verdict.reason == Reason.ORIGINAL_PENDING
         assert here.dropped == []
         here.store_feed()
         assert here.release() == []
         assert [page.url for page in here.index.pages()] == ["http://site/c"], "what was kept in doubt owns nothing"
-        here.check()
+        here.check_invariants()
 
     def test_what_a_worker_has_that_is_at_work_no_other_takes(self, uri: str, two: tuple[Worker, Worker]) -> None:
         here, there = two
@@ -437,7 +435,7 @@ class TestDoubt:
         assert claimed.stage is Stage.CONFIRMED
         dead.store.close()
         third.close()
-        here.check()
+        here.check_invariants()
 
     def test_what_one_spider_has_dropped_no_other_releases(self, uri: str, two: tuple[Worker, Worker]) -> None:
         here, there = two
@@ -448,7 +446,7 @@ class TestDoubt:
         here.visit("c", range(20, 29))
         there.die()
         assert here.release() == []
-        assert [page.url for page in here.index.pages() if page.owner is None] == ["http://site/c"]
+        assert [page.url for page in here.index.pages() if page.original is None] == ["http://site/c"]
         assert stranger.release() == ["http://site/b"]
         stranger.close()
 
@@ -474,7 +472,7 @@ class TestDoubt:
         assert third.release() == ["http://site/b"]
         third.close()
 
-    def test_what_another_has_delivered_since_the_first_does_not_make_durable(self, two: tuple[Worker, Worker]) -> None:
+    def test_what_another_has_kept_since_the_first_does_not_make_durable(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         here.visit("a", range(9))
         there.visit("a", range(9))
@@ -485,7 +483,7 @@ class TestDoubt:
         assert not here.drop(visit)
         assert not visit.is_duplicate
 
-    def test_what_was_dropped_for_a_page_is_released_though_another_has_delivered_that_since(
+    def test_what_was_dropped_for_a_page_is_released_though_another_has_kept_that_since(
         self, uri: str, two: tuple[Worker, Worker]
     ) -> None:
         here, there = two
@@ -545,7 +543,7 @@ def test_what_two_find_to_be_a_template_at_once_is_released_by_one(
     visit = here.enter(here.page("b", range(9)))
     visit.suspected_template = template = b"template"
     assert here.drop(visit)
-    monkeypatch.setattr(type(here.detector), "judge_stored", lambda *_: Verdict(VerdictKind.NEW))
+    monkeypatch.setattr(type(here.detector), "check_stored", lambda *_: Verdict(VerdictKind.NEW))
     other = there.visit("c", range(20, 29))
     released: list[str] = []
     atomically = here.index.atomically
@@ -563,7 +561,7 @@ def test_what_two_find_to_be_a_template_at_once_is_released_by_one(
     assert released == ["http://site/b"]
     assert here.release() == []
     there.store_feed()
-    here.check()
+    here.check_invariants()
 
 
 def test_a_claim_that_ends_while_it_is_looked_for_is_looked_at_anew(
@@ -590,7 +588,7 @@ def test_a_claim_that_ends_while_it_is_looked_for_is_looked_at_anew(
 
 
 class SharingMachine(RuleBasedStateMachine):
-    """Workers come, crawl, die and close; each story is delivered by one of them, or will be."""
+    """Workers come, crawl, die and close; each story is kept by one of them, or will be."""
 
     new_uri: Callable[[], str]
 
@@ -618,16 +616,16 @@ class SharingMachine(RuleBasedStateMachine):
         self._go_on(number, worker.enter(worker.page(f"{told}/{page}", range(told * 20, told * 20 + 9))))
 
     @rule(who=st.integers(0, 2), told=st.integers(0, 4), page=st.integers(0, 5))
-    def judge(self, who: int, told: int, page: int) -> None:
+    def check(self, who: int, told: int, page: int) -> None:
         worker = self.workers[who % len(self.workers)]
-        judged = worker.page(f"{told}/{page}", range(told * 20, told * 20 + 9))
-        worker.judged.append(worker.judge_page(judged))
+        checked = worker.page(f"{told}/{page}", range(told * 20, told * 20 + 9))
+        worker.checked.append(worker.check_page(checked))
 
     @rule(who=st.integers(0, 2))
     def enter(self, who: int) -> None:
         worker = self.workers[who % len(self.workers)]
-        if worker.judged:
-            visit = worker.judged.pop(0)
+        if worker.checked:
+            visit = worker.checked.pop(0)
             worker.deduplication.enter(visit)
             worker.entered.append(visit)
 
@@ -694,7 +692,7 @@ class SharingMachine(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize(("kind", "fresh"), [("sqlite", 0), ("redis", 0), ("redis", 3600)])
-def test_each_story_is_delivered(
+def test_each_story_is_kept(
     kind: str, fresh: int, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """Also where who only reads notices next to nothing of what the others write."""
@@ -728,7 +726,7 @@ def has_asked(site: Site, url: str) -> bool:
     return urlsplit(url).path in site.paths()
 
 
-def test_of_processes_that_meet_a_story_at_once_one_delivers_it(uri, site, tmp_path):
+def test_of_processes_that_meet_a_story_at_once_one_keeps_it(uri, site, tmp_path):
     stories = range(12)
     parts = [
         [
@@ -743,11 +741,11 @@ def test_of_processes_that_meet_a_story_at_once_one_delivers_it(uri, site, tmp_p
     told = [url.split("/")[3] for url in fed(*outcomes)]
     assert sorted(told, key=int) == [str(number) for number in stories]
     assert sum(len(outcome.dropped) for outcome in outcomes) == 2 * len(stories)
-    owners = {record["owner_url"] for outcome in outcomes for record in outcome.records if record["owner_url"]}
-    assert owners == set(fed(*outcomes))
+    originals = {record["original_url"] for outcome in outcomes for record in outcome.records if record["original_url"]}
+    assert originals == set(fed(*outcomes))
 
 
-def test_what_waits_for_a_process_that_is_killed_is_delivered(site, tmp_path):
+def test_what_waits_for_a_process_that_is_killed_is_kept(site, tmp_path):
     a, b = (site.add(f"/{n}", article(n, story(1)), host=h) for h, n in enumerate("ab"))
     c = site.add("/c", article("c", story(3)))
     never = {"url": site.add("/never", Answer(article("Never", story(2)), hold=(hold := threading.Event())))}
@@ -841,11 +839,11 @@ def test_a_store_that_is_shared_is_not_for_a_process_that_wants_it_alone(site, t
     )
     (warning,) = outcome.problems
     assert f"the store sqlite:{tmp_path / 'store'} is in use by another crawl or program" in warning
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     store.close()
 
 
-def test_two_workers_of_scrapy_redis_deliver_each_story_once(site, tmp_path):
+def test_two_workers_of_scrapy_redis_keep_each_story_once(site, tmp_path):
     pytest.importorskip("scrapy_redis")
     redis = pytest.importorskip("redis")
     forms = list(enumerate((article, blog, article)))

@@ -18,7 +18,7 @@ OTHER_FACTS = "other facts around the same text"
 
 def branch(town, number=1, text=LONG_NOTICE):
     """Return a page that has its own facts around a text and a title which tell enough to be a story's."""
-    return page(TITLE, text, furniture=f"<ul><li>{number} High Street, {town}<li>0{number}603 55{number}</ul>")
+    return page(TITLE, text, boilerplate=f"<ul><li>{number} High Street, {town}<li>0{number}603 55{number}</ul>")
 
 
 def branches(site, address="/branch/{}", host=0):
@@ -31,15 +31,15 @@ def filled(site):
 
 
 @pytest.mark.parametrize("address", ["/branch/{}", "/branch?id={}"])
-def test_branches_under_one_long_text_and_telling_title_are_delivered(pages, address):
+def test_branches_under_one_long_text_and_telling_title_are_kept(pages, address):
     urls = branches(pages, address)
     assert pages.kept(urls) == urls
 
 
-def test_branches_of_which_one_was_copied_elsewhere_are_delivered(site, crawl):
+def test_branches_of_which_one_was_copied_elsewhere_are_kept(site, crawl):
     urls = filled(site)
     outcome = visit(crawl, urls)
-    assert set(outcome.delivered) == set(urls)
+    assert set(outcome.kept) == set(urls)
     # The fourth page shows what the second and the third one are.
     assert [item["url"] for item in outcome.dropped] == urls[1:3]
     assert outcome.stats["dedup/items/released"] == 2
@@ -70,22 +70,22 @@ def test_whatever_their_addresses_are_like(pages, addresses):
     assert {*pages.kept(urls), *pages.released(urls)} == {*urls}
 
 
-def test_sections_that_all_name_the_same_towns_are_delivered(pages):
+def test_sections_that_all_name_the_same_towns_are_kept(pages):
     """What stands on pages of many titles need not be the site's."""
     sections = {"branch": TITLE, "jobs": "Who we are looking for, and where", "menu": "What we cook for you, and where"}
     urls = [
-        pages.add(f"/{section}/{n}", page(title, " ".join(story(7 + k, 2)), furniture=f"<p>High Street, {town}</p>"))
+        pages.add(f"/{section}/{n}", page(title, " ".join(story(7 + k, 2)), boilerplate=f"<p>High Street, {town}</p>"))
         for k, (section, title) in enumerate(sections.items())
         for n, town in enumerate(TOWNS)
     ]
     assert sorted(pages.kept(urls)) == sorted(urls)
 
 
-def test_owners_with_several_items_have_templates_too(site, crawl):
+def test_originals_with_several_items_have_templates_too(site, crawl):
     urls = branches(site)
     steps = [{"url": url, "callback": "parse_labels"} for url in urls]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert sorted(outcome.delivered) == sorted([*urls, *urls])
+    assert sorted(outcome.kept) == sorted([*urls, *urls])
 
 
 def test_many_copies_of_one_page_do_not_hide_a_template(pages):
@@ -96,14 +96,14 @@ def test_many_copies_of_one_page_do_not_hide_a_template(pages):
     assert len(pages.released(visited)) == 2
 
 
-def test_pages_that_are_judged_at_the_same_time_are_all_released(site, crawl):
+def test_pages_that_are_checked_at_the_same_time_are_all_released(site, crawl):
     urls = branches(site)
     outcome = crawl("sample_spiders.Articles", urls=",".join(urls))
-    assert sorted(outcome.delivered) == urls
+    assert sorted(outcome.kept) == urls
     assert len(outcome.dropped) == outcome.stats.get("dedup/items/released", 0)
 
 
-def test_pages_with_a_sentence_of_their_own_are_delivered(pages):
+def test_pages_with_a_sentence_of_their_own_are_kept(pages):
     text = story(7, 4)
     told = [text, *([f"The branch in {town} also has a café by the river.", *text] for town in TOWNS)]
     urls = [pages.add(f"/branch/{n}", page(TITLE, *paragraphs)) for n, paragraphs in enumerate(told)]
@@ -115,19 +115,19 @@ def test_nor_if_what_differs_stands_around_their_text(site, crawl, number):
     mirror = site.add("/copied/1", branch(TOWNS[2], 3), host=1)
     urls = branches(site)[:number]
     outcome = visit(crawl, [mirror, *urls], folder="same")
-    assert set(outcome.delivered) >= {mirror, *urls[:2], *urls[3:]}
+    assert set(outcome.kept) >= {mirror, *urls[:2], *urls[3:]}
     assert outcome.problems == []
     later = visit(crawl, [mirror, *urls], folder="same", afresh=True)
-    assert set(later.delivered) >= {mirror, *urls[:2], *urls[3:]}
+    assert set(later.kept) >= {mirror, *urls[:2], *urls[3:]}
 
 
 def test_what_an_earlier_crawl_dropped_is_released_before_its_pages_are_visited_again(site, crawl):
     """Then the spider has each of them twice, as it has any page that it visits twice."""
     urls = filled(site)
     first = crawl("sample_spiders.OneByOne", urls=",".join(urls[:3]), folder="same")
-    assert first.delivered == urls[:1]
+    assert first.kept == urls[:1]
     outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls[::-1]), folder="same", afresh=True)
-    assert sorted(outcome.delivered) == sorted([*urls, *urls[1:3]])
+    assert sorted(outcome.kept) == sorted([*urls, *urls[1:3]])
     assert outcome.stats["dedup/items/released"] == 2
 
 
@@ -138,13 +138,13 @@ def test_the_pages_of_a_host_are_not_lost_to_a_copy_of_one_of_them_elsewhere(sit
     mirror = site.add("/copied/1", told[2], host=1)
     urls = [site.add(f"/flat/{n}", each) for n, each in enumerate(told)]
     outcome = visit(crawl, [mirror, *urls[:5]], folder="same")
-    assert sorted(outcome.delivered) == sorted([mirror, *urls[:2], *urls[3:5]])
-    assert outcome.record(urls[2])["owner_url"] == mirror
+    assert sorted(outcome.kept) == sorted([mirror, *urls[:2], *urls[3:5]])
+    assert outcome.record(urls[2])["original_url"] == mirror
     assert outcome.stats["dedup/items/released"] == 2
     assert outcome.problems == []
     # What they share is boilerplate on their host from then on.
     later = visit(crawl, [mirror, *urls], folder="same", afresh=True)
-    assert sorted(later.delivered) == sorted([mirror, *urls[:2], *urls[3:]])
+    assert sorted(later.kept) == sorted([mirror, *urls[:2], *urls[3:]])
 
 
 @pytest.mark.parametrize("host", [1])
@@ -162,8 +162,8 @@ def test_copies_of_the_pages_of_a_template_are_dropped(pages):
     urls = branches(pages)[:3]
     copies = [pages.add(f"/branch/{n}?session=7", branch(town, n)) for n, town in enumerate(TOWNS[:3], 1)]
     assert pages.kept([*urls[:2], copies[1], urls[2], copies[0]]) == urls
-    verdicts = pages.judged([*urls[:2], copies[1], urls[2], copies[0]])
-    assert [verdicts[copy].owner_url for copy in copies[:2]] == urls[:2]
+    verdicts = pages.checked([*urls[:2], copies[1], urls[2], copies[0]])
+    assert [verdicts[copy].original_url for copy in copies[:2]] == urls[:2]
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_copies_of_the_pages_of_a_template_are_dropped(pages):
 def test_counters_clocks_and_comments_around_a_story_show_no_template(pages, around):
     urls = [
         pages.add(
-            f"/news/{n}7.html", page("A story that is told in four places", *story(1), furniture=around.format(n))
+            f"/news/{n}7.html", page("A story that is told in four places", *story(1), boilerplate=around.format(n))
         )
         for n in range(4)
     ]
@@ -184,7 +184,7 @@ def test_print_views_and_sessions_with_other_teasers_show_no_template(pages):
     teasers = [(f"{what} by the weekend.", f"{what} in all harbours.") for what in ("Rain", "Snow", "Fog", "Hail")]
     addresses = ["/news/17-fair", "/print/17-fair", "/news/17-fair?sid=1", "/amp/news/17-fair"]
     urls = [
-        pages.add(address, page("What became of the fair in the end", *story(1), furniture=f"<p>{'<p>'.join(shown)}"))
+        pages.add(address, page("What became of the fair in the end", *story(1), boilerplate=f"<p>{'<p>'.join(shown)}"))
         for address, shown in zip(addresses, teasers, strict=True)
     ]
     assert pages.kept(urls) == urls[:1]
@@ -193,18 +193,18 @@ def test_print_views_and_sessions_with_other_teasers_show_no_template(pages):
 def test_a_later_crawl_knows_a_template_by_its_pages(site, crawl):
     urls = branches(site)
     first = visit(crawl, urls[:4], folder="same")
-    assert sorted(first.delivered) == urls[:4]
+    assert sorted(first.kept) == urls[:4]
     second = visit(crawl, urls, folder="same", afresh=True)
-    assert second.delivered == urls
+    assert second.kept == urls
     assert second.dropped == []
 
 
-def test_a_page_that_an_earlier_crawl_dropped_is_delivered_once_its_text_is_a_template(site, crawl):
+def test_a_page_that_an_earlier_crawl_dropped_is_kept_once_its_text_is_a_template(site, crawl):
     urls = filled(site)
     first = visit(crawl, urls[:3], folder="same")
-    assert first.delivered == urls[:1]
+    assert first.kept == urls[:1]
     second = visit(crawl, urls, folder="same", afresh=True)
-    assert set(second.delivered) == set(urls)
+    assert set(second.kept) == set(urls)
 
 
 def test_a_later_crawl_knows_a_template_whose_pages_have_sentences_of_their_own(site, crawl):
@@ -212,26 +212,26 @@ def test_a_later_crawl_knows_a_template_whose_pages_have_sentences_of_their_own(
     told = [text, *([f"The branch in {town} also has a café by the river.", *text] for town in TOWNS)]
     urls = [site.add(f"/branch/{n}", page(TITLE, *paragraphs)) for n, paragraphs in enumerate(told)]
     first = visit(crawl, urls[:5], folder="same")
-    assert sorted(first.delivered) == urls[:5]
+    assert sorted(first.kept) == urls[:5]
     second = visit(crawl, urls[5:], folder="same", afresh=True)
-    assert second.delivered == urls[5:]
+    assert second.kept == urls[5:]
 
 
 def test_the_items_of_both_callbacks_on_one_page_are_released(site, crawl):
     urls = branches(site)[:3]
     steps = [{"url": urls[0]}, {"url": urls[1]}, {"url": urls[1], "callback": "parse_once"}, {"url": urls[2]}]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert sorted(outcome.delivered) == [urls[0], urls[1], urls[1], urls[2]]
+    assert sorted(outcome.kept) == [urls[0], urls[1], urls[1], urls[2]]
 
 
 def test_copies_are_not_released_in_every_crawl(site, crawl):
     urls = branches(site)
     copy = site.add("/branch/2?session=7", branch(TOWNS[1], 2))
     first = visit(crawl, [*urls[:2], copy, *urls[2:]], folder="same")
-    assert sorted(first.delivered) == urls
+    assert sorted(first.kept) == urls
     for _ in range(2):
         later = visit(crawl, urls, folder="same", afresh=True)
-        assert later.delivered == urls
+        assert later.kept == urls
         assert "dedup/items/released" not in later.stats
 
 
@@ -239,9 +239,9 @@ def test_copies_are_not_released_in_every_crawl(site, crawl):
 def test_what_an_earlier_crawl_dropped_is_released_though_its_pages_are_not_visited_again(site, crawl, settings):
     urls = filled(site)
     first = visit(crawl, urls[:3], folder="same", settings=settings)
-    assert first.delivered == urls[:1]
+    assert first.kept == urls[:1]
     second = visit(crawl, urls[3:], folder="same", afresh=True, settings=settings)
-    assert set(second.delivered) == set(urls[1:])
+    assert set(second.kept) == set(urls[1:])
     assert second.stats["dedup/items/released"] == 2
     assert second.problems == []
 
@@ -250,7 +250,7 @@ def test_a_page_that_was_not_requested_by_get_is_released_too(site, crawl):
     urls = filled(site)[:4]
     steps = [{"url": urls[0]}, {"url": urls[1], "method": "POST"}, {"url": urls[2]}, {"url": urls[3]}]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert sorted(outcome.delivered) == sorted(urls)
+    assert sorted(outcome.kept) == sorted(urls)
     assert site.requests.count(("POST", "127.0.0.1", "/branch/2")) == 1
     assert outcome.problems == []
 
@@ -259,7 +259,7 @@ def test_a_page_that_was_not_requested_by_get_is_released_too(site, crawl):
 def test_actions_that_keep_everything_release_nothing(site, crawl, action):
     urls = filled(site)
     outcome = visit(crawl, urls, settings={"DEDUP_ACTION": action})
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     assert [url for url, (verdict, _) in outcome.verdicts.items() if verdict == "duplicate"] == urls[1:3]
     assert outcome.problems == []
 
@@ -294,23 +294,23 @@ SETTINGS = (
 def test_no_setting_of_a_project_stands_in_the_way_of_a_release(site, crawl, settings):
     urls = filled(site)
     outcome = visit(crawl, urls, settings=settings)
-    assert sorted(outcome.delivered) == sorted(urls)
+    assert sorted(outcome.kept) == sorted(urls)
     assert outcome.stats["dedup/items/released"] == 2
 
 
 def test_a_release_is_not_offsite(site, crawl):
     urls = filled(site)
     outcome = visit(crawl, urls, allowed_domains=["127.0.0.1"])
-    assert sorted(outcome.delivered) == sorted(urls)
+    assert sorted(outcome.kept) == sorted(urls)
 
 
 def test_what_cannot_be_released_in_this_crawl_the_next_one_releases(site, crawl):
     """A project may have no handler for ``data:``."""
     urls = filled(site)
     first = visit(crawl, urls, folder="same", settings={"DOWNLOAD_HANDLERS": {"data": None}})
-    assert set(first.delivered) == {urls[0], *urls[3:]}
+    assert set(first.kept) == {urls[0], *urls[3:]}
     second = crawl("sample_spiders_witnesses.Witnesses", steps=[], folder="same", afresh=True)
-    assert sorted(second.delivered) == urls[1:3]
+    assert sorted(second.kept) == urls[1:3]
     assert second.stats["dedup/items/released"] == 2
 
 
@@ -324,17 +324,17 @@ def test_a_crash_while_items_are_released_loses_none(site, tmp_path, feeds):
     ) as running:
         wait_until((tmp_path / "held").exists)
         crashed = running.kill()
-    assert sorted(crashed.delivered) == sorted([urls[0], urls[3]])
+    assert sorted(crashed.kept) == sorted([urls[0], urls[3]])
     outcome = run_job(
         tmp_path, write_job(tmp_path, "sample_spiders_witnesses.Witnesses", steps=[], settings={"FEEDS": feeds})
     )
-    assert set(outcome.delivered) == set(urls)
+    assert set(outcome.kept) == set(urls)
     assert outcome.stats["dedup/items/released"] == 2
 
 
 def test_a_template_is_one_for_pages_of_its_host_that_repeat_another_hosts_page(site, crawl):
     colours = ["red", "blue", "green", "white"]
-    own = [site.add(f"/p?variant={c}", page(TITLE, LONG_NOTICE, furniture=f"<p>Colour: {c}")) for c in colours]
+    own = [site.add(f"/p?variant={c}", page(TITLE, LONG_NOTICE, boilerplate=f"<p>Colour: {c}")) for c in colours]
     mall = [site.add(f"/p/{c}", page(f"{TITLE} {c} | Mall", LONG_NOTICE), host=1) for c in ("oak", "pine", "elm")]
     outcome = visit(crawl, [*own[:3], *mall, own[3]])
-    assert set(own) <= set(outcome.delivered)
+    assert set(own) <= set(outcome.kept)

@@ -59,7 +59,7 @@ class TestClauses:
     @pytest.mark.parametrize(
         ("one", "other"),
         [
-            ("He said “the mill owners’ plan” was ready", "he said 'the mill owners' plan\" was ready"),
+            ("He said “the mill originals’ plan” was ready", "he said 'the mill originals' plan\" was ready"),
             ("THE HARBOUR COUNCIL HAS DECIDED", "the harbour council has decided"),
             ("Ｔｈｅ　ｈａｒｂｏｕｒ　ｃｏｕｎｃｉｌ　２０２４", "The harbour council 2024"),
             ("the har\u200bbour\ufeff coun\u00adcil has\u2060 decided", "the harbour council has decided"),
@@ -188,7 +188,7 @@ class TestSentences:
 
 
 class TestLittleOnes:
-    def test_a_skeleton_forgets_the_digits_only(self) -> None:
+    def test_a_masked_hash_forgets_the_digits_only(self) -> None:
         assert without_digits("sold12treesin2024") == "sold#treesin#"
         assert without_digits("soldtrees") is None
         assert without_digits("售出１２棵") == without_digits("售出٣棵") == "售出#棵"

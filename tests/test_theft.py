@@ -58,7 +58,7 @@ def run(request, crawl, tmp_path) -> Callable[..., Outcome]:
     )
 
 
-def test_pages_stay_their_owners(site: Site, neighbour: Site, run: Callable[..., Outcome]) -> None:
+def test_pages_stay_their_originals(site: Site, neighbour: Site, run: Callable[..., Outcome]) -> None:
     """The first crawl follows links, which lead to the victim's pages; they do not in the second one.
 
     And copies come that name the victim's pages as canonical, or as their views for phones.
@@ -85,16 +85,16 @@ def test_pages_stay_their_owners(site: Site, neighbour: Site, run: Callable[...,
         return [{"url": url} for url in urls]
 
     first = run(steps=[*links, *steps(*victims[led_to:], other)])
-    assert first.delivered == [*victims, other]
+    assert first.kept == [*victims, other]
     second = run(steps=[*links, *steps(*views, *copies)], afresh=True)
     dropped = [item["url"] for item in second.dropped]
     assert [url for url in dropped if "/link/" not in url and url != other] == [*views, *copies]
     third = run(steps=steps(*victims, *views, *copies), afresh=True)
     # What a form led to is another page than the same URL: it was kept already, and its URL is the original of that.
     by_form = [url for url, link in zip(victims, links, strict=False) if "method" in link]
-    assert third.delivered == [url for url in victims if url not in by_form]
-    assert [third.record(url)["owner_url"] for url in by_form] == by_form
-    assert [third.record(url)["owner_url"] for url in copies] == victims
+    assert third.kept == [url for url in victims if url not in by_form]
+    assert [third.record(url)["original_url"] for url in by_form] == by_form
+    assert [third.record(url)["original_url"] for url in copies] == victims
     assert third.problems == []
 
 
@@ -107,9 +107,9 @@ def test_what_a_browser_was_redirected_to_is_itself(site: Site, crawl) -> None:
     seen = []
     for _ in range(3):
         outcome = crawl("sample_spiders.Steps", steps=asked, settings=settings, folder="one", afresh=True)
-        seen.append((outcome.delivered, outcome.verdicts))
+        seen.append((outcome.kept, outcome.verdicts))
     assert seen == [
         (ends[:1], {}),
-        (ends[:1], {ends[0]: ("same", "delivered")}),
+        (ends[:1], {ends[0]: ("unchanged", "kept")}),
         ([], {ends[1]: ("duplicate", "dropped")}),
     ]

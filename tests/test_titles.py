@@ -42,7 +42,7 @@ def test_the_main_part(title: str, heading: str, main: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "owner", "text", "own"),
+    ("page", "original", "text", "own"),
     [
         ("Stoneware mug, red", "Stoneware mug, blue", [], ["Stoneware mug, red"]),
         ("First snow", "First snow | The Harbour", [], []),
@@ -55,15 +55,15 @@ def test_the_main_part(title: str, heading: str, main: str) -> None:
         ("Pump hums - Page 3", "Pump hums - Page 2", [], []),
     ],
 )
-def test_what_a_page_is_called_and_its_owner_is_not(page: str, owner: str, text: list[str], own: list[str]) -> None:
-    assert own_parts(PageFeatures(page), PageFeatures(owner), lambda: text) == own
+def test_what_only_the_page_is_called(page: str, original: str, text: list[str], own: list[str]) -> None:
+    assert own_parts(PageFeatures(page), PageFeatures(original), lambda: text) == own
 
 
 def test_terms_are_shared_by_weight_and_in_the_text_too() -> None:
-    owner = PageFeatures("The last quince")
-    assert shared_terms(["The gardener's knee"], owner, lambda: ["It was his knee."]) == pytest.approx(7 / 16)
+    original = PageFeatures("The last quince")
+    assert shared_terms(["The gardener's knee"], original, lambda: ["It was his knee."]) == pytest.approx(7 / 16)
     assert shared_terms(["停电的晚上"], PageFeatures("旧书摊"), lambda: ["那个停电的晚上"]) == 1.0
-    assert shared_terms([], owner, list) == 1.0
+    assert shared_terms([], original, list) == 1.0
 
 
 @given(st.text())

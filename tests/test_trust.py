@@ -401,8 +401,8 @@ def test_what_a_store_says_of_itself_does_not_steer_the_terminal() -> None:
     evil = "\x1b]0;x\x07\x9b31m"
     info = dict.fromkeys(("bytes", "originals", "duplicates", "dropped_items", "dropped_bytes", "to_release"), 0)
     info |= {"in_doubt": 0, "crawls": 0, "schema": 1, "store": "memory:", "created": evil, "fingerprint": evil}
-    stored = {"kind": "owner", "since": evil, "clauses": 1, "repeated_by": [], "sentences": []}
-    copy = stored | {"kind": "duplicate", "owner_url": None, "score": 1.0}
+    stored = {"kind": "original", "since": evil, "clauses": 1, "repeated_by": [], "sentences": []}
+    copy = stored | {"kind": "duplicate", "original_url": None, "score": 1.0}
     item = SimpleNamespace(time=evil, score=1.0, url="http://a/", original_url="http://b/")
     shown = [
         info_text(info),

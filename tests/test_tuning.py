@@ -1,4 +1,4 @@
-"""``scrapy dedup tune``: verdicts replayed at other thresholds, pairs judged by eye, and what the answers speak for."""
+"""``scrapy dedup tune``: verdicts replayed at other thresholds, pairs checked by eye, and what the answers suggest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dedup_middleware.report.tuning import (
     ENOUGH_TO_LOWER,
     Suggestion,
     borderline,
-    judged_elsewhere,
+    checked_elsewhere,
     recorded,
     replay,
     suggestion,
@@ -46,15 +46,15 @@ THRESHOLDS = st.floats(0.5, 1, exclude_min=True)
 
 
 def verdict(number: int, score: float, threshold: float = 0.8, **fields: Any) -> Record:
-    """Return the record of a page with *score*, judged at *threshold*."""
+    """Return the record of a page with *score*, checked at *threshold*."""
     is_duplicate = score >= threshold
     said = {
         "verdict": "duplicate" if is_duplicate else "related",
-        "outcome": "dropped" if is_duplicate else "delivered",
+        "outcome": "dropped" if is_duplicate else "kept",
         "reason": "" if is_duplicate else Reason.BELOW_THRESHOLD.value,
         "items_dropped": int(is_duplicate),
-        "items_delivered": int(not is_duplicate),
-        "owner_url": f"http://owner.example/{number}",
+        "items_kept": int(not is_duplicate),
+        "original_url": f"http://original.example/{number}",
         "run": "r",
     } | fields
     return Record("2024-11-20", "s", url=f"http://page.example/{number}", score=round(score, 4), **said)
@@ -71,7 +71,7 @@ class TestReplay:
         dropped = sum(record.verdict == "duplicate" for record in records)
         row = replay(recorded(records).cases, today)
         assert row[1:] == (dropped, dropped, dropped, dropped)
-        assert judged_elsewhere(recorded(records).cases, today) == 0
+        assert checked_elsewhere(recorded(records).cases, today) == 0
 
     @given(st.lists(SCORES), THRESHOLDS, st.lists(THRESHOLDS, min_size=2))
     def test_a_higher_threshold_never_drops_more(
@@ -91,7 +91,7 @@ class TestReplay:
         assert replay(cases, 0.9)[1:] == (1, 1, 1, 1)
 
     def test_what_a_witness_has_kept_stays(self) -> None:
-        kept = verdict(0, 0.9, verdict="related", outcome="delivered", reason="another title", witness="page")
+        kept = verdict(0, 0.9, verdict="related", outcome="kept", reason="another title", witness="page")
         found = recorded([kept, verdict(1, 0.9)])
         assert [case.number for case in found.cases] == [1]
         assert found.kept == {"another title": 1}
@@ -106,23 +106,23 @@ class TestReplay:
     @pytest.mark.parametrize(
         ("fields", "items"),
         [
-            ({"outcome": "dropped", "items_dropped": 3, "items_delivered": 1}, 3),
-            ({"outcome": "tagged", "items_dropped": 0, "items_delivered": 2}, 2),
-            ({"outcome": "would-drop", "items_dropped": 0, "items_delivered": 2}, 2),
-            ({"outcome": "links-last", "items_dropped": 0}, 0),
+            ({"outcome": "dropped", "items_dropped": 3, "items_kept": 1}, 3),
+            ({"outcome": "tagged", "items_dropped": 0, "items_kept": 2}, 2),
+            ({"outcome": "would_drop", "items_dropped": 0, "items_kept": 2}, 2),
+            ({"outcome": "links_last", "items_dropped": 0}, 0),
         ],
     )
     def test_the_items_are_those_that_the_threshold_withholds(self, fields: dict[str, Any], items: int) -> None:
         assert replay(recorded([verdict(0, 0.9, **fields)]).cases, 0.8).items == items
 
-    @pytest.mark.parametrize("fields", [{"score": None}, {"score": float("nan")}, {"score": 7}, {"owner_url": None}])
+    @pytest.mark.parametrize("fields", [{"score": None}, {"score": float("nan")}, {"score": 7}, {"original_url": None}])
     def test_a_record_without_a_score_counts_for_nothing(self, fields: dict[str, Any]) -> None:
         record = Record(**verdict(0, 0.9).as_dict() | fields)
         assert recorded([record]).cases == []
 
     def test_verdicts_of_another_threshold_are_told(self) -> None:
         cases = recorded([*verdicts(0.75, 0.9), verdict(2, 0.75, threshold=0.7)]).cases
-        assert judged_elsewhere(cases, 0.8) == 1
+        assert checked_elsewhere(cases, 0.8) == 1
 
 
 class TestBorderline:
@@ -131,39 +131,39 @@ class TestBorderline:
         assert [case.score for case in borderline(cases, 0.8, 2)] == [0.79, 0.82, 0.76, 0.85]
         assert borderline(cases, 0.8, 0) == []
 
-    def test_one_text_at_several_addresses_is_judged_once(self) -> None:
-        copies = [verdict(number, 0.85, owner_url="http://o/") for number in range(5)]
+    def test_one_text_at_several_addresses_is_checked_once(self) -> None:
+        copies = [verdict(number, 0.85, original_url="http://o/") for number in range(5)]
         (shown,) = borderline(recorded(copies).cases, 0.8, 5)
-        assert borderline(recorded(copies).cases, 0.8, 5, judged=[Answer(*shown.pair, 0.85, same=True, time="")]) == []
+        assert borderline(recorded(copies).cases, 0.8, 5, checked=[Answer(*shown.pair, 0.85, same=True, time="")]) == []
 
-    def test_what_was_judged_is_not_asked_again_though_its_score_has_changed(self) -> None:
+    def test_what_was_checked_is_not_asked_again_though_its_score_has_changed(self) -> None:
         cases = recorded([verdict(0, 0.85), verdict(0, 0.9), verdict(1, 0.9)]).cases
-        judged = [Answer(*cases[0].pair, 0.85, same=True, time="")]
-        assert [case.url[-1] for case in borderline(cases, 0.8, 5, judged=judged)] == ["1"]
+        checked = [Answer(*cases[0].pair, 0.85, same=True, time="")]
+        assert [case.url[-1] for case in borderline(cases, 0.8, 5, checked=checked)] == ["1"]
         assert [case.score for case in borderline(cases, 0.8, 5)] == [0.9, 0.9]
 
 
 class TestAnswers:
-    def test_they_are_kept_for_their_owner_alone(self, tmp_path: Path) -> None:
+    def test_they_are_kept_for_their_original_alone(self, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"
         Answers.beside(log).add(("http://a/", "http://o/"), 0.83, same=True)
         (path,) = tmp_path.iterdir()
-        assert path.name == "log.judged.jsonl"
+        assert path.name == "log.answers.jsonl"
         if os.name != "nt":
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
         (answer,) = Answers.beside(log).about()
-        assert (answer.url, answer.owner_url, answer.score, answer.same) == ("http://a/", "http://o/", 0.83, True)
+        assert (answer.url, answer.original_url, answer.score, answer.same) == ("http://a/", "http://o/", 0.83, True)
         assert json.loads(path.read_text(encoding="ascii"))["time"] == answer.time
 
     def test_the_last_answer_about_a_pair_counts(self, tmp_path: Path) -> None:
-        answers = Answers(tmp_path / "judged")
+        answers = Answers(tmp_path / "checked")
         for same in (True, False):
             answers.add(("http://a/", "http://o/"), 0.83, same=same)
         assert [answer.same for answer in answers.about()] == [False]
         assert Answers(answers.path).about() == answers.about()
 
     def test_a_torn_line_costs_nothing_but_itself(self, tmp_path: Path) -> None:
-        path = tmp_path / "judged"
+        path = tmp_path / "checked"
         answers = Answers(path)
         for number in range(2):
             answers.add((f"http://a/{number}", "http://o/"), 0.83, same=True)
@@ -177,7 +177,7 @@ class TestAnswers:
 
     @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "no json", "[" * 10_000])
     def test_lines_that_hold_no_answer_are_passed_over(self, tmp_path: Path, line: str) -> None:
-        path = tmp_path / "judged"
+        path = tmp_path / "checked"
         Answers(path).add(("http://a/", "http://o/"), 0.83, same=True)
         good = path.read_text(encoding="ascii")
         strange = json.dumps(json.loads(good) | {"url": "http://b/", "score": "NaN"})
@@ -185,7 +185,7 @@ class TestAnswers:
         assert [answer.url for answer in Answers(path).about()] == ["http://a/"]
 
     def test_a_file_that_holds_something_else_is_left_alone(self, tmp_path: Path) -> None:
-        path = tmp_path / "judged"
+        path = tmp_path / "checked"
         path.write_text("mine\n", encoding="ascii")
         with pytest.raises(RecordsError, match="move it away"):
             Answers(path)
@@ -195,7 +195,7 @@ class TestAnswers:
             Answers(tmp_path / "no" / "folder").add(("a", "b"), 0.8, same=True)
 
     def test_those_about_a_host(self, tmp_path: Path) -> None:
-        answers = Answers(tmp_path / "judged")
+        answers = Answers(tmp_path / "checked")
         for host in ("a.example", "www.a.example", "b.example"):
             answers.add((f"http://{host}/", "http://o/"), 0.8, same=True)
         assert len(answers.about("a.example")) == 2
@@ -254,7 +254,7 @@ class TestSuggestion:
         assert "from 0.8 on 10 the same and 1 different, below 1 the same and 1 different" in text
         assert "no threshold agrees with all answers" in text
         # Nine without an error: 1 - 0.05 ** (1/9).
-        assert "of the 9 pairs from 0.84 on that you have judged, none is different" in text
+        assert "of the 9 pairs from 0.84 on that you have checked, none is different" in text
         assert "at most 28% of such drops are wrong" in text
         assert "2 that you call the same stay below it" in text
         assert text.endswith("suggested: DEDUP_THRESHOLD = 0.84")
@@ -262,7 +262,7 @@ class TestSuggestion:
         assert "no answer contradicts a threshold above 0.6 and up to 0.81" in text
         assert text.endswith("suggested: leave DEDUP_THRESHOLD = 0.8")
         assert "meta={'dedup': False}" in suggestion_text(suggested([0.9] * 9, [1.0]))
-        assert "you have judged no pair from 0.8 on" in suggestion_text(suggested([], [0.6] * 10))
+        assert "you have checked no pair from 0.8 on" in suggestion_text(suggested([], [0.6] * 10))
 
     def test_too_few_answers_suggest_nothing(self) -> None:
         text = suggestion_text(suggested([0.9] * 6, [0.85]))
@@ -283,7 +283,7 @@ class TestCommand:
         write_log(tmp_path / "log.jsonl", *first, *second)
         return tmp_path
 
-    def test_it_prints_a_table_and_the_pairs_to_judge(self, folder: Path) -> None:
+    def test_it_prints_a_table_and_the_pairs_to_check(self, folder: Path) -> None:
         said = tune(folder, "--at", "0.7,0.95", "--show", "1")
         assert (said.exit_status, said.err) == (0, "")
         head, *rows = said.out.splitlines()[:4]
@@ -295,8 +295,8 @@ class TestCommand:
         ]
         assert "0.7900  Tram" in said.out
         assert "    = Output by both." in said.out
-        assert "kept beside http://owner.example/3" in said.out
-        assert "repeats http://owner.example/1" in said.out
+        assert "kept beside http://original.example/3" in said.out
+        assert "repeats http://original.example/1" in said.out
         assert "http://page.example/0" not in said.out
         assert said.out.endswith("answers: 0\n10 more, and a threshold is suggested\n")
         assert [path.name for path in folder.iterdir()] == ["log.jsonl"]
@@ -317,8 +317,8 @@ class TestCommand:
     def test_todays_threshold_is_that_of_the_settings(self, folder: Path) -> None:
         (found,) = tune(folder, "--json", "-s", "DEDUP_THRESHOLD=0.75").json
         assert found["threshold"] == 0.75
-        assert found["judged_elsewhere"] == 2
-        assert "2 were judged at another threshold" in tune(folder, "-s", "DEDUP_THRESHOLD=0.75").out
+        assert found["checked_elsewhere"] == 2
+        assert "2 were checked at another threshold" in tune(folder, "-s", "DEDUP_THRESHOLD=0.75").out
 
     @pytest.mark.parametrize("arguments", [("--at", "0.5"), ("--at", "x"), ("--at", "0.7,,1"), ("--show", "-1")])
     def test_wrong_options_are_wrong_usage(self, folder: Path, arguments: tuple[str, str]) -> None:
@@ -336,7 +336,7 @@ class TestCommand:
 
     def test_a_page_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
         hostile = "\x1b[2J\r\n\u202eevil\x9b"
-        fields = {"title": hostile, "evidence": [hostile], "difference": [hostile], "owner_url": hostile}
+        fields = {"title": hostile, "evidence": [hostile], "difference": [hostile], "original_url": hostile}
         record = Record(**verdict(0, 0.82).as_dict() | fields | {"url": "http://a/" + hostile})
         write_log(tmp_path / "log.jsonl", record, verdict(1, 0.9, verdict="related", reason=hostile))
         said = tune(tmp_path)
@@ -385,8 +385,8 @@ class TestAtATerminal:
         repost, partly = paired.records
         first, second = said.index(repost["url"]), said.index(partly["url"])
         assert first < second
-        owner_says, page_says = (f"{mark} {story(n)[place][:30]}" for mark, n, place in (("-", 1, 5), ("+", 3, 0)))
-        assert owner_says in said[first:second]
+        original_says, page_says = (f"{mark} {story(n)[place][:30]}" for mark, n, place in (("-", 1, 5), ("+", 3, 0)))
+        assert original_says in said[first:second]
         assert page_says in said[first:second]
         assert f"to release its items: scrapy dedup allow {repost['url']}" in said
         assert "answers: 2; from 0.8 on 0 the same and 1 different, below 1 the same and 0 different" in said

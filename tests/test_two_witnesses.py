@@ -18,13 +18,13 @@ LONG_NOTICE = " ".join(story(7, 2))
 """Longer than a notice may be to be told from a story by its length."""
 
 
-def page(title, *body, heading=None, furniture=""):
-    """Return a page whose main text is *body*, paragraphs or markup, and that has *furniture* around it."""
+def page(title, *body, heading=None, boilerplate=""):
+    """Return a page whose main text is *body*, paragraphs or markup, and that has *boilerplate* around it."""
     blocks = "".join(part if part.startswith("<") else f"<p>{part}</p>" for part in body)
     head = f"<h1>{title if heading is None else heading}</h1>" if heading != "" else ""
     return (
         f"<!DOCTYPE html><html><head><meta charset=utf-8><title>{html_escape.escape(title)}</title></head><body>"
-        f"<nav><a href=/>Home</a> <a href=/all>All</a></nav><main>{head}<article>{blocks}</article></main>{furniture}"
+        f"<nav><a href=/>Home</a> <a href=/all>All</a></nav><main>{head}<article>{blocks}</article></main>{boilerplate}"
         "</body></html>"
     )
 
@@ -39,7 +39,7 @@ def visit(crawl, urls, callback="parse", **kwargs):
 
 
 @pytest.mark.parametrize("address", ["/shirts/{}.html", "/shirt.php?id={}"])
-def test_variants_of_a_product_under_one_description_are_delivered(pages, address):
+def test_variants_of_a_product_under_one_description_are_kept(pages, address):
     colours = ["red", "blue", "green", "black", "white", "yellow"]
     urls = [
         pages.add(
@@ -48,28 +48,28 @@ def test_variants_of_a_product_under_one_description_are_delivered(pages, addres
         )
         for n, colour in enumerate(colours)
     ]
-    verdicts = pages.judged(urls)
+    verdicts = pages.checked(urls)
     assert pages.kept(urls) == urls
     assert {verdicts[url].reason for url in urls[1:]} == {"another title"}
 
 
 @pytest.mark.parametrize("address", ["/branch/{}", "/branch?id={}"])
-def test_branches_of_a_chain_under_one_paragraph_are_delivered(pages, address):
+def test_branches_of_a_chain_under_one_paragraph_are_kept(pages, address):
     towns = ["Norwich", "Leeds", "Cardiff", "Bristol", "Glasgow", "York"]
     urls = [
         pages.add(
             address.format(n),
-            page("Find a branch", LONG_NOTICE, furniture=f"<ul><li>{n} High Street, {town}<li>0{n}603 55{n}</ul>"),
+            page("Find a branch", LONG_NOTICE, boilerplate=f"<ul><li>{n} High Street, {town}<li>0{n}603 55{n}</ul>"),
         )
         for n, town in enumerate(towns, 1)
     ]
-    verdicts = pages.judged(urls)
+    verdicts = pages.checked(urls)
     assert pages.kept(urls) == urls
     assert {verdicts[url].reason for url in urls[1:]} == {"other facts around the same text"}
 
 
 @pytest.mark.parametrize("address", ["/meetings/{}", "/meeting?no={}"])
-def test_meetings_of_one_board_are_delivered(pages, address):
+def test_meetings_of_one_board_are_kept(pages, address):
     urls = [
         pages.add(
             address.format(n), page("Board meeting", f"<p>Monday, {n} May</p>", LONG_NOTICE, "<p>Doors open early.</p>")
@@ -79,11 +79,11 @@ def test_meetings_of_one_board_are_delivered(pages, address):
     assert pages.kept(urls) == urls
 
 
-def test_court_notices_that_differ_in_a_name_are_delivered(pages):
+def test_court_notices_that_differ_in_a_name_are_kept(pages):
     notice = "".join(zh_story(3, 3))
     names = ["张志强", "李秀兰", "王建国", "陈晓明", "赵丽华", "刘洋"]
     urls = [pages.add(f"/gg/{n}.html", page("公告", f"{name}：{notice}")) for n, name in enumerate(names)]
-    verdicts = pages.judged(urls)
+    verdicts = pages.checked(urls)
     assert pages.kept(urls) == urls
     assert {verdicts[url].reason for url in urls[1:]} == {"words of its own in the same text"}
 
@@ -106,24 +106,24 @@ def test_one_sentence_makes_another_page(pages, told, threshold):
     assert pages.kept(urls, threshold=threshold) == urls
 
 
-def test_a_site_whose_furniture_is_taken_for_its_text_loses_nothing_and_finds_its_copies(pages):
+def test_a_site_whose_boilerplate_is_taken_for_its_text_loses_nothing_and_finds_its_copies(pages):
     about = "".join(f"<p>{paragraph}</p>" for paragraph in story(300, 8))
     told = [
-        page(f"Post number {n} of this year", f"<p>Short {n}.</p>", furniture=f"<div>{about}</div>") for n in range(8)
+        page(f"Post number {n} of this year", f"<p>Short {n}.</p>", boilerplate=f"<div>{about}</div>") for n in range(8)
     ]
     urls = [pages.add(f"/post/{n}", each) for n, each in enumerate(told)]
     again = pages.add("/post/3?sid=7", told[3])
-    verdicts = pages.judged([*urls, again])
+    verdicts = pages.checked([*urls, again])
     assert pages.kept(urls) == urls
-    assert verdicts[again].owner_url == urls[3]
+    assert verdicts[again].original_url == urls[3]
 
 
-def test_a_site_of_one_title_whose_furniture_is_taken_for_its_text_loses_nothing(pages):
+def test_a_site_of_one_title_whose_boilerplate_is_taken_for_its_text_loses_nothing(pages):
     about = "".join(f"<p>{paragraph}</p>" for paragraph in story(300, 8))
     words = ["walked", "slept", "cooked", "painted", "swam", "read"]
     urls = [
         pages.add(
-            f"/post/{n}", page("My diary", f"<p>Today I {word}.</p>", heading="", furniture=f"<div>{about}</div>")
+            f"/post/{n}", page("My diary", f"<p>Today I {word}.</p>", heading="", boilerplate=f"<div>{about}</div>")
         )
         for n, word in enumerate(words)
     ]
@@ -136,13 +136,15 @@ def test_copies_on_one_host_are_dropped_all_the_same(pages):
     counter = "<p>Views: 17</p>"
     copies = [
         pages.add("/2024/store.html?sid=5", page(f"{title} | The Harbour", *text)),
-        pages.add("/2024/store.html?utm_source=x", page(f"{title} | The Harbour", *text, furniture=counter)),
+        pages.add("/2024/store.html?utm_source=x", page(f"{title} | The Harbour", *text, boilerplate=counter)),
         pages.add("/print/store", f"<html><title>{title}</title>{''.join(f'<p>{p}</p>' for p in text)}<p>The Harbour"),
-        pages.add("/mobile/store.html", page(f"{title} | The Harbour", *text, furniture="<p>Nice, said a reader.</p>")),
+        pages.add(
+            "/mobile/store.html", page(f"{title} | The Harbour", *text, boilerplate="<p>Nice, said a reader.</p>")
+        ),
     ]
-    verdicts = pages.judged([first, *copies])
+    verdicts = pages.checked([first, *copies])
     assert {url for url, verdict in verdicts.items() if verdict.is_duplicate} == {*copies}
-    assert {verdicts[url].owner_url for url in copies} == {first}
+    assert {verdicts[url].original_url for url in copies} == {first}
 
 
 @pytest.mark.parametrize("tell", [story, zh_story])
@@ -170,8 +172,8 @@ def test_other_look_alikes_do_not_hide_the_copies_of_one(pages):
     urls = [pages.add(f"/jobs/{n}", each) for n, each in enumerate(told)]
     copies = [pages.add(f"/jobs/{n}?session=1", each) for n, each in enumerate(told)]
     mirrors = [pages.add(f"/m/{n}", each, host=1) for n, each in enumerate(told)]
-    verdicts = pages.judged([*urls, *copies, *mirrors])
-    assert {url: verdict.owner_url for url, verdict in verdicts.items() if verdict.is_duplicate} == dict(
+    verdicts = pages.checked([*urls, *copies, *mirrors])
+    assert {url: verdict.original_url for url, verdict in verdicts.items() if verdict.is_duplicate} == dict(
         zip([*copies, *mirrors], [*urls, *urls], strict=True)
     )
 
@@ -197,16 +199,16 @@ def test_a_page_that_hides_stories_does_not_take_them(site, crawl):
     urls = [site.add(f"/{n}", article("Original", told)) for n, told in enumerate(hidden)]
     steps = [{"url": first, "callback": "parse_first_paragraph"}, *({"url": u, "callback": "parse_text"} for u in urls)]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert outcome.delivered == [first, *urls]
+    assert outcome.kept == [first, *urls]
 
 
-def test_items_joined_over_two_pages_are_delivered(site, crawl):
+def test_items_joined_over_two_pages_are_kept(site, crawl):
     shared = story(300, 3)
     terms = [site.add(f"/terms/{n}", article("Terms", shared)) for n in range(5)]
     urls = [site.add(f"/story/{n}", article("Story", story(n, 2), links=(terms[n],))) for n in range(5)]
     steps = [{"url": url, "callback": "begin_item", "cb_kwargs": {"finish": "finish_joined_item"}} for url in urls]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     assert outcome.dropped == []
 
 
@@ -217,10 +219,10 @@ def test_items_without_text_own_no_story(site, crawl):
     copies = [site.add(f"/{n}", article("Copy", story(n)), host=2) for n in range(5)]
     steps = [{"url": u, "callback": "parse_article_text"} for u in [*broken, *good, *copies]]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert outcome.delivered == [*broken, *good]
-    assert {r["reason"] for r in outcome.records if r["url"] in good} == {"the owner's items had no text"}
+    assert outcome.kept == [*broken, *good]
+    assert {r["reason"] for r in outcome.records if r["url"] in good} == {"the original's items had no text"}
     # The good ones own what they said.
-    assert {r["url"]: r["owner_url"] for r in outcome.records if r["url"] in copies} == dict(
+    assert {r["url"]: r["original_url"] for r in outcome.records if r["url"] in copies} == dict(
         zip(copies, good, strict=True)
     )
 
@@ -231,17 +233,17 @@ def test_a_section_page_that_counts_its_stories_owns_none(site, crawl):
     urls = [site.add(f"/{n}", article("Story", told)) for n, told in enumerate(stories)]
     steps = [{"url": section, "callback": "parse_count"}, *({"url": u, "callback": "parse_text"} for u in urls)]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert outcome.delivered == [section, *urls]
+    assert outcome.kept == [section, *urls]
 
 
 def test_a_value_that_the_page_shows_keeps_it_and_one_that_it_does_not_show_says_nothing(site, crawl):
     title = "A shirt of the finest linen, woven by hand"
-    told = [page(title, *story(3), furniture=f"<span>Only {n}9.90 today</span>") for n in (1, 2)]
+    told = [page(title, *story(3), boilerplate=f"<span>Only {n}9.90 today</span>") for n in (1, 2)]
     first = site.add("/shirt?colour=1", told[0])
     session = site.add("/shirt?colour=1&sid=9", told[0])
     variant = site.add("/shirt?colour=2", told[1])
     outcome = visit(crawl, [first, session, variant], "parse_price")
-    assert outcome.delivered == [first, variant]
+    assert outcome.kept == [first, variant]
     assert outcome.record(variant)["reason"] == "other facts around the same text"
 
 
@@ -268,7 +270,7 @@ def test_a_value_from_the_list_page_keeps_an_item(site, crawl, callback, setting
         for url, value in zip(urls, [*values, values[0]], strict=True)
     ]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings=settings)
-    assert outcome.delivered == urls[:-1]
+    assert outcome.kept == urls[:-1]
     assert {outcome.record(url)["reason"] for url in urls[1:-1]} == {"another value in its item"}
 
 
@@ -277,7 +279,7 @@ def test_a_key_that_the_request_carries_keeps_no_item(site, crawl, field, kept):
     """As long as the values are too few to show that a field is a key, and its name does not, doubt keeps."""
     urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(3)]
     steps = [{"url": url, "callback": "parse_fields", "cb_kwargs": {field: f"row-{n}x"}} for n, url in enumerate(urls)]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).delivered == urls[:kept]
+    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == urls[:kept]
 
 
 def test_a_field_whose_values_all_differ_is_a_key_once_there_are_many():
@@ -311,7 +313,7 @@ def test_a_field_whose_values_all_differ_is_a_key_once_there_are_many():
 def test_a_value_is_compared_to_the_symbol_and_by_its_field(pages, one, other):
     def told(values):
         rows = "".join(f"<dd class={name}>{value}</dd>" for name, value in values.items())
-        return page("Rooms of the old harbour office by the quay", *story(3), furniture=f"<dl>{rows}</dl>")
+        return page("Rooms of the old harbour office by the quay", *story(3), boilerplate=f"<dl>{rows}</dl>")
 
     urls = [pages.add(f"/room.html{query}", told(values)) for query, values in (("", one), ("?r=2", other))]
     again = pages.add("/room.html?r=2&sid=1", told(other))
@@ -322,29 +324,29 @@ def test_a_value_is_compared_to_the_symbol_and_by_its_field(pages, one, other):
 def test_a_value_that_is_neither_word_nor_on_the_page_keeps_an_item_if_its_field_is_named(site, crawl):
     urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(3)]
     serials = visit(crawl, urls, "parse_price")
-    assert serials.delivered == urls[:1]
+    assert serials.kept == urls[:1]
     named = visit(crawl, urls, "parse_price", settings={"DEDUP_ITEM_FIELDS": ["serial"]})
-    assert named.delivered == urls
+    assert named.kept == urls
 
 
 def test_values_in_the_data_of_a_script_keep_an_item(site, crawl):
     about = "The household shop for the whole family"
     told = [
-        page(about, *story(3), furniture=f'<script type="application/json">{{"price": {n}9.5}}</script>')
+        page(about, *story(3), boilerplate=f'<script type="application/json">{{"price": {n}9.5}}</script>')
         for n in (1, 2, 2)
     ]
     urls = [site.add(f"/product/{n}", each) for n, each in enumerate(told)]
-    assert visit(crawl, urls, "parse_data").delivered == urls[:2]
+    assert visit(crawl, urls, "parse_data").kept == urls[:2]
 
 
 def test_a_word_of_the_url_is_content_and_a_word_for_a_view_is_not(site, crawl):
     named = ["leeds", "york", "print", "leeds/amp", "print-york.html"]
     leeds, york, *views = (site.add(f"/jobs/{name}", TECHNICIAN + "<a href=/print>print</a>") for name in named)
     outcome = visit(crawl, [leeds, york, *views], "parse_filename")
-    assert outcome.delivered == [leeds, york]
+    assert outcome.kept == [leeds, york]
 
 
-def test_a_title_is_judged_as_the_page_check_judges_it(pages):
+def test_a_title_is_checked_as_the_page_check_checks_it(pages):
     title = "The council rebuilds the old grain store"
     titles = (f"Harbour news: {title}", title, "The council sells the old grain store")
     urls = [
@@ -372,7 +374,7 @@ def test_a_price_in_the_text_of_an_item_keeps_it(site, crawl):
         {"url": url, "callback": "parse_text_and_fields", "cb_kwargs": {"text": f"{' '.join(story(3, 8))} {price}"}}
         for url, price in zip(urls, prices, strict=True)
     ]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).delivered == urls
+    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == urls
 
 
 def test_a_paragraph_that_the_original_item_lacks_keeps_an_item(site, crawl):
@@ -381,7 +383,7 @@ def test_a_paragraph_that_the_original_item_lacks_keeps_an_item(site, crawl):
         {"url": first, "callback": "parse_text_and_fields", "cb_kwargs": {"text": "\n".join(story(3, 8)[1:])}},
         {"url": more, "callback": "parse_text"},
     ]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).delivered == [first, more]
+    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == [first, more]
 
 
 @pytest.mark.parametrize("action", ["tag", "dry-run"])
@@ -395,14 +397,14 @@ def test_the_other_actions_follow_the_same_rule(site, crawl, action):
         {"url": more, "callback": "parse_text_and_more", "cb_kwargs": {"more": " ".join(story(2))}},
     ]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ACTION": action})
-    assert outcome.delivered == [first, copy, more]
-    marked = {"tag": ("duplicate", "tagged"), "dry-run": ("duplicate", "would-drop")}[action]
-    assert outcome.verdicts == {copy: marked, more: ("related", "delivered")}
+    assert outcome.kept == [first, copy, more]
+    marked = {"tag": ("duplicate", "tagged"), "dry-run": ("duplicate", "would_drop")}[action]
+    assert outcome.verdicts == {copy: marked, more: ("related", "kept")}
     if action == "tag":
         assert [item["dedup"]["verdict"] for item in outcome.items] == ["new", "duplicate", "related"]
 
 
-def test_items_without_text_go_with_an_item_that_is_delivered(site, crawl):
+def test_items_without_text_go_with_an_item_that_is_kept(site, crawl):
     first = site.add("/first", article("First", story(1)))
     copies = [site.add(f"/{name}", blog("Copy", story(1)), host=1) for name in ("silent", "loud")]
     steps = [
@@ -419,7 +421,7 @@ def test_summaries_are_compared_with_summaries(site, crawl):
     first = site.add("/first", article("First", story(1)))
     copies = [site.add(f"/{n}", blog("Copy", story(1)), host=n) for n in (1, 2)]
     steps = [{"url": url, "callback": "parse_summary"} for url in (first, *copies)]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).delivered == [first]
+    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == [first]
 
 
 def test_the_text_of_markup_is_what_an_item_says(site, crawl):
@@ -431,7 +433,7 @@ def test_the_text_of_markup_is_what_an_item_says(site, crawl):
         {"url": copy, "callback": "parse_html"},
         {"url": other, "callback": "parse_given", "cb_kwargs": {"html": article("x", story(2))}},
     ]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).delivered == [first, other]
+    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == [first, other]
 
 
 def test_named_fields_are_the_witnesses_of_pages_too(site, crawl):
@@ -441,13 +443,13 @@ def test_named_fields_are_the_witnesses_of_pages_too(site, crawl):
         {"url": first, "callback": "parse_text"},
         {"url": copy, "callback": "parse_text_and_more", "cb_kwargs": {"more": " ".join(story(2))}},
     ]
-    assert crawl(
-        "sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}
-    ).delivered == [first]
+    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}).kept == [
+        first
+    ]
 
 
 def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, crawl):
-    """A store remembers what was delivered, not what was on the page."""
+    """A store remembers what was kept, not what was on the page."""
     first = site.add("/first", article("First", story(1)))
     copies = [site.add(f"/{n}", blog("Copy", story(1)), host=n) for n in (1, 2)]
     given = [{"more": " ".join(story(2))}, {"more": " ".join(story(2))}, {"more": " ".join(story(3))}]
@@ -457,7 +459,7 @@ def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, craw
     ]
     crawl("sample_spiders_witnesses.Witnesses", steps=steps[:1], folder="both")
     again = crawl("sample_spiders_witnesses.Witnesses", steps=steps[1:], folder="both")
-    assert again.delivered == [first, copies[1]]
+    assert again.kept == [first, copies[1]]
 
 
 # --- what strangers found
@@ -489,7 +491,7 @@ def test_items_whose_text_runs_into_the_headline_are_dropped_all_the_same(site, 
     first = site.add("/store", page(title, *text))
     copies = [site.add("/store?sid=7", page(title, *text)), site.add("/amp/store", page(title, *text))]
     outcome = visit(crawl, [first, *copies], "parse_everything")
-    assert outcome.delivered == [first]
+    assert outcome.kept == [first]
 
 
 def test_a_copy_of_a_text_longer_than_what_is_kept_of_it_is_dropped(site, crawl):
@@ -497,10 +499,10 @@ def test_a_copy_of_a_text_longer_than_what_is_kept_of_it_is_dropped(site, crawl)
     assert sum(map(len, text)) > TEXT_LIMIT
     first, copy = (site.add(f"/store{query}", page(title, *text)) for query in ("", "?sid=7"))
     outcome = visit(crawl, [first, copy], "parse_text")
-    assert outcome.delivered == [first]
+    assert outcome.kept == [first]
 
 
-def test_an_item_that_is_finished_on_a_page_of_terms_is_delivered_however_long_these_are(site, crawl):
+def test_an_item_that_is_finished_on_a_page_of_terms_is_kept_however_long_these_are(site, crawl):
     terms = story(300, 20)
     steps = []
     for n in range(4):
@@ -510,7 +512,7 @@ def test_an_item_that_is_finished_on_a_page_of_terms_is_delivered_however_long_t
         )
         steps.append({"url": url, "callback": "begin_item", "cb_kwargs": {"finish": "finish_joined_item"}})
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert outcome.delivered == [step["url"] for step in steps]
+    assert outcome.kept == [step["url"] for step in steps]
 
 
 def test_sessions_in_a_path_lead_to_the_same_page(pages):
@@ -522,11 +524,11 @@ def test_sessions_in_a_path_lead_to_the_same_page(pages):
     assert pages.kept([first, *copies]) == [first]
 
 
-def test_variants_that_only_a_script_shows_are_delivered(site, crawl):
+def test_variants_that_only_a_script_shows_are_kept(site, crawl):
     title = "A tent for two in any weather of the year"
-    told = [page(title, *story(3), furniture=f"<script>{{'sku': 'T-{n}'}}</script>") for n in range(3)]
+    told = [page(title, *story(3), boilerplate=f"<script>{{'sku': 'T-{n}'}}</script>") for n in range(3)]
     urls = [site.add(f"/tent?variant={n}", each) for n, each in enumerate(told)]
     session = site.add("/tent?variant=2&sid=1", told[2])
     outcome = visit(crawl, [*urls, session], "parse_sku")
-    assert outcome.delivered == urls
+    assert outcome.kept == urls
     assert outcome.record(urls[1])["difference"] == ["sku: t 1"]

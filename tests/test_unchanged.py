@@ -34,9 +34,11 @@ def unread_of(outcome):
 
 def story_of(outcome):
     """Return all that came of a crawl, but for times, names of crawls and what it cost."""
-    records = [{k: v for k, v in record.items() if k not in ("time", "run", "owner_run")} for record in outcome.records]
+    records = [
+        {k: v for k, v in record.items() if k not in ("time", "run", "original_run")} for record in outcome.records
+    ]
     for record, told in zip(records, outcome.records, strict=True):
-        record["owner_is_of_this_crawl"] = told["owner_run"] == told["run"]
+        record["original_is_of_this_crawl"] = told["original_run"] == told["run"]
     stats = {k: v for k, v in outcome.stats.items() if k.startswith("dedup/") and k != "dedup/unread"}
     return outcome.items, outcome.dropped, records, stats
 
@@ -115,7 +117,7 @@ def test_a_crawl_of_unchanged_originals_writes_nothing(pages, tmp_path):
     steps = [step for step in pages.steps if "callback" not in step]
     first = crawled(tmp_path, steps)
     # Not the page that links to a duplicate.
-    steps = [step for step in steps if step["url"] in first.delivered and not step["url"].endswith("/links")]
+    steps = [step for step in steps if step["url"] in first.kept and not step["url"].endswith("/links")]
     before = contents(tmp_path)
     outcome = crawled(tmp_path, steps)
     assert contents(tmp_path) == before
@@ -163,7 +165,7 @@ def test_a_dropped_page_whose_original_is_gone_is_kept(site, tmp_path):
     crawled(tmp_path, [{"url": a}, {"url": copy}])
     site.add("/a", Answer("gone", 410))
     outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
-    assert (outcome.delivered, unread_of(outcome)) == ([copy], 0)
+    assert (outcome.kept, unread_of(outcome)) == ([copy], 0)
     assert unread_of(crawled(tmp_path, [{"url": copy}])) == 1
 
 
@@ -173,7 +175,7 @@ def test_so_is_one_whose_original_has_another_text(site, tmp_path):
     crawled(tmp_path, [{"url": a}, {"url": copy}])
     site.add("/a", article("a", story(2)))
     outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
-    assert outcome.delivered == [a, copy]
+    assert outcome.kept == [a, copy]
     assert outcome.dropped == []
 
 
@@ -185,15 +187,15 @@ def test_so_is_one_that_a_stricter_request_asks_for(site, tmp_path):
     assert len(crawled(tmp_path, steps).dropped) == 1
     assert len(crawled(tmp_path, steps).dropped) == 1
     steps[1] |= {"meta": {"dedup": {"threshold": 1.0}}}
-    assert crawled(tmp_path, steps).delivered == [a, copy]
+    assert crawled(tmp_path, steps).kept == [a, copy]
 
 
-def test_one_that_is_not_to_be_judged_is_not(site, tmp_path):
+def test_one_that_is_not_to_be_checked_is_not(site, tmp_path):
     a = site.add("/a", article("a", story(1)))
     copy = site.add("/copy", blog("copy", story(1)), host=1)
     crawled(tmp_path, [{"url": a}, {"url": copy}])
     outcome = crawled(tmp_path, [{"url": copy, "meta": {"dedup": False}}])
-    assert outcome.delivered == [copy]
+    assert outcome.kept == [copy]
     assert outcome.record(copy)["reason"] == "switched off"
 
 
@@ -206,10 +208,10 @@ def test_a_duplicate_that_its_item_keeps_becomes_an_original_with_all_its_text(s
     steps = [{"url": copy, "callback": "strip_and_tell"}]
     outcome = crawled(tmp_path, steps)
     assert unread_of(outcome) == 0
-    assert (outcome.delivered, outcome.record(copy)["witness"]) == ([copy], "item")
+    assert (outcome.kept, outcome.record(copy)["witness"]) == ([copy], "item")
     site.add("/a", Answer("gone", 410))
     outcome = crawled(tmp_path, [{"url": a}, {"url": third}])
-    assert outcome.record(third)["owner_url"] == copy
+    assert outcome.record(third)["original_url"] == copy
 
 
 def test_copies_are_compared_with_what_the_items_of_an_original_contain_now(site, tmp_path):
@@ -220,9 +222,9 @@ def test_copies_are_compared_with_what_the_items_of_an_original_contain_now(site
     outcome = crawled(tmp_path, [{"url": a, "callback": "parse_text"}, told])
     assert unread_of(outcome) == 1
     assert [item["url"] for item in outcome.dropped] == [copy]
-    # And once more with less: what is dropped must have been delivered.
+    # And once more with less: what is dropped must have been kept.
     outcome = crawled(tmp_path, [{"url": a}, told])
-    assert outcome.delivered == [a, copy]
+    assert outcome.kept == [a, copy]
     assert unread_of(outcome) == 1
 
 
@@ -246,21 +248,21 @@ def test_a_page_behind_redirects_is_itself_where_they_end(site, tmp_path):
     seen = []
     for _ in targets:
         outcome = crawled(tmp_path, [{"url": start}])
-        seen.append((outcome.delivered, [item["url"] for item in outcome.dropped], unread_of(outcome)))
+        seen.append((outcome.kept, [item["url"] for item in outcome.dropped], unread_of(outcome)))
     kept, dropped = ([ends[0]], [], 1), ([], [ends[1]], 0)
     assert seen == [([ends[0]], [], 0), kept, dropped, dropped, kept]
 
 
-def test_an_allowed_page_is_delivered_when_it_comes_again(site, tmp_path):
+def test_an_allowed_page_is_kept_when_it_comes_again(site, tmp_path):
     a = site.add("/a", article("a", story(1)))
     copy = site.add("/copy", blog("copy", story(1)), host=1)
     crawled(tmp_path, [{"url": a}, {"url": copy}])
     assert run_scrapy(tmp_path, "dedup", "allow", copy).returncode == 0
-    assert crawled(tmp_path, [{"url": a}]).delivered == [copy, a]
+    assert crawled(tmp_path, [{"url": a}]).kept == [copy, a]
     outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
-    assert (outcome.delivered, unread_of(outcome)) == ([a, copy], 1)
+    assert (outcome.kept, unread_of(outcome)) == ([a, copy], 1)
     outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
-    assert (outcome.delivered, unread_of(outcome)) == ([a, copy], 2)
+    assert (outcome.kept, unread_of(outcome)) == ([a, copy], 2)
 
 
 def test_a_crash_of_a_second_crawl_takes_nothing(site, tmp_path):

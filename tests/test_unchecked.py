@@ -146,7 +146,7 @@ def test_pages_whose_items_are_checked_one_by_one_do_not_count(site, crawl) -> N
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}, folder="crawl")
     assert outcome.problems == []
     assert summary_of(outcome)["not checked"] == 4
-    assert outcome.stats["dedup/unjudged/its_items_are_judged_instead"] == 12
+    assert outcome.stats["dedup/unchecked/its_items_are_checked_instead"] == 12
     status, (finding,) = pages_found(outcome)
     assert (status, finding["text"]) == (0, "the last crawl did not check 4 of its pages: not text 4")
 
@@ -170,5 +170,5 @@ def test_few_pages_are_no_problem() -> None:
 
 def test_every_reason_that_stats_count_has_a_remedy() -> None:
     reasons = [*Reason]
-    unjudged = reasons[: reasons.index(Reason.NEARLY)]
-    assert set(unjudged) - set(NOT_COUNTED) == REMEDIES.keys()
+    unchecked = reasons[: reasons.index(Reason.NEARLY)]
+    assert set(unchecked) - set(NOT_COUNTED) == REMEDIES.keys()

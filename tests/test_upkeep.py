@@ -105,7 +105,7 @@ def shop(tmp_path: Path, town: Town) -> Shop:
 
 
 def verdicts(outcome: Outcome) -> list[tuple[object, ...]]:
-    names = ("url", "verdict", "outcome", "owner_url", "score", "reason", "witness", "difference", "evidence")
+    names = ("url", "verdict", "outcome", "original_url", "score", "reason", "witness", "difference", "evidence")
     return sorted(tuple(map(str, map(record.get, names))) for record in outcome.records)
 
 
@@ -115,14 +115,14 @@ class TestMoving:
         shop.run("a", "allow", shop.copies[0])
         shop.run("a", "store", "export", "-o", "pages.jsonl.gz")
         report = shop.report("b", "store", "import", "pages.jsonl.gz")
-        assert (report["how"], report["owners"], report["duplicates"], report["left_out"]) == ("moved", 5, 3, 0)
+        assert (report["how"], report["originals"], report["duplicates"], report["left_out"]) == ("moved", 5, 3, 0)
         shop.run("b", "store", "export", "-o", "again.jsonl.gz")
         assert (shop.root / "again.jsonl.gz").read_bytes() == (shop.root / "pages.jsonl.gz").read_bytes()
         items = {kind for kind, _ in (schema.DROPPED, schema.DROPPED_OF_PAGES, schema.RELEASES)}
         without_items = {key: value for key, value in shop.pairs("a").items() if key[:1] not in items}
         assert shop.pairs("b") == without_items
 
-    def test_a_crawl_judges_on_it_as_on_the_first_one(self, shop: Shop) -> None:
+    def test_a_crawl_checks_on_it_as_on_the_first_one(self, shop: Shop) -> None:
         shop.crawl("a", *shop.stories, shop.copies[0])
         shop.run("a", "store", "export", "-o", "pages.jsonl.xz")
         shop.report("b", "store", "import", "pages.jsonl.xz")
@@ -139,7 +139,7 @@ class TestMoving:
         lines = (shop.root / "pages.jsonl").read_bytes().splitlines(keepends=True)
         (shop.root / "torn.jsonl").write_bytes(b"".join([*lines[:3], lines[3][:99]]))
         report = shop.report("b", "store", "import", "torn.jsonl")
-        assert (report["owners"], report["left_out"]) == (2, 1)
+        assert (report["originals"], report["left_out"]) == (2, 1)
         assert "torn.jsonl, line 4" in report["left_out_first"][0]
         (shop.root / "torn.gz").write_bytes(gzip.compress(b"".join(lines))[:-400])
         report = shop.report("c", "store", "import", "torn.gz", "--dry-run")
@@ -167,7 +167,7 @@ class TestMoving:
         lines = [header, second, *(first | spoil for spoil in spoils), []]
         (shop.root / "spoilt").write_text("".join(json.dumps(line) + "\n" for line in lines) + "[" * 100_000)
         report = shop.report("b", "store", "import", "spoilt")
-        assert (report["owners"], report["left_out"]) == (1, len(spoils) + 2)
+        assert (report["originals"], report["left_out"]) == (1, len(spoils) + 2)
         assert [json.loads(line)["url"] for line in shop.run("b", "store", "export").out.splitlines()[1:]] == [
             second["url"]
         ]
@@ -205,9 +205,9 @@ class TestMoving:
             shop.run("b", *command).refused("was cut off", "scrapy dedup store reset")
         assert "was cut off" in shop.crawl("b", shop.stories[0]).log
         shop.run("b", "store", "reset", "--yes")
-        assert shop.report("b", "store", "import", "pages.jsonl")["owners"] == 1
+        assert shop.report("b", "store", "import", "pages.jsonl")["originals"] == 1
 
-    def test_a_file_is_its_owners_alone_and_there_when_it_is_whole(self, shop: Shop) -> None:
+    def test_a_file_is_its_originals_alone_and_there_when_it_is_whole(self, shop: Shop) -> None:
         shop.crawl("a", shop.stories[0])
         path = shop.root / "pages.jsonl"
         for mode in (0o600, 0o640):
@@ -251,21 +251,21 @@ class TestMerging:
         for folder in ("later", "first"):
             shop.run(folder, "store", "export", "-o", f"{folder}.jsonl")
         report = shop.report("both", "store", "import", "later.jsonl", "first.jsonl")
-        assert (report["how"], report["owners"], report["duplicates"], report["left_out"]) == ("merged", 5, 3, 0)
-        for owner, copy in zip(shop.stories, shop.copies, strict=False):
+        assert (report["how"], report["originals"], report["duplicates"], report["left_out"]) == ("merged", 5, 3, 0)
+        for original, copy in zip(shop.stories, shop.copies, strict=False):
             said = shop.run("both", "explain", copy, "--json").json[0]["stored"]
-            assert (said["kind"], said["owner_url"]) == ("duplicate", owner)
+            assert (said["kind"], said["original_url"]) == ("duplicate", original)
         assert shop.report("both", "store", "import", "later.jsonl", "first.jsonl")["known"] == 8
 
-    def test_a_crawl_on_the_merged_store_delivers_what_neither_had(self, shop: Shop) -> None:
+    def test_a_crawl_on_the_merged_store_keeps_what_neither_had(self, shop: Shop) -> None:
         shop.crawl("a", *shop.stories[:2])
         shop.crawl("b", *shop.stories[2:3])
         for folder in ("a", "b"):
             shop.run(folder, "store", "export", "-o", f"{folder}.jsonl")
         shop.report("both", "store", "import", "a.jsonl", "b.jsonl")
         outcome = shop.crawl("both", *shop.copies, shop.stories[3])
-        assert outcome.delivered == [shop.stories[3]]
-        assert [r["owner_url"] for r in outcome.records] == shop.stories[:3]
+        assert outcome.kept == [shop.stories[3]]
+        assert [r["original_url"] for r in outcome.records] == shop.stories[:3]
 
     def test_what_its_text_does_not_tell_is_left_out_and_named(self, shop: Shop) -> None:
         shop.crawl("a", *shop.stories[:1])
@@ -275,7 +275,7 @@ class TestMerging:
         first["text"] = first["text"][:2]
         (shop.root / "b.jsonl").write_text("".join(json.dumps(line) + "\n" for line in (header, first, second)))
         report = shop.report("a", "store", "import", "b.jsonl")
-        assert (report["owners"], report["left_out"]) == (1, 1)
+        assert (report["originals"], report["left_out"]) == (1, 1)
         assert shop.stories[1] in report["left_out_first"][0]
 
     def test_a_duplicate_of_what_is_not_here_owns_nothing(self, shop: Shop) -> None:
@@ -283,8 +283,8 @@ class TestMerging:
         shop.crawl("b", shop.stories[3])
         shop.run("a", "store", "export", "--host", "127.0.0.2", "-o", "a.jsonl")
         report = shop.report("b", "store", "import", "a.jsonl")
-        assert (report["owners"], report["duplicates"], report["left_out"]) == (0, 0, 1)
-        assert shop.crawl("b", shop.copies[0]).delivered == [shop.copies[0]]
+        assert (report["originals"], report["duplicates"], report["left_out"]) == (0, 0, 1)
+        assert shop.crawl("b", shop.copies[0]).kept == [shop.copies[0]]
 
 
 def age(shop: Shop, folder: str, *, days: int, url: str | None = None) -> None:
@@ -292,27 +292,27 @@ def age(shop: Shop, folder: str, *, days: int, url: str | None = None) -> None:
     with closing(open_store(store_uri(shop.root / folder), fingerprint_scheme=None)) as store:
         for page in index_of(store, common=3, text_limit=20_000).pages():
             then = datetime.fromisoformat(page.time) - timedelta(days=days)
-            old = replace(page, delivery=replace(page.delivery, time=then.isoformat(timespec="seconds")))
+            old = replace(page, kept=replace(page.kept, time=then.isoformat(timespec="seconds")))
             if url in (None, page.url):
                 store.write([(schema.page_key(page.number), schema.encode_page(old))])
 
 
 class TestForgetting:
-    def test_an_owner_is_forgotten_with_what_repeats_it(self, shop: Shop) -> None:
+    def test_an_original_is_forgotten_with_what_repeats_it(self, shop: Shop) -> None:
         shop.crawl("a")
         dry = shop.report("a", "store", "forget", shop.stories[0], "--dry-run")
-        assert (dry["owners"], dry["duplicates"], dry["urls"]) == (1, 1, [shop.stories[0], shop.copies[0]])
+        assert (dry["originals"], dry["duplicates"], dry["urls"]) == (1, 1, [shop.stories[0], shop.copies[0]])
         assert shop.report("a", "store", "forget", shop.stories[0], "--yes") == dry | {"dry_run": False}
         again = shop.run("a", "store", "forget", shop.stories[0], "--yes")
         assert (again.exit_status, again.out) == (0, "no such page in the store; nothing to do\n")
         outcome = shop.crawl("a", shop.copies[0], shop.stories[0], shop.copies[1])
-        assert outcome.delivered == [shop.copies[0]]
-        assert outcome.record(shop.stories[0])["owner_url"] == shop.copies[0]
+        assert outcome.kept == [shop.copies[0]]
+        assert outcome.record(shop.stories[0])["original_url"] == shop.copies[0]
 
     def test_nothing_is_left_of_a_store_whose_hosts_are_forgotten(self, shop: Shop) -> None:
         shop.crawl("a")
         report = shop.report("a", "store", "forget", "--host", "127.0.0.1", "--yes")
-        assert (report["owners"], report["duplicates"]) == (4, 3)
+        assert (report["originals"], report["duplicates"]) == (4, 3)
         assert [json.loads(line)["url"] for line in shop.run("a", "store", "export").out.splitlines()[1:]] == [
             shop.partly
         ]
@@ -322,7 +322,7 @@ class TestForgetting:
     def test_only_what_is_old_enough_is_forgotten(self, shop: Shop) -> None:
         shop.crawl("a", *shop.stories)
         age(shop, "a", days=91, url=shop.stories[2])
-        assert shop.report("a", "store", "forget", "--older-than", "92d", "--yes")["owners"] == 0
+        assert shop.report("a", "store", "forget", "--older-than", "92d", "--yes")["originals"] == 0
         assert shop.report("a", "store", "forget", "--older-than", "90d", "--yes")["urls"] == [shop.stories[2]]
         assert "is no age" in shop.run("a", "store", "forget", "--older-than", "soon").err
 
@@ -333,16 +333,16 @@ class TestForgetting:
         named = ("store", "forget", shop.stories[0], "-s", f"DEDUP_STORE={store_uri(shop.root / 'a')}")
         assert shop.report("a", "store", "info")["originals"] == 4
         said = at_a_terminal(*named, folder=shop.root, answer="y").replace("\r\n", "")
-        assert "1 page, 1 owners and 0 duplicates, was deleted" in said
+        assert "1 page, 1 originals and 0 duplicates, was deleted" in said
         assert f"`scrapy dedup store compact -s DEDUP_STORE={store_uri(shop.root / 'a')}`" in said
 
     def test_what_is_still_to_be_released_stays(self, shop: Shop) -> None:
         shop.crawl("a")
         shop.run("a", "allow", shop.copies[0])
         report = shop.report("a", "store", "forget", "--host", "127.0.0.2", "--yes")
-        assert (report["owners"], report["duplicates"], report["in_doubt"]) == (1, 2, 1)
+        assert (report["originals"], report["duplicates"], report["in_doubt"]) == (1, 2, 1)
         assert "1 pages stay" in shop.run("a", "store", "forget", shop.stories[0], "--yes").out
-        assert shop.crawl("a", shop.partly).delivered[:2] == [shop.copies[0], shop.partly]
+        assert shop.crawl("a", shop.partly).kept[:2] == [shop.copies[0], shop.partly]
 
     def test_all_that_leads_to_a_page_goes_with_it(self) -> None:
         library = Library()
@@ -353,9 +353,9 @@ class TestForgetting:
         number = library.index.find([url_identity("http://copy/")]).number  # type: ignore[union-attr]
         library.store.write([(schema.suspect_key(b"template", number), b""), (schema.template_key(b"template"), b"")])
         chosen = choose(library.index, Forgettable(host="h0"))
-        assert (len(chosen.owners), len(chosen.duplicates)) == (1, 1)
+        assert (len(chosen.originals), len(chosen.duplicates)) == (1, 1)
         forget(library.index, chosen)
-        library.check()
+        library.check_invariants()
         assert library.index.count() == (7, 0)
         assert schema.template_key(b"template") in library.contents()
 
@@ -429,7 +429,7 @@ def test_compressed_files_are_told_by_what_is_in_them(shop: Shop) -> None:
     plain = shop.run("a", "store", "export").out.encode()
     for name, packed in {"gz": gzip.compress(plain), "xz": lzma.compress(plain), "plain": plain}.items():
         (shop.root / f"pages.{name}.bin").write_bytes(packed)
-        assert shop.report(name, "store", "import", f"pages.{name}.bin")["owners"] == 2
+        assert shop.report(name, "store", "import", f"pages.{name}.bin")["originals"] == 2
 
 
 def test_what_is_old_is_told_in_utc() -> None:

@@ -19,7 +19,7 @@ import xxhash
 
 from dedup_middleware import bounded
 from dedup_middleware.api import PageContent, Reading
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Preferences
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import extractor
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _JSON_LINES, _PARQUET, _WARC = (".jsonl", ".ndjson", ".jl", ".json"), (".parquet",), (".warc",)
 _ENDINGS = ".jsonl, .jsonl.gz, .jsonl.xz, .parquet, .warc or .warc.gz"
-#: Bytes of a line, or of a page: more than twice of what a crawl judges by default.
+#: Bytes of a line, or of a page: more than twice of what a crawl checks by default.
 MAX_BYTES = 24 * 2**20
 # Bytes of the headers of a record of a WARC and of the response in it, with what is read ahead.
 _MAX_HEADERS = 2**20
@@ -357,7 +357,7 @@ class Job:
         reading, reason = Reading(entry.content), ""
         try:
             reading.read(self, self.config)  # type: ignore[arg-type] # of a session it needs the reader alone
-        except UnjudgeableError as error:
+        except UncheckableError as error:
             reason = error.reason
         except Exception:  # noqa: BLE001 - a hostile page must not end the batch
             reason = Reason.ERROR
@@ -368,19 +368,19 @@ class Job:
         url, reason, time, *rest = json.loads(str(content, "utf8", "surrogatepass"))
         if not rest:
             return Read(url, None, reason, time)
-        identity, paragraphs, made, around, is_doubtful, is_furniture = rest
+        identity, paragraphs, made, around, is_doubtful, is_boilerplate = rest
         title, heading, texts, facts, canonical = around
         features = PageFeatures(title, heading, frozenset(_split(texts)), frozenset(_split(facts)), canonical)
-        size, (clauses, weights, digest, exact_digest, with_digits, skeletons, portions) = HASH_BYTES, made
+        size, (clauses, weights, digest, exact_digest, with_digits, masked_hashes, portions) = HASH_BYTES, made
         fingerprint = Fingerprint(
             dict(zip(_split(clauses, size), weights, strict=True)),
-            dict(zip(_split(with_digits, size), _split(skeletons), strict=True)),
+            dict(zip(_split(with_digits, size), _split(masked_hashes), strict=True)),
             bytes.fromhex(digest),
             bytes.fromhex(exact_digest),
             portions=(*portions,),
         )
         page = Page(url, (bytes.fromhex(identity),), fingerprint, (*paragraphs,), self.run, features=features)
-        return Read(url, replace(page, is_doubtful=is_doubtful, is_furniture=is_furniture), reason, time)
+        return Read(url, replace(page, is_doubtful=is_doubtful, is_boilerplate=is_boilerplate), reason, time)
 
     def kept_text(self, page: Page) -> list[str]:
         """Return the text of *page* as far as a store keeps it."""
@@ -392,12 +392,12 @@ def _encoded(read: Read) -> bytes:
     values: list[Any] = [read.url, read.reason, read.time]
     if (page := read.page) is not None:
         made, features = page.fingerprint, page.features or PageFeatures()
-        clauses, skeletons = (_joined(made.weights), [*made.weights.values()]), made.skeletons
+        clauses, masked_hashes = (_joined(made.weights), [*made.weights.values()]), made.masked_hashes
         digests = (made.digest.hex(), made.exact_digest.hex())
         around = (features.title, features.heading, _joined(features.texts), _joined(features.facts))
         values += [page.identities[0].hex(), page.paragraphs]
-        values.append((*clauses, *digests, _joined(skeletons), _joined(skeletons.values()), made.portions))
-        values += [(*around, features.canonical), page.is_doubtful, page.is_furniture]
+        values.append((*clauses, *digests, _joined(masked_hashes), _joined(masked_hashes.values()), made.portions))
+        values += [(*around, features.canonical), page.is_doubtful, page.is_boilerplate]
     return json.dumps(values, ensure_ascii=False).encode("utf8", "surrogatepass")
 
 

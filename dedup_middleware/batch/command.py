@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.batch import output
 from dedup_middleware.batch.archive import Job, files_of, package
 from dedup_middleware.batch.engines import engine
-from dedup_middleware.batch.pairs import judge
+from dedup_middleware.batch.pairs import check
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.model import Scope
@@ -49,13 +49,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None]) -> str:
-    """Judge the archives that *opts* names, write the results, and return the report; *tell* reports progress.
+    """Check the archives that *opts* names, write the results, and return the report; *tell* reports progress.
 
     :class:`DedupError` for a user's mistake.
     """
     if config.fingerprint != _FINGERPRINT:
         raise ConfigError(
-            f"DEDUP_FINGERPRINT={config.fingerprint!r} cannot be used in a batch; set it to {_FINGERPRINT!r}, or judge "
+            f"DEDUP_FINGERPRINT={config.fingerprint!r} cannot be used in a batch; set it to {_FINGERPRINT!r}, or check "
             "the pages with Deduplicator.stream"
         )
     if opts.parquet:
@@ -65,7 +65,7 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
     ending, files = "parquet" if opts.parquet else "jsonl", files_of(opts.inputs)
     names = (f"verdicts.{ending}", f"clusters.{ending}", "store.jsonl.xz")
     with output.results_in(opts.output, names) as scratch, engine(opts.spark, files, scratch) as tables:
-        counts, refused = judge(tables, job, files, tell)
+        counts, refused = check(tables, job, files, tell)
         kinds = output.write_verdicts(tables, scratch / names[0])
         output.write_clusters(tables, scratch / names[1])
         output.write_store(tables, job, counts, scratch / names[2])
@@ -82,7 +82,7 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
 
 def _text(report: dict[str, Any]) -> str:
     verdicts = ", ".join(f"{count} {kind}" for kind, count in report["verdicts"].items())
-    lines = [f"{report['pages']} pages judged: {verdicts}" if report["pages"] else "no pages found"]
+    lines = [f"{report['pages']} pages checked: {verdicts}" if report["pages"] else "no pages found"]
     lines.append(f"wrote {', '.join(report['files'])} to {report['output']}; the last has the key of the store")
     if report["left_out"]:
         lines.append(f"left out: {', '.join(f'{count} × {why}' for why, count in report['left_out'].items())}")

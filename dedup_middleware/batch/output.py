@@ -19,13 +19,13 @@ from dedup_middleware import permissions
 from dedup_middleware.api import as_item
 from dedup_middleware.batch.archive import FILE_PAGES, POSITIONS, package
 from dedup_middleware.batch.pairs import FIELDS
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import item_texts
 from dedup_middleware.index.transfer import Exported, Origin, template_line
-from dedup_middleware.model import Delivery, StoredPage, VerdictKind
+from dedup_middleware.model import Kept, StoredPage, VerdictKind
 from dedup_middleware.urls import storys_own
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from dedup_middleware.batch.engines import Engine
     from dedup_middleware.model import ItemContent, Page
 
-_DELIVERED = (VerdictKind.NEW.value, VerdictKind.RELATED.value)
-_CLUSTER = ("owner", "size", "urls")
+_KEPT = (VerdictKind.NEW.value, VerdictKind.RELATED.value)
+_CLUSTER = ("original", "size", "urls")
 # A tenth of the time of the default for a fifth more bytes.
 _XZ_PRESET = 1
 # Lines that are packed at once, and records that become a row group.
@@ -95,8 +95,8 @@ def write_verdicts(engine: Engine, path: Path) -> Counter[str]:
     def records() -> Iterator[dict[str, Any]]:
         for row in engine.rows(_VERDICTS):
             record = json.loads(bytes(row["record"]))
-            if row["fetch"] > 1 and record["verdict"] in _DELIVERED:
-                record["verdict"] = VerdictKind.SAME.value
+            if row["fetch"] > 1 and record["verdict"] in _KEPT:
+                record["verdict"] = VerdictKind.UNCHANGED.value
             kinds[record["verdict"]] += 1
             yield record
 
@@ -110,7 +110,7 @@ def write_clusters(engine: Engine, path: Path) -> None:
     def records() -> Iterator[dict[str, Any]]:
         for _, rows in groupby(engine.rows(_CLUSTERS), key=itemgetter(0)):
             found = [json.loads(bytes(record)) for _, record in rows]
-            urls = [found[0]["owner_url"], *(record["url"] for record in found)]
+            urls = [found[0]["original_url"], *(record["url"] for record in found)]
             yield dict(zip(_CLUSTER, (urls[0], len(urls), urls), strict=True))
 
     _write(records(), path, _CLUSTER)
@@ -162,12 +162,12 @@ def _line(job: Job, starts: Sequence[int], row: Any) -> str:
     assert page is not None
     stored, unlisted = StoredPage.of(page, _number(row["first"], page.url, starts), feeds=None), frozenset[bytes]()
     if read.time:
-        stored = replace(stored, delivery=Delivery(job.run, read.time, None))
+        stored = replace(stored, kept=Kept(job.run, read.time, None))
     if other is not None and row["other_first"] is not None:
         original = StoredPage.of(other, _number(row["other_first"], other.url, starts))
     if original is not None and is_duplicate:
         score = round(row["score"], 4)
-        stored = replace(stored, owner=original.number, owner_digest=original.content, score=score)
+        stored = replace(stored, original=original.number, original_digest=original.content, score=score)
     else:
         stored = replace(stored, item_content=_content(job, page))
         if original is not None:
@@ -186,6 +186,6 @@ def _number(position: int, url: str, starts: Sequence[int]) -> int:
 def _content(job: Job, page: Page) -> ItemContent:
     """Return what an item with the text and the title of *page* contains."""
     check = ItemCheck(job.fingerprint, job.config.max_bytes, job.config.item_fields)
-    with suppress(UnjudgeableError):
+    with suppress(UncheckableError):
         return content_of([check.read(page, as_item(page, job.config.item_fields), job.config.budget())])
     return content_of([])

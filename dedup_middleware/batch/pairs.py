@@ -17,11 +17,11 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.batch.archive import EQUAL, MAX_FILES, WHOLE, Refused, number_of
-from dedup_middleware.checks.alignment import cover
+from dedup_middleware.checks.alignment import containment
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Detector
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST
-from dedup_middleware.model import Action, Match, Reach, StoredPage, Verdict, VerdictKind
+from dedup_middleware.model import Action, Eligibility, Match, StoredPage, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
 from dedup_middleware.urls import host_of, storys_own
@@ -96,13 +96,13 @@ _CHOSEN = """
     WHERE number = 1"""
 
 
-def judge(engine: Engine, job: Job, files: Sequence[Path], tell: Callable[[str], None]) -> tuple[list[int], Refused]:
-    """Judge the pages of *files*: make the table ``chosen``, with the decisive `Edge` of each page.
+def check(engine: Engine, job: Job, files: Sequence[Path], tell: Callable[[str], None]) -> tuple[list[int], Refused]:
+    """Check the pages of *files*: make the table ``chosen``, with the decisive `Edge` of each page.
 
     Return how many pages each file has, and the records that are not pages.
     """
     if len(files) > MAX_FILES:
-        raise ConfigError(f"the archive has {len(files)} files, more than {MAX_FILES}; judge it in several batches")
+        raise ConfigError(f"the archive has {len(files)} files, more than {MAX_FILES}; check it in several batches")
     engine.read(files, job.rows)
     counts, refused = [0] * len(files), Refused()
     for report in sorted(json.loads(bytes(row["content"])) for row in engine.rows(_REPORTS)):
@@ -148,7 +148,7 @@ def find_duplicates(engine: Engine) -> tuple[str, int]:
 logger = logging.getLogger(__name__)
 
 #: Of a verdict; ``time`` only where the archive has it.
-FIELDS = ("url", "verdict", "owner_url", "score", "reason", "witness", "difference", "evidence", "title")
+FIELDS = ("url", "verdict", "original_url", "score", "reason", "witness", "difference", "evidence", "title")
 # The place of the verdict on a page none of whose candidates is an original.
 _LAST = 99
 
@@ -187,7 +187,7 @@ class _Host:
         self._job = job
         # What a detector looks up in a store; of an archive there is one original at a time.
         index: Any = SimpleNamespace(
-            reach=Reach(),
+            eligibility=Eligibility(),
             overrides=SimpleNamespace(mark=lambda *_: None),
             is_template=lambda _: False,
             suspects_unless_known=lambda _: iter(()),
@@ -209,17 +209,17 @@ class _Host:
             yield self._without_original(found[0], read)
             if (page := read.page) is None:
                 continue
-            judged = [(self._judged(row, page), row) for row in found]
-            judged.sort(key=lambda pair: -pair[0].match.score if pair[0].match else 0)
-            for place, (verdict, row) in enumerate(judged):
+            checked = [(self._checked(row, page), row) for row in found]
+            checked.sort(key=lambda pair: -pair[0].match.score if pair[0].match else 0)
+            for place, (verdict, row) in enumerate(checked):
                 if self._detector.suspected_template(page, verdict):
                     suspects.append((place, row))
                 elif verdict.match is not None:
                     yield self._edge(row["page"], row["other"], place, read, verdict)
-        # The first of these were judged before their template was recognised, if it is one.
+        # The first of these were checked before their template was recognised, if it is one.
         for place, row in suspects:
             read = self._job.decoded(row["content"])
-            if read.page is not None and (verdict := self._judged(row, read.page)).match is not None:
+            if read.page is not None and (verdict := self._checked(row, read.page)).match is not None:
                 yield self._edge(row["page"], row["other"], place, read, verdict)
         yield from (Edge(-1, -1, _LAST, 0, 0.0, template) for template in self._detector.templates.recognised)
 
@@ -230,10 +230,10 @@ class _Host:
             self._detector.sites.note(host_of(page.url), page.features)
             if sum(_live(page, row["common"]).values()) < MIN_LIVE_WEIGHT:
                 reason = Reason.TOO_LITTLE_TEXT
-        verdict = Verdict(VerdictKind.UNJUDGED if reason else VerdictKind.NEW, reason=reason)
+        verdict = Verdict(VerdictKind.UNCHECKED if reason else VerdictKind.NEW, reason=reason)
         return self._edge(row["page"], -1, _LAST, read, verdict)
 
-    def _judged(self, row: Any, page: Page) -> Verdict:
+    def _checked(self, row: Any, page: Page) -> Verdict:
         """Return what *page* is beside one candidate; ``new`` if they have too little in common."""
         if not row["original"] or (original := self._job.decoded(row["original"]).page) is None:
             return Verdict(VerdictKind.NEW)
@@ -241,14 +241,14 @@ class _Host:
         if row["share"] >= EQUAL:
             match = Match(stored, 1.0, frozenset(page.fingerprint.weights))
         elif sum(live.values()) >= MIN_LIVE_WEIGHT:
-            match = Match(stored, cover(live, stored.hashes), stored.hashes & live.keys())
+            match = Match(stored, containment(live, stored.hashes), stored.hashes & live.keys())
         else:
             return Verdict(VerdictKind.NEW)
         self._index.text = lambda _: self._job.kept_text(original)
         names = {*storys_own(original.features, original.url)}
         self._index.names = lambda _, identities: not names.isdisjoint(identities)
         try:
-            verdict = self._detector.judge_pair(page, match, live.keys())
+            verdict = self._detector.check_pair(page, match, live.keys())
             return self._detector.preferences.applied(page, verdict, self._index)
         except Exception:
             # A bug, or a hostile page: the page is kept, and the batch goes on.

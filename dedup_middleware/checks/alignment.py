@@ -58,7 +58,7 @@ _NEGATIONS = """not no never cannot isn wasn aren weren don doesn didn wouldn co
 NEGATIONS = frozenset(_NEGATIONS.split())
 _AUXILIARIES = "do does did has have had is are was were be will would longer"
 _NEGATED = NEGATIONS.union(_AUXILIARIES.split())
-# Words in a row that show where in the owner a sentence belongs.
+# Words in a row that show where in the original a sentence belongs.
 _ANCHOR = 3
 # Of sums of shares, in letters.
 _ROUNDING = 1e-6
@@ -73,14 +73,14 @@ _HEADLINE = 0.6
 class Comparison:
     """The result of comparing a page with another text, its original."""
 
-    cover: float
+    containment: float
     """Share of the page's weight that the original contains, in the same or nearly the same words, 0-1."""
     near: tuple[str, ...] = ()
     """The page's clauses that the original contains nearly but not exactly, reduced."""
     other_numbers: tuple[tuple[str, str], ...] = ()
     """Pairs of words of the original and of the page, in nearly the same sentences, whose numbers differ."""
     other_names: tuple[tuple[str, str], ...] = ()
-    """Pairs of other names, as above. With either, the page is not a duplicate at any cover."""
+    """Pairs of other names, as above. With either, the page is not a duplicate at any containment."""
 
     negated: tuple[str, ...] = ()
     """The page's sentences, nearly the original's, of which one is negated and the other is not."""
@@ -110,31 +110,31 @@ class _Sentence:
 
 def compare(  # noqa: PLR0913 - two texts, what is known of them, and what is asked
     page: Sequence[str],
-    owner: Sequence[str],
+    original: Sequence[str],
     *,
     votes: Callable[[str], bool] = lambda _: True,
     says: Callable[[str], bool] | None = None,
     glance: bool = False,
     enough: float = 0.0,
 ) -> Comparison:
-    """Compare the paragraphs of *page* with those of *owner*, the original; additions of the original do not matter.
+    """Compare the paragraphs of *page* with those of *original*, the original; additions of the original do not matter.
 
     *votes* returns whether a clause of the page counts (boilerplate does not); *says* whether the original contains a
-    clause, where more is known than its text. O(page * owner) in words, up to `MAX_WORDS` of each:
+    clause, where more is known than its text. O(page * original) in words, up to `MAX_WORDS` of each:
     0.5 ms for a news page of which most paragraphs are the same, 3 ms where all are edited, 80 ms for the worst of
     20 000 characters. With a *glance*, texts that share too little are compared by equal clauses only, in 0.2 ms;
-    so are texts whose cover cannot reach *enough* by any alignment.
+    so are texts whose containment cannot reach *enough* by any alignment.
     """
     if says is None:
-        says = {clause for clause, _ in clauses("\n".join(owner))}.__contains__
+        says = {clause for clause, _ in clauses("\n".join(original))}.__contains__
     telling = {clause: w for clause, w in significant_clauses(reduced_once("\n".join(page))) if w and votes(clause)}
     total = sum(telling.values())
     if not total:
         return Comparison(0.0)
     missing = {clause: w for clause, w in telling.items() if not says(clause)}
-    if glance and total - sum(missing.values()) + in_pieces(missing, owner) < AT_A_GLANCE * total:
+    if glance and total - sum(missing.values()) + in_pieces(missing, original) < AT_A_GLANCE * total:
         return Comparison(1 - sum(missing.values()) / total)
-    ours, theirs = _where_they_differ(page, owner)
+    ours, theirs = _where_they_differ(page, original)
     sentences_here, words_there = _with_missing(ours, missing), words_of("\n".join(theirs))
     if (
         enough
@@ -143,28 +143,30 @@ def compare(  # noqa: PLR0913 - two texts, what is known of them, and what is as
         return Comparison(1 - sum(missing.values()) / total)
     alike = _aligned(sentences_here, words_there)
     numbers = {pair for sentence in alike for pair in sentence.numbers}
-    doubtful = _other_names(alike, page, owner)
+    doubtful = _other_names(alike, page, original)
     names = {p for p in doubtful if not may_be_slip(p) or sum(s.replaced.count(p) for s in alike) > 1}
     nearly: dict[str, int] = {}
     for sentence in alike:
         is_other = sentence.numbers or sentence.is_negated or not doubtful.isdisjoint(sentence.replaced)
         if sentence.is_aligned(NEAR) and not is_other:
             nearly |= sentence.missing
-    cover = 1 - (sum(missing.values()) - sum(nearly.values())) / total
+    containment = 1 - (sum(missing.values()) - sum(nearly.values())) / total
     negated = tuple(s.text for s in alike if s.is_negated and s.is_aligned(NEAR))
-    return Comparison(cover, tuple(nearly), _as_text(numbers), _as_text(names), negated, tuple(s.text for s in alike))
+    return Comparison(
+        containment, tuple(nearly), _as_text(numbers), _as_text(names), negated, tuple(s.text for s in alike)
+    )
 
 
-def _within_reach(page: Iterable[_Sentence], owner: Iterable[str]) -> int:
-    """Return the weight of the missing clauses of *page* in sentences that *owner* may contain nearly."""
-    there = characters_of(owner)
+def _within_reach(page: Iterable[_Sentence], original: Iterable[str]) -> int:
+    """Return the weight of the missing clauses of *page* in sentences that *original* may contain nearly."""
+    there = characters_of(original)
     return sum(sum(s.missing.values()) for s in page if s.missing and may_be_near(s.words, there, NEAR))
 
 
-def _where_they_differ(page: Sequence[str], owner: Sequence[str]) -> tuple[list[str], list[str]]:
+def _where_they_differ(page: Sequence[str], original: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the sentences of each text that the other one lacks, character by character."""
-    same = frozenset(page).intersection(owner)
-    ours, theirs = ([s for p in text if p not in same for s in sentences(p)] for text in (page, owner))
+    same = frozenset(page).intersection(original)
+    ours, theirs = ([s for p in text if p not in same for s in sentences(p)] for text in (page, original))
     same = frozenset(ours).intersection(theirs)
     return [s for s in ours if s not in same], [s for s in dict.fromkeys(theirs) if s not in same]
 
@@ -181,21 +183,21 @@ def _with_missing(ours: Iterable[str], missing: dict[str, int]) -> list[_Sentenc
 # --- alignment
 
 
-def _aligned(page: list[_Sentence], owner: list[str]) -> list[_Sentence]:
-    """Return the sentences of *page* that are mostly aligned with *owner*, with the words that are replaced."""
-    ordered = _in_order_of(owner, page)
+def _aligned(page: list[_Sentence], original: list[str]) -> list[_Sentence]:
+    """Return the sentences of *page* that are mostly aligned with *original*, with the words that are replaced."""
+    ordered = _in_order_of(original, page)
     words = [(sentence, word) for sentence in ordered for word in sentence.words][:MAX_WORDS]
-    owner = owner[:MAX_WORDS]
+    original = original[:MAX_WORDS]
     here = there = 0
-    for block in Indel.editops([word for _, word in words], owner).as_matching_blocks():
-        if block.size == 1 and is_unspaced(owner[block.b]):
+    for block in Indel.editops([word for _, word in words], original).as_matching_blocks():
+        if block.size == 1 and is_unspaced(original[block.b]):
             # Any two Chinese sentences have some characters in the same order.
             continue
         gap = words[here : block.a]
-        _replace(gap, owner[there : block.b], owner[there - 1 : there], owner[block.b : block.b + 1])
+        _replace(gap, original[there : block.b], original[there - 1 : there], original[block.b : block.b + 1])
         if block.size:
             sentence = words[block.a][0]
-            sentence.is_negated |= _is_negated([w for s, w in gap if s is sentence], owner[there : block.b])
+            sentence.is_negated |= _is_negated([w for s, w in gap if s is sentence], original[there : block.b])
         here, there = block.a + block.size, block.b + block.size
         for sentence, word in words[block.a : here]:
             sentence.aligned += weight(word)
@@ -210,11 +212,11 @@ def _is_negated(here: list[str], there: list[str]) -> bool:
     return not positive or (len(positive) == 1 and positive != negative and negative[0].startswith(positive[0]))
 
 
-def _in_order_of(owner: list[str], page: list[_Sentence]) -> list[_Sentence]:
-    """Return the sentences of *page* in the order of *owner*; a sentence that is not found follows the one before."""
+def _in_order_of(original: list[str], page: list[_Sentence]) -> list[_Sentence]:
+    """Return the sentences of *page* in the order of *original*; one that is not found follows the one before."""
     positions: dict[tuple[str, ...], int] = {}
-    for position, run in enumerate(_runs(owner)):
-        # What the owner says twice shows no place.
+    for position, run in enumerate(_runs(original)):
+        # What the original says twice shows no place.
         positions[run] = -1 if run in positions else position
     places, place = [], 0
     for sentence in page:
@@ -229,14 +231,14 @@ def _runs(words: list[str]) -> Iterable[tuple[str, ...]]:
     return zip(*(words[n:] for n in range(_ANCHOR)), strict=False)
 
 
-def _replace(page: list[tuple[_Sentence, str]], owner: list[str], before: list[str], after: list[str]) -> None:
-    """Note that the words of *page* stand where *owner* has others, between what both have *before* and *after*."""
-    if not page or not owner:
+def _replace(page: list[tuple[_Sentence, str]], original: list[str], before: list[str], after: list[str]) -> None:
+    """Note that the words of *page* stand where *original* has others, between what both have *before* and *after*."""
+    if not page or not original:
         return
     sentence = page[0][0]
     here = tuple(word for other, word in page if other is sentence)
-    # The owner may say more at this place, before or after.
-    places = (owner, owner[: len(here)], owner[-len(here) :]) if len(owner) > len(here) else (owner,)
+    # The original may say more at this place, before or after.
+    places = (original, original[: len(here)], original[-len(here) :]) if len(original) > len(here) else (original,)
     pair = there, _ = max(((tuple(place), here) for place in places), key=likeness)
     alike = likeness(pair)
     if alike >= SOME_LETTERS:
@@ -262,8 +264,8 @@ def _are_characters(pair: Replacement) -> bool:
 # --- names
 
 
-def _other_names(alike: list[_Sentence], page: Iterable[str], owner: Iterable[str]) -> frozenset[Replacement]:
-    """Return the replacements of names of *owner* by other names in *page*.
+def _other_names(alike: list[_Sentence], page: Iterable[str], original: Iterable[str]) -> frozenset[Replacement]:
+    """Return the replacements of names of *original* by other names in *page*.
 
     The replaced name is gone from the page, and the original has the new one nowhere. One occurrence is enough if both
     have capitals. In a script without capitals two are needed, of two characters where characters are words. A single
@@ -272,12 +274,12 @@ def _other_names(alike: list[_Sentence], page: Iterable[str], owner: Iterable[st
     """
     times = Counter(pair for sentence in alike for pair in sentence.replaced)
     names_here = _capitalised(sentence.text for sentence in alike if sentence.replaced)
-    names_there = _capitalised(owner) if names_here else names_here
+    names_there = _capitalised(original) if names_here else names_here
     names = {pair for pair in times if not (names_there.isdisjoint(pair[0]) or names_here.isdisjoint(pair[1]))}
     twice = {pair for pair in times.keys() - names if times[pair] > 1 and _are_other_words(pair)}
     if not names and not twice:
         return frozenset()
-    here, there = (f" {' '.join(words_of(chr(10).join(text)))} " for text in (page, owner))
+    here, there = (f" {' '.join(words_of(chr(10).join(text)))} " for text in (page, original))
 
     def is_gone(pair: Replacement) -> bool:
         return f" {' '.join(pair[0])} " not in here and f" {' '.join(pair[1])} " not in there
@@ -311,7 +313,7 @@ def _as_text(pairs: Iterable[Replacement]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((" ".join(there), " ".join(here)) for there, here in pairs))
 
 
-def cover(weights: Mapping[bytes, int], said: AbstractSet[bytes]) -> float:
+def containment(weights: Mapping[bytes, int], said: AbstractSet[bytes]) -> float:
     """Return the share of a text's weight that is in the clauses *said*, 0-1; 0 for one without clauses."""
     total = sum(weights.values())
     return sum(w for h, w in weights.items() if h in said) / total if total else 0.0
@@ -320,9 +322,9 @@ def cover(weights: Mapping[bytes, int], said: AbstractSet[bytes]) -> float:
 # --- prefilters, by which most alignments need not be made
 
 
-def in_pieces(missing: Mapping[str, int], owner: Sequence[str]) -> int:
-    """Return the weight of the *missing* clauses of which *owner* contains a third, character by character."""
-    said = reduced_once("\n".join(owner)).replace("\n", "")
+def in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
+    """Return the weight of the *missing* clauses of which *original* contains a third, character by character."""
+    said = reduced_once("\n".join(original)).replace("\n", "")
     return sum(
         w
         for clause, w in missing.items()

@@ -42,8 +42,8 @@ def renumbered(
     """Return the hashes of clauses that *original* has with other digits only, but for those *known*."""
     return {
         clause_hash
-        for clause_hash, masked in fingerprint.skeletons.items()
-        if masked in original.skeletons and clause_hash not in original.hashes and clause_hash not in known
+        for clause_hash, masked in fingerprint.masked_hashes.items()
+        if masked in original.masked_hashes and clause_hash not in original.hashes and clause_hash not in known
     }
 
 
@@ -175,8 +175,8 @@ def other_title(pair: Pair) -> Rejection | None:
 
 
 def other_boilerplate(pair: Pair) -> Rejection | None:
-    """Reject a page whose extracted text is furniture, such as a notice of its software, and has other text around."""
-    own = pair.sites.own_texts(pair.host, pair.own_context) if pair.page.is_furniture else set()
+    """Reject a page whose extracted text is boilerplate, such as a software notice, and has other text around."""
+    own = pair.sites.own_texts(pair.host, pair.own_context) if pair.page.is_boilerplate else set()
     return Rejection(Reason.OWN_FACTS) if own.difference(map(text_hash, pair.text)) else None
 
 

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks import checklist
-from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, cover
+from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
 from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT
 from dedup_middleware.checks.pair import Pair, Sites
 from dedup_middleware.checks.templates import Templates
@@ -47,7 +47,7 @@ class Preferences:
         """Return *verdict*; of a duplicate that is the better original, ``related`` with the reason."""
         if verdict.kind is not VerdictKind.DUPLICATE or verdict.match is None:
             return verdict
-        original = verdict.match.owner
+        original = verdict.match.original
         is_preferred, original_is_preferred = self.include(page.url), self.include(original.url)
         if is_preferred and not original_is_preferred:
             reason = Reason.PREFERRED
@@ -58,19 +58,19 @@ class Preferences:
         return Verdict(VerdictKind.RELATED, verdict.match, reason)
 
 
-def is_storys_own(page: Page, owner: StoredPage, index: Lookup) -> bool:
-    """Return whether *owner* is a view of *page*, for print or phones: its ``rel=canonical`` names *page*.
+def is_storys_own(page: Page, original: StoredPage, index: Lookup) -> bool:
+    """Return whether *original* is a view of *page*, for print or phones: its ``rel=canonical`` names *page*.
 
     Both must have one origin, and *page* must name no other canonical URL. One or two gets.
     """
     features = page.features
-    if features is None or features.canonical or owner.pending or origin_of(page.url) != origin_of(owner.url):
+    if features is None or features.canonical or original.pending or origin_of(page.url) != origin_of(original.url):
         return False
-    return index.names(owner, page.identities)
+    return index.names(original, page.identities)
 
 
-#: Less live text than this, in letters (50 Han characters), and a page is not judged: bios, teasers and walls share
-#: that much by chance.
+#: A page with less non-boilerplate text than this, in letters (50 Han characters), is not checked: bios, teasers and
+#: walls share that much by chance.
 MIN_LIVE_WEIGHT = 150
 #: From this share on a stored page is a candidate: a copy with edits in most of its clauses shares few of them.
 CANDIDATE_SHARE = 0.02
@@ -88,7 +88,7 @@ _MAX_SUSPECTS = 16
 
 @dataclass(frozen=True, slots=True)
 class Detector:
-    """Judges pages against the originals of one index."""
+    """Checks pages against the originals of one index."""
 
     index: Index
     hash_clause: Callable[[str], bytes]
@@ -101,7 +101,7 @@ class Detector:
     feeds: frozenset[str] = frozenset()
     """The kinds of the crawl's feeds: originals that have reached them all are preferred."""
 
-    def judge(
+    def check(
         self, page: Page, *, threshold: float | None = None, objects: Callable[[StoredPage], object] = lambda _: None
     ) -> Verdict:
         """Return the verdict on *page*. Reads the store, about 40 gets for a news page; notes its site and templates.
@@ -110,29 +110,29 @@ class Detector:
         """
         if page.features is not None:
             self.sites.note(host_of(page.url), page.features, self.index.titles_beside(page))
-        verdict = self._judge(page, self.least_score(self.threshold if threshold is None else threshold), objects)
+        verdict = self._check(page, self.least_score(self.threshold if threshold is None else threshold), objects)
         return self.preferences.applied(page, verdict, self.index)
 
-    def judge_unread(self, page: Page) -> Verdict | None:
+    def check_unread(self, page: Page) -> Verdict | None:
         """Return the verdict on an unread *page*, an original that has not changed; ``None`` if it must be read.
 
-        Unlike :meth:`judge`, it notes nothing of the context: the store has only parts of its hashes.
+        Unlike :meth:`check`, it notes nothing of the context: the store has only parts of its hashes.
         """
         known = page.known
         if known is None or known.features is None or not self._may_drop(known, page):
             return None
         self.sites.note_title(host_of(page.url), known.features)
-        return Verdict(VerdictKind.SAME)
+        return Verdict(VerdictKind.UNCHANGED)
 
-    def judge_stored(self, page: Page) -> Verdict:
+    def check_stored(self, page: Page) -> Verdict:
         """Return the verdict on a *page* that was read again from the store: ``new`` if its clauses have no weights."""
         if not any(page.fingerprint.weights.values()):
             return Verdict(VerdictKind.NEW)
         return self.preferences.applied(
-            page, self._judge(page, self.least_score(self.threshold), _no_objection), self.index
+            page, self._check(page, self.least_score(self.threshold), _no_objection), self.index
         )
 
-    def judge_pair(self, page: Page, candidate: Match, live: AbstractSet[bytes]) -> Verdict:
+    def check_pair(self, page: Page, candidate: Match, live: AbstractSet[bytes]) -> Verdict:
         """Return the verdict on *page* if *candidate* were the only stored page; notes templates, and nothing else.
 
         *live*: the clauses of *page* that are not boilerplate.
@@ -147,7 +147,7 @@ class Detector:
         """Return `Templates.suspected_template` after a *verdict* on *page*; empty unless that is a duplicate."""
         if verdict.kind is not VerdictKind.DUPLICATE or verdict.match is None:
             return b""
-        return self.templates.suspected_template(page, verdict.match.owner)
+        return self.templates.suspected_template(page, verdict.match.original)
 
     def as_kept(self, page: Page, verdict: Verdict, threshold: float) -> Page:
         """Return *page* as it is kept beside its match: clauses that both have are listed for the match only.
@@ -156,26 +156,28 @@ class Detector:
         """
         match = verdict.match
         if match is not None and verdict.reason in REPLACES:
-            return replace(page, instead_of=match.owner)
-        if match is None or (host_of(match.owner.url) != host_of(page.url) and self.templates.has(page, match.owner)):
+            return replace(page, replaces=match.original)
+        if match is None or (
+            host_of(match.original.url) != host_of(page.url) and self.templates.has(page, match.original)
+        ):
             return page
-        return page.beside(match, threshold)
+        return page.near(match, threshold)
 
-    def _judge(self, page: Page, threshold: float, objects: Callable[[StoredPage], object]) -> Verdict:
+    def _check(self, page: Page, threshold: float, objects: Callable[[StoredPage], object]) -> Verdict:
         owns = self.index.same(page.identities)
         unchanged = [stored for stored in owns if stored.digest == page.fingerprint.digest]
-        if any(stored.owner is None and self._may_drop(stored, page) for stored in unchanged):
-            return Verdict(VerdictKind.SAME)
+        if any(stored.original is None and self._may_drop(stored, page) for stored in unchanged):
+            return Verdict(VerdictKind.UNCHANGED)
         itself = {stored.number for stored in owns}
         for stored in unchanged:
-            if stored.owner in itself:
+            if stored.original in itself:
                 continue
             again = self._still_duplicate(page, stored, threshold)
-            if again is not None and again.match is not None and not objects(again.match.owner):
+            if again is not None and again.match is not None and not objects(again.match.original):
                 return again
-        return self._judge_text(page, owns, threshold, objects)
+        return self._check_text(page, owns, threshold, objects)
 
-    def _judge_text(
+    def _check_text(
         self, page: Page, owns: list[StoredPage], threshold: float, objects: Callable[[StoredPage], object]
     ) -> Verdict:
         live = self.index.live_clauses(page, owns)
@@ -183,14 +185,14 @@ class Detector:
         candidates = self._candidates(page, owns, live) if enough else self._equals(page, owns)
         best = self._best(page, candidates, live.keys(), threshold, objects)
         if best.kind is VerdictKind.NEW and not enough:
-            return Verdict(VerdictKind.UNJUDGED, reason=Reason.TOO_LITTLE_TEXT)
+            return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         return best
 
     def _candidates(self, page: Page, owns: list[StoredPage], live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
         """Yield candidates: pages with the same text, then those with some of the clauses, the best first."""
         seen = set()
         for equal in self._equals(page, owns):
-            seen.add(equal.owner.number)
+            seen.add(equal.original.number)
             yield equal
         weights = {h: page.fingerprint.weights[h] for h in live}
         # Without kept texts there is no comparison, and only a page that holds half of this one matters. Clauses
@@ -198,15 +200,17 @@ class Detector:
         first = 0.0 if self.index.has_texts else RELATED_THRESHOLD / 2
         matches = self.index.matches(page.fingerprint, live, least=CANDIDATE_SHARE, first=first)
         # A holder of few of its clauses may say them all, and be a look-alike of who holds the rest.
-        found = [Match(m.owner, cover(weights, m.owner.hashes), m.shared) for m in islice(matches, _MAX_MATCHES)]
+        found = [
+            Match(m.original, containment(weights, m.original.hashes), m.shared) for m in islice(matches, _MAX_MATCHES)
+        ]
         found.sort(key=lambda match: -match.score)
-        yield from (match for match in found if match.owner.number not in seen)
+        yield from (match for match in found if match.original.number not in seen)
 
     def _equals(self, page: Page, owns: list[StoredPage]) -> Iterator[Match]:
         """Yield the pages with the same text, boilerplate included."""
         if page.fingerprint.weight >= MIN_LIVE_WEIGHT:
-            for owner in islice(self.index.equals(page, owns), _MAX_MATCHES):
-                yield Match(owner, 1.0, frozenset(page.fingerprint.weights))
+            for original in islice(self.index.equals(page, owns), _MAX_MATCHES):
+                yield Match(original, 1.0, frozenset(page.fingerprint.weights))
 
     def _best(
         self,
@@ -219,13 +223,13 @@ class Detector:
         best = Verdict(VerdictKind.NEW)
         duplicate, rank = None, (False, False)
         for exact in candidates:
-            if not self._may_drop(exact.owner, page) or (page.source and exact.owner.source == page.source):
+            if not self._may_drop(exact.original, page) or (page.source and exact.original.source == page.source):
                 continue
             match, objected = self._look_closely(page, exact, live, threshold)
-            if objected is None and not objects(match.owner):
+            if objected is None and not objects(match.original):
                 how = _how(page, match, nearly=exact.score < threshold)
                 verdict = Verdict(VerdictKind.DUPLICATE, match, how, Witness.PAGE)
-                if all(this := self._rank(match.owner)):
+                if all(this := self._rank(match.original)):
                     return verdict
                 if duplicate is None or this > rank:
                     duplicate, rank = verdict, this
@@ -238,13 +242,13 @@ class Detector:
         self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
     ) -> tuple[Match, Rejection | None]:
         """Return the match, with the score by word-by-word comparison, and why the page is not a duplicate."""
-        text = cache(partial(self.index.text, exact.owner.number))
-        pair = Pair(page, exact.owner, self.sites, text, self.hash_clause, live, exact.shared, score=exact.score)
+        text = cache(partial(self.index.text, exact.original.number))
+        pair = Pair(page, exact.original, self.sites, text, self.hash_clause, live, exact.shared, score=exact.score)
         # On one site a copy has no word of its own, and nearly the same words are other words.
         if pair.are_items or not pair.is_one_site:
             pair = self._aligned(pair, threshold)
         match = replace(exact, score=pair.score, shared=pair.shared)
-        has_all = threshold < 1 or page.fingerprint.weights.keys() <= match.owner.hashes
+        has_all = threshold < 1 or page.fingerprint.weights.keys() <= match.original.hashes
         if match.score < threshold or not has_all:
             return match, Rejection(Reason.BELOW_THRESHOLD)
         return match, self._first_rejection(pair)
@@ -252,10 +256,10 @@ class Detector:
     def _aligned(self, pair: Pair, threshold: float) -> Pair:
         """Return *pair* with the word-by-word comparison, where that can be made, and the better score."""
         comparison = self._compare(pair, threshold)
-        if comparison is None or not pair.score < threshold <= comparison.cover:
+        if comparison is None or not pair.score < threshold <= comparison.containment:
             return replace(pair, comparison=comparison)
         shared = pair.shared.union(map(self.hash_clause, comparison.near))
-        return replace(pair, comparison=comparison, score=comparison.cover, shared=shared, is_nearly=True)
+        return replace(pair, comparison=comparison, score=comparison.containment, shared=shared, is_nearly=True)
 
     def _first_rejection(self, pair: Pair) -> Rejection | None:
         """Return the first rejection by the checks that apply to *pair*, or ``None`` for a duplicate."""
@@ -287,12 +291,12 @@ class Detector:
 
     def _compare(self, pair: Pair, threshold: float) -> Comparison | None:
         """Return the word-by-word comparison, or ``None`` where it cannot change the verdict or takes too long."""
-        page, owner, live, score = pair.page, pair.original, pair.live, pair.score
-        has_enough = len(owner.hashes) >= _MIN_CLAUSE_SHARE * len(live)
-        could_cover = has_enough and page.fingerprint.weight >= LITTLE_TEXT_WEIGHT
+        page, original, live, score = pair.page, pair.original, pair.live, pair.score
+        has_enough = len(original.hashes) >= _MIN_CLAUSE_SHARE * len(live)
+        could_contain = has_enough and page.fingerprint.weight >= LITTLE_TEXT_WEIGHT
         if (
             1 in (score, threshold)
-            or (score < threshold and not could_cover)
+            or (score < threshold and not could_contain)
             or sum(map(len, page.paragraphs)) > MAX_CHARACTERS
             or not pair.text
         ):
@@ -301,34 +305,34 @@ class Detector:
             page.paragraphs,
             pair.text,
             votes=lambda clause: self.hash_clause(clause) in live,
-            says=lambda clause: self.hash_clause(clause) in owner.hashes,
+            says=lambda clause: self.hash_clause(clause) in original.hashes,
             glance=score < threshold,
             enough=threshold if score < threshold else 0.0,
         )
 
-    def _may_drop(self, owner: StoredPage, page: Page) -> bool:
-        has_reach = self.index.reach.has(owner, page.run)
-        return has_reach and not self.index.overrides.mark(page.identities, owner.identities)
+    def _may_drop(self, original: StoredPage, page: Page) -> bool:
+        has_reach = self.index.eligibility.has(original, page.run)
+        return has_reach and not self.index.overrides.mark(page.identities, original.identities)
 
-    def _rank(self, owner: StoredPage) -> tuple[bool, bool]:
+    def _rank(self, original: StoredPage) -> tuple[bool, bool]:
         """Return how good an original is: the greater, the better, and ``(True, True)`` is the best."""
-        is_preferred = not self.preferences.preferred or self.preferences.include(owner.url)
-        return is_preferred, owner.delivery.has_reached(self.feeds)
+        is_preferred = not self.preferences.preferred or self.preferences.include(original.url)
+        return is_preferred, original.kept.has_reached(self.feeds)
 
     def _still_duplicate(self, page: Page, own: StoredPage, threshold: float) -> Verdict | None:
         """Return the verdict of an earlier crawl if neither the page nor its original has changed.
 
-        What is boilerplate changes as a store grows; a recrawl must not deliver other pages for that.
+        What is boilerplate changes as a store grows; a recrawl must not keep other pages for that.
         """
-        owner = self.index.page(own.owner) if own.owner is not None else None
-        if owner is None or not owner.is_owner_of(own) or own.score < round(threshold, 4):
+        original = self.index.page(own.original) if own.original is not None else None
+        if original is None or not original.is_original_of(own) or own.score < round(threshold, 4):
             return None
-        if not self._may_drop(owner, page):
+        if not self._may_drop(original, page):
             return None
-        match = Match(owner, own.score, owner.hashes & page.fingerprint.weights.keys())
-        text, all_clauses = partial(self.index.text, owner.number), page.fingerprint.weights.keys()
-        pair = Pair(page, owner, self.sites, text, self.hash_clause, all_clauses, match.shared, score=own.score)
-        if self.templates.has(page, owner) or self._learns_template(pair):
+        match = Match(original, own.score, original.hashes & page.fingerprint.weights.keys())
+        text, all_clauses = partial(self.index.text, original.number), page.fingerprint.weights.keys()
+        pair = Pair(page, original, self.sites, text, self.hash_clause, all_clauses, match.shared, score=own.score)
+        if self.templates.has(page, original) or self._learns_template(pair):
             return None
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False), Witness.PAGE)
 
@@ -339,5 +343,5 @@ def _no_objection(_: StoredPage) -> None:
 
 def _how(page: Page, match: Match, *, nearly: bool) -> str:
     """Return the reason that a record has for a duplicate."""
-    elsewhere = host_of(page.url) != host_of(match.owner.url)
+    elsewhere = host_of(page.url) != host_of(match.original.url)
     return ", ".join([Reason.NEARLY] * nearly + [Reason.ANOTHER_HOST] * elsewhere)

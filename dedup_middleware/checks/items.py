@@ -1,4 +1,4 @@
-"""Compares an item of a duplicate page with the items that the page's original delivered.
+"""Compares an item of a duplicate page with the items that the page's original kept.
 
 The item is dropped only if they contain what it contains: its text, and on the original's site its short values too.
 Between sites values differ as titles do, and a copy is the page that has the text.
@@ -16,8 +16,8 @@ from decimal import Decimal
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from dedup_middleware.budget import UnjudgeableError
-from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, cover
+from dedup_middleware.budget import UncheckableError
+from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
 from dedup_middleware.checks.checklist import not_in_text, own_title, renumbered
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.checks.own_content import own_clauses, own_symbols
@@ -111,12 +111,12 @@ class ItemCheck:
     def read(self, page: Page, item: Any, budget: Budget) -> ItemText:
         """Return what *item* of *page* contains, within what is left of its *budget*.
 
-        `UnjudgeableError` if it cannot be read.
+        `UncheckableError` if it cannot be read.
         """
         values = item_values(item, self._fields)
         texts = [value for _, value in values if isinstance(value, str)]
         if sum(map(len, texts)) > self._max_characters:
-            raise UnjudgeableError(Reason.TOO_LARGE)
+            raise UncheckableError(Reason.TOO_LARGE)
         budget.check_clauses(len(values))
         budget.resume()
         try:
@@ -133,8 +133,8 @@ class ItemCheck:
         if not self._fingerprint.is_by_line or page.known is not None or not known.issubset(prose):
             return self._fingerprint(prose, budget)
         more = self._fingerprint([line for line in prose if line not in known], budget)
-        weights, skeletons = page.fingerprint.weights, page.fingerprint.skeletons
-        return replace(more, weights={**weights, **more.weights}, skeletons={**skeletons, **more.skeletons})
+        weights, masked_hashes = page.fingerprint.weights, page.fingerprint.masked_hashes
+        return replace(more, weights={**weights, **more.weights}, masked_hashes={**masked_hashes, **more.masked_hashes})
 
     def objection(  # noqa: PLR0913 - an item, its page, its original, and what the page and its request contain
         self,
@@ -154,7 +154,7 @@ class ItemCheck:
         """
         content = original.item_content
         if item.has_text and not (original.source or (content is not None and content.has_text)):
-            return Rejection(Reason.NO_TEXT_DELIVERED)
+            return Rejection(Reason.ORIGINAL_ITEM_HAS_NO_TEXT)
         if item.has_text and not self._is_contained(page, item, original, detector.index, threshold):
             hashes = original.hashes if content is None else content.hashes
             found = (clause for clause, _ in clauses("\n".join(item.texts)))
@@ -196,7 +196,7 @@ class ItemCheck:
         others = renumbered(item.fingerprint, original, hashes)
         if others and not_in_text(others, item.texts, text, self._fingerprint.hash):
             return False
-        if cover(item.fingerprint.weights, hashes) >= threshold:
+        if containment(item.fingerprint.weights, hashes) >= threshold:
             return True
         if threshold == 1 or sum(map(len, item.texts)) > MAX_CHARACTERS:
             return False
@@ -222,7 +222,7 @@ class ItemCheck:
     def _nearly(self, item: ItemText, text: Sequence[str], hashes: AbstractSet[bytes]) -> float:
         """Return the share of *item* that *text* contains in nearly the same words; 0 after a veto."""
         opinion = compare(item.texts, text, says=lambda clause: self._fingerprint.hash(clause) in hashes)
-        return 0.0 if opinion.other_numbers or opinion.other_names else opinion.cover
+        return 0.0 if opinion.other_numbers or opinion.other_names else opinion.containment
 
 
 def content_of(items: Iterable[ItemText]) -> ItemContent:
@@ -316,7 +316,7 @@ class Value(NamedTuple):
 def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
     """Return the texts in *item*, nested ones too; of *fields* only, where they are named. URLs are left out.
 
-    `UnjudgeableError` if it cannot be read: an item's class is the project's, and what it looks up may be gone.
+    `UncheckableError` if it cannot be read: an item's class is the project's, and what it looks up may be gone.
     """
     return [value for _, value in item_values(item, fields) if isinstance(value, str)]
 
@@ -330,12 +330,12 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
         names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
         values = [each for name in names if name != TAG_FIELD for each in _values(item, name, adapter[name])]
     except Exception as error:
-        raise UnjudgeableError(Reason.UNREADABLE) from error
+        raise UncheckableError(Reason.UNREADABLE) from error
     return [(name, v) for name, v in values if not (isinstance(v, str) and v.startswith(("http://", "https://")))]
 
 
 def short_values(values: Iterable[tuple[str, Plain]]) -> Iterator[Value]:
-    """Yield what is short in *values*, by its words and signs; `UnjudgeableError` for a number that has no text."""
+    """Yield what is short in *values*, by its words and signs; `UncheckableError` for a number that has no text."""
     for field, value in values:
         try:
             name = str(field)
@@ -347,7 +347,7 @@ def short_values(values: Iterable[tuple[str, Plain]]) -> Iterator[Value]:
                 # A page writes a price with two decimals. As a Decimal, 1E+999999999 would have a gigabyte of digits.
                 texts = [str(value), f"{float(value):.2f}"]
         except ValueError as error:  # more digits than Python writes
-            raise UnjudgeableError(Reason.UNREADABLE) from error
+            raise UncheckableError(Reason.UNREADABLE) from error
         for text in texts:
             found = Value(name, titles.row_of(text), _signs_of(text))
             if found.words or found.signs:
@@ -364,7 +364,7 @@ def carried(cb_kwargs: Mapping[str, Any], meta: Mapping[str, Any]) -> frozenset[
 def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
     """Return the paragraphs in *texts* of an item: of markup its main text; of short values only if nothing is long.
 
-    `UnjudgeableError` once the *budget* is spent.
+    `UncheckableError` once the *budget* is spent.
     """
     prose: list[str] = []
     short: list[str] = []

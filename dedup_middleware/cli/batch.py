@@ -1,4 +1,4 @@
-"""``scrapy dedup batch``: judges an archive of past crawls. The store and the log of a spider are not touched."""
+"""``scrapy dedup batch``: checks an archive of past crawls. The store and the log of a spider are not touched."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.cli.call import Call
 
-EXAMPLES = ("batch crawl-2024.jsonl crawl-2025.warc.gz -o judged",)
+EXAMPLES = ("batch crawl-2024.jsonl crawl-2025.warc.gz -o checked",)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -23,6 +23,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> None:
-    """Judge the archive, and print the report."""
+    """Check the archive, and print the report."""
     spider = call.opts.spider
     print(command.batch(call.opts, read_config(settings_of(call.settings, spider), spider), tell))

@@ -33,7 +33,7 @@ SUBCOMMANDS = {
     "tune": "show borderline pairs, and suggest a threshold from your answers",
     "dropped": "list the dropped items, or export them to a file",
     "allow": "mark dropped pages as no duplicates, and release their items",
-    "doctor": "check the settings and the store, or how a page is judged",
+    "doctor": "check the settings and the store, or how a page is checked",
     "store": "show, move, shrink or delete the store",
     "batch": "find the duplicates in an archive, and make a store of it",
     "compare": "measure published methods on your own pages",

@@ -1,4 +1,4 @@
-"""``scrapy dedup doctor``: what is well, what is wrong, and what to do; and how a page is or would be judged."""
+"""``scrapy dedup doctor``: what is well, what is wrong, and what to do; and how a page is or would be checked."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project
 
-from dedup_middleware.api import would_be_judged
+from dedup_middleware.api import would_be_checked
 from dedup_middleware.cli import health
 from dedup_middleware.cli.call import NothingYetError, add_common_options, settings_of
 from dedup_middleware.cli.health import Finding, Level, note, ok, problem
@@ -49,9 +49,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Let *parser* read the options of the command."""
     add_common_options(parser)
     parser.add_argument(
-        "url", metavar="URL", nargs="?", help="page URL, exactly as it was crawled: show how it is judged"
+        "url", metavar="URL", nargs="?", help="page URL, exactly as it was crawled: show how it is checked"
     )
-    parser.add_argument("--html", metavar="FILE", help="judge this HTML of the page now; -: standard input")
+    parser.add_argument("--html", metavar="FILE", help="check this HTML of the page now; -: standard input")
     parser.add_argument("--deep", action="store_true", help="read the whole store too; takes minutes if it is large")
 
 
@@ -93,12 +93,12 @@ def _all(call: Call) -> Iterator[Finding]:
 def _page(call: Call) -> Iterator[Finding]:
     config, opts = call.config, call.opts
     if opts.html is not None:
-        yield from health.as_judged(would_be_judged(config, opts.url, _read(opts.html)))
+        yield from health.as_checked(would_be_checked(config, opts.url, _read(opts.html)))
         return
     try:
         explanation = explain.explain(config, opts.url)
     except (NothingFoundError, RecordsError) as error:
-        remedy = "`scrapy dedup doctor URL --html FILE` tells how it would be judged, with its page in FILE"
+        remedy = "`scrapy dedup doctor URL --html FILE` tells how it would be checked, with its page in FILE"
         yield health.note("page", str(error), remedy)
     else:
         yield from health.as_explained(explanation, config)
@@ -157,7 +157,7 @@ def _as_set(value: Any) -> Any:
 def standing(settings: BaseSettings) -> Iterator[Finding]:
     """Yield whether the add-on is on, and whether its components stand where they should among those of *settings*."""
     if not is_enabled(settings):
-        yield note("plugin", "DEDUP_ENABLED is false: nothing is judged", "set DEDUP_ENABLED = True")
+        yield note("plugin", "DEDUP_ENABLED is false: nothing is checked", "set DEDUP_ENABLED = True")
     if _is_on(settings):
         yield ok("plugin", "the add-on is on")
         settings = settings.copy()

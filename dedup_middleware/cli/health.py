@@ -67,8 +67,8 @@ _ROOM = 2
 #: Characters of one finding, and of its remedy.
 _SHOWN = 2_000
 _ALL = (b"\x01", b"\xff" * 64)
-_NEXT_TIME = "nothing to do: the next crawl judges it anew"
-_NEVER = 'if it should be delivered: request it with meta={"dedup": False}, or raise DEDUP_THRESHOLD'
+_NEXT_TIME = "nothing to do: the next crawl checks it anew"
+_NEVER = 'if it should be kept: request it with meta={"dedup": False}, or raise DEDUP_THRESHOLD'
 
 
 class Level(str, Enum):
@@ -282,24 +282,24 @@ def as_explained(explanation: dict[str, Any], config: Config) -> Iterator[Findin
     if record is not None:
         last = Record(**record)
         allow = scrapy_dedup("allow", last.url, store=resolved_uri(config.store))
-        yield from as_judged(last, "was", f"if it is no duplicate: `{allow}`")
+        yield from as_checked(last, "was", f"if it is no duplicate: `{allow}`")
     if stored is None:
         yield note("page", "the store does not have it: it gave no item, or was forgotten")
-    elif stored["kind"] == "owner":
+    elif stored["kind"] == "original":
         repeats = len(stored["repeated_by"])
         yield ok("page", f"it owns {stored['clauses']} clauses since {stored['since']}; {repeats} pages repeat it")
-    elif stored["owner_url"] is None:
+    elif stored["original_url"] is None:
         yield note("page", f"it was dropped on {stored['since']} for a page that is not stored any more", _NEXT_TIME)
     else:
-        yield ok("page", f"it is kept as a duplicate of {stored['owner_url']} ({stored['score']:.0%})")
+        yield ok("page", f"it is kept as a duplicate of {stored['original_url']} ({stored['score']:.0%})")
 
 
-def as_judged(record: Record, tense: str = "would be", remedy: str = _NEVER) -> Iterator[Finding]:
-    """Yield how the page of *record* was or would be judged, who has agreed, and the *remedy* if that is wrong."""
+def as_checked(record: Record, tense: str = "would be", remedy: str = _NEVER) -> Iterator[Finding]:
+    """Yield how the page of *record* was or would be checked, who has agreed, and the *remedy* if that is wrong."""
     score = "" if record.score is None else f", {record.score:.0%} of its text"
-    owner = "" if record.owner_url is None else f" of {record.owner_url}{score}"
+    original = "" if record.original_url is None else f" of {record.original_url}{score}"
     reason = f": {record.reason}" if record.reason else ""
-    yield ok("page", f"it {tense} judged {record.verdict}{owner}{reason}")
+    yield ok("page", f"it {tense} checked {record.verdict}{original}{reason}")
     if record.witness is not None:
         what = "agrees" if record.verdict == VerdictKind.DUPLICATE.value else "keeps it"
         yield ok("witness", f"the {record.witness} {what}" + "".join(f"; its own: {own}" for own in record.difference))

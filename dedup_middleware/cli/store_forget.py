@@ -89,14 +89,16 @@ def _index(config: Config) -> Iterator[Index]:
 
 def _count(chosen: Chosen) -> str:
     pages = len(chosen)
-    return f"{pages} page{'s' * (pages != 1)}, {len(chosen.owners)} owners and {len(chosen.duplicates)} duplicates,"
+    return (
+        f"{pages} page{'s' * (pages != 1)}, {len(chosen.originals)} originals and {len(chosen.duplicates)} duplicates,"
+    )
 
 
 def _report(config: Config, chosen: Chosen, opts: argparse.Namespace) -> dict[str, object]:
     return {
         "store": without_secrets(existing_store(config), redact=False),
         "dry_run": opts.dry_run,
-        "owners": len(chosen.owners),
+        "originals": len(chosen.originals),
         "duplicates": len(chosen.duplicates),
         "in_doubt": chosen.in_doubt,
         "urls": chosen.urls,

@@ -101,10 +101,10 @@ def _text(report: dict[str, Any]) -> str:
     if report["dry_run"]:
         lines = [f"{report['read']} pages read for {report['store']}, to be {report['how']}"]
     else:
-        kinds = ", ".join(f"{report[kind]} {kind}" for kind in ("owners", "duplicates", "known") if kind in report)
+        kinds = ", ".join(f"{report[kind]} {kind}" for kind in ("originals", "duplicates", "known") if kind in report)
         lines = [f"{report['how']} into {report['store']}: {kinds}"]
     if report["left_out"]:
-        lines.append(f"{report['left_out']} left out; crawls will judge what they are about anew:")
+        lines.append(f"{report['left_out']} left out; crawls will check what they are about anew:")
         lines += [f"    {one_line(line)}" for line in report["left_out_first"]]
     return "\n".join(lines)
 
@@ -114,9 +114,9 @@ _SYNC_INTERVAL = 500
 
 
 def merge(store: OpenStore, index: Index, spool: Spool, config: Config) -> Counter[str]:
-    """Take the pages in *spool* into *store*, owners first and the oldest before others; 3 ms a page.
+    """Take the pages in *spool* into *store*, originals first and the oldest before others; 3 ms a page.
 
-    Returns how many became owners and duplicates, and how many were known: those of before stay as they are, if they
+    Returns how many became originals and duplicates, and how many were known: those of before stay as they are, if they
     are as young. What is left out, *spool* is told.
     """
     refuse_published(config)
@@ -124,7 +124,7 @@ def merge(store: OpenStore, index: Index, spool: Spool, config: Config) -> Count
     origins = [o.header for o in spool.origins]
     there = [instance_of(config.fingerprint, header.key) for header in origins]
     merging = _Merging(store, index, here, config.threshold)
-    came = Counter(dict.fromkeys(("owners", "duplicates", "known"), 0))
+    came = Counter(dict.fromkeys(("originals", "duplicates", "known"), 0))
     for count, (entry, exported) in enumerate(spool.pages(sorted(spool.entries)), 1):
         kind = merging.take(entry, exported, there[entry.origin])
         if kind in came:
@@ -161,8 +161,8 @@ class _Merging:
         page = self._read_again(exported, there)
         if page is None:
             return "its text was cut or not kept"
-        verdict = self._detector.judge(page)
-        if verdict.kind is VerdictKind.SAME:
+        verdict = self._detector.check(page)
+        if verdict.kind is VerdictKind.UNCHANGED:
             return "known"
         if verdict.kind is VerdictKind.DUPLICATE and verdict.match is not None:
             self._index.remember_duplicate(page, verdict.match)
@@ -172,12 +172,12 @@ class _Merging:
             self._index.commit(self._detector.as_kept(page, verdict, self._threshold), durable=True)
         stored = self._index.find(page.identities)
         assert stored is not None
-        self._keep_delivery(stored, exported)
-        return "owners" if stored.owner is None else "duplicates"
+        self._take_kept(stored, exported)
+        return "originals" if stored.original is None else "duplicates"
 
-    def _keep_delivery(self, stored: StoredPage, came: Exported) -> None:
-        """Let *stored* have been delivered when, by whom and to what *came* was, and name what that names."""
-        kept = replace(stored, delivery=came.page.delivery)
+    def _take_kept(self, stored: StoredPage, came: Exported) -> None:
+        """Let *stored* have been kept when, by whom and to what *came* was, and name what that names."""
+        kept = replace(stored, kept=came.page.kept)
         named = [(schema.canonical_key(identity), schema.encode_number(kept.number)) for identity in came.names]
         self._store.write([(schema.page_key(kept.number), schema.encode_page(kept)), *named])
 

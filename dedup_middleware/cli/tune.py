@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class _Pair(NamedTuple):
-    """A pair to be judged."""
+    """A pair to be checked."""
 
     case: Case
     record: Record
@@ -83,7 +83,7 @@ def run(call: Call) -> None:
     if not found.cases:
         raise NothingFoundError(f"no verdict in {log} hangs on the threshold; crawl first, or widen --run and --host")
     rows = tuning.rows_of(found.cases, today, opts.at)
-    near = tuning.borderline(found.cases, today, opts.show, judged=() if opts.again else answers.about())
+    near = tuning.borderline(found.cases, today, opts.show, checked=() if opts.again else answers.about())
     pairs = _pairs(config, records, near)
     if not opts.json:
         print(tuning.tuning_text(found, rows, today), end="\n\n")
@@ -144,7 +144,7 @@ def _text(pair: _Pair) -> str:
     lines = [
         f"{case.score:.4f}  {title}",
         f"        {one_line(case.url)}",
-        f"        {what} {one_line(case.owner_url)}",
+        f"        {what} {one_line(case.original_url)}",
     ]
     if pair.texts is not None:
         lines += [f"    {line}" for line in side_by_side_lines(pair.texts)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from lxml import etree
 
-from dedup_middleware.budget import UNLIMITED, Budget, UnjudgeableError
+from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed, plain_elements, read_page
 from dedup_middleware.extraction.choice import choose, shown_blocks
@@ -65,7 +65,7 @@ class ExtractedText(NamedTuple):
     is_main_text: bool
     """Whether they are its main text. A list of links, a wall, a notice has none: then they are what it shows."""
     share: float
-    """Of the running text outside of the page's furniture, how much they are: 0 to 1. 0 where they are no main text."""
+    """Their share of the running text outside of the page's boilerplate, 0 to 1. 0 where they are no main text."""
 
 
 def extract_paragraphs(html: str) -> list[str]:
@@ -106,7 +106,7 @@ def paragraphs_of(root: etree._Element, budget: Budget = UNLIMITED) -> list[str]
     """Return the paragraphs of the main text under *root*, an already parsed page (``response.selector.root``).
 
     Empty for a page without main text: two lists of links are no copies of each other because they have much in common.
-    The tree is read only. Linear time: one to one and a half times that of a bare parse. :class:`UnjudgeableError` once
+    The tree is read only. Linear time: one to one and a half times that of a bare parse. :class:`UncheckableError` once
     more than the *budget* is spent.
     """
     return texts_of(root, budget).paragraphs
@@ -122,8 +122,8 @@ class Texts(NamedTuple):
     heading: str
     """The first ``<h1>`` that is no link, empty if there is none."""
     share: float = 1.0
-    """How much of the page's running text outside of furniture the paragraphs are, 0 to 1."""
-    is_furniture: bool = False
+    """How much of the page's running text outside of boilerplate the paragraphs are, 0 to 1."""
+    is_boilerplate: bool = False
     """Whether the paragraphs stand in what calls itself something else (comments, a menu), and other text does not."""
 
 
@@ -145,26 +145,26 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
         [block.text for block in others if id(block) not in is_chosen] + links,
         heading,
         chosen.share,
-        chosen.is_furniture,
+        chosen.is_boilerplate,
     )
 
 
 def check_complete(root: etree._Element) -> None:
-    """Raise :class:`UnjudgeableError` if *root* is no tree, or its parser has dropped a part of the page. 5 to 10 µs.
+    """Raise :class:`UncheckableError` if *root* is no tree, or its parser has dropped a part of the page. 5 to 10 µs.
 
     Before parsel 1.12, a page whose text is JSON is none, whatever its headers say. libxml2 stops without a sound where
     elements nest deeper than its limit: 256, or 2048 for huge trees. What followed is missing, and two pages with one
     beginning would be the same. It says so in its log alone, as the last thing.
     """
     if not etree.iselement(root):
-        raise UnjudgeableError(Reason.NOT_PARSED)
+        raise UncheckableError(Reason.NOT_PARSED)
     parser = root.getroottree().parser
     last = None if parser is None else parser.error_log.last_error
     if last is not None and last.level == etree.ErrorLevels.FATAL:
-        raise UnjudgeableError(Reason.TRUNCATED)
+        raise UncheckableError(Reason.TRUNCATED)
 
 
-#: With a smaller share of a page's running text outside of furniture, there is more elsewhere that may be the main one.
+#: With a smaller share of a page's running text outside of boilerplate, the main text may be elsewhere.
 SURE_SHARE = 0.1
 
 
@@ -177,12 +177,12 @@ class Extracted(NamedTuple):
     """What it says beside that: what it is called, and what stands around."""
     is_doubtful: bool = False
     """Whether the paragraphs may not be the main text. Then only what repeats nearly all of them is a copy."""
-    is_furniture: bool = False
-    """Whether the paragraphs stand in furniture, such as comments or a notice, while other text does not."""
+    is_boilerplate: bool = False
+    """Whether the paragraphs stand in boilerplate, such as comments or a notice, while other text does not."""
 
 
 #: From the root of a parsed page, and what it may cost. It changes nothing of the tree, which the callback gets, and
-#: raises :class:`UnjudgeableError` for a page that cannot be judged.
+#: raises :class:`UncheckableError` for a page that cannot be checked.
 Extractor: TypeAlias = "Callable[[_Element, Budget], Extracted]"
 
 
@@ -194,7 +194,7 @@ def weighted_dom(root: _Element, budget: Budget) -> Extracted:
     features = features_of(root, texts)
     is_sure = texts.share >= SURE_SHARE and is_echoed(f"{features.title} {features.heading}", texts.paragraphs)
     is_doubtful = bool(texts.paragraphs) and not is_sure
-    return Extracted(texts.paragraphs, features, is_doubtful, texts.is_furniture)
+    return Extracted(texts.paragraphs, features, is_doubtful, texts.is_boilerplate)
 
 
 def extractor(name: str) -> Extractor:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from lxml import etree, html
 
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.extraction.names import ROLES, Role, is_shadow_root, signs_of_element
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import folded, without_separators
@@ -164,13 +164,13 @@ def _elements(root: etree._Element) -> Iterator[etree._Element]:
 def read_page(root: etree._Element, most: int = sys.maxsize, *, links: bool = False) -> PageBlocks:
     """Return the blocks of the tree under *root*, which stays as it is; its *links* too. O(elements + characters).
 
-    :class:`UnjudgeableError` where it has more than *most* elements, comments among them; so many have been read then.
+    :class:`UncheckableError` where it has more than *most* elements, comments among them; so many have been read then.
     """
     elements = _elements(root)
     # The iterator counts: asking at each element would cost.
     page = _read(islice(elements, most), _Writer(links=links))
     if next(elements, None) is not None:
-        raise UnjudgeableError(Reason.TOO_MANY_ELEMENTS)
+        raise UncheckableError(Reason.TOO_MANY_ELEMENTS)
     return page
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from dedup_middleware.extraction.blocks import HEADLINE, LOOKED_AT
 from dedup_middleware.extraction.names import (
-    FURNITURE,
+    BOILERPLATE,
     HEADINGS,
     HIDDEN,
     LISTED,
@@ -62,8 +62,8 @@ class Choice(NamedTuple):
     blocks: list[Block]
     """In document order; none if it has no main text."""
     share: float
-    """How much of the page's running text that is, outside of its furniture: 0 to 1."""
-    is_furniture: bool = False
+    """How much of the page's running text that is, outside of its boilerplate: 0 to 1."""
+    is_boilerplate: bool = False
     """Whether it stands in what calls itself something else, although other text does not."""
 
 
@@ -71,7 +71,7 @@ def choose(page: PageBlocks) -> Choice:
     """Return the blocks of *page* that are its main text."""
     weights = [weigh(block, page) for block in page.blocks]
     held = held_text(page, weights)
-    signs, levels = furniture_levels(page, held)
+    signs, levels = boilerplate_levels(page, held)
     container, sums = _container(page, weights, shares_of(page, weights, levels))
     formats = [_format(block.node, page) for block in page.blocks]
     alike = _set_alike(page, weights, levels, formats, container)
@@ -87,18 +87,18 @@ def choose(page: PageBlocks) -> Choice:
     run = _with_lists(page, weights, levels, formats, run)
     total = sum(w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and levels[b.node] <= base)
     share = min(1.0, weight / total) if total else 0.0
-    return Choice([page.blocks[i] for i in run], share, _is_furniture(page, weights, container))
+    return Choice([page.blocks[i] for i in run], share, _is_boilerplate(page, weights, container))
 
 
-def _is_furniture(page: PageBlocks, weights: Sequence[float], container: int) -> bool:
-    """Return whether the *container* is in what calls itself furniture, or is hidden, and other running text is not."""
+def _is_boilerplate(page: PageBlocks, weights: Sequence[float], container: int) -> bool:
+    """Return whether the *container* is in boilerplate by name, or hidden, and other running text is not."""
     node = container
-    while node and not page.signs[node] & (FURNITURE | HIDDEN | MAIN):
+    while node and not page.signs[node] & (BOILERPLATE | HIDDEN | MAIN):
         node = page.parents[node]
     if not node or page.signs[node] & MAIN:
         return False
-    furniture = within(FURNITURE | HIDDEN, page)
-    others = (w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and not furniture[b.node])
+    boilerplate = within(BOILERPLATE | HIDDEN, page)
+    others = (w for b, w in zip(page.blocks, weights, strict=True) if w > 0 and not boilerplate[b.node])
     return sum(others) >= TOO_LITTLE
 
 
@@ -106,19 +106,19 @@ def shown_blocks(page: PageBlocks) -> list[Block]:
     """Return the blocks that a *page* without main text shows.
 
     These are all in the elements that call themselves the main text, menus among them, as on a table of contents. On a
-    page without such elements they are what no element around them calls furniture.
+    page without such elements they are what no element around them calls boilerplate.
     """
     main = within(MAIN, page)
     if any(main):
         hidden = within(HIDDEN, page)
         shown = [is_main and not is_hidden for is_main, is_hidden in zip(main, hidden, strict=True)]
     else:
-        shown = [not is_furniture for is_furniture in within(MILD | FURNITURE | HIDDEN, page)]
+        shown = [not is_boilerplate for is_boilerplate in within(MILD | BOILERPLATE | HIDDEN, page)]
     return [block for block in page.blocks if shown[block.node] and any(map(str.isalnum, block.text))]
 
 
 def _container(page: PageBlocks, weights: Sequence[float], shares: Sequence[float]) -> tuple[int, list[float]]:
-    """Return the element that the weights point to, and what text each element holds, furniture's for its share.
+    """Return the element that the weights point to, and what text each element holds, boilerplate's for its share.
 
     Text counts fully for the element that it is in and for the parent of that, and less for each one further up.
     """
@@ -154,14 +154,14 @@ def _end(page: PageBlocks, node: int) -> int:
 def _set_alike(
     page: PageBlocks, weights: Sequence[float], levels: Sequence[int], formats: Sequence[_Format], container: int
 ) -> set[int]:
-    """Return the indices of the blocks in furniture that are set as the text in the *container* is.
+    """Return the indices of the blocks in boilerplate that are set as the text in the *container* is.
 
     The replies of a thread are set as its first post is; the comments below an article are not. A format without any
     class tells nothing.
     """
     end, base = _end(page, container), levels[container]
-    in_furniture = [i for i, block in enumerate(page.blocks) if levels[block.node] > base]
-    if not in_furniture:
+    in_boilerplate = [i for i, block in enumerate(page.blocks) if levels[block.node] > base]
+    if not in_boilerplate:
         return set()
     own: defaultdict[_Format, float] = defaultdict(float)
     other: defaultdict[_Format, float] = defaultdict(float)
@@ -172,7 +172,7 @@ def _set_alike(
     main = max(found, key=found.__getitem__, default=None)
     if main is None or not (main[1] or main[3]):
         return set()
-    return {i for i in in_furniture if formats[i] == main}
+    return {i for i in in_boilerplate if formats[i] == main}
 
 
 def _spread(
@@ -208,7 +208,7 @@ def _pruned(page: PageBlocks, container: int, end: int, signs: Sequence[int], he
     for node in range(container + 1, end):
         sign = signs[node]
         furnishes = sign and (held[node] < PRUNABLE * total or total - held[node] >= ENOUGH)
-        if furnishes and not sign & FURNITURE and held[node] >= ENOUGH:
+        if furnishes and not sign & BOILERPLATE and held[node] >= ENOUGH:
             furnishes = False
         if furnishes or page.parents[node] in pruned:
             pruned.add(node)
@@ -287,7 +287,7 @@ def _list_beside(
 ) -> list[int]:
     """Return the *indices*, away from the text, up to the end of the list that they begin with; none without a list.
 
-    Furniture in between is left out. Like links and labels, it only separates the list from the text.
+    Boilerplate in between is left out. Like links and labels, it only separates the list from the text.
     """
     blocks, base = page.blocks, levels[page.blocks[indices.start - indices.step].node]
     found: list[int] = []
@@ -296,10 +296,10 @@ def _list_beside(
     for i in indices:
         block = blocks[i]
         total -= min(blocks[max(i, i - indices.step)].gap, GAP)
-        is_furniture = levels[block.node] > base
-        if not is_furniture:
+        is_boilerplate = levels[block.node] > base
+        if not is_boilerplate:
             found.append(i)
-        if not is_furniture and _is_line(i, page, formats):
+        if not is_boilerplate and _is_line(i, page, formats):
             lines += 1
             total += block.size * (1 - 2 * block.linked)
             if lines >= LIST and total > top:
@@ -338,12 +338,12 @@ PHRASE = 80
 SATURATION = 1000
 # What calls itself the main text counts if it holds as much as a sentence: an app fills its own later.
 SOME_TEXT = 50
-# All outside of it then counts as what stands in two elements of furniture.
+# All outside of it then counts as what stands in two elements of boilerplate.
 OUTSIDE = 2
 # What remains of a teaser: text that breaks off.
 TEASER = 0.3
-# What furniture keeps of its weight, once and again; more levels say nothing more.
-FURNITURE_SHARES = (1.0, 0.3, 0.09)
+# What boilerplate keeps of its weight, once and again; more levels say nothing more.
+BOILERPLATE_SHARES = (1.0, 0.3, 0.09)
 # What is not shown is looked at last.
 HIDDEN_SHARE = 0.02
 HIDDEN_LEVEL = 10
@@ -402,7 +402,7 @@ def held_text(page: PageBlocks, weights: Sequence[float]) -> list[float]:
     return held
 
 
-def furniture_levels(page: PageBlocks, held: Sequence[float]) -> tuple[list[int], list[int]]:
+def boilerplate_levels(page: PageBlocks, held: Sequence[float]) -> tuple[list[int], list[int]]:
     """Return for each element its signs (see `names`), 0 for a mere wrapper, and how many such elements it is in.
 
     A hidden one counts as `HIDDEN_LEVEL` at the least. Where an element with text calls itself the main text, all
@@ -442,8 +442,8 @@ def shares_of(  # noqa: PLR0913 - what is looked at once for a whole page, and o
 ) -> list[float]:
     """Return for each block which share of its weight says that main text is where it is; 1 for labels.
 
-    Levels of furniture up to *base* do not count, nor those of the blocks *alike*, given by their indices. What weighs
-    *least* or less separates blocks as a link does.
+    Levels of boilerplate up to *base* do not count, nor those of the blocks *alike*, given by their indices. A block of
+    *least* weight or less separates blocks as a link does.
     """
     blocks, last = page.blocks, len(weights) - 1
     shares = [1.0] * len(weights)
@@ -453,7 +453,7 @@ def shares_of(  # noqa: PLR0913 - what is looked at once for a whole page, and o
         block = blocks[i]
         level = levels[block.node] - base
         if level > 0 and i not in alike:
-            shares[i] = FURNITURE_SHARES[min(level, 2)] if level < HIDDEN_LEVEL else HIDDEN_SHARE
+            shares[i] = BOILERPLATE_SHARES[min(level, 2)] if level < HIDDEN_LEVEL else HIDDEN_SHARE
         begins = i == 0 or block.gap or weights[i - 1] <= least
         if begins and (i == last or blocks[i + 1].gap or weights[i + 1] <= least):
             shares[i] *= ALONE

@@ -14,7 +14,7 @@ from w3lib.encoding import (
     resolve_encoding,
 )
 
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.reasons import Reason
 
 #: Codecs of Python, as `codecs.lookup` names them, that turn no bytes of a page into text; punycode takes minutes for a
@@ -29,19 +29,19 @@ def decoded(html: bytes, encoding: str | None = None) -> str:
     """Return the text of *html* as a crawl has it in ``response.text``; *encoding* is the one that HTTP named.
 
     In this order count: a byte order mark, *encoding*, the declaration in the page, detection. Undecodable bytes become
-    U+FFFD. `UnjudgeableError` if the page names a codec that is not a charset. Detection takes longer than parsing: up
+    U+FFFD. `UncheckableError` if the page names a codec that is not a charset. Detection takes longer than parsing: up
     to some 50 ms.
     """
     header = None if encoding is None else f"text/html; charset={encoding}"
     named = read_bom(html)[0] or http_content_type_encoding(header) or html_body_declared_encoding(html)
     if named in NO_CHARSETS:
-        raise UnjudgeableError(Reason.NO_CHARSET)
+        raise UncheckableError(Reason.NO_CHARSET)
     try:
         if named is not None:
             return html_to_unicode(f"charset={named}", html)[1]
         return html_to_unicode(None, html, default_encoding="ascii", auto_detect_fun=_detected)[1]
     except (LookupError, ValueError) as error:
-        raise UnjudgeableError(Reason.NO_CHARSET) from error
+        raise UncheckableError(Reason.NO_CHARSET) from error
 
 
 def _detected(html: bytes) -> str | None:

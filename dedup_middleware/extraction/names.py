@@ -1,6 +1,6 @@
 """What names of elements and classes tell about the text inside.
 
-Kinds of page only. A word belongs here if web designers of many sites use it for the same furniture;
+Kinds of page only. A word belongs here if web designers of many sites use it for the same boilerplate;
 the name of a site or of an author, or a phrase of running text, never does. Makers of widgets are on many sites.
 """
 
@@ -67,7 +67,7 @@ LISTED = frozenset({"li", "dt", "dd", "th", "td"})
 # What an element says of itself, as bits, for an ``IntFlag`` would take ten times as long to combine.
 MILD = 1
 """It calls itself something else than main text, by a word that many wrappers of main text have too."""
-FURNITURE = 2
+BOILERPLATE = 2
 """It calls itself something else than main text."""
 HIDDEN = 4
 """It is not shown, or not at first: a tab, an accordion, a dialogue, a menu."""
@@ -75,20 +75,20 @@ MAIN = 8
 """It calls itself the main text of the page."""
 
 _TAGS = {
-    **dict.fromkeys(("nav", "footer", "form", "figcaption", "noscript"), FURNITURE),
+    **dict.fromkeys(("nav", "footer", "form", "figcaption", "noscript"), BOILERPLATE),
     "aside": MILD,
-    "dialog": FURNITURE | HIDDEN,
+    "dialog": BOILERPLATE | HIDDEN,
     "main": MAIN,
 }
 # By attribute and value: WAI-ARIA, and the property that schema.org has for the text of an article.
 _ATTRIBUTES = {
     ("role", "main"): MAIN,
-    ("role", "navigation"): FURNITURE,
-    ("role", "contentinfo"): FURNITURE,
+    ("role", "navigation"): BOILERPLATE,
+    ("role", "contentinfo"): BOILERPLATE,
     ("role", "complementary"): MILD,
     ("itemprop", "articleBody"): MAIN,
     # A dialog covers the page until it is answered.
-    **dict.fromkeys([("role", "dialog"), ("role", "alertdialog"), ("aria-modal", "true")], FURNITURE | HIDDEN),
+    **dict.fromkeys([("role", "dialog"), ("role", "alertdialog"), ("aria-modal", "true")], BOILERPLATE | HIDDEN),
     ("aria-hidden", "true"): MILD | HIDDEN,
 }
 
@@ -114,17 +114,17 @@ _MILD_WORDS = """
 """
 _MAIN_WORDS = "articlebody articletext entrybody postbody storybody"
 _SIGNS = {
-    **dict.fromkeys(_WORDS.split(), FURNITURE),
+    **dict.fromkeys(_WORDS.split(), BOILERPLATE),
     **dict.fromkeys(_MILD_WORDS.split(), MILD),
     **dict.fromkeys(_MAIN_WORDS.split(), MAIN),
 }
 # On an element that holds one paragraph or line, the other words tell how it looks: "ad" in "p.gs.ad.hk".
 _LINES = HEADINGS | {"p", "blockquote", "pre"}
 _WORDS_ON_LINES = "comment comments caption captions credit byline copyright disclaimer"
-_SIGNS_ON_LINES = dict.fromkeys(_WORDS_ON_LINES.split(), FURNITURE)
+_SIGNS_ON_LINES = dict.fromkeys(_WORDS_ON_LINES.split(), BOILERPLATE)
 # Only as a whole class: in "label-hidden" it is the label, not this element, that is hidden.
 _HIDING_FOR_GOOD = dict.fromkeys(
-    ["sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text"], FURNITURE | HIDDEN
+    ["sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text"], BOILERPLATE | HIDDEN
 )
 _HIDING = {
     **_HIDING_FOR_GOOD,
@@ -186,7 +186,7 @@ def signs_of_element(element: etree._Element) -> int:
             if name == "hidden":
                 signs |= MILD | HIDDEN
             elif name == "style" and _HIDDEN_STYLE.search(value):
-                signs |= FURNITURE | HIDDEN
+                signs |= BOILERPLATE | HIDDEN
     return signs
 
 

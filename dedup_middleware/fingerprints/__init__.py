@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: times, and a drop takes dozens. Among a thousand million stored clauses, one page in 7 000 has one that leads to a
 #: strange page too, which is then compared and found to be another, and one in 700 000 one that counts as boilerplate.
 HASH_BYTES = 6
-#: For what can only keep a page: skeletons, titles, numbers.
+#: For what can only keep a page: masked_hashes, titles, numbers.
 FAST_HASH_BYTES = 4
 # Clauses whose hashes are at hand: those of some fifty news pages, 1 MB.
 _MAX_REMEMBERED = 2_048
@@ -49,7 +49,7 @@ class ClauseFingerprinter:
         self._key = key
         # Copying a hasher that has taken the key in takes two thirds of the time of making one.
         self._hasher = blake2b(digest_size=HASH_BYTES, key=key)
-        # What a page says its items say again, and so does its owner.
+        # What a page says its items say again, and so does its original.
         self._remembered = lru_cache(_MAX_REMEMBERED)(self._hashes_of)
 
     def hash(self, clause: str) -> bytes:
@@ -57,9 +57,9 @@ class ClauseFingerprinter:
         return self._remembered(clause)[0] if len(clause) <= _MAX_REMEMBERED_LENGTH else self._digest(clause)
 
     def _hashes_of(self, clause: str) -> tuple[bytes, bytes | None]:
-        """Return the hash of *clause*, and that of its skeleton if it has one."""
-        skeleton = without_digits(clause)
-        return self._digest(clause), None if skeleton is None else fast_hash(skeleton)
+        """Return the hash of *clause*, and that of its masked_hash if it has one."""
+        masked_hash = without_digits(clause)
+        return self._digest(clause), None if masked_hash is None else fast_hash(masked_hash)
 
     def _digest(self, clause: str) -> bytes:
         hasher = self._hasher.copy()
@@ -69,10 +69,10 @@ class ClauseFingerprinter:
     def __call__(self, paragraphs: Iterable[str], budget: Budget = UNLIMITED) -> Fingerprint:
         """Return the fingerprint of a text; a clause said twice counts once. About 0.1 ms for a news page.
 
-        :class:`UnjudgeableError` once more than the *budget* is spent.
+        :class:`UncheckableError` once more than the *budget* is spent.
         """
         weights: dict[bytes, int] = {}
-        skeletons: dict[bytes, bytes] = {}
+        masked_hashes: dict[bytes, bytes] = {}
         starts: list[int] = []
         hashes_of, remembered = self._hashes_of, self._remembered
         exact = self._hasher.copy()
@@ -81,17 +81,17 @@ class ClauseFingerprinter:
             text = reduced_once(portion)
             exact.update(text.replace("\n", "").encode("utf8", "surrogatepass"))
             for clause, weight in significant_clauses(text):
-                h, skeleton = remembered(clause) if len(clause) <= _MAX_REMEMBERED_LENGTH else hashes_of(clause)
+                h, masked_hash = remembered(clause) if len(clause) <= _MAX_REMEMBERED_LENGTH else hashes_of(clause)
                 if h in weights:
                     continue
                 weights[h] = weight
-                if skeleton is not None:
-                    skeletons[h] = skeleton
+                if masked_hash is not None:
+                    masked_hashes[h] = masked_hash
             budget.check_clauses(len(weights))
             budget.check_time()
         # Sorted, so that reordered paragraphs are the same page; keyed, for it decides what is "unchanged".
         digest = blake2b(b"".join(sorted(weights)), digest_size=16, key=self._key).digest()
-        return Fingerprint(weights, skeletons, digest, exact.digest(), portions=tuple(starts))
+        return Fingerprint(weights, masked_hashes, digest, exact.digest(), portions=tuple(starts))
 
 
 #: The values of ``DEDUP_FINGERPRINT``.
@@ -107,7 +107,7 @@ class Fingerprinter(Protocol):
     What it keeps of a text is of two kinds, and the index knows kinds, not methods:
 
     - a *weighted set*: hashes of 8 bytes with weights in letters, in :attr:`Fingerprint.weights`; a page is a duplicate
-      by the share of its weight that an owner has;
+      by the share of its weight that an original has;
     - a *digest*, equal or not: a weighted set of one.
     """
 
@@ -120,7 +120,7 @@ class Fingerprinter(Protocol):
         """Use *key*, 16 to 64 random bytes of the store's own. ``ConfigError`` if the method cannot work here."""
 
     def __call__(self, paragraphs: Iterable[str], budget: Budget = UNLIMITED) -> Fingerprint:
-        """Return the fingerprint of a text; :class:`UnjudgeableError` once more than the *budget* is spent."""
+        """Return the fingerprint of a text; :class:`UncheckableError` once more than the *budget* is spent."""
 
     def hash(self, clause: str) -> bytes:
         """Return the 8-byte hash of a reduced clause, for evidence and the second opinion.

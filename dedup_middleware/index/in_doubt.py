@@ -10,7 +10,7 @@ import msgspec
 from dedup_middleware import times
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import schema
-from dedup_middleware.model import Delivery  # noqa: TC001 - msgspec reads the types of a Doubt
+from dedup_middleware.model import Kept  # noqa: TC001 - msgspec reads the types of a Doubt
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
@@ -28,12 +28,12 @@ class Doubt(NamedTuple):
 
     run: str
     """The crawl whose items may still be lost."""
-    before: Delivery | None
+    before: Kept | None
     """What was durable before that crawl; ``None`` if nothing was."""
     worker: bytes = b""
     """The process of that crawl, in a shared store."""
     earlier: tuple[str, ...] = ()
-    """The crawls in which the original was in doubt when this one delivered it again."""
+    """The crawls in which the original was in doubt when this one kept it again."""
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -72,10 +72,10 @@ class InDoubt:
         with refusals.of_value(self._store.uri, UnreadableError):
             return [None if value is None else Doubt.decode(value) for value in values]
 
-    def durable(self, original: StoredPage) -> Delivery | None:
+    def durable(self, original: StoredPage) -> Kept | None:
         """Return what of the delivery of *original* no crash can undo; ``None`` if nothing. One get."""
         doubt = self.of(original.number)
-        return original.delivery if doubt is None else doubt.before
+        return original.kept if doubt is None else doubt.before
 
     def after(self, stored: StoredPage, known: StoredPage | None, doubt: Doubt | None) -> Doubt | None:
         """Return the doubt of *stored*, an original that is confirmed now; ``None`` if its delivery is durable.
@@ -85,8 +85,8 @@ class InDoubt:
         """
         before = None
         if known is not None:
-            before = known.delivery if doubt is None else doubt.before
-        if before is not None and (before.run, before.feeds) == (stored.run, stored.delivery.feeds):
+            before = known.kept if doubt is None else doubt.before
+        if before is not None and (before.run, before.feeds) == (stored.run, stored.kept.feeds):
             return None
         earlier = [] if doubt is None else [run for run in doubt.runs if run != stored.run]
         return Doubt(stored.run, before, self.worker, tuple(earlier))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints.method import Method
     from dedup_middleware.index.in_doubt import Doubt
     from dedup_middleware.index.shared import OpenClaims
-    from dedup_middleware.model import Match, Page, Reach
+    from dedup_middleware.model import Eligibility, Match, Page
     from dedup_middleware.stores import OpenStore
 
     _T = TypeVar("_T")
@@ -48,7 +48,7 @@ class Index(Lookup):
     pages of one host, a clause in more than two of that host's.
     *text_limit*: characters of a page's text kept, for `explain` and the alignment; 0 keeps none.
     *method*: the published method that decides, if one does.
-    *reach*: which originals may drop a page, and so whether what earlier crawls have delivered counts as delivered.
+    *eligibility*: which originals may drop a page, and so whether what earlier crawls have kept counts as kept.
     Every method that reads the store raises :class:`StoreCorruptError` for what it cannot read there.
     """
 
@@ -60,12 +60,12 @@ class Index(Lookup):
         common: int = COMMON_IN_STORE,
         text_limit: int = TEXT_LIMIT,
         method: Method | None = None,
-        reach: Reach = ALL,
+        eligibility: Eligibility = ALL,
     ) -> None:
-        super().__init__(store, claims, common=common, text_limit=text_limit, method=method, reach=reach)
+        super().__init__(store, claims, common=common, text_limit=text_limit, method=method, eligibility=eligibility)
         self.in_doubt = InDoubt(store)
         self.dropped = DroppedItems(store, self.in_doubt)
-        # One more than makes a clause common: the page that is judged may be a holder itself, and does not count then.
+        # One more than makes a clause common: the page that is checked may be a holder itself, and does not count then.
         self._max_holders = common + 2
         self._places = range(0)
         self._depth = 0
@@ -146,7 +146,7 @@ class Index(Lookup):
             return self._commit_again(page, durable=durable, feeds=feeds), False
         ended = [] if claim is None else self._ended(claim)
         own = self.same(page.identities)
-        former = page.instead_of
+        former = page.replaces
         known_of_former = [] if former is None else self.same(former.identities)
         known = own[0] if own and own[0].says(page) and _has_given(own[0], page) else None
         reached = self._reached(page, known, feeds)
@@ -158,27 +158,27 @@ class Index(Lookup):
         changes.puts += [(schema.canonical_key(identity), named) for identity in storys_own(page.features, page.url)]
         superseded = [] if former is None else _superseded_by(stored, former, known_of_former)
         self._write(changes, stored, page, own, ended, superseded=superseded)
-        return stored, bool(own) and own[0].owner is not None
+        return stored, bool(own) and own[0].original is not None
 
     def _commit_again(self, page: Page, *, durable: bool, feeds: frozenset[str] | None) -> StoredPage | None:
         """Note that *page*, an unread original, was kept again.
 
         Only what has changed is written: what its items contain, which feeds have it, and, where that matters, when and
-        by which crawl it was delivered. Its text is owned as it was; where it is not any more, it owns nothing.
+        by which crawl it was kept. Its text is owned as it was; where it is not any more, it owns nothing.
         """
         known = self._still(page)
         if known is None:
             return None
         given = known if _has_given(known, page) else None
         reached = self._reached(page, given, feeds)
-        delivery = StoredPage.of(page, known.number, feeds=reached).delivery
-        stored = replace(known, delivery=delivery, item_content=page.item_content)
+        kept = StoredPage.of(page, known.number, feeds=reached).kept
+        stored = replace(known, kept=kept, item_content=page.item_content)
         key, texts = schema.item_text_key(known.number), item_texts(stored)
         packed = self._packed(texts) if texts else None
         is_as_it_was = not _differ(stored, known) and (packed is None or self.store.get_many([key]) == [packed])
         doubt = self.in_doubt.of(known.number)
-        is_certain = doubt is None and reached == known.delivery.feeds
-        if is_as_it_was and is_certain and self.reach.is_all:
+        is_certain = doubt is None and reached == known.kept.feeds
+        if is_as_it_was and is_certain and self.eligibility.is_all:
             self._met_again.add(known.number)
             self._met_by = page.run
             return None
@@ -218,9 +218,9 @@ class Index(Lookup):
         """Return the feeds that have items of *page* now, that is, *feeds* and those that count of before."""
         if known is None or feeds is None:
             return feeds
-        # What another crawl has delivered and is still in doubt may be lost.
-        before = known.delivery if known.run == page.run else self.in_doubt.durable(known)
-        if before is None or (self.reach.scope is Scope.CRAWL and before.run != page.run):
+        # What another crawl has kept and is still in doubt may be lost.
+        before = known.kept if known.run == page.run else self.in_doubt.durable(known)
+        if before is None or (self.eligibility.scope is Scope.CRAWL and before.run != page.run):
             return feeds
         return None if before.feeds is None else feeds | before.feeds
 
@@ -232,7 +232,7 @@ class Index(Lookup):
         *,
         template: bytes = b"",
     ) -> int:
-        """Store that *page* repeats ``match.owner``, without postings, so that it can never own; return its number.
+        """Store that *page* repeats ``match.original``, without postings, so that it can never own; return its number.
 
         Call it within :meth:`atomically`. In one batch with the pairs of *items*, which are given that number; items
         that other crawls have dropped of the page go. *template* is the key of the text that it may fill in, if any.
@@ -240,7 +240,7 @@ class Index(Lookup):
         own = self.same(page.identities)
         changes = self.changes()
         number = own[0].number if own else self.new_number(page.url)
-        if own and own[0].owner is not None:
+        if own and own[0].original is not None:
             changes.deletes += self.dropped.obsolete(number, page.run)
         if template:
             changes.puts.append((schema.suspect_key(template, number), b""))
@@ -257,7 +257,7 @@ class Index(Lookup):
         if doubt.before is None or page is None:
             self._remove(number)
             return
-        self.store.write([(schema.page_key(number), schema.encode_page(replace(page, delivery=doubt.before)))])
+        self.store.write([(schema.page_key(number), schema.encode_page(replace(page, kept=doubt.before)))])
         self.touch([page])
 
     def remove(self, numbers: Iterable[int]) -> None:
@@ -285,7 +285,7 @@ class Index(Lookup):
 
     def changes(self, run: str = "") -> Changes:
         """Return what collects the changes of one page, of the crawl *run*."""
-        gives_way = None if self.reach.is_all or not run else self.counting(run)
+        gives_way = None if self.eligibility.is_all or not run else self.counting(run)
         return Changes(self.store, self._max_holders, gives_way, self.prints)
 
     def _write(  # noqa: PLR0913 - what is written, by name
@@ -306,8 +306,8 @@ class Index(Lookup):
             changes.replace(
                 [*own, *superseded, *ended],
                 stored.number,
-                stored if stored.owner is None else None,
-                page.borrowed,
+                stored if stored.original is None else None,
+                page.suppressed,
                 page.fingerprint.made,
             )
         texts = item_texts(stored)
@@ -323,7 +323,7 @@ class Index(Lookup):
             changes.put_page(_as_duplicate(view, stored), None)
         changes.write()
         touched = (stored, *own, *superseded)
-        owned = (known.hashes for known in touched if known.owner is None)
+        owned = (known.hashes for known in touched if known.original is None)
         self._claims.touch(*owned, *(known.identities for known in touched))
 
     def _packed(self, texts: tuple[str, ...]) -> bytes | None:
@@ -332,7 +332,7 @@ class Index(Lookup):
 
 def _differ(stored: StoredPage, known: StoredPage) -> bool:
     """Return whether *stored* has anything that *known* has not, but for when and by whom it was fetched."""
-    return replace(stored, delivery=known.delivery) != known
+    return replace(stored, kept=known.kept) != known
 
 
 def _must_be_read(stored: StoredPage, page: Page, own: list[StoredPage]) -> bool:
@@ -342,16 +342,16 @@ def _must_be_read(stored: StoredPage, page: Page, own: list[StoredPage]) -> bool
     only what its items contain, but for those that have been the same twice, the text would tell what it owns if they
     contain something else.
     """
-    if stored.owner is not None:
+    if stored.original is not None:
         return False
     is_whole = bool(stored.exact_digest)
-    return bool(page.borrowed) or not (is_whole or any(known.item_content == stored.item_content for known in own))
+    return bool(page.suppressed) or not (is_whole or any(known.item_content == stored.item_content for known in own))
 
 
 def _has_given(known: StoredPage, page: Page) -> bool:
     """Return whether the items of the *known* original contained all that those of *page* contain now.
 
-    If not, what is certain of the original is not certain of them: should they be lost, it must not count as delivered.
+    If not, what is certain of the original is not certain of them: should they be lost, it must not count as kept.
     """
     before, now = known.item_content, page.item_content
     if before is None or now is None:
@@ -370,13 +370,13 @@ def item_texts(stored: StoredPage) -> tuple[str, ...]:
 def _superseded_by(stored: StoredPage, former: StoredPage, known: Iterable[StoredPage]) -> list[StoredPage]:
     """Return the originals that give way to *stored*, a preferred page or the one that they name as canonical.
 
-    *former* is the original when *stored* was judged, *known* what its identities lead to now. None of them is replaced
-    if it has another text by now, is no original any more, or is still pending.
+    *former* is the original when *stored* was checked, *known* what its identities lead to now. A page is not
+    replaced if it has another text by now, is no original any more, or is still pending.
     """
     return [
         page
         for page in known
-        if page.owner is None
+        if page.original is None
         and not page.pending
         and page.number != stored.number
         and page.digest == former.digest
@@ -388,10 +388,12 @@ def _as_duplicate(former: StoredPage, original: StoredPage) -> StoredPage:
     """Return the *former* original as a duplicate of *original*. Its score counts clauses: their weights are unknown.
 
     No check has compared it with *original*, only the reverse. So it has its own content as that of its original: the
-    verdict stands where both have the same clauses, else the page is judged when it is fetched again.
+    verdict stands where both have the same clauses, else the page is checked when it is fetched again.
     """
     share = len(former.hashes & original.hashes) / len(former.hashes) if former.hashes else 0.0
-    return replace(former, owner=original.number, owner_digest=former.content, item_content=None, score=round(share, 4))
+    return replace(
+        former, original=original.number, original_digest=former.content, item_content=None, score=round(share, 4)
+    )
 
 
 class Changes:
@@ -433,10 +435,10 @@ class Changes:
         pages: Iterable[StoredPage],
         number: int,
         new: StoredPage | None,
-        borrowed: frozenset[bytes] = frozenset(),
+        suppressed: frozenset[bytes] = frozenset(),
         made: Made | None = None,
     ) -> None:
-        """Let *new*, under *number*, own its text, but for the *borrowed*, instead of *pages*; ``None``: no page does.
+        """Let *new*, under *number*, own its text but for *suppressed*, instead of *pages*; ``None``: no page does.
 
         *made* is what a published method has made of it, where one decides.
         """
@@ -445,12 +447,12 @@ class Changes:
             if page.is_claimed:
                 self._end_claim(page)
         self._before = {page.number: page for page in pages if not page.is_claimed}
-        before = [page for page in pages if page.owner is None]
-        mine = frozenset(owner.number for owner in before) | {number}
+        before = [page for page in pages if page.original is None]
+        mine = frozenset(original.number for original in before) | {number}
         held, now = schema.listed(before), schema.listed([] if new is None else [new])
         # What its own claim holds, under the number that the page has now, stays as it is, and need not be read.
         standing = (held & now) - schema.listed(p for p in before if p.number != number or not p.is_claimed)
-        self._change_postings(number, mine, held - standing, now - standing, borrowed)
+        self._change_postings(number, mine, held - standing, now - standing, suppressed)
         if self._prints is not None:
             puts, deletes = self._prints.changes(mine, number, None if new is None else made)
             self.puts += puts
@@ -462,10 +464,10 @@ class Changes:
         mine: frozenset[int],
         before: frozenset[bytes],
         now: frozenset[bytes],
-        borrowed: frozenset[bytes],
+        suppressed: frozenset[bytes],
     ) -> None:
         alone = schema.encode_number(number)
-        others = frozenset(schema.clause_keys(borrowed))
+        others = frozenset(schema.clause_keys(suppressed))
         keys = list(before | now)
         for key, value in zip(keys, self._store.get_many(keys), strict=True):
             if value is None:
@@ -489,10 +491,10 @@ class Changes:
         *body* is the digest of the bytes that it was read from, if these are to tell that it is the same.
         """
         before = self._before.get(page.number)
-        if before is not None and before.owner is not None and before.owner != page.owner:
-            self.deletes.append(schema.repeat_key(before.owner, page.number))
-        if page.owner is not None:
-            self.puts.append((schema.repeat_key(page.owner, page.number), b""))
+        if before is not None and before.original is not None and before.original != page.original:
+            self.deletes.append(schema.repeat_key(before.original, page.number))
+        if page.original is not None:
+            self.puts.append((schema.repeat_key(page.original, page.number), b""))
         self.puts.append((schema.page_key(page.number), schema.encode_page(page)))
         self.puts += [(schema.identity_key(i), schema.encode_identity(page.number, body)) for i in page.identities]
         if text is not None:
@@ -502,8 +504,8 @@ class Changes:
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page* itself and its texts."""
-        if page.owner is not None:
-            self.deletes.append(schema.repeat_key(page.owner, page.number))
+        if page.original is not None:
+            self.deletes.append(schema.repeat_key(page.original, page.number))
         keys = (schema.page_key, schema.text_key, schema.item_text_key)
         self.deletes += [key(page.number) for key in keys]
 

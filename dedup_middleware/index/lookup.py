@@ -15,7 +15,7 @@ from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import schema
 from dedup_middleware.index.in_doubt import Overrides
 from dedup_middleware.index.prints import PrintIndex
-from dedup_middleware.model import Fingerprint, Match, Page, Reach
+from dedup_middleware.model import Eligibility, Fingerprint, Match, Page
 from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
 from dedup_middleware.urls import host_of
@@ -37,7 +37,7 @@ COMMON_ON_HOST = 2
 #: a disk.
 TEXT_LIMIT = 20_000
 
-ALL = Reach()
+ALL = Eligibility()
 
 
 def own_template_id(page: Page) -> bytes:
@@ -57,10 +57,10 @@ class Lookup:
         common: int = COMMON_IN_STORE,
         text_limit: int = TEXT_LIMIT,
         method: Method | None = None,
-        reach: Reach = ALL,
+        eligibility: Eligibility = ALL,
     ) -> None:
         self.store = store
-        self.reach = reach
+        self.eligibility = eligibility
         self._claims = claims
         self._common = common
         self._text_limit = text_limit
@@ -85,7 +85,7 @@ class Lookup:
             return None
         number, digest = schema.decode_identity(values[0])
         known = self.page(number) if digest == body_digest else None
-        if known is None or known.owner is not None or (known.url, known.identities) != (url, identities):
+        if known is None or known.original is not None or (known.url, known.identities) != (url, identities):
             return None
         return _unread(known, self._claims.version, run, body_digest)
 
@@ -109,7 +109,7 @@ class Lookup:
         with self._reading():
             page = schema.decode_page(number, value)
         if number in self._met_again:
-            page = replace(page, delivery=replace(page.delivery, run=self._met_by))
+            page = replace(page, kept=replace(page.kept, run=self._met_by))
         return page
 
     def claimed(self, number: int) -> StoredPage | None:
@@ -140,11 +140,11 @@ class Lookup:
             return list(self._claims.texts.get(number, ()) if self._text_limit else ())
         return self._text(schema.text_key(number))
 
-    def item_text(self, owner: StoredPage) -> list[str]:
-        """Return what is kept of the text of the items of *owner*; empty if nothing is. One get."""
-        if owner.item_content is None or owner.item_content.is_text_of(owner.hashes):
-            return self.text(owner.number)
-        return self._text(schema.item_text_key(owner.number))
+    def item_text(self, original: StoredPage) -> list[str]:
+        """Return what is kept of the text of the items of *original*; empty if nothing is. One get."""
+        if original.item_content is None or original.item_content.is_text_of(original.hashes):
+            return self.text(original.number)
+        return self._text(schema.item_text_key(original.number))
 
     def _text(self, key: bytes) -> list[str]:
         (value,) = self.store.get_many([key])
@@ -187,7 +187,7 @@ class Lookup:
         pending = self._claims.postings
         values = self.store.get_many(schema.clause_keys(hashes))
         held = [(h, value) for h, value in zip(hashes, values, strict=True) if value or h in pending]
-        counts = None if self.reach.is_all else self.counting(page.run)
+        counts = None if self.eligibility.is_all else self.counting(page.run)
         with self._reading():
             for clause_hash, value in held:
                 holders = schema.decode_postings(value) if value else ()
@@ -210,8 +210,8 @@ class Lookup:
 
         @cache
         def counts(number: int) -> bool:
-            owner = Lookup.page(self, number)
-            return owner is not None and self.reach.has(owner, run)
+            original = Lookup.page(self, number)
+            return original is not None and self.eligibility.has(original, run)
 
         return counts
 
@@ -237,8 +237,8 @@ class Lookup:
             if contained[number] / total < max(first, least):
                 return
             first = 0.0
-            if (owner := self.page(number)) is not None:
-                yield Match(owner, contained[number] / total, owner.hashes & fingerprint.weights.keys())
+            if (original := self.page(number)) is not None:
+                yield Match(original, contained[number] / total, original.hashes & fingerprint.weights.keys())
 
     def equals(self, page: Page, own: list[StoredPage]) -> Iterator[StoredPage]:
         """Yield the other pages, oldest first, with the very letters of *page* and, but for the site's part, its title.
@@ -257,10 +257,10 @@ class Lookup:
             if other is not None and other.exact_digest == page.fingerprint.exact_digest:
                 yield other
 
-    def names(self, owner: StoredPage, identities: Iterable[bytes]) -> bool:
-        """Return whether *owner* names the page with these *identities* as its story's own. One get an identity."""
+    def names(self, original: StoredPage, identities: Iterable[bytes]) -> bool:
+        """Return whether *original* names the page with these *identities* as its story's own. One get an identity."""
         values = self.store.get_many([schema.canonical_key(i) for i in identities])
-        return any(value is not None and schema.decode_number(value) == owner.number for value in values)
+        return any(value is not None and schema.decode_number(value) == original.number for value in values)
 
     def titles_beside(self, page: Page) -> list[str]:  # noqa: ARG002
         """Return titles of the host of *page* that other processes have met, unless they were returned before."""
@@ -285,8 +285,8 @@ class Lookup:
     def _suspects(self, keys: Iterable[bytes]) -> Iterator[StoredPage]:
         for key in keys:
             page = self.page(schema.last_number(key))
-            # One that has been delivered since is none; its key stays.
-            if page is not None and page.owner is not None:
+            # One that has been kept since is none; its key stays.
+            if page is not None and page.original is not None:
                 yield page
 
 
@@ -295,7 +295,7 @@ def _unread(known: StoredPage, version: int, run: str, body_digest: bytes) -> Pa
     # Weights are unknown here; read the page to get them.
     unweighed = Fingerprint(
         dict.fromkeys(known.hashes, 0),
-        dict(zip(known.skeletons, known.skeletons, strict=True)),
+        dict(zip(known.masked_hashes, known.masked_hashes, strict=True)),
         known.digest,
         known.exact_digest,
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from dedup_middleware.fingerprints.method import Method
-    from dedup_middleware.model import Reach, StoredPage
+    from dedup_middleware.model import Eligibility, StoredPage
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.opened import Shared
 
@@ -36,7 +36,7 @@ def index_of(
     common: int = COMMON_IN_STORE,
     text_limit: int = TEXT_LIMIT,
     method: Method | None = None,
-    reach: Reach = ALL,
+    eligibility: Eligibility = ALL,
 ) -> Index:
     """Return an index of *store*; those of one process that share the store share their open claims."""
     claims = _claims.setdefault(store.in_process, OpenClaims())
@@ -46,7 +46,7 @@ def index_of(
         common=common,
         text_limit=text_limit,
         method=method,
-        reach=reach,
+        eligibility=eligibility,
     )
 
 
@@ -119,9 +119,9 @@ class Forgettable:
 class Chosen:
     """The pages to be forgotten, by number: 100 bytes each in memory."""
 
-    owners: set[int] = field(default_factory=set)
+    originals: set[int] = field(default_factory=set)
     duplicates: set[int] = field(default_factory=set)
-    """With those whose owner is forgotten."""
+    """With those whose original is forgotten."""
     in_doubt: int = 0
     """Pages that stay, because a crawl is to release or to roll back what a crash has left."""
     urls: list[str] = field(default_factory=list)
@@ -129,11 +129,11 @@ class Chosen:
 
     def __len__(self) -> int:
         """Return how many pages there are."""
-        return len(self.owners) + len(self.duplicates)
+        return len(self.originals) + len(self.duplicates)
 
 
 def choose(index: Index, wanted: Forgettable) -> Chosen:
-    """Return the pages of *index* that are *wanted*, and the duplicates of those that are owners; writes nothing.
+    """Return the pages of *index* that are *wanted*, and the duplicates of those that are originals; writes nothing.
 
     Reads every page twice: 40 s a million.
     """
@@ -141,10 +141,10 @@ def choose(index: Index, wanted: Forgettable) -> Chosen:
     awaited = {schema.decode_number(key[1:]) for key, _ in index.store.scan(*schema.IN_DOUBT)}
     awaited |= {item.number for item in index.dropped.get(key[1:] for key, _ in index.store.scan(*schema.RELEASES))}
     for page in index.pages():
-        if page.owner is None and wanted.has(page, now):
+        if page.original is None and wanted.has(page, now):
             _choose(page, chosen, awaited)
     for page in index.pages():
-        if page.owner is not None and (page.owner in chosen.owners or wanted.has(page, now)):
+        if page.original is not None and (page.original in chosen.originals or wanted.has(page, now)):
             _choose(page, chosen, awaited)
     return chosen
 
@@ -153,7 +153,7 @@ def _choose(page: StoredPage, chosen: Chosen, awaited: set[int]) -> None:
     if page.number in awaited:
         chosen.in_doubt += 1
         return
-    (chosen.owners if page.owner is None else chosen.duplicates).add(page.number)
+    (chosen.originals if page.original is None else chosen.duplicates).add(page.number)
     if len(chosen.urls) < _NAMED:
         chosen.urls.append(page.url)
 
@@ -161,10 +161,10 @@ def _choose(page: StoredPage, chosen: Chosen, awaited: set[int]) -> None:
 def forget(index: Index, chosen: Chosen) -> None:
     """Remove the *chosen* pages, 1 ms each: a batch a page, so that what a crash leaves is whole.
 
-    Duplicates go first: none is ever without its owner.
+    Duplicates go first: none is ever without its original.
     """
     store = index.store
-    for step in _in_steps([*sorted(chosen.duplicates), *sorted(chosen.owners)]):
+    for step in _in_steps([*sorted(chosen.duplicates), *sorted(chosen.originals)]):
         index.remove(step)
         items = index.dropped.get(key for number in step for key in index.dropped.of_page(number))
         store.write([], index.dropped.deletes(items), sync=True)

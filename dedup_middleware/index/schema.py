@@ -44,7 +44,7 @@ import xxhash
 from dedup_middleware.bounded import unpacked
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.fingerprints import FAST_HASH_BYTES
-from dedup_middleware.model import STORED_TEXT_BYTES, Delivery, ItemContent, PageFeatures, StoredPage
+from dedup_middleware.model import STORED_TEXT_BYTES, ItemContent, Kept, PageFeatures, StoredPage
 from dedup_middleware.text import titles
 from dedup_middleware.times import as_time
 from dedup_middleware.urls import url_identity
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
 # Five bytes count a million million pages. Two of the host are enough: of hosts that share them, a clause may count as
-# boilerplate too soon, and then a page is delivered twice.
+# boilerplate too soon, and then a page is kept twice.
 NUMBER_BYTES = 7
 _HOST_BITS = 16
 IDENTITY_BYTES = 16
@@ -240,7 +240,7 @@ def encode_postings(numbers: Iterable[int]) -> bytes:
     return b"".join(map(encode_number, numbers))
 
 
-# A page's lists are read when it is judged, and again when it is kept.
+# A page's lists are read when it is checked, and again when it is kept.
 @lru_cache(512)
 def decode_postings(value: bytes) -> tuple[int, ...]:
     """Return the page numbers of a posting list."""
@@ -310,7 +310,7 @@ class _Record(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     exact_digest: bytes
     hash_bytes: int
     hashes: bytes
-    skeletons: bytes
+    masked_hashes: bytes
     run: bytes
     """Six bytes for twelve hexadecimal digits, as mostly; else UTF-8."""
     has_hex_run: bool
@@ -352,15 +352,15 @@ def encode_page(page: StoredPage) -> bytes:
         exact_digest=page.exact_digest,
         hash_bytes=hash_bytes,
         hashes=b"".join(hashes),
-        skeletons=b"".join(sorted(page.skeletons)),
+        masked_hashes=b"".join(sorted(page.masked_hashes)),
         run=bytes.fromhex(page.run) if has_hex_run else _bytes(page.run),
         has_hex_run=has_hex_run,
         time=_seconds(page.time),
-        feeds=None if page.delivery.feeds is None else sorted(page.delivery.feeds),
+        feeds=None if page.kept.feeds is None else sorted(page.kept.feeds),
         source=page.source,
         features=None if features is None else _packed_features(features),
         items=items,
-        original=None if page.owner is None else (page.owner, page.score, page.owner_digest),
+        original=None if page.original is None else (page.original, page.score, page.original_digest),
     )
     return _encoder.encode(record)
 
@@ -401,8 +401,8 @@ def decode_page(number: int, value: bytes) -> StoredPage:
             identities=(*identities, url_identity(url)) if record.has_url_identity else identities,
             digest=record.digest,
             hashes=clauses,
-            skeletons=frozenset(_split(record.skeletons, FAST_HASH_BYTES)),
-            delivery=Delivery(
+            masked_hashes=frozenset(_split(record.masked_hashes, FAST_HASH_BYTES)),
+            kept=Kept(
                 record.run.hex() if record.has_hex_run else record.run.decode("utf8", "surrogatepass"),
                 as_time(record.time) if isinstance(record.time, int) else record.time,
                 None if record.feeds is None else frozenset(record.feeds),
@@ -411,8 +411,8 @@ def decode_page(number: int, value: bytes) -> StoredPage:
             source=record.source,
             features=features,
             item_content=content,
-            owner=original,
-            owner_digest=original_content,
+            original=original,
+            original_digest=original_content,
             score=score,
         )
     except (ValueError, OverflowError, OSError, msgspec.MsgspecError) as error:

@@ -59,7 +59,7 @@ class SharedIndex(Index):
         changes = self.changes(page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
         with self._reading():
-            changes.replace([], claimed.number, claimed, page.borrowed, page.fingerprint.made)
+            changes.replace([], claimed.number, claimed, page.suppressed, page.fingerprint.made)
             changes.put_claim(claimed, self.store.worker, self._packed(page.paragraphs))
             changes.puts += self._title_of(page)
         changes.write()
@@ -208,7 +208,7 @@ class OpenClaims:
         pending = StoredPage.of(page, -schema.page_number(self._last, page.url))
         self.pages[pending.number] = pending
         self.texts[pending.number] = page.paragraphs
-        self._unlisted[pending.number] = page.borrowed
+        self._unlisted[pending.number] = page.suppressed
         if (made := page.fingerprint.made) is not None:
             self.made[pending.number] = made
         for identity in pending.identities:
@@ -232,16 +232,16 @@ class OpenClaims:
         return pending
 
     def _list_all(self) -> None:
-        for number, borrowed in self._unlisted.items():
-            for lists, keys in self._lists(self.pages[number], self.made.get(number), borrowed):
+        for number, suppressed in self._unlisted.items():
+            for lists, keys in self._lists(self.pages[number], self.made.get(number), suppressed):
                 _add(lists, keys, number)
         self._unlisted.clear()
 
     def _lists(
-        self, page: StoredPage, made: Made | None, borrowed: frozenset[bytes] = frozenset()
+        self, page: StoredPage, made: Made | None, suppressed: frozenset[bytes] = frozenset()
     ) -> Iterator[tuple[dict[bytes, tuple[int, ...]], AbstractSet[bytes]]]:
-        """Yield the lists, and the keys in each, that lead to *page* but for what is *borrowed*."""
-        yield self._postings, page.hashes - borrowed
+        """Yield the lists, and the keys in each, that lead to *page* but for what is *suppressed*."""
+        yield self._postings, page.hashes - suppressed
         if (key := schema.whole_text_key(page.exact_digest, page.features)) is not None:
             yield self._equals, {key}
         if made is not None:

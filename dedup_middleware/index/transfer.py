@@ -130,7 +130,7 @@ class Exported:
     """The text of its items, as far as it is kept, where that is not its own text."""
     body_digest: bytes = b""
     unlisted: frozenset[bytes] = frozenset()
-    """Keys of posting lists that do not lead to it, though it has what they stand for: boilerplate, or borrowed."""
+    """Keys of posting lists that do not lead to it, though it has what they stand for: boilerplate, or suppressed."""
     suspect_of: tuple[bytes, ...] = ()
     """The templates that it may fill in."""
     names: tuple[bytes, ...] = ()
@@ -149,7 +149,7 @@ class Exported:
             page.time,
             _whole(page.run),
             None if original_url is None else _whole(original_url),
-            None if page.owner is None else page.score,
+            None if page.original is None else page.score,
             _whole_texts(self.text),
             _whole_texts(self.item_text),
             self.body_digest,
@@ -258,7 +258,7 @@ class Exporter:
         names = self._names()
         for page in self._index.pages():
             if self._is_wanted(page.url) and page.number not in self._in_doubt:
-                original = None if page.owner is None else self._index.page(page.owner)
+                original = None if page.original is None else self._index.page(page.original)
                 exported = self._exported(page, suspects.get(page.number, []), names.get(page.number, []))
                 yield exported.to_line(None if original is None else original.url)
                 self.pages += 1
@@ -290,7 +290,7 @@ class Exporter:
 
     def _exported(self, page: StoredPage, suspect_of: Iterable[bytes], names: Iterable[bytes]) -> Exported:
         number, store = page.number, self._store
-        keys = sorted(schema.listed([page])) if page.owner is None else []
+        keys = sorted(schema.listed([page])) if page.original is None else []
         identities = [schema.identity_key(identity) for identity in page.identities]
         texts = [schema.text_key(number), schema.item_text_key(number)]
         with refusals.of_value(store.uri, UnreadableError):
@@ -322,7 +322,7 @@ class Entry(NamedTuple):
     origin: int
     """The place of its store in `Spool.origins`."""
     offset: int
-    owner: int | None
+    original: int | None
 
 
 class Spool:
@@ -417,7 +417,7 @@ class Spool:
         numbers.add(page.number)
         offset = self._file.seek(0, 2)
         self._file.write(line + b"\n")
-        entry = Entry(page.owner is not None, page.time, page.number, len(self.origins) - 1, offset, page.owner)
+        entry = Entry(page.original is not None, page.time, page.number, len(self.origins) - 1, offset, page.original)
         self.entries.append(entry)
 
 
@@ -456,7 +456,7 @@ def fill(uri: str, spool: Spool, *, fingerprint: str) -> dict[str, int]:
         numbers = {entry.number for entry in spool.entries}
         entries = []
         for entry in sorted(spool.entries, key=lambda entry: entry.number):
-            if entry.owner is None or entry.owner in numbers:
+            if entry.original is None or entry.original in numbers:
                 entries.append(entry)
             else:
                 spool.refuse(f"page {entry.number}", "the page that it repeats is not in the file")
@@ -472,7 +472,7 @@ def fill(uri: str, spool: Spool, *, fingerprint: str) -> dict[str, int]:
     finally:
         store.close()
     duplicates = sum(entry.is_duplicate for entry in entries)
-    return {"owners": len(entries) - duplicates, "duplicates": duplicates}
+    return {"originals": len(entries) - duplicates, "duplicates": duplicates}
 
 
 def put_pages(store: OpenStore, pages: Iterable[Exported], *, count: int, prints: PrintIndex | None = None) -> None:
@@ -491,7 +491,7 @@ def _put(store: OpenStore, exported: Exported, postings: PostingSpool, prints: P
     changes.puts += [(schema.suspect_key(template, page.number), b"") for template in exported.suspect_of]
     named = schema.encode_number(page.number)
     changes.puts += [(schema.canonical_key(identity), named) for identity in exported.names]
-    if page.owner is None:
+    if page.original is None:
         postings.add(schema.listed([page]) - exported.unlisted, page.number)
         if prints is not None and exported.made:
             puts, _ = prints.changes((), page.number, prints.remade(exported.made))

@@ -10,7 +10,7 @@ from weakref import ref
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.decoding import NO_CHARSETS, is_cut_off
 from dedup_middleware.model import Fetched, VerdictKind
@@ -45,7 +45,7 @@ GONE = frozenset({404, 410})
 
 
 class DedupDownloaderMiddleware:
-    """Judge every page on its way to the spider.
+    """Check every page on its way to the spider.
 
     It stands on the engine's side of all others and sees what the callback will see: decompressed, retried, redirected.
     It works on ``response.selector``, the tree that the callback gets, and of what that sees it changes nothing but
@@ -65,12 +65,12 @@ class DedupDownloaderMiddleware:
         is_page = request.callback is not NO_CALLBACK and not Releases.is_of(response)
         if deduplication is not None and is_page:
             try:
-                await self._judge(deduplication, request, response)
+                await self._check(deduplication, request, response)
             except Exception as error:  # noqa: BLE001 - an errback would get it, and not the callback the page
                 self._extension.defect(error, response)
         return response
 
-    async def _judge(self, deduplication: Deduplication, request: Request, response: Response) -> None:
+    async def _check(self, deduplication: Deduplication, request: Request, response: Response) -> None:
         identities = identities_of(self._crawler, request, response.url)
         if response.status in GONE:
             deduplication.gone(identities)
@@ -89,13 +89,13 @@ class DedupDownloaderMiddleware:
         config = self._extension.config
         wanted = request.meta.get("dedup")
         url = without_secrets(response.url, redact=config.redact_query)
-        off = Visit.unjudged(url, Reason.SWITCHED_OFF, config.action, config.threshold)
+        off = Visit.unchecked(url, Reason.SWITCHED_OFF, config.action, config.threshold)
         if wanted is False:
             return off
         try:
             options = PageOptions.from_meta(wanted, config)
         except ConfigError as error:
-            logger.error("dedup: %s; %s is not judged", error, request, extra={"spider": self._crawler.spider})
+            logger.error("dedup: %s; %s is not checked", error, request, extra={"spider": self._crawler.spider})
             return off
         try:
             page_response = self._checked(response)
@@ -104,54 +104,54 @@ class DedupDownloaderMiddleware:
             later = partial(self._read_again, deduplication, ref(page_response), fetched)
             budget = config.budget()
             asked = (options.action, options.threshold, budget)
-            visit = None if options.keep else deduplication.judge_unread(fetched, *asked, later)
+            visit = None if options.keep else deduplication.check_unread(fetched, *asked, later)
             if visit is not None:
                 return visit
             page = self._page(deduplication, page_response, fetched, budget)
-            return deduplication.judge(page, *asked, keep=options.keep)
-        except UnjudgeableError as error:
+            return deduplication.check(page, *asked, keep=options.keep)
+        except UncheckableError as error:
             reason = error.reason
         except Exception as error:  # noqa: BLE001 - whatever a page does to a parser
             self._extension.defect(error, response)
             reason = Reason.ERROR
-        return Visit.unjudged(url, reason, options.action, options.threshold, keep=options.keep)
+        return Visit.unchecked(url, reason, options.action, options.threshold, keep=options.keep)
 
     def _checked(self, response: Response) -> HtmlResponse:
-        """Return *response*; `UnjudgeableError` if it is not HTML, is incomplete, or is too large."""
+        """Return *response*; `UncheckableError` if it is not HTML, is incomplete, or is too large."""
         if not isinstance(response, HtmlResponse):
-            raise UnjudgeableError(Reason.NOT_TEXT)
+            raise UncheckableError(Reason.NOT_TEXT)
         if not CUT_OFF_FLAGS.isdisjoint(response.flags):
-            raise UnjudgeableError(Reason.CUT_OFF)
+            raise UncheckableError(Reason.CUT_OFF)
         if len(response.body) > self._extension.config.max_bytes:
-            raise UnjudgeableError(Reason.TOO_LARGE)
+            raise UncheckableError(Reason.TOO_LARGE)
         if response.encoding in NO_CHARSETS:
-            raise UnjudgeableError(Reason.NO_CHARSET)
+            raise UncheckableError(Reason.NO_CHARSET)
         if UNKNOWN_LENGTH_FLAG in response.flags and is_cut_off(self._text(response)):
-            raise UnjudgeableError(Reason.CUT_OFF)
+            raise UncheckableError(Reason.CUT_OFF)
         return response
 
     @staticmethod
     def _text(response: HtmlResponse) -> str:
-        """Return the text of *response*; `UnjudgeableError` if it cannot be decoded."""
+        """Return the text of *response*; `UncheckableError` if it cannot be decoded."""
         try:
             return response.text
         except (LookupError, ValueError) as error:
-            raise UnjudgeableError(Reason.NOT_PARSED) from error
+            raise UncheckableError(Reason.NOT_PARSED) from error
 
     @staticmethod
     def _page(deduplication: Deduplication, response: HtmlResponse, fetched: Fetched, budget: Budget) -> Page:
-        """Return *response* as a page; `UnjudgeableError` if it cannot be read, or costs more than it may."""
+        """Return *response* as a page; `UncheckableError` if it cannot be read, or costs more than it may."""
         try:
             root = response.selector.root
         except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none
-            raise UnjudgeableError(Reason.NOT_PARSED) from error
+            raise UncheckableError(Reason.NOT_PARSED) from error
         return deduplication.reader.html(fetched, root, budget)
 
     def _read_again(self, deduplication: Deduplication, kept: ref[HtmlResponse], fetched: Fetched) -> Page:
         """Return the page that was taken for what the store has of it; the callback may have changed its tree since."""
         response = kept()
         if response is None:
-            raise UnjudgeableError(Reason.ERROR)
+            raise UncheckableError(Reason.ERROR)
         return self._page(deduplication, response.copy(), fetched, self._extension.config.budget())
 
 

@@ -204,16 +204,16 @@ class DedupExtension(Listener):
 
     def failed(self, error: DedupError) -> None:
         if isinstance(error, StoreAwayError):
-            self._warn(f"{error}; until it is back every page is delivered, and nothing is dropped")
+            self._warn(f"{error}; until it is back every page is kept, and nothing is dropped")
             self.absence.begin()
             return
         if not isinstance(error, StoreError):
             self.absence.end()
-        line = "dedup: %s; from now on every page is delivered and nothing is dropped"
+        line = "dedup: %s; from now on every page is kept and nothing is dropped"
         logger.error(line, error, extra={"spider": self.crawler.spider})
 
-    def one_owner(self, host: str, owner: str, repeats: int, pages: int) -> None:
-        self._warn(messages.one_owner(self.config, host, owner, repeats, pages))
+    def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
+        self._warn(messages.one_original(self.config, host, original, repeats, pages))
 
     def one_other_host(self, host: str, other: str, repeats: int, pages: int) -> None:
         self._warn(messages.one_other_host(self.config, host, other, repeats, pages))
@@ -237,14 +237,14 @@ class DedupExtension(Listener):
     # --- end
 
     def defect(self, error: Exception, where: object, visit: Visit | None = None) -> None:
-        """Tell of a defect of ours at *where*, which is delivered: the crawl goes on. The *visit* owns nothing."""
+        """Tell of a defect of ours at *where*, which is kept: the crawl goes on. The *visit* owns nothing."""
         with suppress(Exception):  # where one thing of ours is broken, so may be others
             self.count("defects")
         with suppress(Exception):
             if visit is not None and self.deduplication is not None:
                 self.deduplication.item_failed(visit)
         logger.error(
-            "dedup: %r at %s, which is delivered; please report it",
+            "dedup: %r at %s, which is kept; please report it",
             error,
             where,
             exc_info=error,
@@ -388,9 +388,7 @@ class Absence:
             opened = opening.result()
         except DedupError as error:
             self._extension.count("failures")
-            self._say(
-                logging.ERROR, f"{error}; to the end of this crawl every page is delivered and nothing is dropped"
-            )
+            self._say(logging.ERROR, f"{error}; to the end of this crawl every page is kept and nothing is dropped")
         except Exception as error:  # noqa: BLE001 - a defect of ours costs nobody a crawl
             self._extension.defect(error, "the opening of the store")
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import DropItem
 from scrapy.logformatter import LogFormatter
 
-from dedup_middleware.budget import Budget, UnjudgeableError
+from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.items import item_texts
 from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 
 class DedupItemPipeline:
-    """Judge the text and short values of the item fields named in ``DEDUP_ITEM_FIELDS``, as if the item were a page.
+    """Check the text and short values of the item fields named in ``DEDUP_ITEM_FIELDS``, as if the item were a page.
 
-    Only items of responses that cannot be judged are judged here: JSON, XML, feeds, pages with too little text. Items
+    Only items of responses that cannot be checked are checked here: JSON, XML, feeds, pages with too little text. Items
     of one request are never compared with one another, and an item that comes again from its own request, unchanged, is
     the same one.
     """
@@ -56,14 +56,14 @@ class DedupItemPipeline:
         page_visit, visit = passing.entry.visit, None
         try:
             visit = self._examine(deduplication, item, page_visit, passing.request)
-            await self._judge(deduplication, item, visit)
+            await self._check(deduplication, item, visit)
         except DropItem:
             raise
         except Exception as error:  # noqa: BLE001 - a defect of ours must not take the item
             self._extension.defect(error, page_visit.url, visit)
         return item
 
-    async def _judge(self, deduplication: Deduplication, item: Any, visit: Visit) -> None:
+    async def _check(self, deduplication: Deduplication, item: Any, visit: Visit) -> None:
         """Keep the item, or raise DropItem."""
         deduplication.enter(visit)
         await self._extension.wait.settle(deduplication, visit)
@@ -72,13 +72,13 @@ class DedupItemPipeline:
             # The response shows nothing that is not in its items, and their fields are named: each value counts.
             deduplication.check_item(visit, item, bool)
             if visit.objection is not None:
-                deduplication.keep(visit, visit.objection, Witness.ITEM)
+                deduplication.keep_page(visit, visit.objection, Witness.ITEM)
         if visit.is_duplicate and visit.action is Action.DROP and deduplication.drop(visit, item):
             deduplication.count_drop(visit)
             exception = DuplicateItem(deduplication, visit, self._extension.config.log_level)
             deduplication.finish(visit)
             raise exception
-        deduplication.deliver(visit, item, repeats=visit.is_duplicate)
+        deduplication.keep_item(visit, item, repeats=visit.is_duplicate)
         # Before the callback ends: the item is still to leave the pipelines.
         item_entry.set(Entry(deduplication, visit))
         deduplication.end_callback(visit, several=False)
@@ -91,15 +91,15 @@ class DedupItemPipeline:
         try:
             texts = item_texts(item, self._extension.config.item_fields)
             page = self._page(deduplication, page_visit.url, item_identity(request, texts), texts, request)
-        except UnjudgeableError as error:
-            return Visit.unjudged(page_visit.url, error.reason, action, threshold)
-        return deduplication.judge(page, action, threshold, Budget(), keep=page_visit.keep)
+        except UncheckableError as error:
+            return Visit.unchecked(page_visit.url, error.reason, action, threshold)
+        return deduplication.check(page, action, threshold, Budget(), keep=page_visit.keep)
 
     def _page(self, deduplication: Deduplication, url: str, identity: bytes, texts: list[str], request: bytes) -> Page:
-        """Return the item as a page; `UnjudgeableError` if it costs more than it may."""
+        """Return the item as a page; `UncheckableError` if it costs more than it may."""
         config = self._extension.config
         if sum(map(len, texts)) > config.max_bytes:
-            raise UnjudgeableError(Reason.TOO_LARGE)
+            raise UncheckableError(Reason.TOO_LARGE)
         return deduplication.reader.paragraphs(url, (identity,), texts, source=request, budget=config.budget())
 
 
@@ -114,7 +114,7 @@ class DuplicateItem(DropItem):
         """Name the page of the duplicate *visit*, its original, and one of the repeated sentences."""
         match = visit.verdict.match
         assert match is not None
-        message = f"{visit.url} repeats {match.owner.url}: {match.score:.0%} of its text"
+        message = f"{visit.url} repeats {match.original.url}: {match.score:.0%} of its text"
         if evidence := deduplication.recorder.evidence(visit):
             message += f', such as "{one_line(max(evidence, key=len), _SENTENCE_CHARACTERS)}"'
         super().__init__(one_line(message), log_level=log_level)

@@ -36,7 +36,7 @@ class Passing(NamedTuple):
     """Kept, for it is known by its ``id()``: items are often not hashable."""
     entry: Entry
     request: bytes | None
-    """The identity of its request if the item is to be judged as if it were a page; ``None`` if it is released."""
+    """The identity of its request if the item is to be checked as if it were a page; ``None`` if it is released."""
 
 
 #: The visit of the item that is in the pipelines. Scrapy runs the pipelines on an item and sends the signal of their
@@ -59,7 +59,7 @@ class ItemSignals:
     def scraped(self, item: Any, response: Response | None) -> None:
         if self._extension.deduplication is None:
             return
-        self._extension.count("items/delivered")
+        self._extension.count("items/kept")
         taken = self._extension.feeds.took(item, item_type.get())
         item_type.set(None)
         if taken is None:

@@ -46,7 +46,7 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         records = f"its records are in {config.log}" if config.log else "no records are kept"
         until = "to its own end" if opened.awaited is None else "until the store is back"
         yield (
-            f"{opened.trouble}. This crawl observes, {until}: it delivers every page, drops nothing and judges "
+            f"{opened.trouble}. This crawl observes, {until}: it keeps every page, drops nothing and checks "
             f"in a memory of its own, which is gone then; {records}"
         )
         return
@@ -96,13 +96,13 @@ def back(opened: Resources, seconds: float) -> str:
     uri = without_secrets(opened.config.store, redact=False)
     # Whether it was there before it was away, nothing tells.
     what = " and has nothing in it" if opened.store.created else ""
-    return f"the store {uri} is back after {seconds:.0f} s{what}; pages are judged again from now on"
+    return f"the store {uri} is back after {seconds:.0f} s{what}; pages are checked again from now on"
 
 
 def tag_refused(kind: type) -> str:
     """Return what is said when items of class *kind* take no tag."""
     return (
-        f"items of class {kind.__module__}.{kind.__qualname__} cannot be tagged and are delivered without a tag: "
+        f"items of class {kind.__module__}.{kind.__qualname__} cannot be tagged and are kept without a tag: "
         f"declare a field {TAG_FIELD!r} in it (scrapy.Field() in an Item, a default of None elsewhere), not frozen"
     )
 
@@ -122,13 +122,13 @@ def not_keepable(kind: type, left_out: Mapping[str, type]) -> str:
     )
 
 
-def one_owner(config: Config, host: str, owner: str, repeats: int, pages: int) -> str:
-    """Return what is said when *repeats* of the *pages* of *host* repeat the one page *owner*."""
-    said = f"{repeats} of {pages} pages of {host} repeat {owner}. If they should not, stop the crawl"
+def one_original(config: Config, host: str, original: str, repeats: int, pages: int) -> str:
+    """Return what is said when *repeats* of the *pages* of *host* repeat the one page *original*."""
+    said = f"{repeats} of {pages} pages of {host} repeat {original}. If they should not, stop the crawl"
     if config.log is not None:
-        said += f": `{log_command(config, '--host', host, '--original', owner)}` shows them"
+        said += f": `{log_command(config, '--host', host, '--original', original)}` shows them"
     if config.action is Action.DROP and config.store != "memory:":
-        allow = scrapy_dedup("allow", "--host", host, "--original", owner, store=resolved_uri(config.store))
+        allow = scrapy_dedup("allow", "--host", host, "--original", original, store=resolved_uri(config.store))
         said += f"; `{allow}` releases their items in the next crawl"
     return said
 
@@ -147,7 +147,7 @@ def one_other_host(config: Config, host: str, other: str, repeats: int, pages: i
 def field_that_keeps(field: str, kept: int, pages: int) -> str:
     """Return what is said when the *field* of items alone has *kept* nearly all *pages* that repeat another."""
     return (
-        f"of {pages} pages that repeat another one of their host, {kept} were delivered only because their items have "
+        f"of {pages} pages that repeat another one of their host, {kept} were kept only because their items have "
         f"another {field!r}. If that says nothing of the page, name the fields that do in DEDUP_ITEM_FIELDS"
     )
 
@@ -163,17 +163,17 @@ def template_found(pages: Sequence[StoredPage]) -> str:
 
 def unchecked_pages(stat: Callable[[str], int]) -> Counter[str]:
     """Return how many pages the crawl did not check, by reason; *stat* gives the value of a ``dedup/*`` stat."""
-    return +Counter({reason.value: _unjudged(reason, stat) for reason in Reason if reason not in NOT_COUNTED})
+    return +Counter({reason.value: _unchecked(reason, stat) for reason in Reason if reason not in NOT_COUNTED})
 
 
-def _unjudged(reason: Reason, stat: Callable[[str], int]) -> int:
-    return stat(f"unjudged/{reason.replace(' ', '_')}")
+def _unchecked(reason: Reason, stat: Callable[[str], int]) -> int:
+    return stat(f"unchecked/{reason.replace(' ', '_')}")
 
 
 def warning_at_end(stat: Callable[[str], int]) -> str | None:
     """Return the warning that a crawl did not check most of its pages; ``None`` if it did."""
     unchecked = unchecked_pages(stat)
-    others = sum(_unjudged(reason, stat) for reason in NOT_COUNTED)
+    others = sum(_unchecked(reason, stat) for reason in NOT_COUNTED)
     problem = mostly_unchecked(unchecked, stat("pages") - others - sum(unchecked.values()))
     return None if problem is None else f"{problem.text}. What to do: {problem.remedy}"
 
@@ -186,7 +186,7 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
         ("pages looked at", stat("pages")),
         ("  not checked", sum(unchecked.values())),
         *((f"    {reason}", count) for reason, count in unchecked.most_common()),
-        ("items delivered", stat("items/delivered")),
+        ("items kept", stat("items/kept")),
         ("duplicates dropped", stat("items/dropped")),
         ("  in favour of other crawls", stat("items/dropped_for_earlier_crawls")),
         ("links followed last", stat("outlinks_last")),

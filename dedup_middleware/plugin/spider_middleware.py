@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from scrapy import Request, signals
 from scrapy.utils.log import logformatter_adapter
 
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.items import carried
 from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.model import Action, Witness
@@ -98,7 +98,7 @@ class DedupCallbackMiddleware:
             deduplication.enter(visit)
             if visit.is_duplicate and response.request is not None:
                 # Now, for the callback may change what is in its arguments.
-                with suppress(UnjudgeableError):
+                with suppress(UncheckableError):
                     visit.carried = carried(response.request.cb_kwargs, response.request.meta)
         except Exception as error:  # noqa: BLE001 - else the errback would get the page, and not the callback
             self._extension.defect(error, response, visit)
@@ -183,7 +183,7 @@ class _PageOutput:
                 return []
             if visit.is_duplicate and visit.action is not Action.DROP:
                 self._would_drop += 1
-                self._deliver(item, repeats=True)
+                self._keep(item, repeats=True)
                 return [item]
         return self._all_kept(item)
 
@@ -194,7 +194,7 @@ class _PageOutput:
         self._any_kept = True
         for item in kept:
             with self._harmless():
-                self._deliver(item)
+                self._keep(item)
         return kept
 
     async def end(self, *, finished: bool = False) -> list[Any]:
@@ -203,7 +203,7 @@ class _PageOutput:
         if self._objecting:
             with self._harmless():
                 if self._visit.objection is not None:
-                    self._deduplication.keep(self._visit, self._visit.objection, Witness.ITEM)
+                    self._deduplication.keep_page(self._visit, self._visit.objection, Witness.ITEM)
             return self._all_kept()
         waiting, self._waiting = self._waiting, []
         return [passed for item in waiting for passed in await self._drop_if_stored(item)]
@@ -242,16 +242,16 @@ class _PageOutput:
             request.priority += self._extension.config.priority_adjust
             self._extension.count("outlinks_last")
 
-    def _deliver(self, item: Any, *, repeats: bool = False) -> None:
+    def _keep(self, item: Any, *, repeats: bool = False) -> None:
         visit, extension = self._visit, self._extension
         if extension.config.item_fields and visit.is_undecided and self._response.request is not None:
             fingerprint = extension.crawler.request_fingerprinter.fingerprint(self._response.request)
             entry = Entry(self._deduplication, visit)
             extension.passing[id(item)] = Passing(item, entry, request_identity(fingerprint))
-            visit.items_delivered += 1
-            visit.items_are_judged = True
+            visit.items_kept += 1
+            visit.items_are_checked = True
         else:
-            self._deduplication.deliver(visit, item, repeats=repeats)
+            self._deduplication.keep_item(visit, item, repeats=repeats)
 
     async def _drop(self, item: Any) -> None:
         """Drop *item* as Scrapy does when a pipeline raises DropItem: its log line, its signal, its stats."""

@@ -110,7 +110,7 @@ def allow(config: Config, wanted: Sequence[PageFilter]) -> dict[str, Any]:
             numbers = {item.number for item in found.values()}
             named = [] if each.url is None else index.same([url_identity(each.url)])
             chosen = [page for n in sorted(numbers) if (page := index.page(n)) is not None] + named
-            chosen = [page for page in chosen if page.owner is not None]
+            chosen = [page for page in chosen if page.original is not None]
             if each.url is not None and not chosen and not found:
                 raise NothingFoundError(
                     f"{without_secrets(each.url, redact=config.redact_query)} is not stored in {shown_store} as a "
@@ -121,7 +121,7 @@ def allow(config: Config, wanted: Sequence[PageFilter]) -> dict[str, Any]:
         overrides = [
             Override.of(page, original)
             for page in pages.values()
-            if page.owner is not None and (original := index.page(page.owner)) is not None
+            if page.original is not None and (original := index.page(page.original)) is not None
         ]
         puts = [override.encode() for override in overrides]
 

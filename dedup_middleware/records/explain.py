@@ -35,8 +35,8 @@ def record_text(record: Record) -> str:
     score = f"{record.score:>4.0%}" if record.score is not None else "    "
     time, verdict, outcome = map(one_line, (record.time[:19], record.verdict, record.outcome))
     text = f"{time}  {verdict:<9} {outcome:<10} {score}  {one_line(record.url)}"
-    if record.owner_url:
-        text += f"\n    repeats {one_line(record.owner_url)}"
+    if record.original_url:
+        text += f"\n    repeats {one_line(record.original_url)}"
     if record.reason:
         text += f"\n    because: {one_line(record.reason)}"
     text += "".join(f"\n    its own: {one_line(own)}" for own in record.difference)
@@ -76,31 +76,35 @@ def _stored(config: Config, url: str) -> dict[str, Any] | None:
         if page is None:
             return None
         fingerprint = instance_of(config.fingerprint, store.header.key)
-        repeats = [] if page.owner is not None else [index.page(number) for number in index.duplicates_of(page.number)]
+        repeats = (
+            [] if page.original is not None else [index.page(number) for number in index.duplicates_of(page.number)]
+        )
         return {
             **_page_details(index, page, fingerprint),
-            # One that was delivered since, or repeats another page now, is none.
-            "repeated_by": [other.url for other in repeats if other is not None and other.owner == page.number],
+            # One that was kept since, or repeats another page now, is none.
+            "repeated_by": [other.url for other in repeats if other is not None and other.original == page.number],
         }
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
-    owner = None if page.owner is None else index.page(page.owner)
+    original = None if page.original is None else index.page(page.original)
     text = index.text(page.number)
     held = page.hashes
-    if owner is not None:
-        held = owner.hashes
-        nearly = compare(text, index.text(owner.number), says=lambda clause: fingerprint.hash(clause) in owner.hashes)
+    if original is not None:
+        held = original.hashes
+        nearly = compare(
+            text, index.text(original.number), says=lambda clause: fingerprint.hash(clause) in original.hashes
+        )
         held |= frozenset(map(fingerprint.hash, nearly.near))
-    is_gone = page.owner is not None and owner is None
+    is_gone = page.original is not None and original is None
     return {
-        "kind": "owner" if page.owner is None else "duplicate",
+        "kind": "original" if page.original is None else "duplicate",
         "since": page.time,
         "run": page.run,
         "clauses": len(page.hashes),
-        "owner_url": owner.url if owner else None,
-        "owner_changed": owner is not None and not owner.is_owner_of(page),
-        "score": page.score if page.owner is not None else None,
+        "original_url": original.url if original else None,
+        "original_changed": original is not None and not original.is_original_of(page),
+        "score": page.score if page.original is not None else None,
         "sentences": [
             {"text": s.text, "share": None if s.share is None or is_gone else round(s.share, 4)}
             for s in marked_sentences(text, held, fingerprint.hash)
@@ -125,17 +129,18 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
     sentences = stored["sentences"]
     if stored["kind"] == "duplicate":
         yield f"stored {one_line(stored['since'])} as a duplicate: {stored['score']:.0%} of its text is in"
-        if stored["owner_url"] is None:
+        if stored["original_url"] is None:
             yield "  a page that is not stored any more, so that nothing tells which sentences it repeats:"
         else:
-            yield f"  {one_line(stored['owner_url'])}" + ", which has changed since" * stored["owner_changed"]
+            yield f"  {one_line(stored['original_url'])}" + ", which has changed since" * stored["original_changed"]
             yield "sentence by sentence ('=' repeated, '+' not, ' ' too short to tell):"
         for sentence in sentences:
             share = sentence["share"]
             yield f"  {' ' if share is None else '=' if share >= 0.5 else '+'} {one_line(sentence['text'])}"  # noqa: PLR2004
     else:
         repeats = len(stored["repeated_by"])
-        yield f"stored {one_line(stored['since'])} as an owner of {stored['clauses']} clauses; repeated by {repeats}:"
+        since, clauses = one_line(stored["since"]), stored["clauses"]
+        yield f"stored {since} as an original of {clauses} clauses; repeated by {repeats}:"
         yield from (f"  {one_line(url)}" for url in stored["repeated_by"][:_LISTED])
         yield "its text:"
         yield from (f"    {one_line(sentence['text'])}" for sentence in sentences)

@@ -139,7 +139,7 @@ class RecordFilter:
 
     host: str | None = None
     """Of the page, as in URLs; its subdomains count."""
-    owner: str | None = None
+    original: str | None = None
     """The URL of the page that it repeats, as records have it."""
     run: str | None = None
     min_score: float = 0.0
@@ -151,14 +151,14 @@ class RecordFilter:
         cls, config: Config, pages: PageFilter, run: str | None, *, min_score: float, everything: bool
     ) -> RecordFilter:
         """Return what a person means: *pages* of the crawl *run*, ``last`` for the latest one."""
-        owner = pages.original and without_secrets(pages.original, redact=config.redact_query)
-        return cls(pages.host, owner, run_named(log_of(config), run), min_score, everything)
+        original = pages.original and without_secrets(pages.original, redact=config.redact_query)
+        return cls(pages.host, original, run_named(log_of(config), run), min_score, everything)
 
     @property
     def needle(self) -> tuple[bytes, bool]:
         """What must be in the line of such a record, in lower case or not; the rarest of what is known."""
-        if self.owner:
-            return as_written(self.owner), False
+        if self.original:
+            return as_written(self.original), False
         if self.host:
             return as_written(self.host), True
         return (as_written(self.run), False) if self.run else (b"{", False)
@@ -167,7 +167,7 @@ class RecordFilter:
         """Tell whether *record* is one of them."""
         if self.host and not is_under(record.host, [self.host]):
             return False
-        if (self.owner and record.owner_url != self.owner) or (self.run and record.run != self.run):
+        if (self.original and record.original_url != self.original) or (self.run and record.run != self.run):
             return False
         if (record.score or 0.0) < self.min_score:
             return False

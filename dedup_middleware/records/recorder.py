@@ -69,7 +69,7 @@ class Recorder:
         self._guard = guard
         self._hash_clause = hash_clause
         self._alarms = Alarms(listener, preferences)
-        # Drops by the number of their owner, where the owner is another crawl's so far.
+        # Drops by the number of their original, where the original is another crawl's so far.
         self._drops_for_earlier: Counter[int] = Counter()
 
     def go_on_from(self, before: Recorder) -> None:
@@ -80,22 +80,22 @@ class Recorder:
         """Count an item of *visit* that is dropped now."""
         self._count("items/dropped", 1)
         match = visit.verdict.match
-        if match is not None and match.owner.run != self._run:
-            self._drops_for_earlier[match.owner.number] += 1
+        if match is not None and match.original.run != self._run:
+            self._drops_for_earlier[match.original.number] += 1
 
     def finished(self, visit: Visit) -> None:
         """Count *visit*; record it unless it is new."""
         verdict = visit.verdict
         if visit.released:
-            self._count("items/released", visit.items_delivered)
+            self._count("items/released", visit.items_kept)
             self._record(visit)
             return
         self._count("pages", 1)
         self._count(f"verdict/{verdict.kind.value}", 1)
         if visit.items_would_drop:
             self._count("items/would_drop", visit.items_would_drop)
-        if verdict.kind is VerdictKind.UNJUDGED:
-            self._count(f"unjudged/{visit.reason.replace(' ', '_')}", 1)
+        if verdict.kind is VerdictKind.UNCHECKED:
+            self._count(f"unchecked/{visit.reason.replace(' ', '_')}", 1)
         if verdict.witness is not None and not visit.is_duplicate:
             self._count(f"kept/{verdict.witness.value}/{verdict.reason.replace(' ', '_')}", 1)
         self._alarms.finished(visit)
@@ -115,13 +115,13 @@ class Recorder:
                     self._log.append(self._record_of_released(page))
 
     def close(self, index: Lookup) -> None:
-        """Count what was dropped for earlier crawls, of which *index* knows the owners; close the log."""
+        """Count what was dropped for earlier crawls, of which *index* knows the originals; close the log."""
         for number, drops in self._drops_for_earlier.items():
-            owner = None
+            original = None
             with self._guard():
-                owner = index.page(number)
-            # An owner that this crawl has delivered too, after the drop, bears this crawl's name by now.
-            if owner is None or owner.run != self._run:
+                original = index.page(number)
+            # An original that this crawl has kept too, after the drop, bears this crawl's name by now.
+            if original is None or original.run != self._run:
                 self._count("items/dropped_for_earlier_crawls", drops)
         if self._log is not None:
             with self._guard():
@@ -150,15 +150,15 @@ class Recorder:
             url=visit.url,
             verdict=visit.verdict.kind.value,
             outcome=visit.outcome.value,
-            owner_url=match.owner.url if match else None,
-            owner_run=match.owner.run if match else None,
+            original_url=match.original.url if match else None,
+            original_run=match.original.run if match else None,
             score=round(match.score, 4) if match else None,
             reason=str(visit.reason),
             witness=None if witness is None else witness.value,
             difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(visit)],
             evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(visit)],
             items_dropped=visit.items_dropped,
-            items_delivered=visit.items_delivered,
+            items_kept=visit.items_kept,
             title=one_line(features.title, TITLE_CHARACTERS) if features else "",
             bytes=visit.size,
             canonical=features.canonical or None if features else None,
@@ -202,43 +202,43 @@ _MAX_HOSTS = 10_000
 @dataclass(slots=True)
 class _Host:
     pages: int = 0
-    owner: str = ""
+    original: str = ""
     repeats: int = 0
-    """How many pages repeated *owner* since it became the candidate: no more than really did."""
+    """How many pages repeated *original* since it became the candidate: no more than really did."""
     votes: int = 0
     told: bool = False
 
 
 class OneOwnerAlarm:
-    """Counts by the majority vote of R. Boyer and J. Moore (1981): one candidate a host, whatever many owners it has.
+    """Counts by the majority vote of R. Boyer and J. Moore (1981): one candidate a host, however many originals it has.
 
-    An owner is a page, or a host. Of very many hosts, those are forgotten from which no page has come for longest.
+    An original is a page, or a host. Of very many hosts, those are forgotten from which no page has come for longest.
     """
 
     def __init__(self, min_repeats: int = 0) -> None:
-        """Take fewer than *min_repeats* of one owner for no sign."""
+        """Take fewer than *min_repeats* of one original for no sign."""
         self._min_repeats = min_repeats
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
 
-    def note_page(self, host: str, owner: str | None) -> tuple[int, int] | None:
-        """Note a page of *host* that repeats *owner*, or none; O(1).
+    def note_page(self, host: str, original: str | None) -> tuple[int, int] | None:
+        """Note a page of *host* that repeats *original*, or none; O(1).
 
-        Return (pages that repeat *owner*, pages of the host) the first time that the former are most of the latter.
+        Return (pages that repeat *original*, pages of the host) the first time that the former are most of the latter.
         """
         seen = self._hosts.setdefault(host, _Host())
         self._hosts.move_to_end(host)
         if len(self._hosts) > _MAX_HOSTS:
             self._hosts.popitem(last=False)
         seen.pages += 1
-        if owner is None:
+        if original is None:
             return None
-        if owner == seen.owner:
+        if original == seen.original:
             seen.repeats += 1
             seen.votes += 1
         elif seen.votes:
             seen.votes -= 1
         else:
-            seen.owner, seen.repeats, seen.votes = owner, 1, 1
+            seen.original, seen.repeats, seen.votes = original, 1, 1
         least = max(self._min_repeats, seen.pages // 2 + 1)
         if seen.told or seen.pages < MIN_PAGES or seen.repeats < least:
             return None
@@ -246,7 +246,7 @@ class OneOwnerAlarm:
         return seen.repeats, seen.pages
 
     def has_told(self, host: str) -> bool:
-        """Return whether most pages of *host* have repeated one owner."""
+        """Return whether most pages of *host* have repeated one original."""
         return host in self._hosts and self._hosts[host].told
 
 
@@ -278,30 +278,30 @@ class Alarms:
     def __init__(self, listener: Listener, preferences: Preferences) -> None:
         self._listener = listener
         self._preferences = preferences
-        self._owners = OneOwnerAlarm()
+        self._originals = OneOwnerAlarm()
         self._others = OneOwnerAlarm(MIN_PAGES_OF_ANOTHER)
         self._fields = FieldAlarm()
 
     def finished(self, visit: Visit) -> None:
         """Note *visit*, whose output has been seen to its end."""
         match, host = visit.verdict.match, host_of(visit.url)
-        owner = match.owner.url if match is not None and visit.takes_effect else None
+        original = match.original.url if match is not None and visit.takes_effect else None
         if host:
-            self._note_page(host, owner)
+            self._note_page(host, original)
         kept = visit.verdict.reason == Reason.ITEM_VALUE
         if kept or visit.takes_effect:
             told = self._fields.note_page(frozenset(map(field_of, visit.verdict.difference if kept else ())))
             if told is not None:
                 self._listener.field_that_keeps(*told)
 
-    def _note_page(self, host: str, owner: str | None) -> None:
-        if (numbers := self._owners.note_page(host, owner)) is not None and owner is not None:
-            self._listener.count("hosts_with_one_owner", 1)
-            self._listener.one_owner(host, owner, *numbers)
-        other = None if owner is None or self._preferences.include(owner) else host_of(owner)
+    def _note_page(self, host: str, original: str | None) -> None:
+        if (numbers := self._originals.note_page(host, original)) is not None and original is not None:
+            self._listener.count("hosts_with_one_original", 1)
+            self._listener.one_original(host, original, *numbers)
+        other = None if original is None or self._preferences.include(original) else host_of(original)
         numbers = self._others.note_page(host, other if other != host else None)
         # If they repeat one page of it, that says more.
-        if numbers is not None and other is not None and not self._owners.has_told(host):
+        if numbers is not None and other is not None and not self._originals.has_told(host):
             self._listener.count("hosts_that_repeat_another", 1)
             self._listener.one_other_host(host, other, *numbers)
 
@@ -318,7 +318,7 @@ class _Line(msgspec.Struct, gc=False):
     url: str
     verdict: str
     outcome: str
-    owner_url: str | None = None
+    original_url: str | None = None
     reason: str = ""
     witness: str | None = None
     items_dropped: int = 0
@@ -331,11 +331,11 @@ class Sums:
     verdicts: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     kept: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By witness and reason: pages that were delivered though another one has their text."""
+    """By witness and reason: pages that were kept though another one has their text."""
     unchecked: Counter[str] = field(default_factory=Counter)
     """By reason: pages that were not checked."""
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By host of the page and of its owner: duplicates."""
+    """By host of the page and of its original: duplicates."""
     items_dropped: int = 0
 
     def add(self, lines: Iterable[_Line | Record]) -> None:
@@ -347,7 +347,7 @@ class Sums:
         self.unchecked.update([line.reason for line in found if is_unchecked(line.verdict, line.reason)])
         duplicate = VerdictKind.DUPLICATE.value
         repeats = [line for line in found if line.verdict == duplicate]
-        self.pairs.update([(_host(line.url), _host(line.owner_url or "")) for line in repeats])
+        self.pairs.update([(_host(line.url), _host(line.original_url or "")) for line in repeats])
         self.kept.update([(line.witness, line.reason) for line in found if line.witness and line.verdict != duplicate])
 
     def merge(self, other: Sums) -> None:

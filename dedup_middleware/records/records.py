@@ -48,22 +48,22 @@ class Record:
     url: str
     verdict: str
     outcome: str
-    """``delivered``, ``dropped``, ``tagged``, ``would-drop``, ``links-last`` for a duplicate without items, or
+    """``kept``, ``dropped``, ``tagged``, ``would_drop``, ``links_last`` for a duplicate without items, or
     ``released`` for one whose dropped items were released."""
-    owner_url: str | None = None
-    owner_run: str | None = None
-    """The crawl that delivered the owner; another than ``run`` when the owner is of an earlier crawl."""
+    original_url: str | None = None
+    original_run: str | None = None
+    """The crawl that kept the original; another than ``run`` when the original is of an earlier crawl."""
     score: float | None = None
-    """Share of the page's live text that the owner already holds, 0-1."""
+    """Share of the page's non-boilerplate text that the original already holds, 0-1."""
     reason: str = ""
     witness: str | None = None
-    """Who kept a page whose text its owner holds: ``page`` or ``item``; of a duplicate, who agreed."""
+    """Who kept a page whose text its original holds: ``page`` or ``item``; of a duplicate, who agreed."""
     difference: list[str] = field(default_factory=list)
-    """What that witness says and the owner does not, at most five pieces."""
+    """What that witness says and the original does not, at most five pieces."""
     evidence: list[str] = field(default_factory=list)
     """Repeated sentences, at most five, as this page wrote them."""
     items_dropped: int = 0
-    items_delivered: int = 0
+    items_kept: int = 0
     title: str = ""
     """What the page is called, at most 200 characters."""
     bytes: int = 0
@@ -146,7 +146,7 @@ def log_exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError as error:
-        raise RecordsError(f"the log {path} cannot be read ({error.strerror}); ask its owner") from error
+        raise RecordsError(f"the log {path} cannot be read ({error.strerror}); ask its original") from error
 
 
 def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] | None = None) -> Iterator[Record]:
@@ -255,11 +255,11 @@ def parse_record(line: str) -> Record | None:
         *record.evidence,
         *record.difference,
     )
-    counts = (record.items_dropped, record.items_delivered, record.bytes)
+    counts = (record.items_dropped, record.items_kept, record.bytes)
     is_ours = (
         all(isinstance(text, str) for text in texts)
-        and isinstance(record.owner_url, (str, NoneType))
-        and isinstance(record.owner_run, (str, NoneType))
+        and isinstance(record.original_url, (str, NoneType))
+        and isinstance(record.original_run, (str, NoneType))
         and isinstance(record.witness, (str, NoneType))
         and isinstance(record.canonical, (str, NoneType))
         and isinstance(record.score, (float, int, NoneType))

@@ -1,7 +1,7 @@
 """Counts the pages of a crawl that were not checked for duplicates, and reports when they are most of it.
 
 Such pages are kept. Where most pages of a crawl are not checked, the plugin has next to no effect, and the user should
-know the reason. Two kinds of unjudged pages do not count: those for which the user has switched the plugin off, and
+know the reason. Two kinds of unchecked pages do not count: those for which the user has switched the plugin off, and
 those whose items are checked one by one.
 """
 
@@ -51,8 +51,8 @@ REMEDIES: dict[str, str] = {
 }
 
 
-#: Reasons of unjudged pages that count neither as checked nor as unchecked.
-NOT_COUNTED = (Reason.SWITCHED_OFF, Reason.ITEMS_JUDGED)
+#: Reasons of unchecked pages that count neither as checked nor as unchecked.
+NOT_COUNTED = (Reason.SWITCHED_OFF, Reason.ITEMS_CHECKED)
 
 
 class Problem(NamedTuple):
@@ -75,7 +75,7 @@ class LastCrawl(NamedTuple):
 
 def is_unchecked(verdict: str, reason: str) -> bool:
     """Return whether a page of this *verdict* was not checked although it should have been."""
-    return verdict == VerdictKind.UNJUDGED.value and reason not in NOT_COUNTED
+    return verdict == VerdictKind.UNCHECKED.value and reason not in NOT_COUNTED
 
 
 def listed(unchecked: Mapping[str, int]) -> str:
@@ -112,7 +112,7 @@ def last_crawl(config: Config) -> LastCrawl | None:
         urls.add(record.url)
         if is_unchecked(record.verdict, record.reason):
             unchecked[record.reason] += 1
-            with_items[record.reason] += record.items_delivered > 0
+            with_items[record.reason] += record.items_kept > 0
         else:
             checked += 1
     if sum(with_items.values()) > checked:

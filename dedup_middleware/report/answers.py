@@ -37,9 +37,9 @@ class Answer:
     """One answer."""
 
     url: str
-    owner_url: str
+    original_url: str
     score: float
-    """Of the verdict that was judged, 0-1."""
+    """Of the verdict that was checked, 0-1."""
     same: bool
     time: str
     """UTC, ISO 8601."""
@@ -47,7 +47,7 @@ class Answer:
     @property
     def pair(self) -> tuple[str, str]:
         """Which two pages it is about."""
-        return self.url, self.owner_url
+        return self.url, self.original_url
 
 
 class Answers:
@@ -60,7 +60,7 @@ class Answers:
         try:
             lines = _lines(path) if path.exists() else []
         except OSError as error:
-            raise RecordsError(f"the answers {path} cannot be read ({error.strerror}); ask their owner") from error
+            raise RecordsError(f"the answers {path} cannot be read ({error.strerror}); ask their original") from error
         for line in lines:
             if (answer := _parse(line)) is not None:
                 self._by_pair[answer.pair] = answer
@@ -70,7 +70,7 @@ class Answers:
     @classmethod
     def beside(cls, log: Path) -> Self:
         """Return the answers about the records of *log*."""
-        return cls(log.with_name(f"{log.stem}.judged.jsonl"))
+        return cls(log.with_name(f"{log.stem}.answers.jsonl"))
 
     def about(self, host: str | None = None) -> list[Answer]:
         """Return those about pages of *host* and its subdomains; all if it is ``None``."""
@@ -102,7 +102,7 @@ def _parse(line: bytes) -> Answer | None:
         answer = Answer(**{name: fields[name] for name in Answer.__slots__})
     except (ValueError, TypeError, KeyError):
         return None
-    texts = (answer.url, answer.owner_url, answer.time)
+    texts = (answer.url, answer.original_url, answer.time)
     is_score = type(answer.score) in {float, int} and 0 <= answer.score <= 1
     is_ours = all(isinstance(text, str) for text in texts) and is_score and isinstance(answer.same, bool)
     return answer if is_ours else None
@@ -113,18 +113,18 @@ _CHARACTERS = 200
 
 
 class SideBySide(NamedTuple):
-    """The sentences of a page and its owner; those that are too short to tell are left out."""
+    """The sentences of a page and its original; those that are too short to tell are left out."""
 
     both: list[str]
     """As the page wrote them."""
     own: list[str]
     """What only the page says,"""
-    owners: list[str]
-    """and what only the owner does."""
+    originals: list[str]
+    """and what only the original does."""
 
 
 def side_by_side(config: Config, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], SideBySide]:
-    """Return the texts of those *pairs* of URLs, of a page and its owner, that a closed store has both of.
+    """Return the texts of those *pairs* of URLs, of a page and its original, that a closed store has both of.
 
     The store is closed again at once. Some 5 ms a pair. `StoreError` if it is in use, or cannot be read.
     """
@@ -134,16 +134,16 @@ def side_by_side(config: Config, pairs: Iterable[tuple[str, str]]) -> dict[tuple
     with index_for_command(config.store, "tune") as (store, index):
         fingerprint = instance_of(config.fingerprint, store.header.key)
         for pair in pairs:
-            page, owner = (index.find([url_identity(url)]) for url in pair)
-            if page is not None and owner is not None and page.number != owner.number:
-                found[pair] = _compared(index, fingerprint, page, owner)
+            page, original = (index.find([url_identity(url)]) for url in pair)
+            if page is not None and original is not None and page.number != original.number:
+                found[pair] = _compared(index, fingerprint, page, original)
     return {pair: texts for pair, texts in found.items() if texts.both or texts.own}
 
 
-def _compared(index: Index, fingerprint: Fingerprinter, page: StoredPage, owner: StoredPage) -> SideBySide:
-    both, own = _split(index, fingerprint, page, owner)
-    _, owners = _split(index, fingerprint, owner, page)
-    return SideBySide(both, own, owners)
+def _compared(index: Index, fingerprint: Fingerprinter, page: StoredPage, original: StoredPage) -> SideBySide:
+    both, own = _split(index, fingerprint, page, original)
+    _, originals = _split(index, fingerprint, original, page)
+    return SideBySide(both, own, originals)
 
 
 def _split(
@@ -158,11 +158,11 @@ def _split(
 
 
 def side_by_side_lines(texts: SideBySide) -> list[str]:
-    """Return what differs for a person: ``+`` the page's own sentences, ``-`` its owner's, and one that both say."""
+    """Return what differs for a person: ``+`` the page's own sentences, ``-`` its original's, and one that both say."""
     lines = [f"= {len(texts.both)} sentences that both say, such as: {one_line(texts.both[0], _CHARACTERS)}"] * bool(
         texts.both
     )
-    for mark, sentences in (("+", texts.own), ("-", texts.owners)):
+    for mark, sentences in (("+", texts.own), ("-", texts.originals)):
         lines += [f"{mark} {one_line(sentence, _CHARACTERS)}" for sentence in sentences[:_SHOWN]]
         if len(sentences) > _SHOWN:
             lines.append(f"{mark} … and {len(sentences) - _SHOWN} more")

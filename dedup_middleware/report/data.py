@@ -42,7 +42,7 @@ _HOSTS = 12
 _CLUSTERS = 12
 _OF_A_CLUSTER = 10
 #: Columns whose values come again and again: a table of them is kept, and its numbers.
-_TABLED = ("owner", "host", "reason", "witness", "outcome", "run")
+_TABLED = ("original", "host", "reason", "witness", "outcome", "run")
 
 
 @dataclass(slots=True)
@@ -118,9 +118,9 @@ def _hosts(pairs: Counter[tuple[str, str]]) -> dict[str, Any]:
     """Return the hosts that copy most and those that are copied most, and how often each did from each."""
     copying: Counter[str] = Counter()
     copied: Counter[str] = Counter()
-    for (host, owner), count in pairs.items():
+    for (host, original), count in pairs.items():
         copying[host] += count
-        copied[owner] += count
+        copied[original] += count
     rows, columns = ([name for name, _ in counts.most_common(_HOSTS)] for counts in (copying, copied))
     return {
         "copying": rows,
@@ -134,8 +134,8 @@ def _hosts(pairs: Counter[tuple[str, str]]) -> dict[str, Any]:
 def _clusters(clusters: dict[str, list[str]]) -> list[dict[str, Any]]:
     largest = sorted(clusters.items(), key=lambda item: -len(item[1]))[:_CLUSTERS]
     return [
-        {"owner": owner, "pages": len(urls), "hosts": len({*map(host_at, urls)}), "some": urls[:_OF_A_CLUSTER]}
-        for owner, urls in largest
+        {"original": original, "pages": len(urls), "hosts": len({*map(host_at, urls)}), "some": urls[:_OF_A_CLUSTER]}
+        for original, urls in largest
     ]
 
 
@@ -159,13 +159,13 @@ def _columns(rows: Iterable[Record]) -> dict[str, Any]:
         columns["title"].append(one_line(record.title, TITLE_CHARACTERS))
         columns["score"].append(score_of(record))
         columns["time"].append(record.time[:19])
-        values = (record.owner_url, host_at(record.url), record.reason, record.witness, record.outcome, record.run)
+        values = (record.original_url, host_at(record.url), record.reason, record.witness, record.outcome, record.run)
         for name, value in zip(_TABLED, values, strict=True):
             columns[name].append(tables[name].setdefault(value or "", len(tables[name])))
     return {
         "columns": columns,
         "tables": {name: [*table] for name, table in tables.items()},
-        "hosts_of_owners": [*map(host_at, tables["owner"])],
+        "hosts_of_originals": [*map(host_at, tables["original"])],
     }
 
 
@@ -175,7 +175,7 @@ def _detail(record: Record) -> dict[str, Any]:
         "difference": _cut(record.difference, DIFFERENCES, DIFFERENCE_CHARACTERS),
         "bytes": record.bytes,
         "items_dropped": record.items_dropped,
-        "owner_run": record.owner_run,
+        "original_run": record.original_run,
         "texts": None,
     }
 
@@ -201,35 +201,35 @@ class Stored:
     redact_query: bool
 
     def pages_of(self, hosts: Collection[str], run: str | None) -> Counter[tuple[str, str]]:
-        """Return the owners of each of *hosts*, by host and URL as records have it; of the crawl *run* alone, if given.
+        """Return the originals of *hosts*, by host and URL as records have it; of the crawl *run* alone, if given.
 
         Reads all pages: 15 µs each.
         """
         return Counter(
             (host, without_secrets(page.url, redact=self.redact_query))
             for page in self.index.pages()
-            if page.owner is None and run in (None, page.run) and (host := host_at(page.url)) in hosts
+            if page.original is None and run in (None, page.run) and (host := host_at(page.url)) in hosts
         )
 
     def side_by_side(self, record: Record) -> dict[str, Any] | None:
-        """Return the sentences of the page of *record* and of its owner, each with its mark; ``None`` if none are kept.
+        """Return the sentences of the page of *record* and of its original, each with its mark; ``None`` if not kept.
 
         Some 3 ms for a news page that was edited, 80 for the longest text that a store keeps.
         """
         page = self.index.find([url_identity(record.url)])
-        owner = None if page is None or page.owner is None else self.index.page(page.owner)
-        if page is None or owner is None:
+        original = None if page is None or page.original is None else self.index.page(page.original)
+        if page is None or original is None:
             return None
-        if without_secrets(owner.url, redact=self.redact_query) != record.owner_url:
+        if without_secrets(original.url, redact=self.redact_query) != record.original_url:
             # It repeats another page by now.
             return None
-        text, held_text = self.index.text(page.number), self.index.text(owner.number)
+        text, held_text = self.index.text(page.number), self.index.text(original.number)
         if not text or not held_text:
             return None
         return {
-            "page": self._marked(text, held_text, owner.hashes),
-            "owner": self._marked(held_text, text, page.hashes),
-            "owner_changed": not owner.is_owner_of(page),
+            "page": self._marked(text, held_text, original.hashes),
+            "original": self._marked(held_text, text, page.hashes),
+            "original_changed": not original.is_original_of(page),
         }
 
     def _marked(self, text: list[str], other: list[str], held: frozenset[bytes]) -> list[tuple[str, str]]:

@@ -106,7 +106,7 @@ def _read(name: str) -> str:
 
 
 _FIELDS = (
-    *("time", "spider", "run", "outcome", "url", "title", "owner_url", "owner_run", "score", "reason", "witness"),
+    *("time", "spider", "run", "outcome", "url", "title", "original_url", "original_run", "score", "reason", "witness"),
     *("items_dropped", "bytes"),
 )
 # What a spreadsheet takes for a formula: = + - @, and what it passes over before one.

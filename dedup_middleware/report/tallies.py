@@ -30,7 +30,7 @@ BARS = 90
 #: Spans of time that a bar may stand for, in seconds; longer ones are days of 86 400.
 _SPANS = (1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400)
 _EXAMPLES = 5
-#: Outcomes of a duplicate that delivered nothing.
+#: Outcomes of a duplicate that kept nothing.
 SAVED = frozenset({Outcome.DROPPED.value, Outcome.LINKS_LAST.value})
 
 host_at = lru_cache(maxsize=100_000)(host_of)
@@ -40,13 +40,13 @@ class Last(NamedTuple):
     """What the last record of a page says."""
 
     host: str
-    owner: str | None
+    original: str | None
     """The URL of the page that it repeats; ``None`` where it is no duplicate."""
     score: float | None
 
 
 class Saved(NamedTuple):
-    """A fetch whose page repeated another, and was not delivered."""
+    """A fetch whose page repeated another, and was not kept."""
 
     time: int | None
     """Seconds since 1970, ``None`` where the record has no date."""
@@ -98,7 +98,7 @@ class Tallies:
         if (time := seconds_of(record.time)) is not None:
             self.first = time if self.first is None else min(self.first, time)
             self.latest = time if self.latest is None else max(self.latest, time)
-        self.last[record.url] = Last(host_at(record.url), record.owner_url if is_duplicate else None, score)
+        self.last[record.url] = Last(host_at(record.url), record.original_url if is_duplicate else None, score)
         if is_duplicate:
             self._add_duplicate(record)
         elif record.outcome == Outcome.RELEASED.value:
@@ -126,21 +126,21 @@ class Tallies:
     def _add_kept(self, record: Record) -> None:
         kept = self.kept[str(record.witness), record.reason]
         kept.pages += 1
-        kept.examples.append({"url": record.url, "owner": record.owner_url, "difference": record.difference})
+        kept.examples.append({"url": record.url, "original": record.original_url, "difference": record.difference})
         if record.reason == Reason.ITEM_VALUE.value:
             self.heard += 1
             self.fields.update(set(map(field_of, record.difference)))
 
     def pairs_of_hosts(self) -> Counter[tuple[str, str]]:
         """Return how many pages of the first host repeat one of the second."""
-        return Counter((page.host, host_at(page.owner)) for page in self.last.values() if page.owner)
+        return Counter((page.host, host_at(page.original)) for page in self.last.values() if page.original)
 
     def clusters(self) -> dict[str, list[str]]:
-        """Return the URLs of the pages that repeat each owner."""
+        """Return the URLs of the pages that repeat each original."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for url, page in self.last.items():
-            if page.owner:
-                found[page.owner].append(url)
+            if page.original:
+                found[page.original].append(url)
         return found
 
     def totals(self) -> dict[str, int]:
@@ -206,9 +206,9 @@ class Host:
 
     pages: int
     """All that the log names."""
-    owners: Counter[str]
+    originals: Counter[str]
     scores: defaultdict[str, list[float]]
-    """By host of the owner, other hosts alone."""
+    """By host of the original, other hosts alone."""
 
 
 def suspects(tallies: Tallies) -> dict[str, Host]:
@@ -220,23 +220,23 @@ def suspects(tallies: Tallies) -> dict[str, Host]:
     hosts = {name: Host(count, Counter(), defaultdict(list)) for name, count in seen.items() if count >= MIN_PAGES}
     for page in tallies.last.values():
         host = hosts.get(page.host)
-        if host is None or not page.owner:
+        if host is None or not page.original:
             continue
-        host.owners[page.owner] += 1
-        if (other := host_at(page.owner)) != page.host:
+        host.originals[page.original] += 1
+        if (other := host_at(page.original)) != page.host:
             host.scores[other].append(page.score or 0.0)
-    return {name: host for name, host in hosts.items() if _one_owner(host) or _mirrored(host)}
+    return {name: host for name, host in hosts.items() if _one_original(host) or _mirrored(host)}
 
 
 def signs(tallies: Tallies, hosts: Mapping[str, Host]) -> dict[str, list[dict[str, Any]]]:
     """Return what should be looked at first, the worst in front; *hosts* are the suspects with all their pages."""
-    one_owner = [
-        {"host": name, "owner": found[0], "repeats": found[1], "pages": host.pages}
+    one_original = [
+        {"host": name, "original": found[0], "repeats": found[1], "pages": host.pages}
         for name, host in hosts.items()
-        if (found := _one_owner(host)) is not None
+        if (found := _one_original(host)) is not None
     ]
     return {
-        "one_owner": sorted(one_owner, key=lambda sign: -sign["repeats"]),
+        "one_original": sorted(one_original, key=lambda sign: -sign["repeats"]),
         "fields": [
             {"field": name, "kept": count, "pages": tallies.heard}
             for name, count in tallies.fields.most_common()
@@ -247,9 +247,9 @@ def signs(tallies: Tallies, hosts: Mapping[str, Host]) -> dict[str, list[dict[st
     }
 
 
-def _one_owner(host: Host) -> tuple[str, int] | None:
-    ((owner, repeats),) = host.owners.most_common(1) or [("", 0)]
-    return (owner, repeats) if host.pages >= MIN_PAGES and 2 * repeats > host.pages else None
+def _one_original(host: Host) -> tuple[str, int] | None:
+    ((original, repeats),) = host.originals.most_common(1) or [("", 0)]
+    return (original, repeats) if host.pages >= MIN_PAGES and 2 * repeats > host.pages else None
 
 
 def _mirrored(host: Host) -> tuple[str, list[float]] | None:
@@ -260,7 +260,7 @@ def _mirrored(host: Host) -> tuple[str, list[float]] | None:
 
 def _mirrors(hosts: Mapping[str, Host]) -> list[dict[str, Any]]:
     # One page for all of a host is no mirror.
-    found = ((name, host, _mirrored(host)) for name, host in hosts.items() if _one_owner(host) is None)
+    found = ((name, host, _mirrored(host)) for name, host in hosts.items() if _one_original(host) is None)
     return [
         {
             "host": name,

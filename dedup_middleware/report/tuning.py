@@ -36,17 +36,17 @@ class Case(NamedTuple):
     number: int
     """The place of its record among those that were read."""
     url: str
-    owner_url: str
+    original_url: str
     score: float
     is_dropped: bool
     """Whether it is a duplicate; else it was kept for being below the threshold."""
     items: int
-    """Those dropped, tagged or counted of a duplicate; those delivered of a page that was kept."""
+    """Those dropped, tagged or counted of a duplicate; those kept of a page that was kept."""
 
     @property
     def pair(self) -> tuple[str, str]:
         """Which two pages it is about."""
-        return self.url, self.owner_url
+        return self.url, self.original_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ def _case(number: int, record: Record) -> Case | None:
     is_dropped = record.verdict == VerdictKind.DUPLICATE.value
     if not is_dropped and record.reason != Reason.BELOW_THRESHOLD.value:
         return None
-    if record.owner_url is None or record.score is None or not 0 <= record.score <= 1:
+    if record.original_url is None or record.score is None or not 0 <= record.score <= 1:
         return None
     items = record.items_dropped
     if not is_dropped or record.outcome in _HELD_BACK:
-        items += record.items_delivered
-    return Case(number, record.url, record.owner_url, record.score, is_dropped, items)
+        items += record.items_kept
+    return Case(number, record.url, record.original_url, record.score, is_dropped, items)
 
 
 def replay(cases: Iterable[Case], threshold: float) -> Row:
@@ -112,22 +112,24 @@ def replay(cases: Iterable[Case], threshold: float) -> Row:
     return Row(threshold, len(drops), sum(drops), len(drops) + len(perhaps), sum(drops) + sum(perhaps))
 
 
-def judged_elsewhere(cases: Iterable[Case], today: float) -> int:
+def checked_elsewhere(cases: Iterable[Case], today: float) -> int:
     """Return how many *cases* another threshold than *today*'s has decided: an earlier setting, a request's own."""
     line = round(today, _DIGITS)
     return sum(case.score < line if case.is_dropped else case.score > line for case in cases)
 
 
-def borderline(cases: Iterable[Case], today: float, count: int, *, judged: Collection[Answer] = ()) -> list[Case]:
+def borderline(cases: Iterable[Case], today: float, count: int, *, checked: Collection[Answer] = ()) -> list[Case]:
     """Return the *count* pairs on either side of *today*'s threshold that are nearest to it, the nearest first.
 
-    Left out is what has been *judged*. A pair that was met several times counts as it was met last, and of pages that
-    have the same owner and the same score, most likely one text at several addresses, only one is returned.
+    Left out is what has been *checked*. A pair that was met several times counts as it was met last, and of pages that
+    have the same original and the same score, most likely one text at several addresses, only one is returned.
     """
-    pairs = {answer.pair for answer in judged}
-    texts = {(answer.owner_url, answer.score) for answer in judged}
+    pairs = {answer.pair for answer in checked}
+    texts = {(answer.original_url, answer.score) for answer in checked}
     last = {case.pair: case for case in cases if case.pair not in pairs}.values()
-    left = {(case.owner_url, case.score): case for case in last if (case.owner_url, case.score) not in texts}.values()
+    left = {
+        (case.original_url, case.score): case for case in last if (case.original_url, case.score) not in texts
+    }.values()
     line = round(today, _DIGITS)
     sides = [case for case in left if case.score >= line], [case for case in left if case.score < line]
     near = [case for side in sides for case in nsmallest(count, side, key=lambda case: abs(case.score - line))]
@@ -144,7 +146,7 @@ def as_dict(found: Recorded, rows: Sequence[Row], today: float) -> dict[str, Any
     return {
         "threshold": today,
         "crawls": found.runs,
-        "judged_elsewhere": judged_elsewhere(found.cases, today),
+        "checked_elsewhere": checked_elsewhere(found.cases, today),
         "kept": dict(found.kept.most_common()),
         "rows": [row._asdict() for row in rows],
     }
@@ -162,8 +164,8 @@ def tuning_text(found: Recorded, rows: Sequence[Row], today: float) -> str:
     lines.append("")
     if rows[0].pages_at_most > rows[0].pages:
         lines.append("What would be dropped more is that at most: a witness may keep it, and none was asked.")
-    if elsewhere := judged_elsewhere(found.cases, today):
-        lines.append(f"{elsewhere} were judged at another threshold: by an earlier setting, or a request's own.")
+    if elsewhere := checked_elsewhere(found.cases, today):
+        lines.append(f"{elsewhere} were checked at another threshold: by an earlier setting, or a request's own.")
     if kept := found.kept.total():
         lines.append(f"{kept} are kept at any threshold:")
         lines += [f"{count:>9}  {one_line(reason)}" for reason, count in found.kept.most_common(_REASONS_SHOWN)]
@@ -218,7 +220,7 @@ class Suggestion:
     """and none of the same story has less than this one. Between both no answer contradicts a threshold, if above is
     less."""
     asked: int = 0
-    """Pairs that were judged, none of them different, and that the threshold drops; if it is lowered, those that it
+    """Pairs that were checked, none of them different, and that the threshold drops; if it is lowered, those that it
     drops and today's does not."""
     still_twice: int = 0
     """Pairs of the same story that the threshold leaves below it."""
@@ -308,7 +310,7 @@ def _lines(found: Suggestion) -> Iterator[str]:
         )
     if found.threshold is None:
         yield (
-            "no threshold keeps all different stories apart, for one of them is in its owner nearly letter by letter:"
+            "no threshold keeps all different stories apart, for one is in its original nearly letter by letter:"
             " let an item have what differs, or keep such pages out by meta={'dedup': False}"
         )
         return
@@ -324,12 +326,12 @@ def _basis(found: Suggestion) -> Iterator[str]:
     scores = f"from {found.threshold:g} on" + f" and below {found.today:g}" * found.is_lowered
     if found.asked:
         yield (
-            f"of the {found.asked} pairs {scores} that you have judged, none is different: if others are like them,"
+            f"of the {found.asked} pairs {scores} that you have checked, none is different: if others are like them,"
             f" at most {found.wrong_at_most:.0%} of such drops are wrong, with {_CONFIDENCE:.0%} confidence"
         )
     else:
-        yield f"you have judged no pair {scores} to be the same, so nothing tells how many such drops are wrong"
+        yield f"you have checked no pair {scores} to be the same, so nothing tells how many such drops are wrong"
     if found.still_twice:
-        yield f"{found.still_twice} that you call the same stay below it, and are delivered"
+        yield f"{found.still_twice} that you call the same stay below it, and are kept"
     if found.threshold == found.today and found.same_below:
         yield f"it would be lowered for {ENOUGH_TO_LOWER} such pairs that no different one reaches"

@@ -143,7 +143,7 @@ class PageOptions:
     action: Action
     threshold: float
     keep: bool = False
-    """Whether the page is delivered, and owns its text, even if it is a duplicate."""
+    """Whether the page is kept, and owns its text, even if it is a duplicate."""
 
     @classmethod
     def from_meta(cls, value: object, config: Config) -> PageOptions:

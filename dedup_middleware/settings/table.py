@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dedup_middleware.settings.kinds import Kind
 
 PREFIX = "DEDUP_"
-#: At one half or less, two pages that share nothing with each other could both be "the" owner.
+#: At one half or less, two pages that share nothing with each other could both be "the" original.
 THRESHOLD = quantities.Share(above=0.5)
 
 
@@ -55,7 +55,7 @@ class Setting:
 
 
 _SETTINGS = (
-    Setting("DEDUP_ENABLED", "False: no store is opened, nothing is judged", kinds.Boolean(), default=True),
+    Setting("DEDUP_ENABLED", "False: no store is opened, nothing is checked", kinds.Boolean(), default=True),
     Setting("DEDUP_STORE", "where fingerprints are kept", kinds.StoreUri(), default=None),
     Setting(
         "DEDUP_STORE_MEMORY",
@@ -74,7 +74,7 @@ _SETTINGS = (
     Setting("DEDUP_ACTION", "what is done with the items of a duplicate", kinds.Choice(Action), default="drop"),
     Setting(
         "DEDUP_THRESHOLD",
-        "share of a page's live text that one owner must hold for a duplicate",
+        "share of a page's non-boilerplate text that one original must hold for a duplicate",
         THRESHOLD,
         default=0.8,
     ),
@@ -108,11 +108,11 @@ _SETTINGS = (
     Setting("DEDUP_LOG_LEVEL", "level of the Dropped: line of a duplicate", kinds.Level(), default="INFO"),
     Setting("DEDUP_REDACT_QUERY", "write the values in a URL's query as *", kinds.Boolean(), default=False),
     Setting(
-        "DEDUP_MAX_BYTES", "pages with a larger body are delivered, not judged", quantities.Whole(1), default=10_000_000
+        "DEDUP_MAX_BYTES", "pages with a larger body are kept, not checked", quantities.Whole(1), default=10_000_000
     ),
     Setting(
         "DEDUP_MAX_MILLISECONDS",
-        "pages that take more CPU time until they can be compared are kept, not judged",
+        "pages that take more CPU time until they can be compared are kept, not checked",
         quantities.Whole(1),
         default=1000,
     ),

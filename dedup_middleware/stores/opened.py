@@ -162,7 +162,7 @@ class Shared:
         When it ends, Python would destroy the handles: LevelDB then waits for a thread that the child does not have,
         SQLite moves and removes the parent's files, and older versions of filelock unlock the parent's lock.
         """
-        # At its end the interpreter spares an object that has a reference of no owner.
+        # At its end the interpreter spares an object that has a reference of no original.
         if hasattr(ctypes, "pythonapi"):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))
 

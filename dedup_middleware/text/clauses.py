@@ -127,7 +127,7 @@ def reduced_once(text: str) -> str:
     return _remembered(text) if len(text) <= _MAX_REMEMBERED_LENGTH else reduced(text)
 
 
-# Of a page, its item and its owner. 5 kB each, and 20 MB all together where hostile pages have nothing but ligatures.
+# Of a page, its item and its original: 5 kB each, 20 MB for all where hostile pages have nothing but ligatures.
 _remembered = lru_cache(maxsize=16)(reduced)
 
 

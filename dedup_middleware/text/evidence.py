@@ -9,7 +9,7 @@ from bisect import bisect
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.text.clauses import clauses, portions, reduced, sentences
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dedup_middleware.budget import Budget
     from dedup_middleware.model import Page
 
-#: A sentence is repeated when its owner holds at least this share of its telling clauses' weight.
+#: A sentence is repeated when its original holds at least this share of its telling clauses' weight.
 _REPEATED = 0.5
 #: Sentences that are looked at as one text.
 _AT_ONCE = 64
@@ -33,14 +33,14 @@ class Sentence:
 
     @property
     def repeated(self) -> bool:
-        """Whether the owner says it too."""
+        """Whether the original says it too."""
         return self.share is not None and self.share >= _REPEATED
 
 
 def marked_sentences(
     paragraphs: Iterable[str], held: Collection[bytes], hash_clause: Callable[[str], bytes]
 ) -> Iterator[Sentence]:
-    """Yield every sentence of *paragraphs*, marked by the clause hashes that the owner *held*."""
+    """Yield every sentence of *paragraphs*, marked by the clause hashes that the original *held*."""
     for paragraph in paragraphs:
         for sentence in sentences(paragraph):
             total = shared = 0
@@ -63,7 +63,7 @@ def repeated_sentences(
         for group in _groups(sentences(portion)):
             try:
                 budget.check_time()
-            except UnjudgeableError:
+            except UncheckableError:
                 return
             if any(weight and hash_clause(clause) in held for clause, weight in clauses("\n".join(group))):
                 yield from (s.text for s in marked_sentences(group, held, hash_clause) if s.repeated)

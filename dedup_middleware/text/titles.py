@@ -89,14 +89,14 @@ def says(row: str, part: str) -> bool:
     return f" {row_of(part)} " in row
 
 
-def own_parts(page: PageFeatures, owner: PageFeatures, text: Callable[[], Iterable[str]]) -> list[str]:
-    """Return the parts of the names of *page*, title and heading, that its *owner* has nowhere in its names or *text*.
+def own_parts(page: PageFeatures, original: PageFeatures, text: Callable[[], Iterable[str]]) -> list[str]:
+    """Return the parts of the names of *page*, title and heading, that its *original* lacks in its names and *text*.
 
     Words for a view of the page do not count: "(print)", "page 2". *text* is called only where it matters.
     """
-    if (page.title, page.heading) == (owner.title, owner.heading):
+    if (page.title, page.heading) == (original.title, original.heading):
         return []
-    called = in_a_row([owner.title, owner.heading])
+    called = in_a_row([original.title, original.heading])
     words = set(called.split())
     named = [part for name in (page.title, page.heading) for part in parts(name)]
     own = [part for part in named if (rest := without_view(part)) and not words.issuperset(words_of(rest))]
@@ -121,8 +121,8 @@ def site_row(part: str) -> str:
     return row_of(_VERSION.sub(" 0 ", part))
 
 
-def shared_terms(own: Iterable[str], owner: PageFeatures, text: Callable[[], Iterable[str]]) -> float:
-    """Return how much of the *own* parts of a page's title its *owner* has, in its names or its *text*, by weight, 0-1.
+def shared_terms(own: Iterable[str], original: PageFeatures, text: Callable[[], Iterable[str]]) -> float:
+    """Return how much of a page's *own* parts of its title the *original* has, in its names or *text*, by weight, 0-1.
 
     1 for a page that is not called anything.
     """
@@ -131,7 +131,7 @@ def shared_terms(own: Iterable[str], owner: PageFeatures, text: Callable[[], Ite
     if not total:
         return 1.0
     # Of parts too: a character that is a part by itself makes a pair with the next one in the whole.
-    names = (f"{owner.title}\n{owner.heading}", *parts(owner.title), *parts(owner.heading))
+    names = (f"{original.title}\n{original.heading}", *parts(original.title), *parts(original.heading))
     said = {term for name in names for term in terms(words_of(name))}
     if not named.keys() <= said:
         said.update(terms(words_of("\n".join(text()))))

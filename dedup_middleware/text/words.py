@@ -18,7 +18,7 @@ from dedup_middleware.text.clauses import folded
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-#: The owner's words, and the page's in their place.
+#: The original's words, and the page's in their place.
 Replacement: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
 
 #: Words at least this much alike are one word, misspelt, misread or in another spelling.

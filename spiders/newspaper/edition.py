@@ -70,7 +70,7 @@ class Page:
     """One URL of the demo: *path*, with its query, on *site*.
 
     *story* names the text it carries, or a part of it (``PARTIAL_KINDS``); it is empty for a list. A redirect answers
-    with *target*, a path of the same site. A crawl has lost nothing if, for every story, it delivered one page at least
+    with *target*, a path of the same site. A crawl has lost nothing if, for every story, it kept one page at least
     that carries the whole of it.
     """
 

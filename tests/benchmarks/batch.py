@@ -94,8 +94,8 @@ def measured(name: str, folder: Path, scratch: Path, options: argparse.Namespace
         seconds = time.perf_counter() - began
         report[contestant] = {"pages_a_second": round(pages / seconds, 1), "duplicates": sum(found[contestant])}
         if corpus:
-            delivered = {page.id for page, dropped in zip(corpus, found[contestant], strict=True) if not dropped}
-            f1, lost = drop_agreement(corpus, delivered).f1, lost_stories(corpus, delivered)
+            kept = {page.id for page, dropped in zip(corpus, found[contestant], strict=True) if not dropped}
+            f1, lost = drop_agreement(corpus, kept).f1, lost_stories(corpus, kept)
             report[contestant] |= {"f1": round(f1, 4), "lost": lost}
     if {"inline", "batch"} <= found.keys():
         report["differ"] = sum(map(bool.__ne__, found["inline"], found["batch"]))

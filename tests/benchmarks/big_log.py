@@ -36,24 +36,24 @@ def write(path: Path, count: int) -> None:
 
 def _record(chance: random.Random, sentences: list[str], number: int) -> Record:
     place, run = chance.randrange(len(HOSTS)), f"{number // PER_CRAWL:012x}"
-    owner = HOSTS[(7 * place + chance.randrange(6)) % len(HOSTS)]
-    (verdict,) = chance.choices(["duplicate", "related", "same"], [60, 20, 20])
-    repeats = verdict != "same"
+    original = HOSTS[(7 * place + chance.randrange(6)) % len(HOSTS)]
+    (verdict,) = chance.choices(["duplicate", "related", "unchanged"], [60, 20, 20])
+    repeats = verdict != "unchanged"
     return Record(
         time=f"2026-11-{1 + number % 28:02d}T10:00:00.000+00:00",
         spider="news",
         run=run,
         url=f"https://{HOSTS[place]}/2026/11/{number}/{chance.choice(WORDS)}-{chance.choice(WORDS)}",
         verdict=verdict,
-        outcome="dropped" if verdict == "duplicate" else "delivered",
-        owner_url=f"https://{owner}/2026/{chance.randrange(number + 1)}" if repeats else None,
-        owner_run=run if repeats else None,
+        outcome="dropped" if verdict == "duplicate" else "kept",
+        original_url=f"https://{original}/2026/{chance.randrange(number + 1)}" if repeats else None,
+        original_run=run if repeats else None,
         score=round(chance.random(), 4) if repeats else None,
         reason="another title" if verdict == "related" else "",
         witness={"duplicate": "page and item", "related": "page"}.get(verdict),
         evidence=chance.choices(sentences, k=5) if repeats else [],
         items_dropped=int(verdict == "duplicate"),
-        items_delivered=int(verdict != "duplicate"),
+        items_kept=int(verdict != "duplicate"),
         title=chance.choice(sentences),
         bytes=chance.randrange(200_000),
     )
@@ -77,7 +77,7 @@ def main() -> None:
     commands = [
         ("stats",),
         ("log", "--host", host),
-        ("log", "--owner", f"https://{host}/2026/1"),
+        ("log", "--original", f"https://{host}/2026/1"),
         ("log", "--run", "last"),
         ("explain", f"https://{host}/nowhere"),
     ]

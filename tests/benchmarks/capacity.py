@@ -129,7 +129,7 @@ def passed(store: OpenStore, crawl: Deduplication, pages: Sequence[Page], *, is_
     counting, took = Counting(store.in_process.store), list[float]()
     for page in pages:
         began = time.perf_counter()
-        visit = crawl.judge(page, Action.DROP, DEFAULTS["DEDUP_THRESHOLD"], Budget())
+        visit = crawl.check(page, Action.DROP, DEFAULTS["DEDUP_THRESHOLD"], Budget())
         pass_through(crawl, visit, {})
         took.append(1000 * (time.perf_counter() - began))
         assert visit.is_duplicate == is_duplicate, visit.verdict

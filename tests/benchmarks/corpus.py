@@ -5,7 +5,7 @@ A corpus is a file of JSON Lines, plain or packed with xz (``.xz``), one page a 
 - ``id``, ``html``: a name of its own, and the page as it was decoded;
 - ``text``: the paragraphs of its article, or all of them in one string; empty or missing where nobody knows them;
 - ``host``, ``path``: its address, ``http://{host}{path}``;
-- ``cluster``: pages of one cluster tell the same story, so that one of them must be delivered and the others dropped;
+- ``cluster``: pages of one cluster tell the same story, so that one of them must be kept and the others dropped;
 - ``kind``: how the page came to be ("verbatim", "templated"), to say which kinds go wrong; may be missing;
 - ``optional``: true where dropping and keeping the page are both right; may be missing.
 
@@ -196,36 +196,36 @@ class Agreement:
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
-def drop_agreement(pages: Iterable[CorpusPage], delivered: AbstractSet[str]) -> Agreement:
-    """Return how right it was to deliver just the pages with the ids *delivered*.
+def drop_agreement(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> Agreement:
+    """Return how right it was to keep just the pages with the ids *kept*.
 
     Of a cluster's n pages n - 1 should go, whichever they are. Optional pages are not counted, but one that was
-    delivered has told the story: then all the others may go.
+    kept has told the story: then all the others may go.
     """
-    clusters, told = _clusters(pages, delivered)
+    clusters, told = _clusters(pages, kept)
     drops = right = should = 0
     for cluster, ids in clusters.items():
-        dropped = sum(id_ not in delivered for id_ in ids)
+        dropped = sum(id_ not in kept for id_ in ids)
         drops += dropped
         right += min(dropped, len(ids) - (cluster not in told))
         should += len(ids) - 1
     return Agreement(right / drops if drops else 1.0, min(1.0, right / should) if should else 1.0)
 
 
-def lost_stories(pages: Iterable[CorpusPage], delivered: AbstractSet[str]) -> int:
-    """Return of how many clusters no page was *delivered*."""
-    clusters, told = _clusters(pages, delivered)
-    return sum(cluster not in told and delivered.isdisjoint(ids) for cluster, ids in clusters.items())
+def lost_stories(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> int:
+    """Return of how many clusters no page was *kept*."""
+    clusters, told = _clusters(pages, kept)
+    return sum(cluster not in told and kept.isdisjoint(ids) for cluster, ids in clusters.items())
 
 
-def _clusters(pages: Iterable[CorpusPage], delivered: AbstractSet[str]) -> tuple[dict[str, list[str]], set[str]]:
+def _clusters(pages: Iterable[CorpusPage], kept: AbstractSet[str]) -> tuple[dict[str, list[str]], set[str]]:
     """Return the ids of each cluster, optional pages apart, and the clusters that an optional page has told."""
     clusters: dict[str, list[str]] = collections.defaultdict(list)
     told = set()
     for page in pages:
         if not page.optional:
             clusters[page.cluster].append(page.id)
-        elif page.id in delivered:
+        elif page.id in kept:
             told.add(page.cluster)
     return clusters, told
 

@@ -16,8 +16,8 @@ Printed, for each kind of chain: kills; chains, and how many of their last crawl
 that never ended and were begun again (queuelib's fault: killed while it removes an empty queue of a JOBDIR, it counts a
 request there that it cannot read); stores that did not open; stories of which a page was dropped and none is where its
 item belongs; pages dropped in favour of themselves; chains that dropped what cannot be stored; and distinct pages of a
-story that were delivered beyond the first, a kill, beside the bound that the documentation gives: checkpoint interval +
-concurrency, and a batch. Pages that a crawl delivers without being killed, because it may not drop them, do not count:
+story that were kept beyond the first, a kill, beside the bound that the documentation gives: checkpoint interval +
+concurrency, and a batch. Pages that a crawl keeps without being killed, because it may not drop them, do not count:
 they are ``kept``.
 
 ``--edges N``: the process ends (``os._exit``) before or after a claim, a confirmation, a drop, a flush or a checkpoint,
@@ -70,7 +70,7 @@ BY_CLASS = {
     "other.jsonl": {**JSON_LINES, "item_classes": ["sample_spiders_items.DataStory"]},
 }
 OWN_FILTER = {**JSON_LINES, "item_filter": "sample_spiders_items.ScrapyStories"}
-#: Where an item is that was delivered; one of no feed has left the pipelines.
+#: Where an item is that was kept; one of no feed has left the pipelines.
 PLACES: dict[type, str] = {ScrapyStory: "feed.jsonl", DataStory: "other.jsonl", AttrsStory: "items.jsonl"}
 
 
@@ -110,9 +110,9 @@ class Verdict:
     """Stories of which a page was dropped and none is where its item belongs."""
     self_drops: int
     twice: int
-    """Distinct pages delivered beyond the first of their story."""
+    """Distinct pages kept beyond the first of their story."""
     missing: int
-    """Stories that were neither delivered nor dropped: Scrapy loses requests of a job that is killed."""
+    """Stories that were neither kept nor dropped: Scrapy loses requests of a job that is killed."""
     dropped: set[str]
     """The URLs of the pages that were dropped."""
 
@@ -128,19 +128,19 @@ def witness(
     *place_of* returns the name of the file to which the item of a page belongs; all belong to *feed* without it.
     """
     tales = {url: (told, place_of(url) if place_of else feed) for url, told in stories.items()}
-    delivered: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
+    kept: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
     for place in {place for _, place in tales.values()}:
         files = [outcome.folder / place, *sorted((outcome.folder / BUCKET).glob("*.jsonl"))]
         for item in (item for path in files for item in whole_lines(path)):
             if tales[item["url"]][1] == place:
-                delivered[tales[item["url"]]].add(item["url"])
+                kept[tales[item["url"]]].add(item["url"])
     dropped = [r for r in whole_lines(outcome.folder / "records.jsonl") if r["outcome"] == "dropped"]
     told = {tales[r["url"]] for r in dropped}
     return Verdict(
-        lost={story for story, _ in told - delivered.keys()},
-        self_drops=sum(r["url"] == r["owner_url"] for r in dropped),
-        twice=sum(len(urls) - 1 for urls in delivered.values()),
-        missing=len(set(tales.values()) - told - delivered.keys()),
+        lost={story for story, _ in told - kept.keys()},
+        self_drops=sum(r["url"] == r["original_url"] for r in dropped),
+        twice=sum(len(urls) - 1 for urls in kept.values()),
+        missing=len(set(tales.values()) - told - kept.keys()),
         dropped={r["url"] for r in dropped},
     )
 
@@ -202,7 +202,7 @@ def edges(times: int, chance: random.Random) -> None:
         for moment in ("before", "after"):
             total: Counter[str] = Counter()
             for turn in range(times):
-                # Every third claim becomes an owner, and a checkpoint comes with every tenth of them.
+                # Every third claim becomes an original, and a checkpoint comes with every tenth of them.
                 nth = chance.randint(1, 4 if edge in ROUND else 40)
                 settings = settings_of(jobdir=bool(turn % 2), interval=10)
                 fault = {"at": places, "nth": nth, "moment": moment, "kind": "exit"}

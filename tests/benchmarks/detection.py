@@ -10,7 +10,7 @@ corpus in the given and in the reversed order, with the labels that are right in
 - the last column is ``nothing`` where this holds for all corpora, and ``other pages`` where other pages are dropped
   with the same scores.
 
-The pages are judged in process, one after the other, with an item each that has the page's title and no text. A crawl
+The pages are checked in process, one after the other, with an item each that has the page's title and no text. A crawl
 differs in the order only. A page is kept if an earlier copy
 names it as its canonical page; this counts as a missed copy.
 """
@@ -87,7 +87,7 @@ class Reading:
 
 _TITLE = re.compile(r"(?is)<title[^>]*>(.*?)</title>")
 
-#: The texts of a page that can be judged; empty where the corpus lacks it.
+#: The texts of a page that can be checked; empty where the corpus lacks it.
 TEXTS: dict[str, Callable[[Reading], Sequence[str]]] = {
     "extracted": lambda reading: reading.extracted.paragraphs,
     "true": lambda reading: reading.page.text,
@@ -96,7 +96,7 @@ TEXTS: dict[str, Callable[[Reading], Sequence[str]]] = {
 }
 
 
-class Judge(Protocol):
+class Check(Protocol):
     """The memory of one crawl."""
 
     def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
@@ -120,7 +120,7 @@ class Silence:
     def _ignore(self, *_: object, **__: object) -> None:
         """Do nothing."""
 
-    count = one_owner = one_other_host = field_that_keeps = not_keepable = tag_refused = _ignore
+    count = one_original = one_other_host = field_that_keeps = not_keepable = tag_refused = _ignore
 
 
 class Product:
@@ -154,15 +154,15 @@ class Product:
         return self._listener.released_urls
 
     def drops(self, reading: Reading, paragraphs: Sequence[str]) -> bool:
-        """See `Judge`. The page's item is durable before the next page comes."""
+        """See `Check`. The page's item is durable before the next page comes."""
         url, extracted = reading.page.url, reading.extracted
         identities = (url_identity(url),)
         features = addressed(extracted.features, url, identities)
         page = self._deduplication.reader.paragraphs(url, identities, paragraphs, features=features)
         if paragraphs is extracted.paragraphs:
-            doubtful, furniture = extracted.is_doubtful, extracted.is_furniture
-            page = dataclasses.replace(page, is_doubtful=doubtful, is_furniture=furniture)
-        visit = self._deduplication.judge(page, Action.DROP, self._threshold, Budget())
+            doubtful, boilerplate = extracted.is_doubtful, extracted.is_boilerplate
+            page = dataclasses.replace(page, is_doubtful=doubtful, is_boilerplate=boilerplate)
+        visit = self._deduplication.check(page, Action.DROP, self._threshold, Budget())
         pass_through(self._deduplication, visit, reading.item, reading.item, reading.shows)
         return visit.is_duplicate
 
@@ -171,9 +171,9 @@ class Product:
 
 
 class Variant(NamedTuple):
-    """A judge, the one of `TEXTS` that it judges, and what is replaced meanwhile."""
+    """A check, the one of `TEXTS` that it checks, and what is replaced meanwhile."""
 
-    judge: Callable[[], Judge] = Product
+    check: Callable[[], Check] = Product
     text: str = "extracted"
     patches: Sequence[AbstractContextManager[object]] = ()
 
@@ -246,9 +246,9 @@ class Crawl(NamedTuple):
             for replacement in variant.patches:
                 patches.enter_context(replacement)
             forget()
-            judge, texts = variant.judge(), TEXTS[variant.text]
-            kept = {p.id for p in pages if not judge.drops(readings[p.id], texts(readings[p.id]))}
-        released: AbstractSet[str] = getattr(judge, "released", frozenset())
+            check, texts = variant.check(), TEXTS[variant.text]
+            kept = {p.id for p in pages if not check.drops(readings[p.id], texts(readings[p.id]))}
+        released: AbstractSet[str] = getattr(check, "released", frozenset())
         return cls(pages, frozenset(p.id for p in pages if p.id in kept or p.url in released))
 
     @property

@@ -2,7 +2,7 @@
 
 Usage: python tests/benchmarks/door.py CORPUS...
 `corpus.py` says what a corpus is. Each is added to a store in memory thrice, and the fastest counts: pages a second
-of CPU time, from HTML to verdict and store, with and without items. F1 and lost stories are those of what is delivered
+of CPU time, from HTML to verdict and store, with and without items. F1 and lost stories are those of what is kept
 in this order.
 """
 
@@ -23,7 +23,7 @@ class Passage(NamedTuple):
     """What came of a corpus."""
 
     pages_a_second: float
-    delivered: set[str]
+    kept: set[str]
 
 
 def passage(pages: list[CorpusPage], *, items: bool) -> Passage:
@@ -37,8 +37,8 @@ def passage(pages: list[CorpusPage], *, items: bool) -> Passage:
         verdicts = list(dedup.stream(documents))
         again = set(dedup.released)
     took = time.process_time() - began
-    delivered = {p.id for p, v in zip(pages, verdicts, strict=True) if not v.is_duplicate or p.url in again}
-    return Passage(len(pages) / took, delivered)
+    kept = {p.id for p, v in zip(pages, verdicts, strict=True) if not v.is_duplicate or p.url in again}
+    return Passage(len(pages) / took, kept)
 
 
 def main() -> None:
@@ -53,14 +53,14 @@ def main() -> None:
             sys.exit(str(error))
         for items in (False, True):
             best = max((passage(pages, items=items) for _ in range(3)), key=lambda p: p.pages_a_second)
-            agreement = drop_agreement(pages, best.delivered)
+            agreement = drop_agreement(pages, best.kept)
             rows.append(
                 (
                     path.name.partition(".")[0],
                     "text" if items else "none",
                     f"{best.pages_a_second:.0f}",
                     f"{agreement.f1:.3f}",
-                    str(lost_stories(pages, best.delivered)),
+                    str(lost_stories(pages, best.kept)),
                 )
             )
     print(table(("corpus", "items", "pages a second", "F1", "lost"), rows))

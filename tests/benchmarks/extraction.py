@@ -38,7 +38,7 @@ from corpus import (
 )
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.budget import UNLIMITED, UnjudgeableError
+from dedup_middleware.budget import UNLIMITED, UncheckableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import EXTRACTORS as BY_NAME
 from dedup_middleware.extraction import choice, extractor, parse
@@ -99,7 +99,7 @@ def by_name(name: str) -> Callable[[str], Sequence[str]]:
     def paragraphs(html: str) -> Sequence[str]:
         try:
             return extract(parse(html), UNLIMITED).paragraphs
-        except UnjudgeableError:
+        except UncheckableError:
             return []
 
     return paragraphs
@@ -131,7 +131,7 @@ def with_constants(**constants: Any) -> Extractor:
 EXTRACTORS = {
     "the product": Extractor(),
     "names of elements not heeded": with_constants(
-        FURNITURE_SHARES=(1.0, 1.0, 1.0), HIDDEN_SHARE=1.0, PRUNABLE=0.0, ENOUGH=math.inf
+        BOILERPLATE_SHARES=(1.0, 1.0, 1.0), HIDDEN_SHARE=1.0, PRUNABLE=0.0, ENOUGH=math.inf
     ),
     "names weigh, but prune nothing": with_constants(PRUNABLE=0.0, ENOUGH=math.inf),
     "text needs no marks, bulk counts in full": with_constants(PHRASE=math.inf),

@@ -1,4 +1,4 @@
-"""What judging and keeping a page costs in a store that is large, and what the store and its commands cost.
+"""What checking and keeping a page costs in a store that is large, and what the store and its commands cost.
 
 Usage: python tests/benchmarks/million.py [--pages 1000000] [--new 3000] [--store leveldb] [--in-doubt 13581] [--text]
     [--at FOLDER]
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
 
 CLAUSES = 40
 #: Of these, those that all pages of a host have, and those that two or three pages have.
-FURNITURE, QUOTED = 3, 1
-#: Of ten clauses, how many have digits, and so a skeleton.
+BOILERPLATE, QUOTED = 3, 1
+#: Of ten clauses, how many have digits, and so a masked_hash.
 _NUMBERED = 2
 #: Pages on one host.
 _ON_HOST = 500
@@ -87,7 +87,7 @@ class Shared:
 
     def names(self, host: int, quotation: int) -> list[str]:
         """Return the names of the clauses that a page of *host* has that quotes so."""
-        return [*(f"furniture {host} {place}" for place in range(FURNITURE)), f"quotation {quotation}"]
+        return [*(f"boilerplate {host} {place}" for place in range(BOILERPLATE)), f"quotation {quotation}"]
 
     @staticmethod
     def clause(name: str) -> str:
@@ -113,7 +113,7 @@ def url_of(number: int) -> str:
 
 
 @lru_cache(64)
-def _furniture(host: int) -> list[bytes]:
+def _boilerplate(host: int) -> list[bytes]:
     """Return what stands around each text of a host."""
     chance = random.Random(host)
     return [chance.randbytes(FAST_HASH_BYTES) for _ in range(18)]
@@ -122,7 +122,7 @@ def _furniture(host: int) -> list[bytes]:
 def features_of(chance: random.Random, number: int, host: int) -> PageFeatures:
     """Return a title and what stands around a text, most of it the host's own."""
     own = chance.randbytes(6 * FAST_HASH_BYTES)
-    texts = [*_furniture(host), *(own[i : i + FAST_HASH_BYTES] for i in range(0, len(own), FAST_HASH_BYTES))]
+    texts = [*_boilerplate(host), *(own[i : i + FAST_HASH_BYTES] for i in range(0, len(own), FAST_HASH_BYTES))]
     title = f"The {number:x} ships of {chance.randrange(2**56):x} | Paper {host}"
     return PageFeatures(title, "", frozenset(texts), frozenset(texts[-4:]))
 
@@ -132,8 +132,8 @@ def stored_page(number: int, chance: random.Random, shared: Sequence[bytes], par
     size = len(shared[0])
     own = chance.randbytes(size * (CLAUSES - len(shared)))
     hashes = [*shared, *(own[i : i + size] for i in range(0, len(own), size))]
-    skeletons = {h: chance.randbytes(FAST_HASH_BYTES) for h in hashes[:: 10 // _NUMBERED]}
-    print_ = Fingerprint(dict.fromkeys(hashes, 40), skeletons, chance.randbytes(16), chance.randbytes(8))
+    masked_hashes = {h: chance.randbytes(FAST_HASH_BYTES) for h in hashes[:: 10 // _NUMBERED]}
+    print_ = Fingerprint(dict.fromkeys(hashes, 40), masked_hashes, chance.randbytes(16), chance.randbytes(8))
     url = url_of(number)
     said = ItemContent(frozenset(hashes), frozenset({chance.randbytes(FAST_HASH_BYTES)}), has_text=True)
     asked = (request_identity(url.encode()), url_identity(url))
@@ -167,19 +167,19 @@ def fill(store: OpenStore, shared: Shared, pages: int, *, text: bool = False) ->
     gc.enable()
 
 
-def leave_in_doubt(store: OpenStore, owners: int) -> None:
-    """Let a crawl deliver so many pages, and crash."""
+def leave_in_doubt(store: OpenStore, originals: int) -> None:
+    """Let a crawl keep so many pages, and crash."""
     chance = random.Random(1)
-    shared = Shared(owners, instance_of("clauses", store.header.key))
+    shared = Shared(originals, instance_of("clauses", store.header.key))
     index = index_of(store, text_limit=0)
-    for number in range(owners):
+    for number in range(originals):
         index.commit(stored_page(number, chance, shared.of_stored(number, chance), ()))
 
 
 def new_page(crawl: Deduplication, number: int, chance: random.Random, shared: Shared) -> Page:
     """Return a page that was never seen, of a host that was."""
     host = chance.randrange(shared.hosts)
-    own = [f"{words(chance, 8)}." for _ in range(CLAUSES - FURNITURE - QUOTED)]
+    own = [f"{words(chance, 8)}." for _ in range(CLAUSES - BOILERPLATE - QUOTED)]
     own += [f"{shared.clause(name)}." for name in shared.names(host, chance.randrange(shared.quotations))]
     paragraphs = [" ".join(own[i : i + 8]) for i in range(0, CLAUSES, 8)]
     url = f"https://paper-{host}.example/new/{chance.randrange(2**40):x}/{number}"
@@ -187,8 +187,8 @@ def new_page(crawl: Deduplication, number: int, chance: random.Random, shared: S
     return crawl.reader.paragraphs(url, asked, paragraphs, features=features_of(chance, number, host))
 
 
-def judged(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, Any]:
-    """Judge and keep so many new pages; return what they cost."""
+def checked(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, Any]:
+    """Check and keep so many new pages; return what they cost."""
     fingerprint = instance_of("clauses", store.header.key)
     threshold = DEFAULTS["DEDUP_THRESHOLD"]
     limit = TEXT_LIMIT if text else 0
@@ -210,7 +210,7 @@ def judged(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, A
     for page in new:
         # The clock on the wall within the others: to ask the system for these takes 3 µs each on some machines.
         began_cpu, began_own, began = time.process_time(), time.thread_time(), time.perf_counter()
-        visit = crawl.judge(page, Action.DROP, threshold, Budget())
+        visit = crawl.check(page, Action.DROP, threshold, Budget())
         pass_through(crawl, visit, {})
         took.append(1000 * (time.perf_counter() - began))
         own_cpu.append(1000 * (time.thread_time() - began_own))
@@ -235,15 +235,15 @@ def _summary(numbers: list[float]) -> dict[str, float]:
 # --- the store and its commands
 
 
-def recovery(uri: str, owners: int) -> dict[str, float]:
-    """Return the seconds that a crawl waits for its store after a crash that left so many *owners* in doubt."""
+def recovery(uri: str, originals: int) -> dict[str, float]:
+    """Return the seconds that a crawl waits for its store after a crash that left so many *originals* in doubt."""
     found = {}
     for is_there in (False, True):
         with closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
             if is_there:
                 found["recover_s"] = _seconds(lambda: recover(index_of(store, common=3, text_limit=0)))
             else:
-                leave_in_doubt(store, owners)
+                leave_in_doubt(store, originals)
     return found
 
 
@@ -317,7 +317,7 @@ def measured(folder: Path, scheme: str, pages: int, new: int, *, text: bool) -> 
     began = time.perf_counter()
     with closing(opened()) as store:
         found["open_s"] = round(time.perf_counter() - began, 2)
-        found |= judged(store, shared, new, text=text)
+        found |= checked(store, shared, new, text=text)
         found["memory_mb"] = round(anonymous_mb() - before)
     return found | commands(uri, url_of(pages // 2))
 

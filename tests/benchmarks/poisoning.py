@@ -1,4 +1,4 @@
-"""Whether an original is delivered although somebody who copied it was fetched before.
+"""Whether an original is kept although somebody who copied it was fetched before.
 
 Usage: python tests/benchmarks/poisoning.py CORPUS... [--stories 100]
 `corpus.py` says what a corpus is. The victims are the first pages of its clusters, with their extracted text, at a

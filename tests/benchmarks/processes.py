@@ -1,10 +1,10 @@
-"""Processes of one spider at once: what each delivers, drops and ends with.
+"""Processes of one spider at once: what each keeps, drops and ends with.
 
 Usage: python tests/benchmarks/processes.py [--runs 20] [--processes 2 4] [--pages 300] [--seed 1]
 In each run so many processes crawl one site with one store and one log, begun together or up to a second apart; the
 site tells every story on three pages. Printed for each number of processes: runs; processes; those that did not end
-with status 0; pages that a process neither delivered nor dropped; observers, and those that dropped anything; stories
-that a holder did not deliver, and that nobody did; runs without a holder; and holders, alone in their run, that dropped
+with status 0; pages that a process neither kept nor dropped; observers, and those that dropped anything; stories
+that a holder did not keep, and that nobody did; runs without a holder; and holders, alone in their run, that dropped
 other pages than one process does by itself.
 """
 
@@ -34,14 +34,14 @@ class Seen(NamedTuple):
     """What a process gave."""
 
     status: int
-    delivered: list[str]
+    kept: list[str]
     dropped: list[str]
     observes: bool
 
     @classmethod
     def of(cls, outcome: Outcome) -> Seen:
         dropped = [item["url"] for item in outcome.dropped]
-        return cls(outcome.exit_status, outcome.delivered, dropped, "dedup/observer" in outcome.stats)
+        return cls(outcome.exit_status, outcome.kept, dropped, "dedup/observer" in outcome.stats)
 
 
 def crawl_together(told: StorySite, processes: int, chance: random.Random) -> list[Seen]:
@@ -60,13 +60,13 @@ def crawl_together(told: StorySite, processes: int, chance: random.Random) -> li
 def count(told: StorySite, seen: list[Seen], alone: list[str]) -> Counter[str]:
     """Return what is to be counted of one run; *alone* is what one process drops by itself."""
     everything = set(told.stories.values())
-    stories = [{told.stories[url] for url in each.delivered} for each in seen]
+    stories = [{told.stories[url] for url in each.kept} for each in seen]
     holders = [each for each in seen if not each.observes]
     return Counter(
         runs=1,
         processes=len(seen),
         failed=sum(each.status != 0 for each in seen),
-        pages_lost=sum(len(set(told.urls) - {*each.delivered, *each.dropped}) for each in seen),
+        pages_lost=sum(len(set(told.urls) - {*each.kept, *each.dropped}) for each in seen),
         observers=len(seen) - len(holders),
         observers_that_dropped=sum(each.observes and bool(each.dropped) for each in seen),
         stories_lost_by_a_holder=sum(

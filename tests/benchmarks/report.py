@@ -36,7 +36,7 @@ def write_log(path: Path, drops: int) -> None:
     with path.open("w", encoding="ascii") as file:
         for number in range(drops):
             sentences = " ".join(stories[rng.randrange(_STORIES)]).split(". ")
-            owner = (
+            original = (
                 f"https://news{rng.randrange(40)}.example/2026/11/{rng.randrange(drops // 4 + 1)}/a-story-of-the-day"
             )
             seconds = number * 86_400 // drops
@@ -48,7 +48,7 @@ def write_log(path: Path, drops: int) -> None:
                 url=f"https://copy{rng.randrange(200)}.example/{rng.randrange(10**9)}/a-story-of-the-day-again.html",
                 verdict="duplicate",
                 outcome="dropped",
-                owner_url=owner,
+                original_url=original,
                 score=round(1 - min(rng.expovariate(20), 0.2), 4),
                 reason=rng.choice(["", "on another host", "in nearly the same words"]),
                 witness="page and item",

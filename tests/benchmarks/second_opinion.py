@@ -2,7 +2,7 @@
 
 Usage: python tests/benchmarks/second_opinion.py CORPUS... [--stories 100]
 `corpus.py` documents the format of a corpus; pages with known text are needed. Copies of the first page of each cluster
-are made with a fixed seed, and each is judged on another site than the page itself. Prints two tables in Markdown, the
+are made with a fixed seed, and each is checked on another site than the page itself. Prints two tables in Markdown, the
 share of copies that are taken for duplicates and the same for other reports, by three methods:
 
 - the product without the word-by-word comparison (`alignment.compare`);
@@ -114,7 +114,7 @@ def by_product(page: Text, original: Text) -> bool:
     """Return whether the product takes *page* for a duplicate of *original*."""
     with Deduplicator() as dedup:
         dedup.add("http://original.test/", paragraphs=original)
-        return dedup.judge("http://page.test/", paragraphs=page).is_duplicate
+        return dedup.check("http://page.test/", paragraphs=page).is_duplicate
 
 
 def without_alignment(page: Text, original: Text) -> bool:

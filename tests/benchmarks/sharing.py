@@ -1,4 +1,4 @@
-"""Processes that share one store: what they lose, what they deliver twice, and what it costs.
+"""Processes that share one store: what they lose, what they keep twice, and what it costs.
 
 Usage: python tests/benchmarks/sharing.py [--processes 4] [--pages 600] [--seed 1] [--store 'sqlite:{}?shared=1']
            [--races 20] [--kills 50] [--interval 20] [--chain 10] [--for-good]
@@ -7,12 +7,12 @@ In ``--store``, ``{}`` stands for a path in a folder of the run's own, and ``{na
 is a store on a Redis server that is begun for it, with ``appendfsync everysec``.
 
 ``--races N``: each story is told on as many pages as there are processes, and each process gets one of them, in the
-same order and at the same time. Printed: stories that nobody delivered, and pages delivered beyond the first of their
+same order and at the same time. Printed: stories that nobody kept, and pages kept beyond the first of their
 story, in N runs.
 ``--kills N``: each process crawls a part of one site whose stories are told three times, with a feed of its own, and
 makes durable after so many pages (``--interval``). One of them, drawn at random, is killed (SIGKILL) after a random
 number of its pages and begun again in its folder, *chain* times; then all run to their ends. Printed: how many were
-still at work when they were killed; stories of which a page was dropped and none is in a feed; pages delivered beyond
+still at work when they were killed; stories of which a page was dropped and none is in a feed; pages kept beyond
 the first of their story, and items that were released; processes that did not end with status 0. ``--for-good``: they
 are not begun again, until one is left, and whatever was dropped for what they had not made durable is for that one, and
 for the next crawl of their spider, which follows.
@@ -105,7 +105,7 @@ class Together:
         return [crawl.wait(PATIENCE) for folder, crawl in self._crawls.items() if folder not in self._gone]
 
     def crawl_what_is_left(self, url: str) -> Outcome:
-        """Let one more crawl of the same spider, of nothing but *url*, deliver what the dead have left."""
+        """Let one more crawl of the same spider, of nothing but *url*, keep what the dead have left."""
         folder, settings = self._last
         self._commands[folder] = write_job(folder, "sample_spiders.Articles", urls=url, settings=settings)
         self._crawls[folder] = self._begin(folder)
@@ -144,12 +144,12 @@ def race(options: argparse.Namespace) -> Counter[str]:
         with Together(Path(scratch), options.store, parts, settings) as crawls:
             outcomes = crawls.wait()
         told.site.close()
-        delivered = told_in(crawls.folders, told.stories)
+        kept = told_in(crawls.folders, told.stories)
         return Counter(
             runs=1,
             stories=stories,
-            lost=stories - len(delivered),
-            twice=sum(delivered.values()) - len(delivered),
+            lost=stories - len(kept),
+            twice=sum(kept.values()) - len(kept),
             waits=counted(outcomes, "dedup/waits"),
             waits_given_up=counted(outcomes, "dedup/waits/given_up"),
             failed=sum(bool(o.exit_status or o.problems) for o in outcomes),
@@ -179,14 +179,14 @@ def kill(options: argparse.Namespace, chance: random.Random) -> Counter[str]:
             if options.for_good:
                 outcomes.append(crawls.crawl_what_is_left(told.urls[0]))
         told.site.close()
-        delivered, dropped = told_in(crawls.folders, told.stories), dropped_in(crawls.folders, told.stories)
+        kept, dropped = told_in(crawls.folders, told.stories), dropped_in(crawls.folders, told.stories)
         return Counter(
             kills=options.chain,
             at_work=at_work,
             stories=len(set(told.stories.values())),
-            lost=len(dropped - delivered.keys()),
-            missing=len(set(told.stories.values()) - delivered.keys()),
-            twice=sum(delivered.values()) - len(delivered),
+            lost=len(dropped - kept.keys()),
+            missing=len(set(told.stories.values()) - kept.keys()),
+            twice=sum(kept.values()) - len(kept),
             released=counted(outcomes, "dedup/items/released"),
             failed=sum(bool(o.exit_status) for o in outcomes) + counted(outcomes, "dedup/failures"),
         )
@@ -227,23 +227,23 @@ class LabelledSite:
             with Together(Path(scratch), store, parts, _IN_ORDER) as crawls:
                 outcomes = crawls.wait()
             asked = [f"http://{host}:{self.site.port}{path}" for _, host, path in self.site.requests[before:]]
-            delivered = {item["url"] for outcome in outcomes for item in outcome.lines("feed.jsonl")}
-            judged = [record for outcome in outcomes for record in outcome.lines("records.jsonl")]
+            kept = {item["url"] for outcome in outcomes for item in outcome.lines("feed.jsonl")}
+            checked = [record for outcome in outcomes for record in outcome.lines("records.jsonl")]
             cost = {
                 "cpu_s": round(counted(outcomes, "process/cpu_s"), 1),
                 "waits": counted(outcomes, "dedup/waits"),
                 "problems": sum(len(o.problems) for o in outcomes),
             }
         order = list(dict.fromkeys(url for url in asked if url in self._pages))
-        owned_by = {record["url"]: self._pages.get(record.get("owner_url")) for record in judged}
+        owned_by = {record["url"]: self._pages.get(record.get("original_url")) for record in checked}
         pages = [_with_leave(self._pages[url], owned_by.get(url)) for url in order]
-        owners = [number if url in delivered else -1 for number, url in enumerate(order)]
-        return {"processes": processes, **scores(pages, owners)._asdict(), **cost, "order": order}
+        originals = [number if url in kept else -1 for number, url in enumerate(order)]
+        return {"processes": processes, **scores(pages, originals)._asdict(), **cost, "order": order}
 
 
-def _with_leave(page: CorpusPage, owner: CorpusPage | None) -> CorpusPage:
-    """Let a short version be dropped for *owner*, the story that covers it and came before it, as `score.py` does."""
-    may_go = owner is not None and page.cluster == f"{owner.cluster}-brief"
+def _with_leave(page: CorpusPage, original: CorpusPage | None) -> CorpusPage:
+    """Let a short version be dropped for *original*, the story that covers it and came before, as `score.py` does."""
+    may_go = original is not None and page.cluster == f"{original.cluster}-brief"
     return replace(page, is_optional=page.is_optional or may_go)
 
 

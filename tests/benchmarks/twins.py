@@ -4,8 +4,8 @@ Usage: python tests/benchmarks/twins.py [--twins 400] [--rounds 7]
 Each pair of crawls has the same pages on the site and asks for all of them at once; their wall times and CPU are
 compared, and the median of the ratios printed, as a table in Markdown:
 
-- *at once*: nobody owns the story yet, against: an earlier crawl has delivered it, so that no copy ever waits;
-- *held up*: the owner's item stays in the pipelines until every page has been fetched, and as many pages with stories
+- *at once*: nobody owns the story yet, against: an earlier crawl has kept it, so that no copy ever waits;
+- *held up*: the original's item stays in the pipelines until every page has been fetched, and as many pages with text
   of their own are in flight beside the copies, against: nothing holds it up.
 
 Exit status 1 if a ratio of wall times is above 1.10.
@@ -63,13 +63,13 @@ class Twins:
         ]
 
     def at_once(self, scratch: Path) -> tuple[Outcome, Outcome]:
-        """Crawl the copies with and without a crawl before that has delivered the story."""
+        """Crawl the copies with and without a crawl before that has kept the story."""
         waiting = crawl(scratch / "waiting", self.copies)
         crawl(scratch / "known", [self.first])
         return waiting, crawl(scratch / "known", self.copies)
 
     def held_up(self, scratch: Path) -> tuple[Outcome, Outcome]:
-        """Crawl the copies and the others with and without an owner that is held up."""
+        """Crawl the copies and the others with and without an original that is held up."""
         rest = [*self.copies, *self.others]
         until = {"HOLD_UNTIL": {"response_received_count": len(rest) + 1}}
         held = {**self.first, "priority": 1, "cb_kwargs": {"fate": "hold"}}

@@ -17,7 +17,7 @@ from parsel import Selector
 from prose import article, blog, story, zh_story
 
 from dedup_middleware.api import Deduplicator
-from dedup_middleware.budget import UNLIMITED, Budget, UnjudgeableError
+from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import EXTRACTORS, Extracted, extractor
 from dedup_middleware.methods.extractors import density, learned, same_format, trafilatura
@@ -151,11 +151,11 @@ def test_what_it_leaves_out_stands_around(name: str) -> None:
 
 @each_extractor
 def test_it_stops_at_what_a_page_may_cost(name: str) -> None:
-    with pytest.raises(UnjudgeableError, match=Reason.TOO_MANY_ELEMENTS):
+    with pytest.raises(UncheckableError, match=Reason.TOO_MANY_ELEMENTS):
         extracted(name, page(TOLD), Budget(elements=20))
-    with pytest.raises(UnjudgeableError, match=Reason.TOO_MANY_ELEMENTS):
+    with pytest.raises(UncheckableError, match=Reason.TOO_MANY_ELEMENTS):
         extracted(name, page("<!-- -->" * 200), Budget(elements=150))
-    with pytest.raises(UnjudgeableError, match=Reason.TOO_SLOW):
+    with pytest.raises(UncheckableError, match=Reason.TOO_SLOW):
         extracted(name, page(TOLD), Budget(milliseconds=0))
     elements = sum(1 for _ in root_of(page(TOLD)).iter())
     assert extracted(name, page(TOLD), Budget(elements=elements)).paragraphs
@@ -163,7 +163,7 @@ def test_it_stops_at_what_a_page_may_cost(name: str) -> None:
 
 @each_extractor
 def test_it_refuses_a_page_that_its_parser_has_cut_off(name: str) -> None:
-    with pytest.raises(UnjudgeableError, match=Reason.TRUNCATED):
+    with pytest.raises(UncheckableError, match=Reason.TRUNCATED):
         extracted(name, page("<div>" * 4000 + TOLD))
 
 
@@ -218,7 +218,7 @@ def test_density_prunes_a_light_list_with_the_paragraphs_in_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("furniture", "says"),
+    ("boilerplate", "says"),
     [
         ("<footer><p>Printed, as ever, on paper.</p></footer>", "on paper"),
         ("<div class='related-posts'><p>Read this, too.</p></div>", "Read this"),
@@ -228,8 +228,8 @@ def test_density_prunes_a_light_list_with_the_paragraphs_in_it() -> None:
         ("<table><caption>A title, of a table.</caption></table>", "A title"),
     ],
 )
-def test_tags_leave_out_what_a_rule_bars(furniture: str, says: str) -> None:
-    told = f"{TOLD}{furniture}{TOLD}"
+def test_tags_leave_out_what_a_rule_bars(boilerplate: str, says: str) -> None:
+    told = f"{TOLD}{boilerplate}{TOLD}"
     assert says in told
     assert says not in text_of(extracted("tags", page(told)))
 
@@ -302,8 +302,8 @@ def test_the_numbers_are_learned_of_one_half_and_measured_on_the_other(tmp_path:
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
-def test_what_another_package_cannot_go_down_to_is_not_judged() -> None:
-    with pytest.raises(UnjudgeableError, match=Reason.TRUNCATED):
+def test_what_another_package_cannot_go_down_to_is_not_checked() -> None:
+    with pytest.raises(UncheckableError, match=Reason.TRUNCATED):
         extracted("trafilatura", page("<ul><li>" * 1000 + TOLD))
 
 

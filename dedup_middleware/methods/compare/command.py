@@ -137,7 +137,7 @@ def _write_stories(opts: argparse.Namespace, pages: Sequence[CorpusPage], measur
         raise DedupError(f"{choice} was not measured: {opts.clusters} was not written")
     try:
         with permissions.replaced(opts.clusters, results.are_stories) as file:
-            stories = results.stories(pages, measured[choice].owners)
+            stories = results.stories(pages, measured[choice].originals)
             file.writelines(f"{json.dumps(story)}\n".encode("ascii") for story in stories)
     except OSError as error:
         raise ConfigError(f"{opts.clusters} cannot be written ({error.strerror}); name another file") from error

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware import bounded
-from dedup_middleware.budget import Budget, UnjudgeableError
+from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import parse, weighted_dom
 from dedup_middleware.extraction.blocks import elements_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-# Bytes of a line: more than twice of a page that a crawl judges by default.
+# Bytes of a line: more than twice of a page that a crawl checks by default.
 _MAX_LINE = 24 * 2**20
 _TEXTS = ("html", "url", "host", "path")
 _LABELS = ("id", "cluster")
@@ -134,7 +134,7 @@ def text_of(html: str, url: str) -> Text:
     root = parse(html)
     try:
         extracted = weighted_dom(root, Budget())
-    except UnjudgeableError:
+    except UncheckableError:
         return Text((), url=url)
     paragraphs = tuple(extracted.paragraphs)
     return Text(paragraphs, extracted.features.title, url, description_of(root), elements_of(root, paragraphs))

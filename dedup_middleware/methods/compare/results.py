@@ -37,7 +37,7 @@ class Row(NamedTuple):
 def rows_of(pages: Sequence[CorpusPage], measured: Mapping[str, Measured]) -> list[Row]:
     """Return a row for each method that was *measured*."""
     labelled = pages[0].cluster is not None
-    return [Row(name, scores(pages, each.owners) if labelled else None, each) for name, each in measured.items()]
+    return [Row(name, scores(pages, each.originals) if labelled else None, each) for name, each in measured.items()]
 
 
 def _scores(row: Row) -> list[str]:
@@ -56,7 +56,7 @@ def comparison_table(rows: Sequence[Row]) -> Table:
     lines = []
     for row in rows:
         each = row.measured
-        told = _scores(row) if labelled else [str(len(dropped(each.owners)))]
+        told = _scores(row) if labelled else [str(len(dropped(each.originals)))]
         peak = _UNKNOWN if each.peak_mb is None else f"{each.peak_mb:.1f}"
         lines.append([row.method, *told, f"{each.ms_per_page:.2f}", f"{each.bytes_per_page:.0f}", peak])
     return Table(header, lines)
@@ -86,7 +86,7 @@ def curve_dicts(measured: Mapping[str, Measured]) -> list[dict[str, Any]]:
 
 def drops_of(rows: Sequence[Row]) -> dict[str, set[int]]:
     """Return which pages each method drops."""
-    return {row.method: dropped(row.measured.owners) for row in rows}
+    return {row.method: dropped(row.measured.originals) for row in rows}
 
 
 def agreement_table(drops: Mapping[str, set[int]]) -> Table:
@@ -131,11 +131,11 @@ def unlabelled_dict(pages: Sequence[CorpusPage], rows: Sequence[Row]) -> dict[st
 # --- stories
 
 
-def stories(pages: Sequence[CorpusPage], owners: Sequence[int]) -> Iterator[dict[str, Any]]:
+def stories(pages: Sequence[CorpusPage], originals: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Yield, for each page that was kept, its story: that page first, then those dropped for it, in their order."""
     told: dict[int, list[int]] = {}
     for number in range(len(pages)):
-        told.setdefault(_kept(number, owners), []).append(number)
+        told.setdefault(_kept(number, originals), []).append(number)
     for kept, numbers in sorted(told.items()):
         ordered = [kept, *(number for number in numbers if number != kept)]
         yield {"pages": [{"id": pages[number].id, "url": pages[number].url} for number in ordered]}
@@ -146,10 +146,10 @@ def are_stories(start: bytes) -> bool:
     return start.startswith(b'{"pages": [{"id": ')
 
 
-def _kept(number: int, owners: Sequence[int]) -> int:
+def _kept(number: int, originals: Sequence[int]) -> int:
     # The page for which one was dropped may have been dropped itself, later on, for another.
     seen = set()
-    while owners[number] != number and number not in seen:
+    while originals[number] != number and number not in seen:
         seen.add(number)
-        number = owners[number]
+        number = originals[number]
     return number

@@ -1,7 +1,7 @@
 """How right it was to drop just these pages.
 
-Of a cluster's n pages one must be delivered and n - 1 should go, whichever they are. Optional pages may go either way
-and are not counted, but one that was delivered has told its story: then all the others may go.
+Of a cluster's n pages one must be kept and n - 1 should go, whichever they are. Optional pages may go either way
+and are not counted, but one that was kept has told its story: then all the others may go.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class Scores(NamedTuple):
     f1: float
     """Their harmonic mean."""
     lost: int
-    """Clusters of which nothing was delivered."""
+    """Clusters of which nothing was kept."""
 
 
-def scores(pages: Sequence[CorpusPage], owners: Sequence[int]) -> Scores:
-    """Return the scores of *owners*, which has the number of the page for which each one was dropped, or its own."""
+def scores(pages: Sequence[CorpusPage], originals: Sequence[int]) -> Scores:
+    """Return the scores of *originals*, which has the number of the page for which each one was dropped, or its own."""
     dropped: dict[str | None, list[bool]] = defaultdict(list)
     told = set()
-    for number, (page, owner) in enumerate(zip(pages, owners, strict=True)):
+    for number, (page, original) in enumerate(zip(pages, originals, strict=True)):
         if not page.is_optional:
-            dropped[page.cluster].append(owner != number)
-        elif owner == number:
+            dropped[page.cluster].append(original != number)
+        elif original == number:
             told.add(page.cluster)
     drops = right = due = lost = 0
     for cluster, gone in dropped.items():
@@ -72,9 +72,9 @@ class Pair(NamedTuple):
         return round(self.both / self.either, 4) if self.either else 1.0
 
 
-def dropped(owners: Sequence[int]) -> set[int]:
+def dropped(originals: Sequence[int]) -> set[int]:
     """Return the numbers of the pages that were not kept."""
-    return {number for number, owner in enumerate(owners) if owner != number}
+    return {number for number, original in enumerate(originals) if original != number}
 
 
 def pairs(drops: Mapping[str, AbstractSet[int]]) -> list[Pair]:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import chain, cycle
 from typing import TYPE_CHECKING, cast
 
-from dedup_middleware.checks.alignment import cover
+from dedup_middleware.checks.alignment import containment
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.fingerprints.method import METHODS, Method, Text, WeightedSet, method, packed
@@ -49,7 +49,7 @@ class Clauses(Method):
         """Return the share of *new* that *old* has."""
         if not (isinstance(new, WeightedSet) and isinstance(old, WeightedSet)):
             return 0.0
-        return cover(cast("Mapping[bytes, int]", new.weights), old.weights.keys())
+        return containment(cast("Mapping[bytes, int]", new.weights), old.weights.keys())
 
 
 def contestant(choice: str) -> Method:
@@ -135,7 +135,7 @@ _ANY_TEXT = (
 class Outcome:
     """What a method has decided."""
 
-    owners: list[int]
+    originals: list[int]
     """For each page, the number of the page for which it was dropped; its own if it was kept."""
     seconds: float
     """CPU time of the process for all pages."""
@@ -163,21 +163,21 @@ def alone(made: Method, texts: Sequence[Text]) -> Outcome:
     """
     catalogue: defaultdict[bytes, list[int]] = defaultdict(list)
     kept: dict[int, Print] = {}
-    owners = []
+    originals = []
     began = time.process_time()
     for number, text in enumerate(texts):
-        owner = number
+        original = number
         new = made.fingerprint(text) if text.paragraphs else None
         if new is not None:
             keys = list(dict.fromkeys(made.keys(new)))
             found = sorted({other for key in keys if key in catalogue for other in catalogue[key]})
-            owner = next((other for other in found if made.is_alike(new, kept[other])), number)
-            if owner == number:
+            original = next((other for other in found if made.is_alike(new, kept[other])), number)
+            if original == number:
                 kept[number] = new
                 for key in keys:
                     catalogue[key].append(number)
-        owners.append(owner)
-    return Outcome(owners, time.process_time() - began)
+        originals.append(original)
+    return Outcome(originals, time.process_time() - began)
 
 
 def witnessed(pages: Sequence[PreparedPage], choice: str, learned: Sequence[PreparedPage] = ()) -> Outcome:
@@ -188,21 +188,21 @@ def witnessed(pages: Sequence[PreparedPage], choice: str, learned: Sequence[Prep
     """
     from dedup_middleware import Deduplicator  # noqa: PLC0415 - the door stands on the floors above
 
-    owners: list[int] = []
+    originals: list[int] = []
     numbers: dict[str, int] = {}
     with Deduplicator("memory:", fingerprint=choice, max_milliseconds=_AN_HOUR) as dedup:
         if learned:
             dedup.learn([{"url": page.text.url, "html": page.html} for page in learned])
         began = time.process_time()
         for number, page in enumerate(pages):
-            judged = dedup.add(page.text.url, page.html)
-            owner = judged.owner_url if judged.is_duplicate else None
-            owners.append(number if owner is None else numbers[owner])
-            numbers[judged.url] = number
+            checked = dedup.add(page.text.url, page.html)
+            original = checked.original_url if checked.is_duplicate else None
+            originals.append(number if original is None else numbers[original])
+            numbers[checked.url] = number
         seconds = time.process_time() - began
         for url in dedup.released:
-            owners[numbers[url]] = numbers[url]
-    return Outcome(owners, seconds)
+            originals[numbers[url]] = numbers[url]
+    return Outcome(originals, seconds)
 
 
 def size_of(made: Method, text: Text) -> int:

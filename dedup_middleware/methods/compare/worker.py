@@ -55,7 +55,7 @@ class Job:
 class Measured:
     """What came of a job, or why nothing did."""
 
-    owners: list[int] = field(default_factory=list)
+    originals: list[int] = field(default_factory=list)
     """For each page, the number of the page for which it was dropped; its own if it was kept."""
     ms_per_page: float = 0.0
     bytes_per_page: float = 0.0
@@ -97,7 +97,7 @@ def _trial(job: Job) -> Measured:
         outcome = witnessed(pages, job.choice, pages_to_learn(pages, job.fit) if made.learns else ())
     after = peak()
     return Measured(
-        outcome.owners,
+        outcome.originals,
         ms_per_page=round(outcome.seconds * 1000 / len(pages), 3),
         bytes_per_page=round(sum(size_of(made, page.text) for page in pages) / len(pages), 1),
         peak_mb=None if before is None or after is None else round((after - before) / _MEGABYTE, 1),

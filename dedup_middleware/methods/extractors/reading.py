@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lxml import etree
 
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.extraction import Extracted, Texts, check_complete
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed, plain_elements
 from dedup_middleware.extraction.features import features_of
@@ -91,7 +91,7 @@ class Reading:
 def read(root: etree._Element, budget: Budget) -> Reading:
     """Return the page under *root* as these methods look at it. O(elements + characters), about four bare parses.
 
-    `UnjudgeableError` where it is not whole, or costs more than the *budget*.
+    `UncheckableError` where it is not whole, or costs more than the *budget*.
     """
     check_complete(root)
     budget.check_time()
@@ -107,7 +107,7 @@ def read(root: etree._Element, budget: Budget) -> Reading:
             else:
                 reader.passed(element)
         if reader.count > budget.elements or next(events, None) is not None:
-            raise UnjudgeableError(Reason.TOO_MANY_ELEMENTS)
+            raise UncheckableError(Reason.TOO_MANY_ELEMENTS)
     budget.check_time()
     return reader.finished()
 

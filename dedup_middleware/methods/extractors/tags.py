@@ -14,7 +14,7 @@ Left open: all rules. Ours, in this order:
    else in those whose class or id has one of the usual words for it; else anywhere. The first of these that hold
    `ENOUGH` characters of text by the other rules.
 2. Not in ``<nav>``, ``<header>``, ``<footer>``, ``<aside>``, ``<form>``, ``<button>``, nor in what a class or id calls
-   a menu, comments, or other furniture (the words are those of `extraction.names`), nor in what is hidden.
+   a menu, comments, or other boilerplate (the words are those of `extraction.names`), nor in what is hidden.
 3. In a tag of texts: paragraphs, headings, quotations, list items, cells, preformatted text; or ``<div>`` and its
    like, if the text stands in it directly.
 4. A text with less than half of it inside links, that has a mark of punctuation or is a heading.
@@ -28,7 +28,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS
-from dedup_middleware.extraction.names import FURNITURE, HEADINGS, HIDDEN, has_mark
+from dedup_middleware.extraction.names import BOILERPLATE, HEADINGS, HIDDEN, has_mark
 from dedup_middleware.methods.extractors.reading import ancestors_or_self, read, told
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 #: Characters of text that a place must hold to be that of the article.
 ENOUGH = 250
-_FURNITURE = frozenset({"nav", "header", "footer", "aside", "form", "button", "figcaption", "noscript"})
+_BOILERPLATE = frozenset({"nav", "header", "footer", "aside", "form", "button", "figcaption", "noscript"})
 _TEXTS = HEADINGS | {"p", "blockquote", "li", "dd", "td", "pre"}
 _FRAMES = frozenset({"div", "section", "article", "main", "center", "body"})
 _ARTICLE = re.compile(r"\barticle-?body\b", re.IGNORECASE)
@@ -58,7 +58,7 @@ def by_tags(root: _Element, budget: Budget) -> Extracted:
     """Return what the page under *root* says. O(elements + characters), about five bare parses."""
     reading = read(root, budget)
     nodes = reading.nodes
-    barred = ancestors_or_self(nodes, map(_is_furniture, nodes))
+    barred = ancestors_or_self(nodes, map(_is_boilerplate, nodes))
     texts = [
         i for i, line in enumerate(reading.lines) if line.node >= 0 and not barred[line.node] and _is_text(line, nodes)
     ]
@@ -81,10 +81,10 @@ def _places(reading: Reading) -> Iterator[list[bool]]:
     yield ancestors_or_self(nodes, (bool(_WORDS.search(node.names[:_NAME_LENGTH])) for node in nodes))
 
 
-def _is_furniture(node: Node) -> bool:
+def _is_boilerplate(node: Node) -> bool:
     if node.tag in {"html", "body"}:
         return False
-    return node.tag in _FURNITURE or bool(node.signs & (FURNITURE | HIDDEN))
+    return node.tag in _BOILERPLATE or bool(node.signs & (BOILERPLATE | HIDDEN))
 
 
 def _is_text(line: Line, nodes: list[Node]) -> bool:

@@ -10,7 +10,7 @@ Left open: its options. Ours are its defaults, but for comments, which are not a
 
 Departures: it gets a copy of the tree, for it takes apart what it is given. It cannot be interrupted, so time is asked
 for before and after; the number of elements is limited in advance. What it fails on (nesting deeper than Python's
-stack) is a page that cannot be judged. Where it finds nothing but links, there is no main text. Its hyphens before the
+stack) is a page that cannot be checked. Where it finds nothing but links, there is no main text. Its hyphens before the
 items of lists are left out.
 """
 
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from lxml import etree, html
 
-from dedup_middleware.budget import UnjudgeableError
+from dedup_middleware.budget import UncheckableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed
 from dedup_middleware.methods.extractors.reading import extracted, read
@@ -51,7 +51,7 @@ def by_trafilatura(root: etree._Element, budget: Budget) -> Extracted:
     try:
         text: str = library.extract(_copy(root), include_comments=False) or ""
     except RecursionError:
-        raise UnjudgeableError(Reason.TRUNCATED) from None
+        raise UncheckableError(Reason.TRUNCATED) from None
     budget.check_time()
     paragraphs = [line for raw in text.split("\n") if (line := collapsed(raw).removeprefix("- "))]
     if {line.text for line in reading.lines if line.linked >= MOSTLY_LINKS}.issuperset(paragraphs):

@@ -78,9 +78,9 @@ function pairFacts(n, details) {
 }
 
 function pairBody(n, details) {
-  const sides = { page: valueOf("url", n), owner: valueOf("owner", n) };
+  const sides = { page: valueOf("url", n), original: valueOf("original", n) };
   const parts = [];
-  if (details.texts?.owner_changed) parts.push(make("p", { class: "note" }, word("pair_changed")));
+  if (details.texts?.original_changed) parts.push(make("p", { class: "note" }, word("pair_changed")));
   if (details.texts) {
     const keys = ["same", "near", "new"].map((mark) => make("span", { class: mark }, word(`pair_${mark}`)));
     parts.push(make("p", { class: "marks" }, ...keys));

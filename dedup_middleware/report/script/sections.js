@@ -28,11 +28,11 @@ function sayContents() {
 }
 
 function saySigns(summary) {
-  const { one_owner, fields, reasons, mirrors, pages_are_known } = summary.signs;
+  const { one_original, fields, reasons, mirrors, pages_are_known } = summary.signs;
   const found = [];
-  for (const sign of one_owner) {
+  for (const sign of one_original) {
     const values = { ...sign, host: said(sign.host) };
-    found.push([...sentence("sign_one_owner", values), make("br"), link(sign.owner), " ", toTable(sign, word("show_pages"))]);
+    found.push([...sentence("sign_one_original", values), make("br"), link(sign.original), " ", toTable(sign, word("show_pages"))]);
   }
   for (const sign of fields) found.push(sentence("sign_field", { ...sign, field: make("code", {}, said(sign.field)) }));
   for (const sign of reasons) {
@@ -42,7 +42,7 @@ function saySigns(summary) {
   const place = body("signs");
   if (found.length) place.append(make("ul", { class: "signs" }, ...found.map((parts) => make("li", {}, ...parts))));
   else place.append(make("p", { class: "well" }, word("no_signs")));
-  if (!pages_are_known && (one_owner.length || mirrors.length)) place.append(make("p", {}, word("sign_unknown_pages")));
+  if (!pages_are_known && (one_original.length || mirrors.length)) place.append(make("p", {}, word("sign_unknown_pages")));
   if (summary.note) place.append(make("p", { class: "note" }, ...sentence("sign_note", { note: said(summary.note) })));
 }
 
@@ -53,7 +53,7 @@ function saySaved(summary, metric, choose) {
     return make("button", attributes, make("strong", {}, value), make("span", {}, word(`saved_${name}`)));
   });
   document.querySelector("#saved .tiles").replaceChildren(...tiles);
-  const others = Object.entries(summary.outcomes).filter(([outcome]) => !["dropped", "links-last"].includes(outcome));
+  const others = Object.entries(summary.outcomes).filter(([outcome]) => !["dropped", "links_last"].includes(outcome));
   body("saved").append(
     others.map(([outcome, n]) => word("saved_outcome", { n, outcome: named("outcomes", outcome) })).join(" "),
   );
@@ -65,10 +65,10 @@ function sayHosts(summary) {
   if (!copying.length) return place.append(make("p", {}, word("nothing")));
   const most = Math.max(...pages.flat());
   const name = (host) => (host ? said(host) : word("other_host"));
-  const cell = (count, host, owner) => {
+  const cell = (count, host, original) => {
     if (!count) return make("td");
-    const label = word("hosts_cell", { n: count, host: visible(host), owner: visible(owner) });
-    const filled = make("td", {}, toTable({ host, owner_host: owner }, number(count)));
+    const label = word("hosts_cell", { n: count, host: visible(host), original: visible(original) });
+    const filled = make("td", {}, toTable({ host, original_host: original }, number(count)));
     filled.firstChild.setAttribute("aria-label", label);
     filled.style.setProperty("--share", `${Math.round(8 + 42 * Math.sqrt(count / most))}%`);
     return filled;
@@ -85,7 +85,7 @@ function sayHosts(summary) {
       "tr",
       {},
       make("th", { scope: "row" }, name(host)),
-      ...copied.map((owner, column) => cell(pages[row][column], host, owner)),
+      ...copied.map((original, column) => cell(pages[row][column], host, original)),
       make("td", { class: "sum" }, number(copying_total[row])),
     ),
   );
@@ -98,17 +98,17 @@ function sayClusters(summary) {
   const place = body("clusters");
   if (!summary.clusters.length) return place.append(make("p", {}, word("nothing")));
   const most = summary.clusters[0].pages;
-  const clusters = summary.clusters.map(({ owner, pages, hosts, some }) => {
+  const clusters = summary.clusters.map(({ original, pages, hosts, some }) => {
     const bar = make("span", { class: "bar" });
     bar.style.setProperty("--share", `${(100 * pages) / most}%`);
     const count = `${word("clusters_pages", { n: pages })} ${word("clusters_hosts", { n: hosts })}`;
     return make(
       "details",
       {},
-      make("summary", {}, said(owner, { class: "url" }), make("span", { class: "count" }, count), bar),
-      make("p", {}, link(owner)),
+      make("summary", {}, said(original, { class: "url" }), make("span", { class: "count" }, count), bar),
+      make("p", {}, link(original)),
       make("ul", {}, ...some.map((url) => make("li", {}, link(url)))),
-      make("p", {}, toTable({ owner }, word("show_pages"))),
+      make("p", {}, toTable({ original }, word("show_pages"))),
     );
   });
   place.append(make("div", { class: "list" }, ...clusters));
@@ -125,12 +125,12 @@ function sayKept(summary) {
 }
 
 function keptFor({ reason, pages, examples }) {
-  const shown = examples.map(({ url, owner, difference }) =>
+  const shown = examples.map(({ url, original, difference }) =>
     make(
       "li",
       {},
       link(url),
-      owner ? make("span", { class: "quiet" }, ` ${word("owner")}: `, link(owner)) : null,
+      original ? make("span", { class: "quiet" }, ` ${word("original")}: `, link(original)) : null,
       ...difference.map((own) => make("blockquote", {}, said(own))),
     ),
   );
@@ -142,7 +142,7 @@ function sayMirrors(summary) {
   const place = body("mirrors");
   const mirrors = summary.signs.mirrors.map((mirror) => {
     const values = { ...mirror, host: said(mirror.host), of: said(mirror.of), score: percent(mirror.score) };
-    const filters = { host: mirror.host, owner_host: mirror.of };
+    const filters = { host: mirror.host, original_host: mirror.of };
     return make("li", {}, ...sentence("mirror", values), " ", toTable(filters, word("show_pages")));
   });
   place.append(mirrors.length ? make("ul", {}, ...mirrors) : make("p", {}, word("no_mirrors")));

@@ -1,7 +1,7 @@
 // The table of dropped pages. TanStack Table searches, filters, sorts and counts; what is seen is made here.
 
 const ROWS_A_PAGE = 50;
-const COLUMNS = ["page", "owner", "score", "reason", "witness", "host", "time", "run"];
+const COLUMNS = ["page", "original", "score", "reason", "witness", "host", "time", "run"];
 const FILTERS = ["host", "reason", "witness", "outcome", "run"];
 let drops = null;
 let table = null;
@@ -17,15 +17,15 @@ function setUpTable(data) {
   drops = data;
   const found = drops.columns.url.map(() => null);
   const searched = (n) =>
-    (found[n] ??= `${valueOf("title", n)}\n${valueOf("url", n)}\n${valueOf("owner", n)}`.toLowerCase());
+    (found[n] ??= `${valueOf("title", n)}\n${valueOf("url", n)}\n${valueOf("original", n)}`.toLowerCase());
   const column = (id, accessorFn, more = {}) => ({ id, accessorFn, filterFn: "equals", sortUndefined: "last", ...more });
   const columns = [
     column("page", (n) => valueOf("title", n) || valueOf("url", n)),
     column("search", searched, { filterFn: (row, _, text) => searched(row.original).includes(text) }),
     column("score", (n) => drops.columns.score[n] ?? undefined),
     column("time", (n) => valueOf("time", n)),
-    column("owner_host", (n) => drops.hosts_of_owners[drops.columns.owner[n]]),
-    ...["owner", ...FILTERS].map((id) => column(id, (n) => valueOf(id, n))),
+    column("original_host", (n) => drops.hosts_of_originals[drops.columns.original[n]]),
+    ...["original", ...FILTERS].map((id) => column(id, (n) => valueOf(id, n))),
   ].map((each) => ({ ...each, sortingFn: byValue }));
   table = TableCore.createTable({
     data: Array.from(drops.columns.url, (_, n) => n),
@@ -78,7 +78,7 @@ function setFilters(wanted) {
 
 /** Show the rows of `wanted` and go there. */
 function showRows(wanted) {
-  const known = ["owner", "owner_host", ...FILTERS].filter((name) => wanted[name]);
+  const known = ["original", "original_host", ...FILTERS].filter((name) => wanted[name]);
   setFilters(Object.fromEntries(known.map((name) => [name, wanted[name]])));
   sayFilters();
   const section = document.getElementById("drops");
@@ -92,13 +92,13 @@ function sayFilters() {
   const search = make("input", { type: "search", id: "search", oninput: change("search"), autocomplete: "off" });
   search.value = filterOf.search ?? "";
   const choices = FILTERS.filter((name) => drops.tables[name].length > 1).map((name) => choice(name, change(name)));
-  const owners = ["owner", "owner_host"].filter((name) => filterOf[name]).map((name) => {
+  const originals = ["original", "original_host"].filter((name) => filterOf[name]).map((name) => {
     const remove = () => { setFilters({ ...filterOf, [name]: "" }); sayFilters(); };
-    const label = `${word("clear")}: ${word("owner")} ${visible(filterOf[name])}`;
+    const label = `${word("clear")}: ${word("original")} ${visible(filterOf[name])}`;
     const attributes = { type: "button", class: "chip", "aria-label": label, onclick: remove };
-    return make("button", attributes, `${word("owner")}: `, said(filterOf[name], { class: "url" }), " ✕");
+    return make("button", attributes, `${word("original")}: `, said(filterOf[name], { class: "url" }), " ✕");
   });
-  form.replaceChildren(make("label", { class: "search" }, word("search"), search), ...choices, ...owners);
+  form.replaceChildren(make("label", { class: "search" }, word("search"), search), ...choices, ...originals);
   form.onsubmit = (event) => event.preventDefault();
 }
 
@@ -141,7 +141,7 @@ function rowOf(n, place) {
   );
   const cells = {
     page: [open, said(valueOf("url", n), { class: "url" })],
-    owner: [said(valueOf("owner", n), { class: "url" })],
+    original: [said(valueOf("original", n), { class: "url" })],
     score: [percent(drops.columns.score[n])],
     reason: [named("reasons", valueOf("reason", n))],
     witness: [named("witnesses", valueOf("witness", n))],
