@@ -387,7 +387,7 @@ STEPS = [
     ("index.dropped_items:DroppedItems.make_room", "before"),
     ("index.dropped_items:DroppedItems.make_room", "after"),
     ("deduplicator:Deduplication.count_drop", "before"),
-    ("plugin.spidermiddlewares:DuplicateItem", "after"),
+    ("plugin.spider_middleware:DuplicateItem", "after"),
 ]
 
 
@@ -478,7 +478,7 @@ def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
     urls = add_pairs(site, 3)
     stories(tmp_path, urls)
     done(tmp_path, "allow", "--all")
-    broken = fault("index.item_codec:decode", "before", 2, kind="bug")
+    broken = fault("item_codec:decode", "before", 2, kind="bug")
     command = write_job(tmp_path, "sample_spiders_items.Nothing", settings=IN_ORDER | FEED | broken, afresh=True)
     outcome = run_job(tmp_path, command)
     assert outcome.exit_status == 0
@@ -490,8 +490,8 @@ def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
 @pytest.mark.parametrize(
     "place",
     [
-        "releaser:Releaser.release",
-        "releaser:Releaser.go_on",
+        "releases:Releaser.release",
+        "releases:Releaser.go_on",
         "index.index:Index.page",
         "index.index:Index.commit",
         "deduplicator:Deduplication.enter",

@@ -327,7 +327,7 @@ DEFECTS = [
     "durability:Durability.confirmed",
     "index.index:Index.commit",
     "index.index:Index.remember_duplicate",
-    "index.item_codec:encode",
+    "item_codec:encode",
     "index.dropped_items:DroppedItems.pairs",
     "index.dropped_items:DroppedItems.make_room",
     "checks.items:ItemCheck.read",
@@ -335,10 +335,10 @@ DEFECTS = [
     "checks.detector:Detector.check",
     "records.recorder:Recorder.evidence",
     "records.records:RecordLog.append",
-    "plugin.downloadermiddlewares:identities_of",
+    "plugin.downloader_middleware:identities_of",
     "plugin.extension:DedupExtension.count",
     "plugin.feeds:Feeds.wanting",
-    "plugin.waiting:OriginalWait.settle",
+    "plugin.threads:OriginalWait.settle",
 ]
 
 

@@ -7,7 +7,6 @@ import os
 import sys
 import traceback
 from importlib import import_module
-from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,8 +42,7 @@ SUBCOMMANDS = {
 def module_of(name: str) -> ModuleType:
     """Return the module of the subcommand *name*, such as ``log`` or ``store.info``."""
     # Scrapy loads this module whatever its user wants, and there is much behind a subcommand.
-    last = "_" * iskeyword(name.rpartition(".")[2])
-    return import_module(f"dedup_middleware.cli.{name}{last}")
+    return import_module("dedup_middleware.cli." + name.replace(".", "_"))
 
 
 class _LateOptions(argparse.ArgumentParser):

@@ -124,10 +124,6 @@ def main() -> None:
         json.dump(asdict(measured), file)
 
 
-if __name__ == "__main__":
-    main()
-
-
 _STATUS = Path("/proc/self/status")
 
 
@@ -188,3 +184,7 @@ def _measured(job: Job, running: set[subprocess.Popen[bytes]]) -> Measured:
         said = err.decode("utf8", "replace").strip().splitlines()
         return Measured(failed=f"its process ended with status {process.returncode}, {' '.join(said[-1:])!r}")
     return Measured(**json.loads(out))
+
+
+if __name__ == "__main__":
+    main()
