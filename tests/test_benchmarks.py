@@ -328,20 +328,6 @@ def test_a_corpus_that_cannot_be_read_ends_the_command(tmp_path: Path, command: 
     assert "bare.jsonl" in line
 
 
-def test_the_alignment_finds_edited_copies_and_no_other_names(tmp_path: Path) -> None:
-    corpus = tmp_path / "tiny.jsonl"
-    rows = [
-        {"id": str(n), "html": "", "cluster": n, "text": [_TOWN.format(town), *story(n), _TOWN.format(town)]}
-        for n, town in _TOWNS
-    ]
-    corpus.write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
-    lines = [line.strip("| ").split(" | ") for line in run("second_opinion.py", corpus).stdout.splitlines()]
-    shares = {line[0]: line[1].split(" / ") for line in lines if len(line) > 1}
-    assert shares["paragraphs in another order"] == ["100%", "100%", "100%"]
-    assert shares["a word in fifteen replaced"][:2] == ["0%", "100%"]
-    assert shares["the same report with other names"][1] == "0%"
-
-
 def test_no_thief_makes_an_original_of_a_preferred_host_drop(corpora: list[Path]) -> None:
     rows = table(run("poisoning.py", corpora[0], "--stories", "2"))
     assert {(row["victims"], row["dropped with it"]) for row in rows} == {("2", "0")}
@@ -357,37 +343,8 @@ def test_a_small_store_is_filled_checked_against_and_looked_at() -> None:
     assert {"bytes_a_page", "info_s", "explain_s", "recover_s", "memory_mb"} <= found.keys()
 
 
-def test_string_hashes_collide_where_strings_are_equal_and_where_there_is_no_slot(corpora: list[Path]) -> None:
-    equal, *hashes = table(run("string_hashes.py", *corpora, "--slots", "2"))
-    (whole,) = (column for column in equal if column.startswith("collisions of "))
-    count = int(whole.split()[-1])
-    # Both corpora are the same: every page comes again.
-    assert count // 2 <= int(equal[whole]) < count
-    assert {row[whole] for row in hashes} == {equal[whole]}
-    assert {row["in 2 slots"] for row in hashes} == {str(count - 2)}
-    published = {row["hash"]: row["published: collisions of 1000"] for row in [equal, *hashes]}
-    assert (len(hashes), published["equal strings"], published["ap"]) == (8, "419", "543")
-
-
-def test_an_index_of_features_is_as_large_as_what_it_is_asked_to_hold() -> None:
-    rows = table(run("feature_index.py", "500", "40", "--lookups", "100", "--stores", "sqlite"))
-    kinds = ["dict", "SortedDict", "sqlite"]
-    assert [(row["features"], row["index"]) for row in rows] == [(n, kind) for n in ("500", "40") for kind in kinds]
-    assert all(float(row["insert, µs"]) > 0 and float(row["look up, µs"]) > 0 for row in rows)
-    # Two objects of 8 bytes take more, and in a file there is no less.
-    assert all(int(row["bytes a feature"]) >= 16 for row in rows)
-
-
 def test_a_pair_that_collides_under_every_seed_is_printed() -> None:
     finished = run("collisions.py", "--pairs", "1", "--seeds", "10")
     assert (finished.returncode, finished.stderr) == (0, "")
     one, other = json.loads(finished.stdout)
     assert len(one.encode()) == len(other.encode()) == 24
-
-
-def test_distances_in_word_order_and_negation_are_printed() -> None:
-    rows = {row["method"]: row for row in table(run("word_order.py"))}
-    # A bag of words sees no order, with positions or without: `mu=1` leaves them out.
-    assert rows["simhash"]["word order"] == rows["p-simhash:mu=1"]["word order"] == "0"
-    assert all(0 <= int(row[pair]) <= 64 for row in rows.values() for pair in row if pair != "method")
-    assert {"e-simhash", "p-simhash", "p-simhash:positions=bdr"} <= rows.keys()
