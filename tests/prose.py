@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import random
 
-_WHO = "the harbour council|a retired surveyor|the night ferry crew|two local teachers|the mill originals|a young botanist|the fire brigade|the district court"
+_WHO = "the harbour council|a retired surveyor|the night ferry crew|two local teachers|the mill owners|a young botanist|the fire brigade|the district court"
 _DID = "has decided to rebuild|refused to sell|quietly inspected|promised to reopen|voted to protect|complained about|wants to replace|paid for"
 _WHAT = "the old grain store|a row of lime trees|the tram line to the coast|the public baths|the lighthouse stairs|a collection of maps|the eastern flood wall|the market hall"
 _WHY = "because winter storms had loosened its foundations|after a long quarrel over the cost|so that children can walk to school safely|although nobody had asked for it|while the province still weighs a subsidy|before the autumn fair begins in earnest"

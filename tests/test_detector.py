@@ -340,7 +340,7 @@ class TestBoilerplate:
 class TestOtherNumbers:
     REPORT = (
         "The harbour sold {} tons of herring on this day",
-        "The mill originals paid {}.5 crowns for a sack of grain",
+        "The mill owners paid {}.5 crowns for a sack of grain",
         "The wind blew at {} knots from the north east",
         "No ship was lost on the northern sea this week",
         "Nobody in the market hall had asked for any of it",

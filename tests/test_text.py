@@ -59,7 +59,7 @@ class TestClauses:
     @pytest.mark.parametrize(
         ("one", "other"),
         [
-            ("He said “the mill originals’ plan” was ready", "he said 'the mill originals' plan\" was ready"),
+            ("He said “the mill owners’ plan” was ready", "he said 'the mill owners' plan\" was ready"),
             ("THE HARBOUR COUNCIL HAS DECIDED", "the harbour council has decided"),
             ("Ｔｈｅ　ｈａｒｂｏｕｒ　ｃｏｕｎｃｉｌ　２０２４", "The harbour council 2024"),
             ("the har\u200bbour\ufeff coun\u00adcil has\u2060 decided", "the harbour council has decided"),
