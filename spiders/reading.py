@@ -1,6 +1,6 @@
 """Tells an article from other pages, and reads its title, date and text.
 
-Generic on purpose, and knowing nothing of the plugin: what a news spider has when nobody has written rules for a site.
+Generic on purpose and independent of the plugin: it is for news sites without rules of their own.
 It misses articles that neither declare themselves nor have much text, and lets some boilerplate through.
 """
 

@@ -1,6 +1,6 @@
 """Pages to HTML.
 
-A template is a file of ``templates/`` with ``$names``; whatever is put into it is escaped here.
+A template is a file of ``templates/`` with ``$names``; all values are escaped here.
 """
 
 from __future__ import annotations
