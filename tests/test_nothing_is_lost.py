@@ -320,7 +320,7 @@ DEFECTS = [
     "deduplicator:Deduplication.check_item",
     "deduplicator:Deduplication.drop",
     "deduplicator:Deduplication.count_drop",
-    "deduplicator:Deduplication.keep",
+    "deduplicator:Deduplication.keep_item",
     "deduplicator:Deduplication.end_callback",
     "deduplicator:content_of",
     "durability:Durability.relies_on",

@@ -674,7 +674,7 @@ class SharingMachine(RuleBasedStateMachine):
 
     @invariant()
     def holds_together(self) -> None:
-        self.workers[0].check()
+        self.workers[0].check_invariants()
 
     def teardown(self) -> None:
         # Whoever is left releases what is to be released.
