@@ -11,18 +11,16 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from dedup_middleware.budget import UncheckableError
+from dedup_middleware.budget import MAX_MILLISECONDS, Budget, UncheckableError, page_budget
 from dedup_middleware.checks.items import is_item
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.extraction.decoding import decoded
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection, VerdictKind, Witness
 from dedup_middleware.opening import deduplication_of, open_at_once, open_to_look, run_id
 from dedup_middleware.reasons import Reason
-from dedup_middleware.settings.config import Config
-from dedup_middleware.settings.kinds import shown
-from dedup_middleware.settings.table import PREFIX
+from dedup_middleware.settings import PREFIX, Config
 from dedup_middleware.stores import refusals
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, url_identity, without_secrets
@@ -57,7 +55,6 @@ class Options(TypedDict, total=False):
     extractor: str
     redact_query: bool
     max_bytes: int
-    max_milliseconds: int
 
 
 class Content(TypedDict, total=False):
@@ -129,11 +126,18 @@ class Deduplicator:
     """
 
     def __init__(
-        self, store: str = "memory:", *, log: str | PathLike[str] | None = None, **options: Unpack[Options]
+        self,
+        store: str = "memory:",
+        *,
+        log: str | PathLike[str] | None = None,
+        max_milliseconds: float = MAX_MILLISECONDS,
+        **options: Unpack[Options],
     ) -> None:
         """Open *store*, ``leveldb:PATH``, ``rocksdb:PATH``, ``sqlite:PATH`` or ``memory:``, or create it.
 
         A crawl may have filled it.
+
+        Pages that take more CPU time than *max_milliseconds* are not checked.
 
         *log* is the path of a JSON Lines file to which every verdict of :meth:`add` and :meth:`keep` is appended that
         is not ``new``, as ``scrapy dedup log`` reads it. :class:`ConfigError` for a bad option; :class:`StoreError`,
@@ -145,6 +149,7 @@ class Deduplicator:
 
         They are to be kept after all: :meth:`keep` them. Grows while pages are added.
         """
+        self._milliseconds = max_milliseconds
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
         self._deduplication = deduplication_of(self._opened, run_id(None), _Listener(self))
@@ -233,7 +238,7 @@ class Deduplicator:
             self._read = None
             read = Reading(asked)
             try:
-                read.read(self._deduplication, self._config)
+                read.read(self._deduplication, self._config, page_budget(self._milliseconds))
             except UncheckableError as error:
                 read.reason = error.reason
             self._read = read
@@ -243,7 +248,7 @@ class Deduplicator:
         config = self._config
         if read.page is None:
             return Visit.unchecked(read.url, read.reason, Action.DROP, config.threshold)
-        return self._deduplication.check(read.page, Action.DROP, config.threshold, config.budget())
+        return self._deduplication.check(read.page, Action.DROP, config.threshold, page_budget(self._milliseconds))
 
     def _kept(self, read: Reading, item: Any) -> Any:
         """Return what is kept of a page: the item, or else its text."""
@@ -355,7 +360,7 @@ class Reading:
         """Why it could not be read."""
         self._root: _Element | None = None
 
-    def read(self, session: Deduplication, config: Config) -> None:
+    def read(self, session: Deduplication, config: Config, budget: Budget) -> None:
         """Read the page; `UncheckableError` if that cannot be done, or costs too much."""
         content, url = self.content, self.content.url
         with suppress(ConfigError):  # what is no URL is a name all the same
@@ -368,7 +373,6 @@ class Reading:
             raise UncheckableError(Reason.NOT_TEXT)
         if max(len(html or ""), sum(map(len, paragraphs or ()))) > config.max_bytes:
             raise UncheckableError(Reason.TOO_LARGE)
-        budget = config.budget()
         if html is not None:
             self._root = parse(decoded(html, content.encoding) if isinstance(html, bytes) else html)
         if paragraphs is None:
@@ -453,12 +457,12 @@ def would_be_checked(config: Config, url: str, html: bytes) -> Record:
         session = deduplication_of(opened, run_id(None), _Nobody())
         reading = Reading(PageContent.of(url, html, {}))
         try:
-            reading.read(session, config)
+            reading.read(session, config, page_budget())
         except UncheckableError as error:
             state = Visit.unchecked(reading.url, error.reason, Action.DRY_RUN, config.threshold)
         else:
             assert reading.page is not None
-            state = session.check(reading.page, Action.DRY_RUN, config.threshold, config.budget())
+            state = session.check(reading.page, Action.DRY_RUN, config.threshold, page_budget())
         return session.recorder.record(state)
     finally:
         opened.store.close()

@@ -7,6 +7,7 @@ Whoever shows it prints that line and no traceback.
 from __future__ import annotations
 
 import errno
+import reprlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -83,3 +84,20 @@ class FeedError(DedupError):
 
 class RecordsError(DedupError):
     """The log of records cannot be read or written."""
+
+
+# A request's meta may have a value of any type and any size.
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = _SHOWN.maxlong = 500
+_SHOWN.maxlist = _SHOWN.maxtuple = _SHOWN.maxset = _SHOWN.maxfrozenset = _SHOWN.maxdict = 20
+_MAX_SHOWN = 500
+
+
+def shown(value: object) -> str:
+    """Return the ``repr`` of *value*, on one line and cut."""
+    try:
+        text = _SHOWN.repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        text = f"<{type(value).__name__}>"
+    text = text if text.isprintable() else ascii(text)
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 1]}…"

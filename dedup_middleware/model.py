@@ -30,8 +30,10 @@ class Action(str, Enum):
 class Scope(str, Enum):
     """Which originals may drop a page: those of this crawl, or all in the store."""
 
-    CRAWL = "crawl"
+    AUTO = "auto"
+    """``crawl`` if a feed of the crawl is overwritten, else ``store``: decided when the settings are read."""
     STORE = "store"
+    CRAWL = "crawl"
 
 
 class VerdictKind(str, Enum):

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from dedup_middleware.extraction import Extractor
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.index import Index
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.visit import Listener
 
@@ -224,7 +224,6 @@ def _open_store(config: Config, *, looks: bool = False, dry: bool = False, lost:
         fingerprint_scheme=method.scheme,
         holder=Holder.this_process(who, brief=looks),
         room=MAX_MEMORY if config.store_is_default or uri != config.store else sys.maxsize,
-        memory=config.store_memory,
     )
     try:
         if (looks or dry) and uri == config.store:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import Fetched, PageFeatures, StoredPage
     from dedup_middleware.published import Published
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 _UNDECODED = "\ufffd"
 # Of the characters of a text that was decoded as what it is not, more are the mark of this.
@@ -93,7 +93,7 @@ class BodyDigests:
         how = (
             (READING, _version(), etree.LXML_VERSION, etree.LIBXML_VERSION),
             (config.extractor, EXTRACTORS.version(config.extractor), config.fingerprint),
-            (budget.MAX_ELEMENTS, budget.MAX_CLAUSES, config.max_milliseconds, TEXT_LIMIT),
+            (budget.MAX_ELEMENTS, budget.MAX_CLAUSES, budget.MAX_MILLISECONDS, TEXT_LIMIT),
         )
         self._hasher = sha256(key + repr(how).encode())
 

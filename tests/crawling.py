@@ -91,10 +91,11 @@ class Outcome:
 
     @property
     def problems(self) -> list[str]:
-        """Lines of the log that no user wants to see, but for Scrapy's own word on its reactorless mode."""
+        """Warnings and errors in the log, but for dropped items and Scrapy's notice of its reactorless mode."""
         bad = ("] WARNING", "] ERROR", "] CRITICAL")
-        notice = "DownloadHandler is experimental"
-        return [line for line in self.log.splitlines() if any(b in line for b in bad) and notice not in line]
+        expected = ("DownloadHandler is experimental", "WARNING: Dropped: ")
+        lines = [line for line in self.log.splitlines() if any(level in line for level in bad)]
+        return [line for line in lines if not any(notice in line for notice in expected)]
 
 
 def store_uri(folder: Path) -> str:

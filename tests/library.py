@@ -29,7 +29,7 @@ from dedup_middleware.index.schema import (
 )
 from dedup_middleware.index.shared import OpenClaims
 from dedup_middleware.model import Action, Eligibility, Page, Scope
-from dedup_middleware.settings.table import SETTINGS
+from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import OpenStore, open_store
 from dedup_middleware.urls import request_identity, url_identity
 from dedup_middleware.visit import Stage

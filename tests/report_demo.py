@@ -16,7 +16,7 @@ from prose import story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.records.records import Record, read_records
-from dedup_middleware.settings.config import Config
+from dedup_middleware.settings import Config
 from spiders.newspaper import Kind, site_map
 
 if TYPE_CHECKING:

@@ -227,10 +227,10 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("options", "line"),
         [
-            ({"threshold": 2}, "DEDUP_THRESHOLD = 2 is out of range; use a number above 0.5 and up to 1"),
+            ({"threshold": 2}, "DEDUP_THRESHOLD = 2 is not valid; use a number above 0.5, at most 1"),
             ({"treshold": 0.9}, "treshold is no option of Deduplicator; did you mean threshold?"),
             ({"wait": 1}, "wait is no option of Deduplicator"),
-            ({"fingerprint": "sha1"}, "DEDUP_FINGERPRINT = 'sha1' is not known; use one of 'clauses'"),
+            ({"fingerprint": "sha1"}, "DEDUP_FINGERPRINT = 'sha1' is not valid; use \"clauses\", or a method"),
         ],
     )
     def test_a_bad_option_is_one_line(self, options, line) -> None:
@@ -241,7 +241,7 @@ class TestMistakes:
 
     def test_nor_is_there_a_store_of_a_bad_name(self) -> None:
         with pytest.raises(ConfigError, match="is not a valid store URI"):
-            Deduplicator("/tmp/store")
+            Deduplicator("tarantool:store")
 
     @pytest.mark.parametrize(
         ("page", "line"),

@@ -32,7 +32,7 @@ from dedup_middleware.opening import deduplication_of, open_again, open_at_once
 from dedup_middleware.plugin.threads import OriginalWait
 from dedup_middleware.reasons import Reason
 from dedup_middleware.releases import Releaser
-from dedup_middleware.settings.config import Config
+from dedup_middleware.settings import Config
 from dedup_middleware.stores import STORES, open_store
 from dedup_middleware.urls import url_identity
 from dedup_middleware.visit import Stage

@@ -26,7 +26,7 @@ from dedup_middleware.checks.detector import Detector
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.index.transfer import Spool, fill
-from dedup_middleware.settings.config import Config
+from dedup_middleware.settings import Config
 from dedup_middleware.stores.base import Header
 
 if TYPE_CHECKING:

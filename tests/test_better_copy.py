@@ -112,7 +112,7 @@ class TestPreferred:
 
     def test_what_is_no_expression_is_told(self, crawl) -> None:
         outcome = crawl("sample_spiders.Steps", steps=[], settings={"DEDUP_PREFERRED": ["("]})
-        assert "DEDUP_PREFERRED = ['('] contains '(', which is not a valid regular expression" in outcome.log
+        assert "DEDUP_PREFERRED = ['('] is not valid: '(' is not a valid regular expression" in outcome.log
 
     @pytest.mark.parametrize(
         "step",

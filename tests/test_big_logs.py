@@ -15,7 +15,7 @@ from dedup_middleware.records import log_reader, recorder
 from dedup_middleware.records.log_reader import RecordFilter, as_written, last_lines_with, lines_with, parts, records
 from dedup_middleware.records.recorder import sums_of
 from dedup_middleware.records.records import Record, read_records
-from dedup_middleware.settings.config import Config
+from dedup_middleware.settings import Config
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:

@@ -727,7 +727,7 @@ class TestMistakes:
     def test_a_bad_setting_hides_no_store(self, project: Path) -> None:
         keep(project / ".scrapy" / "dedup" / "plain")
         say(project, "DEDUP_THRESHOLD = 80")
-        run("stats", folder=project).refused("DEDUP_THRESHOLD = 80 is out of range")
+        run("stats", folder=project).refused("DEDUP_THRESHOLD = 80 is not valid")
 
     def test_what_needs_a_store_says_that_none_is_named(self, tmp_path: Path) -> None:
         write_log(tmp_path / "log", record("http://a/"))

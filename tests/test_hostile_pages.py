@@ -246,10 +246,10 @@ def test_bombs_and_caps_in_a_crawl(crawl, site: Site) -> None:
     }
     caps = {
         "DEDUP_MAX_BYTES": 4_000_000,
-        "DEDUP_MAX_MILLISECONDS": 100,
         "CONSTANTS": {
             "dedup_middleware.budget:MAX_ELEMENTS": 10_000,
             "dedup_middleware.budget:MAX_CLAUSES": 1_000,
+            "dedup_middleware.budget:MAX_MILLISECONDS": 100,
         },
     }
     outcome = crawled(crawl, site, pages, **caps)
@@ -291,7 +291,8 @@ def test_a_long_item_costs_no_more_than_its_page_may(crawl, site: Site) -> None:
     """It is kept: what could not be compared is not known to be said elsewhere."""
     first, copy = (site.add(f"/{n}", article("A story", story(3)), host=n) for n in range(2))
     steps = [{"url": first}, {"url": copy, "callback": "parse_bulk"}]
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_MAX_MILLISECONDS": 200})
+    limit = {"CONSTANTS": {"dedup_middleware.budget:MAX_MILLISECONDS": 200}}
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=limit)
     assert outcome.kept == [first, copy]
     # Unbounded, it takes minutes.
     assert outcome.stats["process/cpu_s"] < 20

@@ -17,7 +17,7 @@ else:
 
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.records import Record
-from dedup_middleware.settings.table import SETTINGS
+from dedup_middleware.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "dedup_middleware"
@@ -139,12 +139,9 @@ def test_every_setting_is_in_the_tables(page: str) -> None:
             assert rows[name][0] == f"`{shown(setting.default)}`", name
 
 
-def test_the_table_of_settings_says_what_the_source_says() -> None:
+def test_the_table_of_settings_has_the_values_of_the_source() -> None:
     rows = rows_of("docs/settings.md")
-    for name, setting in SETTINGS.items():
-        _, values, meaning = rows[name]
-        assert values == setting.kind.values, name
-        assert re.sub(r"[`*]|\[([^]]*)\]\([^)]*\)", r"\1", meaning).startswith(setting.text.replace("*", "")), name
+    assert {name: rows[name][1] for name in SETTINGS} == {name: setting.values for name, setting in SETTINGS.items()}
 
 
 def rows_of(page: str) -> dict[str, list[str]]:

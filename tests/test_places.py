@@ -15,7 +15,7 @@ from prose import article, blog, story
 from scrapy.settings import Settings
 
 from dedup_middleware.plugin.project import place_of, read_config
-from dedup_middleware.settings.places import as_file_name
+from dedup_middleware.settings import as_file_name
 from dedup_middleware.stores import store_exists
 
 if TYPE_CHECKING:
@@ -75,10 +75,6 @@ class TestChoice:
         assert root(JOBDIR="job", BOT_NAME="shop") == working / "job" / "dedup"
         assert root(JOBDIR=working / "job") == working / "job" / "dedup"
 
-    def test_what_an_earlier_version_left_in_the_working_folder_is_found(self, working: Path) -> None:
-        (working / ".scrapy" / "dedup").mkdir(parents=True)
-        assert root(BOT_NAME="shop", JOBDIR="job") == working / ".scrapy" / "dedup"
-
     def test_what_cannot_be_written_to_is_passed_over(self, working: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (working / "scrapy.cfg").write_text("[settings]\ndefault = none\n")
         (working / ".scrapy").touch()
@@ -95,7 +91,7 @@ class TestChoice:
         self.found_read_only(working)
 
     def test_the_same_where_that_is_only_said(self, working: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.settings.places.os.access", lambda *_: False)
+        monkeypatch.setattr("dedup_middleware.settings.os.access", lambda *_: False)
         self.found_read_only(working)
 
     def found_read_only(self, working: Path) -> None:

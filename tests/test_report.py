@@ -32,7 +32,7 @@ from dedup_middleware.records.records import Record, RecordLog, read_records
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.page import cell, html, words
 from dedup_middleware.report.tallies import BARS, Tallies
-from dedup_middleware.settings.config import Config
+from dedup_middleware.settings import Config
 from dedup_middleware.stores import open_store
 from dedup_middleware.text.clauses import one_line
 

@@ -201,7 +201,7 @@ def test_scope_crawl_keeps_a_story_once_in_each_crawl(site, crawl):
 
 
 FORMATTER = {"LOG_FORMATTER": "sample_spiders.LoudFormatter"}
-LEVEL = {"DEDUP_LOG_LEVEL": "debug"}
+LEVEL = {"DEFAULT_DROPITEM_LOG_LEVEL": "DEBUG"}
 PLACED = {
     "DOWNLOADER_MIDDLEWARES": {"dedup_middleware.plugin.downloader_middleware.DedupDownloaderMiddleware": 60},
     "SPIDER_MIDDLEWARES": {"dedup_middleware.plugin.spider_middleware.DedupSpiderMiddleware": 30},
@@ -214,7 +214,7 @@ PLACED = {
     [
         (FORMATTER, "] WARNING: LOUD: http"),
         (LEVEL, "[scrapy.core.scraper] DEBUG: Dropped: http"),
-        (PLACED, "[scrapy.core.scraper] INFO: Dropped: http"),
+        (PLACED, "[scrapy.core.scraper] WARNING: Dropped: http"),
     ],
     ids=["formatter", "level", "placed"],
 )

@@ -16,7 +16,7 @@ from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.stores import open_store
 
 #: Read under another limit, every page is read: no page of a test takes so long.
-READ_ALL = {"DEDUP_MAX_MILLISECONDS": 99_999}
+READ_ALL = {"CONSTANTS": {"dedup_middleware.budget:MAX_MILLISECONDS": 99_999}}
 
 
 def crawled(folder, steps, **settings):
@@ -155,7 +155,7 @@ def test_what_would_be_read_otherwise_is_read(site, tmp_path, changed):
 def test_so_is_all_under_settings_by_which_pages_are_read_otherwise(site, tmp_path):
     a = site.add("/a", article("a", story(1)))
     crawled(tmp_path, [{"url": a}])
-    for settings in ({"DEDUP_MAX_MILLISECONDS": 99_999}, {"DEDUP_MAX_BYTES": 5}, {"DEDUP_EXTRACTOR": "density"}):
+    for settings in (READ_ALL, {"DEDUP_MAX_BYTES": 5}, {"DEDUP_EXTRACTOR": "density"}):
         assert unread_of(crawled(tmp_path, [{"url": a}], **settings)) == 0, settings
 
 

@@ -19,7 +19,7 @@ import xxhash
 
 from dedup_middleware import bounded
 from dedup_middleware.api import PageContent, Reading
-from dedup_middleware.budget import UncheckableError
+from dedup_middleware.budget import UncheckableError, page_budget
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Preferences
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import extractor
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedup_middleware.fingerprints import Fingerprinter
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
     from dedup_middleware.stores.base import Header
 
 _JSON_LINES, _PARQUET, _WARC = (".jsonl", ".ndjson", ".jl", ".json"), (".parquet",), (".warc",)
@@ -356,7 +356,7 @@ class Job:
     def _read(self, entry: Entry) -> Read:
         reading, reason = Reading(entry.content), ""
         try:
-            reading.read(self, self.config)  # type: ignore[arg-type] # of a session it needs the reader alone
+            reading.read(self, self.config, page_budget())  # type: ignore[arg-type] # of a session it needs the reader alone
         except UncheckableError as error:
             reason = error.reason
         except Exception:  # noqa: BLE001 - a hostile page must not end the batch

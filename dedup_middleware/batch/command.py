@@ -17,7 +17,7 @@ from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.model import Scope
 from dedup_middleware.opening import run_id
-from dedup_middleware.settings.config import Config
+from dedup_middleware.settings import Config
 from dedup_middleware.stores.base import Header
 from dedup_middleware.text.clauses import one_line
 

@@ -19,7 +19,7 @@ from dedup_middleware import permissions
 from dedup_middleware.api import as_item
 from dedup_middleware.batch.archive import FILE_PAGES, POSITIONS, package
 from dedup_middleware.batch.pairs import FIELDS
-from dedup_middleware.budget import UncheckableError
+from dedup_middleware.budget import UncheckableError, page_budget
 from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
@@ -187,5 +187,5 @@ def _content(job: Job, page: Page) -> ItemContent:
     """Return what an item with the text and the title of *page* contains."""
     check = ItemCheck(job.fingerprint, job.config.max_bytes, job.config.item_fields)
     with suppress(UncheckableError):
-        return content_of([check.read(page, as_item(page, job.config.item_fields), job.config.budget())])
+        return content_of([check.read(page, as_item(page, job.config.item_fields), page_budget())])
     return content_of([])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
     from scrapy.spiderloader import SpiderLoaderProtocol
 
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 
 class Call:

@@ -18,16 +18,14 @@ from dedup_middleware.api import would_be_checked
 from dedup_middleware.cli import health
 from dedup_middleware.cli.call import NothingYetError, add_common_options, settings_of
 from dedup_middleware.cli.health import Finding, Level, note, ok, problem
-from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError
+from dedup_middleware.errors import ConfigError, NothingFoundError, RecordsError, shown
 from dedup_middleware.plugin import addon
 from dedup_middleware.plugin.downloader_middleware import DedupDownloaderMiddleware
 from dedup_middleware.plugin.extension import DedupExtension
 from dedup_middleware.plugin.item_pipeline import DedupItemPipeline, DropLogFormatter
 from dedup_middleware.plugin.spider_middleware import DedupCallbackMiddleware, DedupSpiderMiddleware
 from dedup_middleware.records import explain
-from dedup_middleware.settings.config import is_enabled, unknown_settings
-from dedup_middleware.settings.kinds import shown
-from dedup_middleware.settings.table import SETTINGS
+from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings
 from dedup_middleware.terminal import working
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from dedup_middleware.cli.call import Call
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 #: The exit status where there are problems.
 PROBLEMS = 4
@@ -135,12 +133,12 @@ def misspelt(settings: BaseSettings) -> Iterator[Finding]:
 
 def resolved(settings: BaseSettings, config: Config) -> Iterator[Finding]:
     """Yield what each of our settings comes to in *config*, and where *settings* have it from."""
-    for name, setting in SETTINGS.items():
+    for name in SETTINGS:
         priority = settings.getpriority(name)
         origin = "default" if priority is None else _ORIGINS.get(priority, f"priority {priority}")
         if name == "DEDUP_SCOPE" and config.scope_reason != name:
             origin += f": {config.scope_reason}"
-        value = _as_set(getattr(config, setting.field))
+        value = _as_set(getattr(config, name.removeprefix(PREFIX).lower()))
         value = _PASSWORD.sub("//…@", value) if isinstance(value, str) else value
         yield ok("settings", f"{name} = {shown(value)} ({origin})")
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from dedup_middleware.index.index import Index
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
     from dedup_middleware.stores import OpenStore
 
 _PACKAGES = (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
 
     from dedup_middleware.cli.call import Call
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 EXAMPLES = ("stats", "stats --run last --json")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.index import Index
     from dedup_middleware.index.opening import Chosen
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 
 _AGE = re.compile(r"(\d{1,6})d")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dedup_middleware.index.index import Index
     from dedup_middleware.index.transfer import Entry, Exported
     from dedup_middleware.model import ItemContent, StoredPage
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
     from dedup_middleware.stores import OpenStore
 
 EXAMPLES = ("store import pages.jsonl.xz", "store import a.jsonl b.jsonl --dry-run")

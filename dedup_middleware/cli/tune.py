@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,8 +17,7 @@ from dedup_middleware.records.log_reader import log_of, open_records
 from dedup_middleware.report import tuning
 from dedup_middleware.report.answers import Answers, side_by_side, side_by_side_lines
 from dedup_middleware.report.tuning import suggestion, suggestion_text
-from dedup_middleware.settings.quantities import Whole
-from dedup_middleware.settings.table import THRESHOLD
+from dedup_middleware.settings import THRESHOLD, Setting, as_whole
 from dedup_middleware.stores import resolved_uri
 from dedup_middleware.terminal import counted
 from dedup_middleware.text.clauses import one_line
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from dedup_middleware.records.records import Record
     from dedup_middleware.report.answers import SideBySide
     from dedup_middleware.report.tuning import Case
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 
 class _Pair(NamedTuple):
@@ -40,6 +40,7 @@ class _Pair(NamedTuple):
 
 
 _AT = "comma-separated thresholds to evaluate (default: 0.55 to 1.0, in steps of 0.05)"
+_SHOW = Setting("--show", 5, partial(as_whole, least=0), "a whole number from 0")
 EXAMPLES = ("tune", "tune --at 0.7,0.75,0.8 --show 10")
 
 
@@ -49,22 +50,21 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", metavar="R", help="only records of this crawl; `last`: the latest")
     parser.add_argument("--host", metavar="H", help="only pages of this host and its subdomains")
     parser.add_argument("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help=_AT)
-    parser.add_argument(
-        "--show", metavar="N", type=_number, default=5, help="pairs to show above and below the threshold (default: 5)"
-    )
+    text = f"number of pairs to show above and below the threshold (default: {_SHOW.default})"
+    parser.add_argument("--show", metavar="N", type=_number, default=_SHOW.default, help=text)
     parser.add_argument("--again", action="store_true", help="include pairs that you have labelled already")
 
 
 def _thresholds(text: str) -> list[float]:
     try:
-        return [THRESHOLD.read("--at", part) for part in text.split(",")]
+        return [THRESHOLD.read(part, "--at") for part in text.split(",")]
     except ConfigError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _number(text: str) -> int:
     try:
-        return Whole(0).read("--show", text)
+        return int(_SHOW.read(text))
     except ConfigError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

@@ -10,14 +10,14 @@ from weakref import ref
 from scrapy.http import HtmlResponse
 from scrapy.http.request import NO_CALLBACK
 
-from dedup_middleware.budget import UncheckableError
+from dedup_middleware.budget import UncheckableError, page_budget
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.decoding import NO_CHARSETS, is_cut_off
 from dedup_middleware.model import Fetched, VerdictKind
 from dedup_middleware.plugin.extension import extension_of
 from dedup_middleware.plugin.items import Entry, Releases
 from dedup_middleware.reasons import Reason
-from dedup_middleware.settings.config import PageOptions
+from dedup_middleware.settings import PageOptions
 from dedup_middleware.urls import request_identity, url_identity, without_secrets
 from dedup_middleware.visit import Visit
 
@@ -102,7 +102,7 @@ class DedupDownloaderMiddleware:
             fetched = Fetched(url, identities, self._extension.body_digest(page_response))
             # What holds the response would keep it alive: its visit is kept for as long as it is.
             later = partial(self._read_again, deduplication, ref(page_response), fetched)
-            budget = config.budget()
+            budget = page_budget()
             asked = (options.action, options.threshold, budget)
             visit = None if options.keep else deduplication.check_unread(fetched, *asked, later)
             if visit is not None:
@@ -152,7 +152,7 @@ class DedupDownloaderMiddleware:
         response = kept()
         if response is None:
             raise UncheckableError(Reason.ERROR)
-        return self._page(deduplication, response.copy(), fetched, self._extension.config.budget())
+        return self._page(deduplication, response.copy(), fetched, page_budget())
 
 
 def identities_of(crawler: Crawler, request: Request, final_url: str) -> tuple[bytes, ...]:

@@ -33,7 +33,7 @@ from dedup_middleware.plugin.items import Entry, ItemSignals, Passing, Releases
 from dedup_middleware.plugin.project import read_config
 from dedup_middleware.plugin.threads import DiskThreads, OriginalWait, in_thread, sleep
 from dedup_middleware.releases import Releaser
-from dedup_middleware.settings.config import Config, is_enabled, unknown_settings
+from dedup_middleware.settings import Config, is_enabled, unknown_settings
 from dedup_middleware.visit import Listener
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import DropItem
 from scrapy.logformatter import LogFormatter
 
-from dedup_middleware.budget import Budget, UncheckableError
+from dedup_middleware.budget import Budget, UncheckableError, page_budget
 from dedup_middleware.checks.items import item_texts
 from dedup_middleware.model import Action, Witness
 from dedup_middleware.plugin.extension import extension_of
@@ -75,7 +75,7 @@ class DedupItemPipeline:
                 deduplication.keep_page(visit, visit.objection, Witness.ITEM)
         if visit.is_duplicate and visit.action is Action.DROP and deduplication.drop(visit, item):
             deduplication.count_drop(visit)
-            exception = DuplicateItem(deduplication, visit, self._extension.config.log_level)
+            exception = DuplicateItem(visit)
             deduplication.finish(visit)
             raise exception
         deduplication.keep_item(visit, item, repeats=visit.is_duplicate)
@@ -100,24 +100,17 @@ class DedupItemPipeline:
         config = self._extension.config
         if sum(map(len, texts)) > config.max_bytes:
             raise UncheckableError(Reason.TOO_LARGE)
-        return deduplication.reader.paragraphs(url, (identity,), texts, source=request, budget=config.budget())
-
-
-#: A sentence in a drop line is cut here: the line is to fit a wide terminal.
-_SENTENCE_CHARACTERS = 60
+        return deduplication.reader.paragraphs(url, (identity,), texts, source=request, budget=page_budget())
 
 
 class DuplicateItem(DropItem):
-    """An item was dropped because a stored page already says what it says."""
+    """An item was dropped because its page repeats a stored page."""
 
-    def __init__(self, deduplication: Deduplication, visit: Visit, log_level: str) -> None:
-        """Name the page of the duplicate *visit*, its original, and one of the repeated sentences."""
+    def __init__(self, visit: Visit) -> None:
+        """Name the page of *visit*, a duplicate, and its original."""
         match = visit.verdict.match
         assert match is not None
-        message = f"{visit.url} repeats {match.original.url}: {match.score:.0%} of its text"
-        if evidence := deduplication.recorder.evidence(visit):
-            message += f', such as "{one_line(max(evidence, key=len), _SENTENCE_CHARACTERS)}"'
-        super().__init__(one_line(message), log_level=log_level)
+        super().__init__(one_line(f"{visit.url} repeats {match.original.url} (score {match.score:.2f})"))
 
 
 class DropLogFormatter(LogFormatter):

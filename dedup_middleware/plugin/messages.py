@@ -13,8 +13,7 @@ from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.unchecked import NOT_COUNTED, mostly_unchecked
-from dedup_middleware.settings.config import passed_over
-from dedup_middleware.stores import can_open, default_backend, redis_uri, resolved_uri
+from dedup_middleware.stores import default_backend, redis_uri, resolved_uri
 from dedup_middleware.urls import is_on_this_machine, split, without_secrets
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.model import StoredPage
     from dedup_middleware.opening import Resources
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 
 def at_start(opened: Resources) -> Iterator[str]:
@@ -54,13 +53,6 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         yield opened.store.caution
     if (exposed := open_to_the_network(config.store)) is not None:
         yield exposed
-    for other in passed_over(config):
-        scheme = other.partition(":")[0]
-        reason = "" if can_open(scheme) else f" (this Python has nothing that opens a {scheme} store)"
-        yield (
-            f"{other} lies beside the default store {config.store}{reason}: what it knows does not count; "
-            "set DEDUP_STORE to the one that you mean"
-        )
     missing = []
     if config.store_is_default and config.store == "memory:":
         missing.append(("the store is in memory, and nothing is remembered after this crawl", "DEDUP_STORE"))

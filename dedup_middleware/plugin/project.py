@@ -13,8 +13,7 @@ from scrapy.extensions.feedexport import FTPFeedStorage, GCSFeedStorage, S3FeedS
 from scrapy.utils.misc import load_object
 from scrapy.utils.project import inside_project, project_data_dir
 
-from dedup_middleware.settings.config import Config
-from dedup_middleware.settings.places import OURS, Place
+from dedup_middleware.settings import FOLDER, Config, Place
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -66,6 +65,6 @@ def project_folder() -> Path | None:
     Scrapy makes the data folder. ``SCRAPY_SETTINGS_MODULE`` alone makes a project for Scrapy, but gives it none.
     """
     try:
-        return Path(project_data_dir(), OURS).absolute() if inside_project() else None
+        return Path(project_data_dir(), FOLDER).absolute() if inside_project() else None
     except (NotConfigured, OSError):
         return None

@@ -258,7 +258,7 @@ class _PageOutput:
         visit, extension, spider = self._visit, self._extension, self._extension.crawler.spider
         assert spider is not None
         self._deduplication.count_drop(visit)
-        exception = DuplicateItem(self._deduplication, visit, extension.config.log_level)
+        exception = DuplicateItem(visit)
         try:
             line = extension.crawler.logformatter.dropped(item, exception, self._response, spider)
         except Exception:  # a formatter of the project's own must not cost an item its signal

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.records.dropped import PageFilter
     from dedup_middleware.records.records import Record
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 # Fits in the cache of a processor: larger blocks take half as long again.
 _AT_ONCE = 1 << 18

@@ -22,7 +22,7 @@ from dedup_middleware.urls import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 #: In a smaller crawl a few lists of links can be most of the pages.
 MIN_PAGES = 10
@@ -32,7 +32,7 @@ REMEDIES: dict[str, str] = {
     Reason.TOO_LARGE: "raise DEDUP_MAX_BYTES if such pages are expected",
     Reason.TOO_MANY_ELEMENTS: "nothing to do: such pages are kept, like every unchecked page",
     Reason.TOO_MANY_CLAUSES: "nothing to do: such pages are kept, like every unchecked page",
-    Reason.TOO_SLOW: "raise DEDUP_MAX_MILLISECONDS if such pages are expected",
+    Reason.TOO_SLOW: "nothing to do: such pages are kept, like every unchecked page",
     Reason.NOT_TEXT: "only HTML pages are checked; to check the items of other responses, name the fields with their "
     "text in DEDUP_ITEM_FIELDS",
     Reason.NOT_PARSED: "open a page with `scrapy shell URL`: its charset or its <base> URL is not valid",

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 
 @dataclass(frozen=True, slots=True)

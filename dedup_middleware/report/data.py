@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.index.index import Index
     from dedup_middleware.records.records import Record
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 #: Dropped pages in the table: the latest.
 ROWS = 100_000

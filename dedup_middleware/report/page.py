@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.records.records import Record
     from dedup_middleware.report.data import Report
-    from dedup_middleware.settings.config import Config
+    from dedup_middleware.settings import Config
 
 _HERE = Path(__file__).parent
 _LIBRARIES = ("uplot.js", "table-core.js")

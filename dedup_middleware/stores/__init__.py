@@ -13,7 +13,7 @@ import os
 import re
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from dedup_middleware.errors import ConfigError, DedupError, StoreAwayError
 from dedup_middleware.registry import Registry
 from dedup_middleware.stores import redis_uri, refusals
 from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
-from dedup_middleware.stores.files import Holder, Place, Workers, held, resolved
+from dedup_middleware.stores.files import Holder, Place, Workers, held, kind_of, resolved
 from dedup_middleware.stores.opened import OpenStore, Shared
 from dedup_middleware.urls import without_secrets
 
@@ -44,6 +44,7 @@ __all__ = [
     "resolved_uri",
     "size_of_store",
     "store_exists",
+    "uri_at",
 ]
 
 _MEMORY, _SHARED = "memory:", "?shared=1"
@@ -105,6 +106,14 @@ def resolved_uri(uri: str) -> str:
     """Return *uri* with an absolute path: it names the same store in any folder."""
     place = _place(uri)
     return uri if place is None else place.uri
+
+
+def uri_at(path: str) -> str:
+    """Return the URI of the store at *path*, of its own kind; where nothing is, of a new one of the default kind."""
+    kind = None
+    with suppress(OSError):
+        kind = kind_of(resolved(path))
+    return f"{kind or default_backend()}:{path}"
 
 
 def can_open(scheme: str) -> bool:

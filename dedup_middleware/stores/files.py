@@ -63,7 +63,7 @@ class Place:
         """Return whether a store is there, whole or damaged; ``StoreCorruptError`` for anything else. Never writes."""
         if self._is_vacant():
             return False
-        kind = _kind_of(self.path)
+        kind = kind_of(self.path)
         if kind is None:
             raise refusals.foreign(self.uri)
         if kind != self.scheme:
@@ -141,7 +141,7 @@ def resolved(path: str) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _kind_of(path: Path) -> str | None:
+def kind_of(path: Path) -> str | None:
     """Return the scheme of the store at *path*; ``None`` if it does not have our marker."""
     file = path / _MARKER if path.is_dir() else path
     if not file.is_file():

@@ -28,7 +28,7 @@ from made_archive import archive
 
 from dedup_middleware import Deduplicator, extract_paragraphs
 from dedup_middleware.batch.command import batch
-from dedup_middleware.settings.config import Config
+from dedup_middleware.settings import Config
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -38,7 +38,7 @@ from dedup_middleware.fingerprints import ClauseFingerprinter, instance_of
 from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Action
-from dedup_middleware.settings.table import DEFAULTS
+from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import open_store, parse_uri
 from dedup_middleware.urls import request_identity, url_identity
 
@@ -109,7 +109,7 @@ def crawl_on(store: OpenStore, text_limit: int, run: str) -> Deduplication:
     """Return a crawl, *run*, of *store*."""
     fingerprint = instance_of("clauses", store.header.key)
     index = index_of(store, text_limit=text_limit)
-    detector = Detector(index, fingerprint.hash, DEFAULTS["DEDUP_THRESHOLD"])
+    detector = Detector(index, fingerprint.hash, SETTINGS["DEDUP_THRESHOLD"].default)
     listener = Silence()
     return Deduplication(spider="x", run=run, detector=detector, fingerprint=fingerprint, log=None, listener=listener)
 
@@ -129,7 +129,7 @@ def passed(store: OpenStore, crawl: Deduplication, pages: Sequence[Page], *, is_
     counting, took = Counting(store.in_process.store), list[float]()
     for page in pages:
         began = time.perf_counter()
-        visit = crawl.check(page, Action.DROP, DEFAULTS["DEDUP_THRESHOLD"], Budget())
+        visit = crawl.check(page, Action.DROP, SETTINGS["DEDUP_THRESHOLD"].default, Budget())
         pass_through(crawl, visit, {})
         took.append(1000 * (time.perf_counter() - began))
         assert visit.is_duplicate == is_duplicate, visit.verdict

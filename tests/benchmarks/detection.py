@@ -56,7 +56,7 @@ from dedup_middleware.index import lookup
 from dedup_middleware.index.index import Index
 from dedup_middleware.index.shared import OpenClaims
 from dedup_middleware.model import Action, Page
-from dedup_middleware.settings.table import DEFAULTS
+from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import open_store
 from dedup_middleware.text import clauses as text
 from dedup_middleware.text import titles
@@ -129,7 +129,7 @@ class Product:
     def __init__(
         self,
         *,
-        threshold: float = DEFAULTS["DEDUP_THRESHOLD"],
+        threshold: float = SETTINGS["DEDUP_THRESHOLD"].default,
         common: int = lookup.COMMON_IN_STORE,
         index: Callable[..., Index] = Index,
         fingerprinter: Callable[[bytes], ClauseFingerprinter] = ClauseFingerprinter,

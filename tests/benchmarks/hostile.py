@@ -31,23 +31,14 @@ from hostile_pages import HOSTILE, STORY, ZH_STORY, verdict_on
 from library import Library
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.budget import MAX_CLAUSES, MAX_ELEMENTS, Budget
+from dedup_middleware.budget import page_budget
 from dedup_middleware.checks.alignment import compare
-from dedup_middleware.settings.table import DEFAULTS
+from dedup_middleware.settings import SETTINGS
 
 MAX_SECONDS = 2.0
 MAX_MEGABYTES = 300
 #: Seconds of wall time a case may take before it is given up; the parse itself may be slow.
 PATIENCE = 120
-
-
-def budget() -> Budget:
-    """Return what a page may cost by default, from now on."""
-    return Budget(
-        elements=MAX_ELEMENTS,
-        clauses=MAX_CLAUSES,
-        milliseconds=DEFAULTS["DEDUP_MAX_MILLISECONDS"],
-    )
 
 
 def peak_megabytes() -> float:
@@ -64,14 +55,14 @@ def measure(name: str) -> None:
         verdict_on(library, HOSTILE["nothing"].response(1).replace(url="http://warm/", body=story.encode()))
     seconds, verdicts = [], []
     responses = [state.response(state.full, f"http://site/{number}") for number in range(2)]
-    too_large = [len(response.body) > DEFAULTS["DEDUP_MAX_BYTES"] for response in responses]
+    too_large = [len(response.body) > SETTINGS["DEDUP_MAX_BYTES"].default for response in responses]
     parsing = time.process_time()
     with contextlib.suppress(ValueError):  # what cannot be parsed is Scrapy's to say
         _ = [response.selector.root for response in responses]
     parsed, megabytes = time.process_time(), peak_megabytes()
     for response in responses:
         begin = time.process_time()
-        verdict = verdict_on(library, response, budget())
+        verdict = verdict_on(library, response, page_budget())
         seconds.append(time.process_time() - begin)
         verdicts.append(verdict.reason or verdict.kind.value)
     print(

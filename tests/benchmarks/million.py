@@ -48,8 +48,7 @@ from dedup_middleware.index.schema import NEXT_PLACE_KEY, encode_number, page_nu
 from dedup_middleware.index.transfer import Exported, put_pages
 from dedup_middleware.model import Action, Fingerprint, ItemContent, Page, PageFeatures, StoredPage
 from dedup_middleware.records.explain import explain
-from dedup_middleware.settings.config import Config
-from dedup_middleware.settings.table import DEFAULTS
+from dedup_middleware.settings import SETTINGS, Config
 from dedup_middleware.stores import open_store
 from dedup_middleware.urls import request_identity, url_identity
 
@@ -190,7 +189,7 @@ def new_page(crawl: Deduplication, number: int, chance: random.Random, shared: S
 def checked(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, Any]:
     """Check and keep so many new pages; return what they cost."""
     fingerprint = instance_of("clauses", store.header.key)
-    threshold = DEFAULTS["DEDUP_THRESHOLD"]
+    threshold = SETTINGS["DEDUP_THRESHOLD"].default
     limit = TEXT_LIMIT if text else 0
     index = index_of(store, text_limit=limit)
     detector = Detector(index, fingerprint.hash, threshold)

@@ -15,7 +15,7 @@ from engines import ENGINES, need
 import dedup_middleware
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.plugin.messages import open_to_the_network, warnings_at_start
-from dedup_middleware.settings.config import Config
+from dedup_middleware.settings import Config
 from dedup_middleware.stores import default_backend, destroy_store, open_store, parse_uri, redis_uri, store_exists
 
 if TYPE_CHECKING:

@@ -1,0 +1,463 @@
+"""Reads the DEDUP_* settings into one frozen `Config`, and finds the folder of a spider's store and log.
+
+Each setting is a row of `SETTINGS`, a field of `Config`, and a row in the tables of README.md and docs/settings.md.
+A value that is not valid is found here, before the first request.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import os
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import quote, unquote
+
+import platformdirs
+
+from dedup_middleware.errors import ConfigError, shown
+from dedup_middleware.extraction import EXTRACTORS
+from dedup_middleware.fingerprints import FINGERPRINTERS, is_published
+from dedup_middleware.model import Action, Scope
+from dedup_middleware.stores import parse_uri, uri_at
+from dedup_middleware.urls import HostPattern, as_in_urls, without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+PREFIX = "DEDUP_"
+_V = TypeVar("_V")
+
+
+# --- values
+
+
+class InvalidPartError(ValueError):
+    """A part of a value is not valid; the text names the part."""
+
+
+def as_boolean(value: Any) -> bool:
+    """Return *value* as Scrapy's ``getbool`` does; ``ValueError`` if it is not valid, as of all functions below."""
+    if value in ("True", "true", "False", "false"):
+        return value in ("True", "true")
+    return bool(int(value))
+
+
+def as_number(value: Any) -> float:
+    """Return *value* as a finite number."""
+    number = math.nan if isinstance(value, bool) else float(value)
+    return _valid(number, math.isfinite(number))
+
+
+def as_whole(value: Any, *, least: float = -math.inf) -> int:
+    """Return *value* as a whole number of *least* or more."""
+    number = as_number(value)
+    return int(_valid(number, number == int(number) and number >= least))
+
+
+def as_threshold(value: Any) -> float:
+    """Return *value* as a share of a text. With half or less, two pages without common text could both be originals."""
+    number = as_number(value)
+    return _valid(number, 0.5 < number <= 1)  # noqa: PLR2004 - the bounds are the meaning
+
+
+def as_days(value: Any) -> timedelta | None:
+    """Return *value* as a number of days, or ``None``; the command line has only text."""
+    if value in (None, "", "None"):
+        return None
+    days = as_number(value)
+    return timedelta(days=_valid(days, 0 < days <= timedelta.max.days))
+
+
+_SIZE = re.compile(r"([0-9.]+) ?(KB|MB|GB)", re.IGNORECASE)
+_UNITS = {"KB": 1000, "MB": 1000**2, "GB": 1000**3}
+# With less than the first, a store would keep no dropped item; SQLite cannot count beyond the second.
+_MIN_SIZE, _MAX_SIZE = 100_000, 2**47
+
+
+def as_size(value: Any) -> int:
+    """Return *value*, a number of bytes or a text with a unit, in bytes; 0 for none."""
+    written = _SIZE.fullmatch(value.strip()) if isinstance(value, str) else None
+    size = as_number(written[1]) * _UNITS[written[2].upper()] if written else as_number(value)
+    return int(_valid(size, size == 0 or _MIN_SIZE <= size < _MAX_SIZE))
+
+
+def as_names(value: Any) -> tuple[str, ...]:
+    """Return *value*, a list, or text with commas or in JSON as the command line has it, as names."""
+    if isinstance(value, str):
+        value = json.loads(value) if value.lstrip().startswith("[") else value.split(",")
+    return tuple(stripped for part in _texts(value) if (stripped := part.strip()))
+
+
+# A host name or an IPv6 address in brackets, perhaps with a port.
+_HOST = re.compile(r"([\w.-]+|\[[0-9a-fA-F:.]+\])(?::([0-9]{1,5}))?")
+
+
+def as_patterns(value: Any) -> tuple[HostPattern | re.Pattern[str], ...]:
+    """Return *value* as hosts and regular expressions; text with commas is a list if each part of it is a host."""
+    if isinstance(value, str):
+        parts = value.split(",")
+        if value.lstrip().startswith('["'):
+            value = json.loads(value)
+        else:
+            value = parts if all(_HOST.fullmatch(part.strip()) for part in parts) else [value]
+    return tuple(_pattern(part) for part in _texts(value) if part.strip())
+
+
+def _pattern(text: str) -> HostPattern | re.Pattern[str]:
+    plain = _HOST.fullmatch(text.strip())
+    try:
+        if plain is None:
+            return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InvalidPartError(f"{shown(text)} is not a valid regular expression: {shown(str(error))}") from error
+    if host := as_in_urls(plain[1]):
+        return HostPattern(host, int(plain[2]) if plain[2] else None)
+    raise InvalidPartError(f"{shown(text)} is not a valid host")
+
+
+def as_store(value: Any) -> str | None:
+    """Return *value* as the URI of a store, also where it is a path; ``None`` for the default store."""
+    if value is None or value == "":
+        return None
+    uri: str = value if isinstance(value, str) and ":" in value else uri_at(_path(value))
+    parse_uri(uri)
+    return uri
+
+
+def as_log(value: Any) -> Path | str | None:
+    """Return *value* as a path; "" for no log, ``None`` for the default one."""
+    return value if value is None or value == "" else Path(_path(value))
+
+
+def _path(value: Any) -> str:
+    path: str = os.fspath(value)
+    return _valid(path, isinstance(path, str) and b"\0" not in os.fsencode(path))
+
+
+def as_fingerprint(value: str) -> str:
+    """Return *value*, the name of a fingerprint or a method."""
+    return _valid(value, isinstance(value, str) and (is_published(value) or value in FINGERPRINTERS))
+
+
+def as_extractor(value: str) -> str:
+    """Return *value*, the name of an extractor."""
+    return _valid(value, isinstance(value, str) and value in EXTRACTORS)
+
+
+def _texts(value: Iterable[str]) -> Iterable[str]:
+    return _valid(value, isinstance(value, (list, tuple)) and all(isinstance(part, str) for part in value))
+
+
+def _valid(value: _V, is_valid: object) -> _V:
+    if not is_valid:
+        raise ValueError
+    return value
+
+
+# --- the table
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting."""
+
+    name: str
+    default: Any
+    parse: Callable[[Any], Any]
+    values: str
+    """The values that are allowed, in Markdown."""
+
+    def read(self, value: object, name: str = "") -> Any:
+        """Return *value* parsed, ``None`` as the default; the :class:`ConfigError` shows *name*, by default its own."""
+        try:
+            return self.parse(self.default if value is None else value)
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            part = f": {error}" if isinstance(error, InvalidPartError) else ""
+            allowed = re.sub(r"`|\[([^]]*)\]\([^)]*\)", r"\1", self.values)
+            raise ConfigError(f"{name or self.name} = {shown(value)} is not valid{part}; use {allowed}") from error
+
+
+def _choice(names: Iterable[str]) -> str:
+    return ", ".join(f'`"{name}"`' for name in names)
+
+
+_STORES = "`leveldb:PATH`, `rocksdb:PATH`, `sqlite:PATH`, `sqlite:PATH?shared=1`, `redis://HOST`, `memory:`, or a path"
+_FINGERPRINTS = f"{_choice(FINGERPRINTERS.ours)}, or a [method](methods.md)"
+_BOOLEAN = "`True` or `False`"
+_DAYS = "a number of days above 0, or `None`"
+THRESHOLD = Setting("DEDUP_THRESHOLD", 0.8, as_threshold, "a number above 0.5, at most 1")
+_SETTINGS = (
+    Setting("DEDUP_ENABLED", default=True, parse=as_boolean, values=_BOOLEAN),
+    Setting("DEDUP_STORE", None, as_store, _STORES),
+    Setting("DEDUP_LOG", None, as_log, 'a path, or `""` for no log'),
+    Setting("DEDUP_ACTION", "drop", Action, _choice(action.value for action in Action)),
+    THRESHOLD,
+    Setting("DEDUP_PRIORITY_ADJUST", -1000, as_whole, "a whole number"),
+    Setting("DEDUP_SCOPE", "auto", Scope, _choice(scope.value for scope in Scope)),
+    Setting("DEDUP_EXPIRE_AFTER", None, as_days, _DAYS),
+    Setting("DEDUP_ITEM_FIELDS", [], as_names, "a list of names, such as `['title', 'text']`"),
+    Setting("DEDUP_PREFERRED", [], as_patterns, "a list of hosts and regular expressions"),
+    Setting("DEDUP_DROPPED_SIZE", "200MB", as_size, "`0`, or a size from `100KB`, in KB, MB or GB"),
+    Setting("DEDUP_DROPPED_AGE", 90, as_days, _DAYS),
+    Setting("DEDUP_REDACT_QUERY", default=False, parse=as_boolean, values=_BOOLEAN),
+    Setting("DEDUP_MAX_BYTES", 10_000_000, partial(as_whole, least=1), "a whole number from 1"),
+    Setting("DEDUP_FINGERPRINT", "clauses", as_fingerprint, _FINGERPRINTS),
+    Setting("DEDUP_EXTRACTOR", "weighted-dom", as_extractor, _choice(EXTRACTORS.ours)),
+)
+#: Name -> setting.
+SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in _SETTINGS}
+
+
+def is_enabled(settings: Mapping[Any, Any]) -> bool:
+    """Return DEDUP_ENABLED; if it is false, the other settings are not read."""
+    return bool(SETTINGS["DEDUP_ENABLED"].read(settings.get("DEDUP_ENABLED")))
+
+
+def unknown_settings(settings: Mapping[Any, Any]) -> list[str]:
+    """Return a line for each unknown DEDUP_* setting, with the nearest known name."""
+    lines = []
+    for name in sorted(name for name in settings if name.startswith(PREFIX) and name not in SETTINGS):
+        near = difflib.get_close_matches(name, SETTINGS, n=1)
+        lines.append(f"{name} is not a setting of dedup-middleware" + (f"; did you mean {near[0]}?" if near else ""))
+    return lines
+
+
+# --- where a store and a log are that no setting names
+
+#: The name of our folder in a project's data folder and in a JOBDIR.
+FOLDER = "dedup"
+_SCRAPYS_BOT_NAME = "scrapybot"
+# Most file systems allow names of 255 bytes, and suffixes follow.
+_MAX_NAME = 150
+# In a quoted name, two hexadecimal digits follow each "%".
+_CUT = "%~"
+
+
+class Place(NamedTuple):
+    """The folders in which a spider may have its folder, the best first; all absolute. Creates none of them."""
+
+    roots: tuple[Path, ...] = ()
+    project: Path | None = None
+    """The root in a project, where a command finds a spider by its name."""
+
+    @classmethod
+    def of(cls, settings: Mapping[Any, Any], project: Path | None) -> Place:
+        """Return the place of crawls and commands with these *settings* in this working folder.
+
+        The roots are in the *project*'s folder, if there is one; in the JOBDIR; and in the user's data folder under the
+        bot's name. Where the bot has Scrapy's default name, which unrelated scripts share, the name of the working
+        folder is used.
+        """
+        working = _folder(Path.cwd)
+        roots = [] if project is None else [project]
+        if working is not None and (jobdir := settings.get("JOBDIR")):
+            roots.append(working / jobdir / FOLDER)
+        name = str(settings.get("BOT_NAME") or _SCRAPYS_BOT_NAME)
+        if name == _SCRAPYS_BOT_NAME:
+            name = "" if working is None else f"{working.name}-{_digest(str(working))}"
+        data = _folder(lambda: platformdirs.user_data_path("dedup-middleware", appauthor=False))
+        if name and data is not None:
+            roots.append(data / as_file_name(name))
+        return cls(tuple(roots), project)
+
+    def folder(self, spider: str) -> Path | None:
+        """Return the folder of *spider* in the first root that has its store or log, or can be written to.
+
+        ``None`` without such a root. The name of a spider leads to no other folder.
+        """
+        folders = (root / as_file_name(spider) for root in self.roots)
+        return next((folder for folder in folders if _is_usable(folder)), None)
+
+    def known_spiders(self) -> set[str]:
+        """Return the names of the spiders that have a folder, without very long names."""
+        names: set[str] = set()
+        for root in self.roots:
+            with suppress(OSError):
+                names.update(entry.name for entry in root.iterdir() if entry.is_dir())
+        return {unquote(name) for name in names if _CUT not in name}
+
+
+def as_file_name(name: str) -> str:
+    """Return *name* without separators and of a bounded length; different for different names."""
+    quoted = quote(name, safe="", errors="surrogatepass") or "%"
+    if len(quoted) > _MAX_NAME:
+        return f"{quoted[:_MAX_NAME]}{_CUT}{_digest(name)}"
+    return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
+
+
+def _folder(find: Callable[[], Path]) -> Path | None:
+    """Return the folder that *find* returns; ``None`` where it was removed, or the user has no home."""
+    try:
+        folder = find()
+    except (OSError, RuntimeError):
+        return None
+    # Earlier versions of platformdirs return "~/.local/share" for a user without a home.
+    return folder if folder.is_absolute() else None
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _is_usable(folder: Path) -> bool:
+    """Return whether *folder* has a store or a log, or can be written to, if need be after its creation."""
+    try:
+        if any((folder / name).exists() for name in ("store", "log.jsonl")):
+            return True
+        above = next(f for f in (folder, *folder.parents) if f.exists())
+        return above.is_dir() and os.access(above, os.W_OK | os.X_OK)
+    except (OSError, StopIteration):
+        return False
+
+
+# --- the settings of a crawl
+
+#: Suffixes of a store's own files.
+_BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".lock.workers", ".watermark")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings of a crawl or a command, checked."""
+
+    enabled: bool
+    spider: str | None
+    """``None`` for a command that names no spider, and for programs."""
+    store: str
+    store_is_default: bool
+    log: Path | None
+    log_is_default: bool
+    place: Place
+    action: Action
+    threshold: float
+    priority_adjust: int
+    scope: Scope
+    """Never `Scope.AUTO`."""
+    scope_reason: str
+    """Why *scope* has this value, for the crawl's log."""
+    expire_after: timedelta | None
+    item_fields: tuple[str, ...]
+    preferred: tuple[HostPattern | re.Pattern[str], ...]
+    dropped_size: int
+    """Bytes for dropped items, beyond those whose original is not durable yet."""
+    dropped_age: timedelta | None
+    redact_query: bool
+    max_bytes: int
+    fingerprint: str
+    extractor: str
+    jobdir: Path | None
+
+    @classmethod
+    def from_settings(
+        cls,
+        settings: Mapping[Any, Any],
+        spider: str | None,
+        *,
+        project: Path | None = None,
+        feeds: Iterable[str] = (),
+        overwritten: Collection[str] = (),
+    ) -> Config:
+        """Read the settings of a crawl of *spider*; without one, the default store is in memory and there is no log.
+
+        *project* is our folder in the project's data folder, if there is a project. *feeds* are the URIs of the crawl's
+        feeds, and *overwritten* those that replace what earlier crawls wrote. :class:`ConfigError` for a bad setting.
+        """
+        values = {name.removeprefix(PREFIX).lower(): s.read(settings.get(name)) for name, s in SETTINGS.items()}
+        store, log = values.pop("store"), values.pop("log")
+        scope, scope_reason = _scope(values.pop("scope"), overwritten)
+        place = Place() if store and log is not None else Place.of(settings, project)
+        folder = None if spider is None else place.folder(spider)
+        config = cls(
+            spider=spider,
+            store=store or _default_store(folder, values["fingerprint"]),
+            store_is_default=not store,
+            log=(folder and folder / "log.jsonl") if log is None else log or None,
+            log_is_default=log is None,
+            scope=scope,
+            scope_reason=scope_reason,
+            place=place,
+            jobdir=Path(jobdir) if (jobdir := settings.get("JOBDIR")) else None,
+            **values,
+        )
+        config._check(feeds)
+        return config
+
+    def _check(self, feeds: Iterable[str]) -> None:
+        """Raise ConfigError for settings that cannot be combined."""
+        scheme, path = parse_uri(self.store)
+        if scheme == "memory" and not self.store_is_default and self.jobdir:
+            raise ConfigError(
+                f"DEDUP_STORE = {self.store!r} cannot be used with JOBDIR = {str(self.jobdir)!r}: "
+                "a resumed crawl needs the pages of its earlier runs; use a store on disk"
+            )
+        if self.log is None:
+            return
+        log, store = os.path.realpath(self.log), os.path.realpath(path)
+        if path and (log.startswith(store + os.sep) or log.removeprefix(store) in _BESIDE_A_STORE):
+            raise ConfigError(
+                f"DEDUP_LOG = {str(self.log)!r} is inside DEDUP_STORE = {self.store!r}; use a path outside of it"
+            )
+        if log in (os.path.realpath(uri.removeprefix("file://")) for uri in feeds):
+            raise ConfigError(f"DEDUP_LOG = {str(self.log)!r} is also a feed; use a path of its own")
+
+
+def _scope(scope: Scope, overwritten: Collection[str]) -> tuple[Scope, str]:
+    """Return the scope of a crawl with these *overwritten* feeds, and the reason."""
+    if scope is not Scope.AUTO:
+        return scope, "DEDUP_SCOPE"
+    if not overwritten:
+        return Scope.STORE, "no feed is overwritten"
+    feeds = ", ".join(without_secrets(uri, redact=False) for uri in overwritten)
+    return Scope.CRAWL, f"{feeds} {'is' if len(overwritten) == 1 else 'are'} overwritten"
+
+
+def _default_store(folder: Path | None, fingerprint: str) -> str:
+    """Return the URI of the store in a spider's *folder*; a store in memory if there is no folder.
+
+    Each method has a store of its own, because no method can read the fingerprints of another.
+    """
+    if folder is None:
+        return "memory:"
+    name = "store-" + re.sub(r"[^\w.+-]", "_", fingerprint) if is_published(fingerprint) else "store"
+    return uri_at(str(folder / name))
+
+
+@dataclass(frozen=True, slots=True)
+class PageOptions:
+    """The options in a request's ``meta["dedup"]``, with the crawl's settings for the rest."""
+
+    action: Action
+    threshold: float
+    keep: bool = False
+    """Whether the page is kept and becomes an original, even if it is a duplicate."""
+
+    @classmethod
+    def from_meta(cls, value: object, config: Config) -> PageOptions:
+        """Read ``meta["dedup"]``; ``None`` and ``True`` stand for the crawl's settings. ConfigError if not valid."""
+        options = {} if value is None or value is True else value
+        if not isinstance(options, dict) or not options.keys() <= _OPTIONS.keys():
+            allowed = f"use False, or a dict with any of {', '.join(_OPTIONS)}"
+            raise ConfigError(f'meta["dedup"] = {shown(value)} is not valid; {allowed}')
+        given = {
+            name: _OPTIONS[name].read(option, f'meta["dedup"]["{name}"]')
+            for name, option in options.items()
+            if option is not None
+        }
+        if config.action is Action.DRY_RUN and given.get("action") is Action.DROP:
+            given["action"] = Action.DRY_RUN  # a dry run stores no dropped item
+        return cls(**{"action": config.action, "threshold": config.threshold, **given})
+
+
+_OPTIONS = {
+    "action": SETTINGS["DEDUP_ACTION"],
+    "threshold": THRESHOLD,
+    "keep": Setting("keep", default=False, parse=as_boolean, values=_BOOLEAN),
+}
