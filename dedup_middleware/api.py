@@ -1,4 +1,4 @@
-"""The same verdicts without Scrapy: for archives, frames and programs of your own.
+"""Checks pages without Scrapy: for archives, data frames and programs of your own.
 
 It drives a `Deduplication` as the plugin does, and decides nothing.
 """
@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from dedup_middleware.budget import MAX_MILLISECONDS, Budget, UncheckableError, page_budget
+from dedup_middleware.budget import MAX_MILLISECONDS, UncheckableError, page_budget
 from dedup_middleware.checks.items import is_item
 from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import parse
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Page, StoredPage
+    from dedup_middleware.reading import PageReader
     from dedup_middleware.records.records import Record
 
 __all__ = ["Deduplicator", "Document", "Options", "Result"]
@@ -58,16 +59,16 @@ class Options(TypedDict, total=False):
 
 
 class Content(TypedDict, total=False):
-    """What there is of a page beside its HTML, or instead of it."""
+    """The parts of a page beside its HTML, or instead of it."""
 
     text: str | None
-    """Its main text, a paragraph a line, where you have it already."""
+    """Its main text, a paragraph a line."""
     paragraphs: Sequence[str] | None
-    """The same, in paragraphs."""
+    """Its main text, in paragraphs."""
     title: str | None
-    """What it is called, where there is no HTML to tell."""
+    """Its title, where there is no HTML."""
     encoding: str | None
-    """That of HTML as bytes, if HTTP named one."""
+    """The encoding of HTML as bytes, if HTTP named one."""
 
 
 class Document(Content, total=False):
@@ -77,32 +78,32 @@ class Document(Content, total=False):
     html: str | bytes | None
     """As text, or as bytes in the encoding that they name themselves."""
     item: Any
-    """What you keep of it: a dict, or whatever itemadapter knows."""
+    """What you keep of it: a dict, or any other item that itemadapter supports."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What was decided about a page, in plain values; those of a record in the log."""
+    """The verdict on a page, in plain values; those of a record in the log."""
 
     url: str
     verdict: str
-    """``new``, ``same``, ``duplicate``, ``related`` or ``unchecked``."""
+    """``new``, ``unchanged``, ``duplicate``, ``related`` or ``unchecked``."""
     original_url: str | None
-    """The page that it repeats, wholly or in part."""
+    """The original: the page that it repeats, wholly or in part."""
     score: float | None
-    """Share of its non-boilerplate text that the original holds, 0-1."""
+    """Share of its non-boilerplate text that the original contains, 0-1."""
     reason: str
     """Why it is unchecked, or why a match did not make it a duplicate; else empty."""
     witness: str | None
-    """Who kept a page whose text its original holds: ``page`` or ``item``; of a duplicate, who agreed."""
+    """``page`` or ``item``: whose check kept a page although its original contains its text, or passed a duplicate."""
     difference: list[str]
-    """What that witness says and the original does not, at most five pieces."""
+    """What the original lacks, by that check; at most five pieces."""
     evidence: list[str]
     """Repeated sentences, at most five, as this page wrote them."""
 
     @property
     def is_duplicate(self) -> bool:
-        """Whether the page only repeats another one; all others are to be kept."""
+        """Whether the page only repeats another one; keep all others."""
         return self.verdict == VerdictKind.DUPLICATE.value
 
 
@@ -114,15 +115,14 @@ class Deduplicator:
         with Deduplicator("leveldb:store") as dedup:
             for url, html in pages:
                 if not dedup.add(url, html).is_duplicate:
-                    keep(url, html)
+                    save(url, html)
 
-    Of a page there is its HTML, or its main text (``text=``, ``paragraphs=``, perhaps with ``title=``), or both: then
-    the HTML only tells what it is called and what stands around the text. With ``item=``, a page is a duplicate only if
-    its original's items contain what its item does, as in a crawl; without, what you keep of a page is taken to be its
-    text. The next page may come from any host and in any language; the URL, or whatever name it has, is what makes a
-    page itself.
+    Give the HTML of a page, or its main text (``text=`` or ``paragraphs=``, perhaps with ``title=``), or both: then the
+    HTML is only read for its title and context. With ``item=``, a page is a duplicate only if the original's item
+    contains what its item contains, as in a crawl; without, the text of a page is its item. Pages may come from any
+    host and in any language. The URL, or any other name, identifies a page.
 
-    One thread at a time. 1 to 6 ms a page, most of it for parsing and reading HTML; ``tests/benchmarks/door.py`` tells.
+    Use it in one thread at a time. 1 to 6 ms a page, most of it to parse and read HTML.
     """
 
     def __init__(
@@ -135,67 +135,61 @@ class Deduplicator:
     ) -> None:
         """Open *store*, ``leveldb:PATH``, ``rocksdb:PATH``, ``sqlite:PATH`` or ``memory:``, or create it.
 
-        A crawl may have filled it.
-
-        Pages that take more CPU time than *max_milliseconds* are not checked.
-
-        *log* is the path of a JSON Lines file to which every verdict of :meth:`add` and :meth:`keep` is appended that
-        is not ``new``, as ``scrapy dedup log`` reads it. :class:`ConfigError` for a bad option; :class:`StoreError`,
-        with its kinds :class:`StoreLockedError`, :class:`StoreCorruptError` and :class:`StoreVersionError`, where the
-        store cannot be used.
+        It may be the store of a crawl. *log* is the path of a JSON Lines file, as ``scrapy dedup log`` reads it:
+        :meth:`add` and :meth:`keep` append every verdict that is not ``new``. :class:`ConfigError` for a bad option;
+        :class:`StoreError`, with its kinds :class:`StoreLockedError`, :class:`StoreCorruptError` and
+        :class:`StoreVersionError`, where the store cannot be used. Pages that take more CPU time than
+        *max_milliseconds* are not checked.
         """
         self.released: list[str] = []
         """URLs of pages that were called duplicates, until later ones showed that they only fill in a template.
 
-        They are to be kept after all: :meth:`keep` them. Grows while pages are added.
+        :meth:`keep` them. Grows while pages are added.
         """
         self._milliseconds = max_milliseconds
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
-        self._deduplication = deduplication_of(self._opened, run_id(None), _Listener(self))
+        self._deduplication = deduplication_of(self._opened, run_id(None), _Listener(self._note_released))
         self._read: Reading | None = None
 
     def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Result:
-        """Return what a page is; nothing is stored."""
-        read = self._reading(url, html, item, content)
-        state = self._examined(read)
-        if state.is_duplicate and item is not None:
-            self._deduplication.check_item(state, item, read.shows)
-            if state.is_duplicate and state.objection is not None:
-                state.overrule(state.objection, Witness.ITEM)
-        return self._result(state)
+        """Return the verdict on a page; nothing is stored."""
+        read, visit = self._examined(url, html, item, content)
+        if visit.is_duplicate and item is not None:
+            self._deduplication.check_item(visit, item, read.shows)
+            if visit.is_duplicate and visit.objection is not None:
+                visit.overrule(visit.objection, Witness.ITEM)
+        return self._result(visit)
 
     def keep(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Result:
-        """Let a page own its text from now on, whatever it repeats, and return what it is.
+        """Make a page an original, also if it repeats another one, and return the verdict.
 
-        One that cannot be checked, ``unchecked``, owns nothing. The page that was checked last is not read again.
+        One that is ``unchecked`` becomes no original. The page that was checked last is not read again.
         """
-        read = self._reading(url, html, item, content)
-        state = self._examined(read)
-        self._deduplication.enter(state)
-        self._deduplication.keep_page(state, Rejection(Reason.KEPT))
-        end_pass(self._deduplication, state, self._kept(read, item))
+        read, visit = self._examined(url, html, item, content)
+        self._deduplication.enter(visit)
+        self._deduplication.keep_page(visit, Rejection(Reason.KEPT))
+        _end(self._deduplication, visit, self._kept(read, item))
         self.released[:] = [other for other in self.released if other != read.url]
-        return self._result(state)
+        return self._result(visit)
 
     def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Result:
-        """Return what a page is, and keep it unless it is a duplicate: what a crawl does with every page."""
-        read = self._reading(url, html, item, content)
-        state = self._examined(read)
-        pass_through(self._deduplication, state, self._kept(read, item), item, read.shows)
-        return self._result(state)
+        """Return the verdict on a page, and make it an original unless it is a duplicate, as a crawl does."""
+        read, visit = self._examined(url, html, item, content)
+        pass_through(self._deduplication, visit, self._kept(read, item), item, read.shows)
+        return self._result(visit)
 
     def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Result]:
-        """Yield what each of *pages* is, in their order: :meth:`add` for each.
+        """Yield the verdict on each of *pages*, in their order: :meth:`add` for each.
 
-        A page is a dict with the arguments of :meth:`add`, or ``(url, html)``, or ``(url, html, item)``. None is read
-        before the one before has been checked.
+        A page is a dict with the arguments of :meth:`add`, or ``(url, html)``, or ``(url, html, item)``. Each is read
+        after the one before has been checked.
         """
         for page in pages:
-            yield self.add(**arguments_of(page))
+            yield self.add(**_arguments_of(page))
 
     def learn(self, pages: Iterable[Document | Sequence[Any]]) -> None:
-        """Let a published method that learns, ``fingerprint="i-match"`` for one, learn from *pages*, as for `stream`.
+        """Let a method that learns, ``fingerprint="i-match"`` for one, learn from *pages*, as for :meth:`stream`.
 
         Once in the life of a store, before its first page is checked: else it learns from the first pages that are, and
         calls none of these a duplicate. Other methods, and our own fingerprints, learn nothing.
@@ -204,7 +198,7 @@ class Deduplicator:
             return
         with published.learning():
             for page in pages:
-                content = arguments_of(page)
+                content = _arguments_of(page)
                 self._reading(content.pop("url"), content.pop("html", None), content.pop("item", None), content)
         self._read = None
 
@@ -221,34 +215,30 @@ class Deduplicator:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def note_released(self, pages: Sequence[StoredPage]) -> None:
-        """Note pages that have turned out not to be duplicates; the listener calls it."""
+    # --- inside
+
+    def _note_released(self, pages: Sequence[StoredPage]) -> None:
         self._deduplication.recorder.released(pages)
         self.released += dict.fromkeys(page.url for page in pages)
 
-    # --- inside
+    def _examined(self, url: str, html: Any, item: Any, content: Mapping[str, Any]) -> tuple[Reading, Visit]:
+        """Return the page as it is read, and its visit, checked."""
+        read = self._reading(url, html, item, content)
+        return read, read.checked(self._deduplication, Action.DROP)
 
-    def _reading(self, url: str, html: str | bytes | None, item: Any, content: Mapping[str, Any]) -> Reading:
-        """Return the page as it is read; the one that was read last as it was. :class:`ConfigError` if it is none."""
-        check_item(item)
+    def _reading(self, url: str, html: Any, item: Any, content: Mapping[str, Any]) -> Reading:
+        """Return the page, read; the last one as it was. :class:`ConfigError` for a wrong argument."""
+        if item is not None and not is_item(item):
+            raise ConfigError(
+                f"item = {shown(item)} is not an item; use a dict, or an attrs, dataclass, pydantic or Scrapy item"
+            )
         if self._opened.store.closed:
             raise refusals.closed(self._opened.store.uri)
-        asked = PageContent.of(url, html, content)
-        if self._read is None or self._read.content != asked:
+        given = PageContent.of(url, html, content)
+        if self._read is None or self._read.content != given:
             self._read = None
-            read = Reading(asked)
-            try:
-                read.read(self._deduplication, self._config, page_budget(self._milliseconds))
-            except UncheckableError as error:
-                read.reason = error.reason
-            self._read = read
+            self._read = Reading(given, self._deduplication.reader, self._config, self._milliseconds)
         return self._read
-
-    def _examined(self, read: Reading) -> Visit:
-        config = self._config
-        if read.page is None:
-            return Visit.unchecked(read.url, read.reason, Action.DROP, config.threshold)
-        return self._deduplication.check(read.page, Action.DROP, config.threshold, page_budget(self._milliseconds))
 
     def _kept(self, read: Reading, item: Any) -> Any:
         """Return what is kept of a page: the item, or else its text."""
@@ -256,23 +246,25 @@ class Deduplicator:
             return item
         return {} if read.page is None else as_item(read.page, self._config.item_fields)
 
-    def _result(self, state: Visit) -> Result:
-        record = self._deduplication.recorder.record(state)
-        names = (field.name for field in fields(Result))
-        return Result(**{name: getattr(record, name) for name in names})
+    def _result(self, visit: Visit) -> Result:
+        record = self._deduplication.recorder.record(visit)
+        return Result(**{field.name: getattr(record, field.name) for field in fields(Result)})
 
 
 class _Listener:
-    """Logs what a person should know; see `Listener` for its methods."""
+    """Logs the events of a program; see `Listener` for its methods."""
 
-    def __init__(self, dedup: Deduplicator) -> None:
-        self._dedup = dedup
+    def __init__(self, released: Callable[[Sequence[StoredPage]], None]) -> None:
+        self.released = released
 
     def count(self, name: str, amount: int = 1) -> None:
         pass
 
+    def warn(self, line: str) -> None:
+        logger.warning("%s", line)
+
     def failed(self, error: DedupError) -> None:
-        logger.error("%s; from now on every page is unchecked, and to be kept", error)
+        logger.error("%s; from now on every page is unchecked: keep it", error)
 
     def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
         logger.warning("%d of %d pages of %s repeat %s", repeats, pages, host, original)
@@ -281,31 +273,16 @@ class _Listener:
         line = "%d of %d pages of %s repeat pages of %s, which came first; preferred= names the host to keep"
         logger.warning(line, repeats, pages, host, other)
 
-    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
-        logger.warning("of %d pages that repeat another one, %d were kept for another %r alone", pages, kept, field)
-
-    def released(self, pages: Sequence[StoredPage]) -> None:
-        self._dedup.note_released(pages)
-
-    def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
-        pass
-
-    def tag_refused(self, kind: type) -> None:
-        pass
-
 
 def _settings(store: str, log: str | PathLike[str] | None, options: Options) -> dict[str, object]:
-    """Return the settings that a program has given; :class:`ConfigError` for one that there is not."""
+    """Return the settings that a program has given; :class:`ConfigError` for an unknown one."""
     for name in options:
         if name not in Options.__annotations__:
             near = difflib.get_close_matches(name, Options.__annotations__, n=1)
-            raise ConfigError(f"{name} is no option of Deduplicator" + (f"; did you mean {near[0]}?" if near else ""))
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ConfigError(f"{name} is not an option of Deduplicator{hint}")
     given = {PREFIX + name.upper(): value for name, value in options.items()}
     return {**given, "DEDUP_STORE": store, "DEDUP_LOG": "" if log is None else log}
-
-
-# Of a page as a tuple.
-_LENGTHS = (2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,72 +297,76 @@ class PageContent:
     encoding: str | None = None
 
     @classmethod
-    def of(  # noqa: C901 - a check for each argument
-        cls, url: object, html: object, content: Mapping[str, object]
-    ) -> PageContent:
-        """Return what the arguments say; :class:`ConfigError` for what is no page."""
+    def of(cls, url: object, html: object, content: Mapping[str, object]) -> PageContent:
+        """Return the page with these arguments; :class:`ConfigError` for a wrong one."""
         known = [field.name for field in fields(cls)]
         if unknown := content.keys() - set(known):
-            raise ConfigError(f"a page has no {min(unknown)!r}; it has {', '.join([*known, 'item'])}")
-        given = {name: content.get(name) for name in ("text", "title", "encoding")}
-        for name, value in {"url": url, **given}.items():
-            if not isinstance(value, str) and (value is not None or name == "url"):
-                raise ConfigError(f"{name} = {shown(value)} is no text; use a str")
-        if not url:
-            raise ConfigError("url = '' names no page; use its URL, or a name of its own")
+            raise ConfigError(f"{min(unknown)!r} is not a part of a page; use {', '.join([*known, 'item'])}")
         if isinstance(html, (bytearray, memoryview)):
             html = bytes(html)
-        if not isinstance(html, (str, bytes, type(None))):
-            raise ConfigError(f"html = {shown(html)} is no page; use a str, or bytes")
+        given = {"url": url, "html": html} | {name: content.get(name) for name in ("text", "title", "encoding")}
+        for name, value in given.items():
+            if not isinstance(value, (str, bytes) if name == "html" else str) and (value is not None or name == "url"):
+                raise ConfigError(f"{name} = {shown(value)} must be str{' or bytes' if name == 'html' else ''}")
+        if not url:
+            raise ConfigError("url = '' is empty; use the URL of the page, or another name")
         paragraphs = content.get("paragraphs")
-        if isinstance(paragraphs, (str, bytes, dict)):
-            raise ConfigError(f"paragraphs = {shown(paragraphs)} is no list of texts; one text is text=")
         if paragraphs is not None:
             if given["text"] is not None:
                 raise ConfigError("text= and paragraphs= are the same text; give one of them")
+            if isinstance(paragraphs, (str, bytes, dict)):
+                raise ConfigError(f"paragraphs = {shown(paragraphs)} must be a list of str; use text= for one str")
             paragraphs = (*cast("Iterable[object]", paragraphs),)
             if not all(isinstance(line, str) for line in paragraphs):
-                raise ConfigError(f"paragraphs = {shown(paragraphs)} is no list of texts; use a list of str")
-        return cls(url, html, paragraphs=paragraphs, **given)  # type: ignore[arg-type]
+                raise ConfigError(f"paragraphs = {shown(paragraphs)} must be a list of str")
+        return cls(**given, paragraphs=paragraphs)  # type: ignore[arg-type]
 
 
 class Reading:
     """A page as it was read."""
 
-    def __init__(self, content: PageContent) -> None:
+    def __init__(
+        self, content: PageContent, reader: PageReader, config: Config, milliseconds: float = MAX_MILLISECONDS
+    ) -> None:
+        """Read the page with *reader*, within the bounds of *config* and *milliseconds* of CPU time."""
         self.content = content
-        self.url = ""
+        self._milliseconds, self._threshold = milliseconds, config.threshold
+        url = content.url
+        with suppress(ConfigError):  # a name that is not a URL
+            url = as_requested(url)
+        self.url = without_secrets(url, redact=config.redact_query)
         self.page: Page | None = None
         self.reason = ""
         """Why it could not be read."""
         self._root: _Element | None = None
+        try:
+            self.page = self._page((url_identity(url),), reader, config.max_bytes)
+        except UncheckableError as error:
+            self.reason = error.reason
 
-    def read(self, session: Deduplication, config: Config, budget: Budget) -> None:
-        """Read the page; `UncheckableError` if that cannot be done, or costs too much."""
-        content, url = self.content, self.content.url
-        with suppress(ConfigError):  # what is no URL is a name all the same
-            url = as_requested(url)
-        self.url = without_secrets(url, redact=config.redact_query)
-        html, paragraphs = content.html, content.paragraphs
+    def _page(self, identities: tuple[bytes, ...], reader: PageReader, max_bytes: int) -> Page:
+        """Return the page; `UncheckableError` if it cannot be read, or costs too much."""
+        content, html, paragraphs = self.content, self.content.html, self.content.paragraphs
         if content.text is not None:
             paragraphs = tuple(content.text.split("\n"))
         if html is None and paragraphs is None:
             raise UncheckableError(Reason.NOT_TEXT)
-        if max(len(html or ""), sum(map(len, paragraphs or ()))) > config.max_bytes:
+        if max(len(html or ""), sum(map(len, paragraphs or ()))) > max_bytes:
             raise UncheckableError(Reason.TOO_LARGE)
+        budget, features = page_budget(self._milliseconds), PageFeatures(one_line(content.title or ""))
         if html is not None:
             self._root = parse(decoded(html, content.encoding) if isinstance(html, bytes) else html)
-        if paragraphs is None:
-            assert self._root is not None
-            self.page = session.reader.html(Fetched(self.url, (url_identity(url),), b""), self._root, budget)
-            return
-        features = PageFeatures(one_line(content.title or ""))
-        if self._root is not None:
-            features = session.reader.extract(self._root, budget).features
-        given = [line for paragraph in paragraphs if (line := " ".join(paragraph.split()))]
-        self.page = session.reader.paragraphs(
-            self.url, (url_identity(url),), given, features=features, root=self._root, budget=budget
-        )
+            if paragraphs is None:
+                return reader.html(Fetched(self.url, identities, b""), self._root, budget)
+            features = reader.extract(self._root, budget).features
+        given = [line for paragraph in paragraphs or () if (line := " ".join(paragraph.split()))]
+        return reader.paragraphs(self.url, identities, given, features=features, root=self._root, budget=budget)
+
+    def checked(self, deduplication: Deduplication, action: Action) -> Visit:
+        """Return the visit of the page with its provisional verdict."""
+        if self.page is None:
+            return Visit.unchecked(self.url, self.reason, action, self._threshold)
+        return deduplication.check(self.page, action, self._threshold, page_budget(self._milliseconds))
 
     def shows(self, words: str) -> bool:
         """Return whether the page contains *words*, separated by spaces."""
@@ -394,28 +375,20 @@ class Reading:
 
 
 def as_item(page: Page, names: Sequence[str]) -> dict[str, str]:
-    """Return what is kept of a *page* of which no item was made: its text and title, under *names* that are heard."""
+    """Return the text and title of a *page* as its item; if DEDUP_ITEM_FIELDS has *names*, its text under the first."""
     text = "\n".join(page.paragraphs)
     title = "" if page.features is None else page.features.title
     return {names[0]: text} if names else {"title": title, "text": text}
 
 
-def check_item(item: Any) -> None:
-    """Raise :class:`ConfigError` for what is no item: nothing would be heard of it."""
-    if item is not None and not is_item(item):
-        raise ConfigError(
-            f"item = {shown(item)} is no item; use a dict, or an attrs, dataclass, pydantic or Scrapy item"
-        )
-
-
-def arguments_of(page: object) -> dict[str, Any]:
-    """Return *page* as the arguments of `Deduplicator.add`; :class:`ConfigError` if it is none."""
+def _arguments_of(page: object) -> dict[str, Any]:
+    """Return *page* as the arguments of `Deduplicator.add`; :class:`ConfigError` if it cannot be."""
     if isinstance(page, dict) and "url" in page:
         return dict(page)
-    if isinstance(page, (tuple, list)) and len(page) in _LENGTHS:
+    if isinstance(page, (tuple, list)) and len(page) in (2, 3):
         return dict(zip(("url", "html", "item"), page, strict=False))
     raise ConfigError(
-        f"{shown(page)} is no page: use a dict with its 'url' and 'html', (url, html), or (url, html, item)"
+        f"{shown(page)} is not a page; use a dict with its 'url' and 'html', (url, html), or (url, html, item)"
     )
 
 
@@ -424,18 +397,17 @@ def pass_through(
 ) -> None:
     """Take the page of *visit*, with one item, all the way, for programs, which have no pipelines and no feeds.
 
-    *kept* is what the page is known to have kept if it becomes an original. *item*, where there is one, is
-    compared before it is dropped, and *shows* returns whether its page contains words.
+    *kept* is the item that the page has if it becomes an original. *item*, where there is one, is compared before it is
+    dropped, and *shows* returns whether its page contains words.
     """
     deduplication.enter(visit)
     if visit.is_duplicate and item is not None:
         deduplication.check_item(visit, item, shows)
-        if visit.is_duplicate and visit.objection is not None:
-            deduplication.keep_page(visit, visit.objection, Witness.ITEM)
-    end_pass(deduplication, visit, kept)
+        deduplication.keep_for_its_item(visit)
+    _end(deduplication, visit, kept)
 
 
-def end_pass(deduplication: Deduplication, visit: Visit, kept: Any) -> None:
+def _end(deduplication: Deduplication, visit: Visit, kept: Any) -> None:
     """Take a page that has entered to its end, with the item *kept*."""
     if visit.is_duplicate and deduplication.drop(visit, kept):
         deduplication.count_drop(visit)
@@ -448,28 +420,14 @@ def end_pass(deduplication: Deduplication, visit: Visit, kept: Any) -> None:
 
 
 def would_be_checked(config: Config, url: str, html: bytes) -> Record:
-    """Return the record that the page *html* would have, fetched from *url* now; its items are not asked.
+    """Return the record that the page *html* would have, fetched from *url* now; its items are not checked.
 
-    :class:`StoreError` if the store is not there, or in use. 0.1 s, and what the store takes to be opened.
+    :class:`StoreError` if the store is not there, or in use.
     """
     opened = open_to_look(replace(config, log=None))
     try:
-        session = deduplication_of(opened, run_id(None), _Nobody())
-        reading = Reading(PageContent.of(url, html, {}))
-        try:
-            reading.read(session, config, page_budget())
-        except UncheckableError as error:
-            state = Visit.unchecked(reading.url, error.reason, Action.DRY_RUN, config.threshold)
-        else:
-            assert reading.page is not None
-            state = session.check(reading.page, Action.DRY_RUN, config.threshold, page_budget())
-        return session.recorder.record(state)
+        session = deduplication_of(opened, run_id(None), _Listener(lambda _: None))
+        reading = Reading(PageContent.of(url, html, {}), session.reader, config)
+        return session.recorder.record(reading.checked(session, Action.DRY_RUN))
     finally:
         opened.store.close()
-
-
-class _Nobody:
-    """A `Listener` that is told and does nothing."""
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *_args, **_named: None

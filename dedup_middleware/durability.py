@@ -13,14 +13,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from dedup_middleware.errors import TROUBLE
 from dedup_middleware.index import schema
 from dedup_middleware.model import Scope
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
     from collections.abc import Set as AbstractSet
-    from contextlib import AbstractContextManager
 
+    from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.index.in_doubt import Doubt
     from dedup_middleware.index.index import Index
     from dedup_middleware.model import StoredPage
@@ -35,42 +36,33 @@ _ROLLED_BACK_AT_ONCE = 30
 
 
 class DiskWaits(Protocol):
-    """Where a crawl waits for disks. A program has no event loop that must go on, and waits at once."""
+    """Where a crawl waits for disks: in threads, because its event loop must go on."""
 
     def begin(self, wait: Wait, then: Callable[[Wait], None]) -> None:
-        """Call *wait*, somewhere, and *then* with what raises as it did: where this was called, now or later."""
+        """Call *wait* in a thread, and then *then* in this one with a function that raises what *wait* raised."""
 
     def finish(self) -> None:
-        """Return when no wait is under way, and each *then* has been called."""
-
-
-class AtOnce:
-    """Waits that are over before anything else is done."""
-
-    def begin(self, wait: Wait, then: Callable[[Wait], None]) -> None:
-        """See DiskWaits."""
-        then(wait)
-
-    def finish(self) -> None:
-        """See DiskWaits."""
+        """Return when each *then* has been called."""
 
 
 @dataclass(slots=True)
 class _Round:
-    """What was confirmed between two checkpoints, and what it still waits for."""
+    """What is confirmed between two checkpoints."""
 
     numbers: set[int] = field(default_factory=set)
+    """The originals."""
     deletes: list[bytes] = field(default_factory=list)
-    """Keys of dropped items that are not needed any more once the round is durable."""
+    """Keys of dropped items that were released."""
     awaited: set[Hashable] = field(default_factory=set)
+    """The feeds, and the disks, that it still waits for."""
 
 
 class Durability:
     """The originals of one crawl, *run*, until they are durable."""
 
     interval = 100
-    """Confirmed originals between two checkpoints: each one waits for the disks of the feeds and of the store, and a
-    crash keeps twice what was confirmed since."""
+    """Confirmed originals between two checkpoints. Each checkpoint waits for the disks of the feeds and of the store; a
+    crash keeps twice what was confirmed since the last one."""
 
     def __init__(
         self,
@@ -79,23 +71,23 @@ class Durability:
         *,
         flush: Flush | None,
         disks: DiskWaits | None,
-        guard: Callable[[], AbstractContextManager[None]],
+        fail: Callable[[DedupError | UnreadableError], None],
     ) -> None:
-        """Without *flush*, a confirmed original is durable; *guard* notes what fails within."""
+        """Without *flush*, a confirmed original is durable; without *disks*, this waits for them itself.
+
+        *fail* gets the trouble with a disk or the store.
+        """
         self._index = index
         self._run = run
         self._flush = flush
-        self._disks = disks or AtOnce()
-        self._guard = guard
+        self._disks = disks
+        self._report = fail
         self._current = _Round()
         self._rounds: list[_Round] = []
         self._waits = 0
         self._has_failed = False
-
-    @property
-    def at_once(self) -> bool:
+        self.at_once = flush is None
         """Whether a confirmed original is durable: the crawl has no feeds."""
-        return self._flush is None
 
     def relies_on(self, original: StoredPage, feeds: AbstractSet[str]) -> str | None:
         """Return the crawl that still has to make it durable that *feeds* have the items of *original*.
@@ -112,7 +104,7 @@ class Durability:
     def confirmed(self, number: int | None, deletes: Iterable[bytes] = ()) -> None:
         """Note that the items of the original *number*, if any, have left the pipelines.
 
-        Once they are on disk, the *deletes* go, too: dropped items that are kept now.
+        Once they are durable, the keys *deletes* of released items are deleted.
         """
         if number is not None:
             for earlier in self._rounds:
@@ -121,14 +113,16 @@ class Durability:
             self._current.numbers.add(number)
         self._current.deletes += deletes
         is_due = len(self._current.numbers) + len(self._current.deletes) >= self.interval
-        # A slow disk has one checkpoint at a time: what is confirmed meanwhile is for the next.
+        # On a slow disk one checkpoint runs at a time: what is confirmed meanwhile is for the next.
         if is_due and not self._waits and not self._has_failed:
-            with self._guard():
+            try:
                 self._checkpoint()
+            except TROUBLE as error:
+                self._report(error)
 
     def stored(self, feed: Hashable, wait: Wait) -> None:
         """Note that *feed*, which `Flush` returned, is on disk once *wait* is over."""
-        self._wait(wait, partial(self._has_stored, feed))
+        self._wait(wait, feed)
 
     def fail(self) -> None:
         """Make nothing durable any more: it is not known whether the feeds have what they took."""
@@ -136,16 +130,16 @@ class Durability:
 
     def end(self, *, store_failed: bool) -> None:
         """Make durable what can be; after a failure, roll back what is not. Return when no disk is waited for."""
-        self._disks.finish()
+        self._wait_for_all()
+        rounds, self._current = [*self._rounds, self._current], _Round()
         if not self._has_failed:
-            self._rounds.append(self._current)
-            self._current = _Round()
+            self._rounds = rounds
             self._write_durable()
-            self._disks.finish()
+            self._wait_for_all()
         elif not store_failed:
-            numbers = {number for round_ in [*self._rounds, self._current] for number in round_.numbers}
-            self._rounds, self._current = [], _Round()
-            roll_back(self._index, self._index.in_doubt.of_run(self._run, sorted(numbers)).items())
+            self._rounds = []
+            numbers = sorted(number for round_ in rounds for number in round_.numbers)
+            roll_back(self._index, self._index.in_doubt.of_run(self._run, numbers).items())
 
     def go_on_from(self, before: Durability) -> None:
         """Take over from *before*, of the same crawl, what no other process has rolled back meanwhile."""
@@ -166,25 +160,19 @@ class Durability:
         closing, wait = self._flush()
         disks = object()
         round_.awaited = {*closing, disks}
-        self._wait(wait, partial(self._has_stored, disks))
-
-    def _has_stored(self, awaited: Hashable) -> None:
-        for round_ in self._rounds:
-            round_.awaited.discard(awaited)
-        if not self._has_failed:
-            self._write_durable()
+        self._wait(wait, disks)
 
     def _write_durable(self) -> None:
-        """Clear the doubt about all that waits for nothing any more: one batch, and a sync of the store.
+        """Clear the doubt about all rounds that wait for nothing any more: one batch, and a sync of the store.
 
         Nothing needs to wait for the sync: should a power failure take the batch, its originals are kept twice.
         """
         ready = [round_ for round_ in self._rounds if not round_.awaited]
-        numbers = {number for round_ in ready for number in round_.numbers}
+        numbers = sorted(number for round_ in ready for number in round_.numbers)
         deletes = [key for round_ in ready for key in round_.deletes]
 
         def work() -> bool:
-            keys = [*map(schema.doubt_key, self._index.in_doubt.of_run(self._run, sorted(numbers))), *deletes]
+            keys = [*map(schema.doubt_key, self._index.in_doubt.of_run(self._run, numbers)), *deletes]
             if keys:
                 self._index.store.write([], keys)
             return bool(keys)
@@ -192,17 +180,32 @@ class Durability:
         has_written = self._index.atomically(work)
         self._rounds = [round_ for round_ in self._rounds if round_.awaited]
         if has_written:
-            self._wait(self._index.store.sync, lambda: None)
+            self._wait(self._index.store.sync)
 
-    def _wait(self, wait: Wait, then: Callable[[], None]) -> None:
+    def _wait(self, wait: Wait, awaited: Hashable = None) -> None:
+        """Begin to *wait*; then no round waits for *awaited* any more, if that is anything."""
         self._waits += 1
-        self._disks.begin(wait, partial(self._over, then))
+        if self._disks is None:
+            self._has_waited(awaited, wait)
+        else:
+            self._disks.begin(wait, partial(self._has_waited, awaited))
 
-    def _over(self, then: Callable[[], None], outcome: Wait) -> None:
+    def _wait_for_all(self) -> None:
+        if self._disks is not None:
+            self._disks.finish()
+
+    def _has_waited(self, awaited: Hashable, outcome: Wait) -> None:
         self._waits -= 1
-        with self._guard():
+        try:
             outcome()
-            then()
+            if awaited is None:
+                return
+            for round_ in self._rounds:
+                round_.awaited.discard(awaited)
+            if not self._has_failed:
+                self._write_durable()
+        except TROUBLE as error:
+            self._report(error)
 
 
 def roll_back(index: Index, doubts: Iterable[tuple[int, Doubt]]) -> int:

@@ -78,6 +78,10 @@ class UnreadableError(ValueError):
     """A value in a store cannot be read; whoever knows which store makes a :class:`StoreCorruptError` of it."""
 
 
+#: What reading or writing a store or a log can raise.
+TROUBLE = (DedupError, UnreadableError)
+
+
 class FeedError(DedupError):
     """What the pipelines let through has not reached its medium."""
 

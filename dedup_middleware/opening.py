@@ -1,8 +1,7 @@
-"""What a crawl or a program opens: the store and the log that were asked for, or what a crawl makes do with.
+"""Opens the store and the log of a crawl or a program; where a crawl cannot have its store, it passes through.
 
-A person's mistake, and a store that only a person can check, end the crawl before it begins. Trouble
-of our own never does: then the crawl observes. It keeps every page, drops nothing, and checks in a memory of its
-own.
+A bad setting, and a store that only a person can mend, end the crawl before its first request. Trouble of our own does
+not: then the crawl keeps every page, drops nothing, and checks against a store in memory.
 """
 
 from __future__ import annotations
@@ -39,10 +38,8 @@ from dedup_middleware.stores.files import Holder
 from dedup_middleware.stores.memory import overlaid
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from pathlib import Path
 
     from dedup_middleware.durability import DiskWaits, Flush
     from dedup_middleware.extraction import Extractor
@@ -52,24 +49,24 @@ if TYPE_CHECKING:
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.visit import Listener
 
-    Sleep = Callable[[float], Awaitable[None]]
-
-#: Seconds for which a crawl waits for a command that has its store open: a crawl is long, a command is not.
+#: Seconds for which a crawl waits for a command that has its store open; for another crawl it does not wait.
 PATIENCE = 10.0
-#: And for somebody who has not said yet who it is, or is just gone.
+#: Seconds for which it waits for a process that has not named itself yet, or has just ended.
 PATIENCE_WITH_UNKNOWN = 1.0
-_ASK_AGAIN = 0.05
-#: Bytes of a store in memory that nobody asked for: some 50 000 pages. Then every page is kept, unchecked; a crawl
-#: that eats the machine's memory would end worse.
+_TRY_AGAIN = 0.05
+#: Bytes of a store in memory that no setting names, some 50 000 pages. Once it is full every page is kept, unchecked: a
+#: crawl that takes all memory of the machine would end worse.
 MAX_MEMORY = 512 * 2**20
+# Characters of the name of a run: ours have twelve.
+_MAX_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a session works with."""
+    """What is open for a crawl or a program."""
 
     config: Config
-    """An observer's names its own store and log."""
+    """In pass-through, with the store in memory, and as a dry run."""
     store: OpenStore
     index: Index
     fingerprint: Fingerprinter
@@ -77,11 +74,11 @@ class Resources:
     body_digest: BodyDigests
     log: RecordLog | None
     learner: Learner | None = None
-    """The published method that decides, where one does."""
+    """The method of `methods` that decides, if one does."""
     trouble: str = ""
-    """Why the crawl observes, in one line; empty if it does not."""
+    """Why the crawl passes through, in one line; empty if it does not."""
     awaited: Config | None = None
-    """What an observer is to open once that can be done: its store is only away."""
+    """In pass-through, the settings to open later, if the store is only away."""
 
 
 def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
@@ -99,13 +96,17 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     """Return the deduplication of what was *opened*, under the name *run*.
 
     *feeds* are the kinds of a crawl's feeds; one that *stores_items* can release what it drops; the rest is for
-    :class:`Deduplication`. One that observes drops nothing, and nothing in its memory needs to be on a disk.
+    :class:`Deduplication`.
     """
-    config, observes = opened.config, bool(opened.trouble)
-    preferences = Preferences(config.preferred)
-    detector = Detector(opened.index, opened.fingerprint.hash, config.threshold, preferences, feeds=feeds)
+    config = opened.config
+    detector = Detector(
+        opened.index, opened.fingerprint.hash, config.threshold, Preferences(config.preferred), feeds=feeds
+    )
     if opened.learner is not None:
-        detector = by_published_method(detector, opened.learner)
+        from dedup_middleware.published import PublishedDetector  # noqa: PLC0415 - few crawls have another method
+
+        ours = {field.name: getattr(detector, field.name) for field in fields(detector)}
+        detector = PublishedDetector(**ours, learner=opened.learner)
     return Deduplication(
         spider=config.spider or "",
         run=run,
@@ -115,44 +116,23 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         learner=opened.learner,
         log=opened.log,
         listener=listener,
-        flush=None if observes else flush,
+        # What is in memory needs no disk.
+        flush=None if opened.trouble else flush,
         disks=disks,
         feeds_wanting=feeds_wanting,
         max_characters=config.max_bytes,
         item_fields=config.item_fields,
-        observes=observes,
         continues=continues,
         dropped_size=config.dropped_size if stores_items else None,
         dropped_age=config.dropped_age,
     )
 
 
-async def open_for_crawl(config: Config, sleep: Sleep) -> Resources:
-    """Open what *config* names. :class:`DedupError` for what ends the crawl.
+async def open_for_crawl(config: Config, sleep: Callable[[float], Awaitable[None]]) -> Resources:
+    """Open what *config* names, or what the crawl passes through with; :class:`DedupError` ends the crawl.
 
-    A bad setting; a store of another version, or made with other fingerprints.
+    That is a bad setting, or a store of another version or with other fingerprints.
     """
-    try:
-        return await _when_free(config, sleep)
-    except StoreLockedError as error:
-        log = None if config.log is None else observer_log(config.log)
-        return _observing(replace(config, log=log, log_is_default=False), str(error))
-    except StoreAwayError as error:
-        return _observing(config, str(error), awaits=True)
-    except StoreVersionError:
-        raise
-    except (StoreError, RecordsError) as error:
-        unnamed = config.store_is_default and config.log_is_default and not _is_there(config)
-        if error.misnamed and not unnamed:
-            raise
-        # Where a later process goes on with the crawl, memory would not do: what is dropped must be written down.
-        if unnamed and config.jobdir is None:
-            return open_at_once(replace(config, store="memory:", log=None))
-        return _observing(config, str(error))
-
-
-async def _when_free(config: Config, sleep: Sleep) -> Resources:
-    """Return what is open once no command has the store open any more."""
     began = time.monotonic()
     while True:
         try:
@@ -160,8 +140,21 @@ async def _when_free(config: Config, sleep: Sleep) -> Resources:
         except StoreLockedError as error:
             patience = PATIENCE_WITH_UNKNOWN if error.holder is None else PATIENCE if error.holder.brief else 0
             if time.monotonic() >= began + patience:
+                log = None if config.log is None else observer_log(config.log)
+                return _pass_through(replace(config, log=log, log_is_default=False), str(error))
+        except StoreAwayError as error:
+            return replace(_pass_through(config, str(error)), awaited=config)
+        except StoreVersionError:
+            raise
+        except (StoreError, RecordsError) as error:
+            is_unnamed = config.store_is_default and config.log_is_default and not _is_there(config)
+            if error.misnamed and not is_unnamed:
                 raise
-        await sleep(_ASK_AGAIN)
+            # A later process that goes on with the crawl needs what was dropped: memory would not do.
+            if is_unnamed and config.jobdir is None:
+                return open_at_once(replace(config, store="memory:", log=None))
+            return _pass_through(config, str(error))
+        await sleep(_TRY_AGAIN)
 
 
 def _is_there(config: Config) -> bool:
@@ -170,11 +163,12 @@ def _is_there(config: Config) -> bool:
     return True
 
 
-def _observing(config: Config, trouble: str, *, awaits: bool = False) -> Resources:
-    """Open a store in memory for a crawl that drops nothing; it *awaits* the one that it is to have, or does not."""
-    alone = replace(config, store="memory:", store_is_default=True)
+def _pass_through(config: Config, trouble: str) -> Resources:
+    """Open a store in memory for a crawl that drops nothing because of *trouble*."""
+    action = Action.DRY_RUN if config.action is Action.DROP else config.action
+    alone = replace(config, store="memory:", store_is_default=True, action=action)
     try:
-        return replace(open_at_once(alone), trouble=trouble, awaited=config if awaits else None)
+        return replace(open_at_once(alone), trouble=trouble)
     except RecordsError as error:
         trouble = trouble if trouble == str(error) else f"{trouble}; and {error}"
         return replace(open_at_once(replace(alone, log=None)), trouble=trouble)
@@ -183,7 +177,7 @@ def _observing(config: Config, trouble: str, *, awaits: bool = False) -> Resourc
 def open_to_look(config: Config) -> Resources:
     """Open what *config* names, to check pages that are not kept; :class:`DedupError` if that cannot be done now.
 
-    Nothing is written to the store, whatever its schema is and whatever an unclean shutdown has left in it.
+    Nothing is written to the store, not even what an unclean shutdown has left to do.
     """
     if not store_exists(config.store):
         raise refusals.absent(config.store)
@@ -204,24 +198,20 @@ def open_at_once(config: Config, *, looks: bool = False, dry: bool = False) -> R
 
 
 def open_again(lost: Resources) -> Resources:
-    """Open the store of *lost*, which was away, and leave the log as it is.
-
-    It may block for as long as a server takes to answer. Errors as of :func:`open_at_once`.
-    """
+    """Open the store of *lost*, which was away, and keep the log. Blocks while the server takes to answer."""
     config = lost.awaited or lost.config
-    opened = _open_store(config, lost=lost, dry=config.action is Action.DRY_RUN)
-    return replace(opened, log=lost.log)
+    return replace(_open_store(config, is_new=False, dry=config.action is Action.DRY_RUN), log=lost.log)
 
 
-def _open_store(config: Config, *, looks: bool = False, dry: bool = False, lost: Resources | None = None) -> Resources:
-    method, extract = fingerprinter(config.fingerprint), extractor(config.extractor)
-    published = published_method(config.fingerprint)
+def _open_store(config: Config, *, looks: bool = False, dry: bool = False, is_new: bool = True) -> Resources:
+    # A bad name is an error before a store is created.
+    scheme, extract = fingerprinter(config.fingerprint).scheme, extractor(config.extractor)
     who = "scrapy dedup doctor" if looks else "a program" if config.spider is None else f"spider {config.spider}"
     # A dry run creates no store.
     uri = config.store if not dry or store_exists(config.store) else "memory:"
     store = open_store(
         uri,
-        fingerprint_scheme=method.scheme,
+        fingerprint_scheme=scheme,
         holder=Holder.this_process(who, brief=looks),
         room=MAX_MEMORY if config.store_is_default or uri != config.store else sys.maxsize,
     )
@@ -229,53 +219,31 @@ def _open_store(config: Config, *, looks: bool = False, dry: bool = False, lost:
         if (looks or dry) and uri == config.store:
             store = overlaid(store, MAX_MEMORY)
         fingerprint = instance_of(config.fingerprint, store.header.key)
-        body_digest = BodyDigests(store.header.key, config)
-        index = index_of(
-            store,
-            method=published,
-            eligibility=Eligibility(config.scope, config.expire_after),
-        )
+        method, eligibility = published_method(config.fingerprint), Eligibility(config.scope, config.expire_after)
+        index = index_of(store, method=method, eligibility=eligibility)
         with refusals.of_value(store.uri, UnreadableError):
             learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
-        _recover(index, is_new=lost is None)
+        if store.in_process not in _recovered:
+            _recovered.add(store.in_process)
+            index.in_doubt.note_worker()
+            if is_new:
+                recover(index)
     except BaseException:
         store.close()
         raise
+    body_digest = BodyDigests(store.header.key, config)
     return Resources(config, store, index, fingerprint, extract, body_digest, log=None, learner=learner)
 
 
-# The stores that this process has recovered. Another crawl of the process may be at work in them already.
+# The stores that this process has recovered: what it puts in doubt itself must not be rolled back by its next crawl,
+# nor by a crawl that goes on when a store that was away is back.
 _recovered: WeakSet[object] = WeakSet()
-
-
-def _recover(index: Index, *, is_new: bool) -> None:
-    """Roll back what a crash has left in doubt, once a process: what this one puts in doubt is not left behind.
-
-    Nor is it where the store *is* not *new*, but was away: the crawl goes on with what it had in doubt.
-    """
-    opened = index.store.in_process
-    if opened not in _recovered:
-        _recovered.add(opened)
-        index.in_doubt.note_worker()
-        if is_new:
-            recover(index)
-
-
-def by_published_method(detector: Detector, learner: Learner) -> Detector:
-    """Return *detector* as one that checks by the method of *learner*."""
-    from dedup_middleware.published import PublishedDetector  # noqa: PLC0415 - few crawls have another method
-
-    return PublishedDetector(**{f.name: getattr(detector, f.name) for f in fields(detector)}, learner=learner)
-
-
-# Characters of a name: ours have twelve.
-_MAX_NAME = 100
 
 
 def run_id(jobdir: Path | None) -> str:
     """Return a name for this crawl, the same for all that share *jobdir*.
 
-    Where the JOBDIR cannot be used, which is Scrapy's to say, they are not, and each keeps what the other did.
+    Where the JOBDIR cannot be used, each crawl has a name of its own, and keeps what the others kept.
     """
     run = uuid.uuid4().hex[:12]
     if jobdir is not None:
@@ -283,8 +251,8 @@ def run_id(jobdir: Path | None) -> str:
         with suppress(OSError, UnicodeError):
             if path.exists():
                 with path.open(encoding="ascii") as file:
-                    if said := file.read(_MAX_NAME).strip():
-                        return said
+                    if named := file.read(_MAX_NAME).strip():
+                        return named
             permissions.make_folder(jobdir)
             permissions.make_file(path)
             path.write_text(run, encoding="ascii")

@@ -1,7 +1,7 @@
-"""Lets a published method decide a crawl: what it makes of pages, what it learns of them, and its verdicts.
+"""Checks the pages of a crawl by a method of `methods`: its fingerprints, what it learns, and its verdicts.
 
-Where to look, how much is alike and the threshold are the method's; the checks that keep a page are ours. Few crawls
-have another method, so this is imported only where one decides.
+Candidates, scores and the threshold are the method's; the checks that keep a page are the same. Imported only where
+DEDUP_FINGERPRINT names a method.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.checks.alignment import containment
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Detector
 from dedup_middleware.checks.pair import Pair
+from dedup_middleware.errors import TROUBLE
 from dedup_middleware.extraction.blocks import elements_of
 from dedup_middleware.extraction.features import description_of
 from dedup_middleware.fingerprints.method import ROUNDING, Text, unpacked
@@ -25,10 +26,10 @@ from dedup_middleware.reasons import Reason
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from collections.abc import Set as AbstractSet
-    from contextlib import AbstractContextManager
 
     from lxml.etree import _Element
 
+    from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.fingerprints import Learner
     from dedup_middleware.index.prints import PrintIndex
     from dedup_middleware.model import Made, Page, PageFeatures, StoredPage
@@ -40,11 +41,13 @@ _MAX_SCORED = 64
 class Published:
     """The method of one crawl."""
 
-    def __init__(self, learner: Learner, prints: PrintIndex, guard: Callable[[], AbstractContextManager[None]]) -> None:
-        """Ask *learner*, and keep in *prints* what it has learned; *guard* notes what fails."""
+    def __init__(
+        self, learner: Learner, prints: PrintIndex, fail: Callable[[DedupError | UnreadableError], None]
+    ) -> None:
+        """Use the method of *learner*, and store in *prints* what it has learned; *fail* gets the store's trouble."""
         self._learner = learner
         self._prints = prints
-        self._guard = guard
+        self._fail = fail
 
     def made(
         self, paragraphs: tuple[str, ...], url: str, features: PageFeatures | None, root: _Element | None
@@ -74,12 +77,14 @@ class Published:
         self._remember()
 
     def _remember(self) -> None:
-        with self._guard():
+        try:
             learned = self._learner.method.learned()
             kept = self._prints.remember(learned)
             if kept != learned:
                 # Another process that shares the store was first.
                 self._learner.method.recall(kept)
+        except TROUBLE as error:
+            self._fail(error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.durability import recover
+from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Action, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visit import Visit
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.index.dropped_items import DroppedItem, Release
@@ -22,47 +23,52 @@ class Releaser:
 
     def __init__(self, deduplication: Deduplication) -> None:
         self._core = deduplication
-        # The keys of the items that this crawl is releasing, or has found gone.
+        self._index = deduplication.index
+        # The keys of the items that this crawl has released, or has found gone.
         self._taken: set[bytes] = set()
 
     def take(self) -> Iterator[tuple[list[DroppedItem], bool]]:
         """Yield the items that this crawl is to release now, by page, and whether a person has allowed the page.
 
-        Each item once, in a store that several processes share to one of them.
+        Each item once, and in a store that several processes share to one of them.
         """
-        waiting: dict[bytes, Release] = {}
-        with self._core.guarded():
-            releases = self._core.index.dropped.releases(self._core.spider, self._core.run)
-            waiting = {release.key: release for release in releases if release.key not in self._taken}
-        for key in [*waiting]:
-            items: list[DroppedItem] = []
-            by_person = False
-            with self._core.guarded():
-                for item in self._of_one_page(key, waiting):
-                    release = waiting.pop(item.key)
-                    if self._core.index.atomically(partial(self._core.index.dropped.take, release)):
-                        self._taken.add(item.key)
-                        items.append(item)
-                        by_person |= release.by_person
-            if items:
-                yield items, by_person
-            elif waiting.pop(key, None) is not None:
-                # The mark of an item that is gone: it must not bring an idle crawl here again and again.
-                self._taken.add(key)
+        try:
+            waiting = {release.key: release for release in self._releases()}
+            for key in [*waiting]:
+                items, by_person = self._take_page(key, waiting)
+                if waiting.pop(key, None) is not None:
+                    # The item is gone, and must not bring an idle crawl here again and again.
+                    self._taken.add(key)
+                if items:
+                    yield items, by_person
+        except TROUBLE as error:
+            self._core.fail(error)
 
-    def _of_one_page(self, key: bytes, waiting: Collection[bytes]) -> list[DroppedItem]:
-        """Return the item with this *key* and the other items of its page that are *waiting*; none if it is not."""
-        dropped = self._core.index.dropped
+    def _releases(self) -> list[Release]:
+        found = self._index.dropped.releases(self._core.spider, self._core.run)
+        return [release for release in found if release.key not in self._taken]
+
+    def _take_page(self, key: bytes, waiting: dict[bytes, Release]) -> tuple[list[DroppedItem], bool]:
+        """Take the items of the page of the item *key* that are *waiting*, if no other process has."""
+        dropped, items, by_person = self._index.dropped, [], False
         first = dropped.get([key] if key in waiting else [])
-        return dropped.get(each for item in first for each in dropped.of_page(item.number) if each in waiting)
+        keys = [each for item in first for each in dropped.of_page(item.number) if each in waiting]
+        for item in dropped.get(keys):
+            release = waiting.pop(item.key)
+            if self._index.atomically(partial(dropped.take, release)):
+                self._taken.add(item.key)
+                items.append(item)
+                by_person |= release.by_person
+        return items, by_person
 
     def has_any(self) -> bool:
         """Return whether other processes have left something to release. A scan of a few keys."""
-        with self._core.guarded():
-            if self._core.index.store.shared is not None:
-                recover(self._core.index)
-                releases = self._core.index.dropped.releases(self._core.spider, self._core.run)
-                return any(r.key not in self._taken and self._core.index.dropped.is_free(r) for r in releases)
+        try:
+            if self._index.store.shared is not None:
+                recover(self._index)
+                return any(self._index.dropped.is_free(release) for release in self._releases())
+        except TROUBLE as error:
+            self._core.fail(error)
         return False
 
     def release(self, items: Sequence[DroppedItem], *, by_person: bool) -> Visit:
@@ -70,16 +76,18 @@ class Releaser:
 
         By now it may be a duplicate of another original. What a person has allowed is kept in any case.
         """
-        url, action, threshold = items[0].url, Action.DROP, self._core.detector.threshold
-        visit = Visit.unchecked(url, Reason.RELEASED, action, threshold)
-        with self._core.guarded():
-            stored = self._core.index.page(items[0].number)
+        url, threshold = items[0].url, self._core.detector.threshold
+        visit = Visit.unchecked(url, Reason.RELEASED, Action.DROP, threshold)
+        try:
+            stored = self._index.page(items[0].number)
             if stored is not None and stored.original is not None:
-                page = self._core.reader.stored(self._core.index, stored)
-                visit = Visit(url, page, Verdict(VerdictKind.NEW), action, threshold, keep=by_person)
-                visit.version, visit.verdict = self._core.index.version, self._core.detector.check_stored(page)
+                page = self._core.reader.stored(self._index, stored)
+                visit = Visit(url, page, Verdict(VerdictKind.NEW), Action.DROP, threshold, keep=by_person)
+                visit.version, visit.verdict = self._index.version, self._core.detector.check_stored(page)
                 if by_person and visit.is_duplicate:
                     visit.overrule(Rejection(Reason.KEPT))
+        except TROUBLE as error:
+            self._core.fail(error)
         visit.released = items
         self._core.enter(visit)
         return visit
@@ -91,8 +99,10 @@ class Releaser:
             # What the page showed is not known any more, so each value counts.
             may_drop = all(self._core.check_item(visit, item, lambda _: True) is not False for item in items)
             if may_drop and all(self._core.drop(visit, item) for item in items):
-                with self._core.guarded():
-                    self._core.index.store.write([], self._core.index.dropped.deletes(visit.released))
+                try:
+                    self._index.store.write([], self._index.dropped.deletes(visit.released))
+                except TROUBLE as error:
+                    self._core.fail(error)
                 visit.items_dropped = len(items)
                 self._core.finish(visit)
                 return []

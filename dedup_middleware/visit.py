@@ -1,8 +1,7 @@
-"""Defines the visit of one page: its verdict, its claim and its items, and the listener that is told of each."""
+"""Defines the visit of one page: its verdict, its claim and what became of its items."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
@@ -11,29 +10,38 @@ from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT
 from dedup_middleware.checks.items import TAG_FIELD
-from dedup_middleware.errors import DedupError, StoreCorruptError, UnreadableError
 from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind, Witness
 from dedup_middleware.reasons import Outcome, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from dedup_middleware.checks.items import ItemText
+    from dedup_middleware.errors import DedupError
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.model import StoredPage
 
-# What is not enough for a verdict, and for a text of its own.
+# Not enough for a verdict, but enough for a page to be an original.
 _OWNS_UNCHECKED = (Reason.TOO_LITTLE_TEXT, Reason.NOTHING_TO_GO_BY, Reason.LEARNING)
 _OUTCOMES = {Action.DROP: Outcome.DROPPED, Action.TAG: Outcome.TAGGED, Action.DRY_RUN: Outcome.WOULD_DROP}
 
 
-class Stage(Enum):
-    """Where a page stands.
+_NOT_STORED = (
+    "duplicates of class {} cannot be stored, so they are kept; yield a dict, a Scrapy item, or an attrs, dataclass or "
+    "pydantic object"
+)
+_STORED_IN_PART = (
+    "duplicates of class {} are stored without {}, which cannot be stored; set such a field in a pipeline, or give it "
+    "as a text or a number"
+)
+_NOT_TAGGED = (
+    "items of class {} cannot be tagged and are kept without a tag: declare a field {!r} in it (scrapy.Field() in an "
+    "Item, a default of None elsewhere), not frozen"
+)
 
-    CHECKED -> ENTERED                          its callback has it, and it claims nothing: a duplicate, or unchecked
-    CHECKED -> PENDING -> CONFIRMED or VOID    its callback has it, and it claims its text until it is known what became
-                                               of its items
-    """
+
+class Stage(Enum):
+    """The stage of a page's claim; the transitions are in `deduplicator`."""
 
     CHECKED = "checked"
     ENTERED = "entered"
@@ -48,66 +56,59 @@ class Visit:
 
     url: str
     page: Page | None
-    """``None`` when its text could not be read, or was not asked for."""
+    """``None`` if its text was not read."""
     verdict: Verdict
     action: Action
     threshold: float
     budget: Budget = field(default_factory=Budget)
-    """What is left for the page and its items; its time stands still but where it is spent."""
+    """What is left for the page and its items; paused while other pages have their turn."""
     keep: bool = False
-    """Whether it is kept, and owns its text, even if it is a duplicate: its request, or a person, has said so."""
+    """Whether its request, or a person, wants it kept although it is a duplicate."""
     stage: Stage = Stage.CHECKED
     size: int = 0
-    """Bytes of the body of the page; 0 for an item."""
+    """Bytes of the body; 0 for an item."""
     carried: frozenset[str] = frozenset()
-    """The short values with numbers that the request of a duplicate carried, by their words."""
+    """The words of short values with numbers that the request of a duplicate carried."""
 
-    # --- what the verdict rests on
+    # --- the verdict
     read: Callable[[], Page] | None = None
-    """Reads the page, as long as its stored record stands for it."""
+    """Reads an unchanged original in full; ``None`` once that is done, and for all other pages."""
     version: int = 0
-    """The index's version when the verdict was made."""
+    """The version of the index that was checked against."""
     suspected_template: bytes = b""
-    """The key of the original's text, if the page may fill in a template; else empty."""
+    """The key of the original's text if the page may fill in a template; else empty."""
     repeated: list[str] | None = None
-    """The first repeated sentences, once they have been asked for."""
+    """The first repeated sentences; ``None`` until they are needed."""
     objection: Rejection | None = None
-    """What the item that was compared last contains and the original's items do not, if anything."""
+    """Why the last item that was checked is kept, if it is."""
     agreed: bool = False
-    """Whether an item with text contains no more than the original's."""
+    """Whether the original's items contain all of an item with text."""
 
-    # --- its claim
+    # --- the claim
     claimed: Page | None = None
     """The page as it claims its text."""
     stored: StoredPage | None = None
-    """The same as the index has it while the claim is pending."""
-    kept: StoredPage | None = None
-    """The page as it is stored, once the claim is confirmed and anything was written."""
+    """The same in the index, while the claim is pending."""
     item_texts: list[ItemText] = field(default_factory=list)
-    """What its items contain, those that could be read."""
+    """What its items contain, as far as they could be read."""
     feeds: frozenset[str] | None = frozenset()
-    """The kinds of the feeds that have taken an item; ``None`` for all there are."""
-    has_failed: bool = False
-    """Whether an item or the callback failed; an item that a pipeline drops has not failed."""
-    on_settled: list[Callable[[], None]] = field(default_factory=list)
-    """Called once when the claim is confirmed or void."""
+    """The kinds of the feeds that have taken an item; ``None`` for all kinds."""
     items_yielded: int = 0
     items_left: int = 0
-    """How many items have left the pipelines."""
+    """Items that have left the pipelines."""
     callback_ended: bool = False
-    """Whether no item will follow."""
 
-    # --- what was done with its items
+    # --- its items
     released: Sequence[DroppedItem] = ()
     """The dropped items of an earlier visit that this one releases."""
     has_output: bool = False
-    """Whether the spider's output for it has begun to flow."""
+    """Whether output of the spider for it has begun to flow."""
     finished: bool = False
-    """Whether it has been counted and recorded: once, though an exception that a project handles brings it twice."""
+    """Whether it is counted and recorded: an exception that a project handles would do that twice."""
     items_are_checked: bool = False
-    """Whether the page is unchecked, and its items are checked as if they were pages."""
+    """Whether its items are checked as pages, because it is unchecked."""
     written_for: int = 0
-    """The number of the original that the store has it as a duplicate of; 0 for none."""
+    """The number of the original that it is stored as a duplicate of; 0 if it is not."""
     stored_number: int = 0
     """Its own number as that duplicate."""
     items_dropped: int = 0
@@ -120,50 +121,27 @@ class Visit:
         """Return the visit of a page that cannot be checked, for *reason*."""
         return cls(url, None, Verdict(VerdictKind.UNCHECKED, reason=reason), action, threshold, keep=keep)
 
-    def read_in_full(self) -> bool:
-        """Read the page if its stored record stands for it; return whether there is a page now.
-
-        Its verdict stays; it is unchecked if reading fails.
-        """
-        if self.read is None:
-            return self.page is not None
-        read, before = self.read, self.verdict
-        self.page = self.read = None
-        self.verdict = Verdict(VerdictKind.UNCHECKED, reason=Reason.ERROR)
-        try:
-            self.page = read()
-        except UncheckableError as error:
-            self.verdict = Verdict(VerdictKind.UNCHECKED, reason=error.reason)
-            return False
-        self.verdict = before
-        return True
+    def read_in_full(self) -> Page | None:
+        """Return the page, read now if it is an unchanged original; ``None``, and unchecked, if that fails."""
+        if self.read is not None:
+            read, before = self.read, self.verdict
+            self.read = self.page = None
+            self.verdict = Verdict(VerdictKind.UNCHECKED, reason=Reason.ERROR)
+            try:
+                self.page = read()
+                self.verdict = before
+            except UncheckableError as error:
+                self.verdict = Verdict(VerdictKind.UNCHECKED, reason=error.reason)
+        return self.page
 
     def overrule(self, rejection: Rejection, witness: Witness | None = None) -> None:
-        """Let a duplicate be related only, for the *rejection* of a *witness* or of our own."""
+        """Make a duplicate a related page, for a *rejection* by a *witness*, or by a rule without one."""
         self.verdict = Verdict(VerdictKind.RELATED, self.verdict.match, rejection.reason, witness, rejection.difference)
 
     def keep_undecided(self) -> None:
-        """Give up on a duplicate whose original is still pending: it is kept and owns nothing."""
+        """Keep a duplicate whose original is still pending; it owns nothing."""
         if self.original_is_pending:
             self.verdict = replace(self.verdict, kind=VerdictKind.RELATED, reason=Reason.ORIGINAL_PENDING)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether the callback has ended and all its items have left the pipelines."""
-        return self.callback_ended and self.items_left == self.items_yielded
-
-    @property
-    def original_is_pending(self) -> bool:
-        """Whether it is a duplicate whose original may still fail."""
-        return self.is_duplicate and self.verdict.match is not None and self.verdict.match.original.pending
-
-    @property
-    def is_worth_owning(self) -> bool:
-        """Whether the page has enough text to be told from others, even where all but little of it is boilerplate."""
-        if self.page is None or self.verdict.kind is not VerdictKind.UNCHECKED:
-            return self.page is not None
-        has_text = self.page.fingerprint.weight >= MIN_LIVE_WEIGHT
-        return has_text and self.verdict.reason in _OWNS_UNCHECKED
 
     @property
     def is_duplicate(self) -> bool:
@@ -171,8 +149,21 @@ class Visit:
         return self.verdict.kind is VerdictKind.DUPLICATE
 
     @property
+    def original_is_pending(self) -> bool:
+        """Whether it is a duplicate whose original may still become void."""
+        match = self.verdict.match
+        return match is not None and match.original.pending and self.verdict.kind is VerdictKind.DUPLICATE
+
+    @property
+    def is_worth_owning(self) -> bool:
+        """Whether the page has enough text to be an original."""
+        if self.page is None or self.verdict.kind is not VerdictKind.UNCHECKED:
+            return self.page is not None
+        return self.verdict.reason in _OWNS_UNCHECKED and self.page.fingerprint.weight >= MIN_LIVE_WEIGHT
+
+    @property
     def is_undecided(self) -> bool:
-        """Whether the page could not be checked, though that is wanted: then its items are checked."""
+        """Whether the page is unchecked although that was wanted: then its items are checked."""
         return self.verdict.kind is VerdictKind.UNCHECKED and self.verdict.reason != Reason.SWITCHED_OFF
 
     @property
@@ -181,144 +172,97 @@ class Visit:
         return self.stage is not Stage.CHECKED
 
     @property
-    def reason(self) -> str:
-        """The reason that is recorded."""
-        return Reason.ITEMS_CHECKED if self.items_are_checked else self.verdict.reason
-
-    @property
-    def has_items(self) -> bool:
-        """Whether items of the page have come."""
-        return self.items_dropped + self.items_kept > 0
-
-    @property
-    def takes_effect(self) -> bool:
-        """Whether items of the page were dropped or tagged, or would be dropped."""
-        acted_on = {
-            Action.DROP: self.items_dropped,
-            Action.TAG: self.items_tagged,
-            Action.DRY_RUN: self.items_would_drop,
-        }
-        return self.is_duplicate and acted_on[self.action] > 0
-
-    @property
     def outcome(self) -> Outcome:
-        """What came of the page."""
+        """What became of the page."""
         if self.released:
             return Outcome.RELEASED if self.items_kept else Outcome.DROPPED
-        if self.is_duplicate and not self.has_items and self.action is not Action.DRY_RUN:
-            return Outcome.LINKS_LAST
-        return _OUTCOMES[self.action] if self.takes_effect else Outcome.KEPT
+        if not self.is_duplicate:
+            return Outcome.KEPT
+        counts = {Action.DROP: self.items_dropped, Action.TAG: self.items_tagged, Action.DRY_RUN: self.items_would_drop}
+        if counts[self.action]:
+            return _OUTCOMES[self.action]
+        has_items = self.items_dropped or self.items_kept
+        return Outcome.KEPT if has_items or self.action is Action.DRY_RUN else Outcome.LINKS_LAST
 
 
 class Listener(Protocol):
-    """Reports what happens in a crawl, and does what only its door can."""
+    """Gets the events of a crawl or a program."""
 
     def count(self, name: str, amount: int = 1) -> None:
         """Add to the stat ``dedup/NAME``."""
 
-    def failed(self, error: DedupError) -> None:
-        """Report that the store, the log or a feed has failed: from now on nothing is dropped. Once.
+    def warn(self, line: str) -> None:
+        """Log a warning."""
 
-        After a ``StoreAwayError`` another `Deduplication` may go on; what else fails meanwhile is reported, too.
+    def failed(self, error: DedupError) -> None:
+        """Report that the store, the log or a feed has failed: from now on nothing is dropped. Called once.
+
+        It is called again for another failure while the store is away.
         """
 
     def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
         """Report that *repeats* of the *pages* of *host*, most of them, repeat the page *original*. Once a host."""
 
     def one_other_host(self, host: str, other: str, repeats: int, pages: int) -> None:
-        """Report that *repeats* of the *pages* of *host*, most of them, repeat pages of the host *other*. Once a host.
+        """Report that *repeats* of the *pages* of *host*, most of them, repeat pages of *other*, a host. Once a host.
 
-        Not where the project prefers those.
+        Not called if the project prefers *other*.
         """
 
-    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
-        """Report that *field* alone kept nearly all of the *pages* whose text is in the store. Once a field."""
-
     def released(self, pages: Sequence[StoredPage]) -> None:
-        """Release the items of *pages*, dropped for a text that has proved to be a template."""
-
-    def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
-        """Report that dropped items of *kind* are stored without some fields; if none, they are kept. Once a class."""
-
-    def tag_refused(self, kind: type) -> None:
-        """Report that items of this class take no tag. Once a class."""
+        """Release the items of *pages*, which were dropped for a text that has proved to be a template."""
 
 
-class Guard:
-    """Swallows a failure of the store or the log, and reports it.
-
-    A class, for a page passes five of them: a generator takes 1.2 µs, this 0.3.
-    """
-
-    __slots__ = ("_fail",)
-
-    def __init__(self, fail: Callable[[DedupError], None]) -> None:
-        """Call *fail* with what fails within."""
-        self._fail = fail
-
-    def __call__(self) -> Guard:
-        """Return the context manager."""
-        return self
-
-    def __enter__(self) -> None:
-        """Begin the block."""
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> bool:
-        """End it, and with it a failure of ours."""
-        if isinstance(error, UnreadableError):
-            error = StoreCorruptError(
-                f"the store is damaged ({error}): put back a copy, or begin a new one with `scrapy dedup store reset`"
-            )
-        if not isinstance(error, DedupError):
-            return False
-        self._fail(error)
-        return True
-
-
-class ItemHandler:
-    """Encodes the dropped items of one crawl, tags others, and reports once each class with which that fails."""
+class ItemClasses:
+    """Encodes and tags the items of one crawl, and warns once of each class with which that fails."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
-        self._reported: set[type] = set()
-        self._untaggable: set[type] = set()
+        self._warned: set[tuple[str, type]] = set()
 
     def encode(self, item: Any) -> bytes | None:
-        """Return *item* as it is stored; ``None`` if it must be kept because its class cannot be stored."""
-        data: bytes | None = None
-        left_out: dict[str, type] = {}
-        with suppress(item_codec.UnkeepableError):
+        """Return *item* as it is stored; ``None`` if its class cannot be stored."""
+        try:
             data, left_out = item_codec.encode(item)
-        if data is None or left_out:
-            self._listener.count("items/not_keepable" if data is None else "items/stored_in_part", 1)
-            if type(item) not in self._reported:
-                self._reported.add(type(item))
-                self._listener.not_keepable(type(item), left_out)
+        except item_codec.UnkeepableError:
+            self._listener.count("items/not_keepable", 1)
+            self._warn_once(_NOT_STORED, type(item))
+            return None
+        if left_out:
+            self._listener.count("items/stored_in_part", 1)
+            fields = ", ".join(f"{name!r} ({_name(kind)})" for name, kind in left_out.items())
+            self._warn_once(_STORED_IN_PART, type(item), fields)
         return data
 
-    def tag(self, item: Any, verdict: Verdict, *, repeats: bool) -> bool:
-        """Put ``{original_url, score, verdict}`` on *item* under ``dedup``; return whether its type allows that.
+    def tag(self, visit: Visit, item: Any, *, repeats: bool) -> None:
+        """Put ``{original_url, score, verdict}`` on *item* under ``dedup``, if its class allows that.
 
-        An item of a duplicate that does not itself repeat the original is related.
+        An item of a duplicate that does not itself *repeat* the original is related.
         """
-        match, kind = verdict.match, verdict.kind
+        match, kind = visit.verdict.match, visit.verdict.kind
         if kind is VerdictKind.DUPLICATE and not repeats:
             kind = VerdictKind.RELATED
-        tag = {
-            "original_url": match.original.url if match else None,
-            "score": round(match.score, 4) if match else None,
-            "verdict": kind.value,
-        }
-        from itemadapter import ItemAdapter  # noqa: PLC0415 - as in `items`
+        from itemadapter import ItemAdapter  # noqa: PLC0415 - programs that tag nothing need not load it
 
         try:
-            ItemAdapter(item)[TAG_FIELD] = tag
-        except Exception:  # noqa: BLE001 - whatever a class of the project's own raises
+            ItemAdapter(item)[TAG_FIELD] = {
+                "original_url": match.original.url if match else None,
+                "score": round(match.score, 4) if match else None,
+                "verdict": kind.value,
+            }
+        except Exception:  # noqa: BLE001 - a class of the project's own may raise anything
             self._listener.count("items/tag_refused", 1)
-            if type(item) not in self._untaggable:
-                self._listener.tag_refused(type(item))
-            self._untaggable.add(type(item))
-            return False
+            self._warn_once(_NOT_TAGGED, type(item), TAG_FIELD)
+            return
         if kind is VerdictKind.DUPLICATE:
             self._listener.count("items/tagged", 1)
-        return True
+            visit.items_tagged += 1
+
+    def _warn_once(self, line: str, kind: type, *more: str) -> None:
+        if (line, kind) not in self._warned:
+            self._warned.add((line, kind))
+            self._listener.warn(line.format(_name(kind), *more))
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -35,7 +35,7 @@ from dedup_middleware.urls import request_identity, url_identity
 from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from datetime import timedelta
 
     from dedup_middleware.durability import Flush
@@ -112,8 +112,11 @@ class Library:
         self.deduplication.durability.interval = 1
 
     def count(self, name: str, amount: int = 1) -> None:
-        """See Listener; so are the next three."""
+        """See Listener; so are the next five."""
         self.stats[name] += amount
+
+    def warn(self, line: str) -> None:
+        pass
 
     def failed(self, error: DedupError) -> None:
         self.failures.append(error)
@@ -124,16 +127,7 @@ class Library:
     def one_other_host(self, *_: object) -> None:
         pass
 
-    def field_that_keeps(self, *_: object) -> None:
-        pass
-
     def released(self, pages: Sequence[StoredPage]) -> None:
-        pass
-
-    def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
-        pass
-
-    def tag_refused(self, kind: type) -> None:
         pass
 
     def crash(self) -> None:

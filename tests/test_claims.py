@@ -42,7 +42,6 @@ class ClaimMachine(RuleBasedStateMachine):
         self.left: list[int] = []
         self.ended: list[bool] = []
         self.expected: list[Stage] = []
-        self.calls: list[list[int]] = []
         self.ends = {CONFIRMED: 0, VOID: 0}
 
     def _some(self, data: st.DataObject) -> int:
@@ -68,7 +67,6 @@ class ClaimMachine(RuleBasedStateMachine):
         self.left.append(0)
         self.ended.append(False)
         self.expected.append(PENDING)
-        self.calls.append([])
 
     @precondition(lambda self: self.visits)
     @rule(data=st.data())
@@ -111,19 +109,6 @@ class ClaimMachine(RuleBasedStateMachine):
             # What comes in place of its output is not the page's.
             self.expected[number] = Stage.CHECKED
 
-    @precondition(lambda self: self.visits)
-    @rule(data=st.data())
-    def wait(self, data: st.DataObject) -> None:
-        number = self._some(data)
-        waiter = len(self.calls[number])
-        self.calls[number].append(0)
-
-        def settled() -> None:
-            assert self.visits[number].stage is not PENDING
-            self.calls[number][waiter] += 1
-
-        self.core.when_settled(self.visits[number], settled)
-
     @invariant()
     def every_page_stands_where_it_must(self) -> None:
         assert [visit.stage for visit in self.visits] == self.expected
@@ -132,8 +117,6 @@ class ClaimMachine(RuleBasedStateMachine):
         }
         stats = self.library.stats
         assert (stats["claims/confirmed"], stats["claims/void"]) == (self.ends[CONFIRMED], self.ends[VOID])
-        for stage, calls in zip(self.expected, self.calls, strict=True):
-            assert all(count == (stage is not PENDING) for count in calls)
 
     @invariant()
     def confirmed_pages_are_stored_pending_ones_in_memory_and_void_ones_nowhere(self) -> None:
@@ -150,19 +133,17 @@ TestClaimMachine.settings = settings(max_examples=60, stateful_step_count=30, de
 
 
 class TestFailingStore:
-    """The store fails under a claim: the claim is void, and what waits for it is told."""
+    """The store fails under a claim: the claim is void."""
 
     def test_a_claim_that_cannot_be_stored_is_void(self) -> None:
-        library, told = Library(), []
+        library = Library()
         visit = entered(library, "a", range(9))
-        library.deduplication.when_settled(visit, lambda: told.append(visit.stage))
         library.deduplication.keep_item(visit, {})
         library.deduplication.end_callback(visit, several=False)
         library.store.close()
         library.deduplication.item_left(visit)
         assert [type(failure) for failure in library.failures] == [StoreError]
         assert visit.stage is VOID
-        assert told == [VOID]
         assert library.deduplication._pending == {}
         assert library.stats["claims/confirmed"] == 0
 

@@ -115,7 +115,7 @@ def test_an_original_that_was_durable_before_the_crash_stays_one(site, tmp_path)
     a, b = pair(site, 1)
     steps = [{"url": a}, {"url": site.add("/last", article("Last", story(500))), "cb_kwargs": {"fate": "hold"}}]
     # The second wait of a checkpoint is for the store.
-    fault = {"at": ["dedup_middleware.durability:Durability._over"], "nth": 2, "moment": "after", "kind": "exit"}
+    fault = {"at": ["dedup_middleware.durability:Durability._has_waited"], "nth": 2, "moment": "after", "kind": "exit"}
     extra = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault, "CHECKPOINT_INTERVAL": 1}
     crashed = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, settings=HOLDING | extra))
     assert crashed.exit_status == EXIT_STATUS

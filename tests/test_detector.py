@@ -480,7 +480,7 @@ class TestPages:
         repost = library.enter(library.page("repost", range(10)))
         assert repost.is_duplicate
         assert repost.original_is_pending
-        assert library.deduplication.pending_original(repost) is first
+        assert library.deduplication.rests_on_claim(repost)
         library.leave(first)
         library.leave(repost)
         assert repost.items_dropped == 1

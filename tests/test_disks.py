@@ -78,7 +78,7 @@ def test_after_a_sync_that_failed_nothing_is_dropped(told, tmp_path, store, brok
 def test_the_event_loop_looks_for_all_waits_at_once(monkeypatch):
     later = []
     monkeypatch.setattr(threads, "call_later", lambda _, look: later.append(look))
-    disks = threads.DiskThreads(pytest.fail)
+    disks = threads.Threads(pytest.fail)
     ended = []
 
     def nothing():

@@ -190,7 +190,7 @@ def test_a_thief_whose_items_are_under_way_cannot_stop_the_original() -> None:
     library = Library(preferred=[PREFERRED])
     thief = library.enter(library.page("http://thief.test/", story(1)))
     victim = library.enter(library.page(VICTIM, story(1)))
-    assert library.deduplication.pending_original(victim) is None
+    assert not library.deduplication.rests_on_claim(victim)
     library.leave(thief)
     assert library.leave(victim).items_kept == 1
     assert library.visit(COPY, story(1)).verdict.match.original.url == VICTIM

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import pytest
@@ -265,7 +264,7 @@ class TestDurability:
 
     @staticmethod
     def durability(library: Library, run: str, flush: Flush | None = None) -> Durability:
-        durability = Durability(library.index, run, flush=flush, disks=None, guard=nullcontext)
+        durability = Durability(library.index, run, flush=flush, disks=None, fail=library.failures.append)
         durability.interval = 1
         return durability
 

@@ -316,7 +316,6 @@ def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
 DEFECTS = [
     "deduplicator:Deduplication.enter",
     "deduplicator:Deduplication.finish",
-    "deduplicator:Deduplication.keep_if_feed_lacks_it",
     "deduplicator:Deduplication.check_item",
     "deduplicator:Deduplication.drop",
     "deduplicator:Deduplication.count_drop",

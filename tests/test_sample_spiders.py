@@ -142,7 +142,7 @@ def test_a_page_that_changed_gives_up_its_old_text(site, crawl):
     third = site.add("/third", blog("Third", story(2)))
     first = crawl("sample_spiders.Steps", steps=[{"url": u} for u in (changing, other)], folder="store")
     assert (first.kept, [i["url"] for i in first.dropped]) == ([changing], [other])
-    assert "in favour of other crawls          0" in first.log
+    assert "seen in an earlier crawl           0" in first.log
     run = first.record(other)["run"]
     assert first.record(other)["original_run"] == run
 
@@ -159,7 +159,7 @@ def test_a_page_that_changed_gives_up_its_old_text(site, crawl):
     assert record["original_url"] == other
     assert record["original_run"] not in (record["run"], run)
     assert third_crawl.stats["dedup/items/dropped_for_earlier_crawls"] == 1
-    assert "in favour of other crawls          1" in third_crawl.log
+    assert "seen in an earlier crawl           1" in third_crawl.log
     assert first.exit_status == second.exit_status == third_crawl.exit_status == 0
 
 

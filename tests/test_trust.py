@@ -26,6 +26,7 @@ import scrapy
 from hostile_bytes import ATTACKS, HEAD, MB, RECORD, dropped_item, item_value
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from library import Library
 
 from dedup_middleware import bounded, item_codec, permissions
 from dedup_middleware.cli.call import tell, whole_file
@@ -46,7 +47,6 @@ from dedup_middleware.records.explain import explanation_text
 from dedup_middleware.records.records import observer_log, observer_logs_beside, parse_record, remove_log
 from dedup_middleware.stores import files
 from dedup_middleware.stores.base import Header
-from dedup_middleware.visit import Guard
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
 
@@ -162,10 +162,9 @@ def test_a_packed_file_is_read_up_to_a_hundred_times_its_size(tmp_path, monkeypa
 
 
 def test_a_damaged_value_is_the_stores_failure_and_no_defect() -> None:
-    failures: list[Any] = []
-    with Guard(failures.append)():
-        schema.encode_number(2**56)
-    assert [type(failure) for failure in failures] == [StoreCorruptError]
+    library = Library()
+    library.deduplication.fail(UnreadableError("a page is cut off"))
+    assert [type(failure) for failure in library.failures] == [StoreCorruptError]
 
 
 def test_an_item_that_is_too_large_is_not_stored(monkeypatch) -> None:

@@ -433,8 +433,10 @@ def test_compressed_files_are_told_by_what_is_in_them(shop: Shop) -> None:
 
 
 def test_what_is_old_is_told_in_utc() -> None:
-    page = Library().visit("http://a/", range(9))
-    assert page.kept is not None
+    library = Library()
+    library.visit("http://a/", range(9))
+    page = library.index.find([url_identity("http://a/")])
+    assert page is not None
     now = datetime.now(timezone.utc)
-    assert not Forgettable(older_than=timedelta(days=1)).has(page.kept, now)
-    assert Forgettable(older_than=timedelta(days=1)).has(page.kept, now + timedelta(days=1, minutes=1))
+    assert not Forgettable(older_than=timedelta(days=1)).has(page, now)
+    assert Forgettable(older_than=timedelta(days=1)).has(page, now + timedelta(days=1, minutes=1))

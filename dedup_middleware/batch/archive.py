@@ -19,7 +19,6 @@ import xxhash
 
 from dedup_middleware import bounded
 from dedup_middleware.api import PageContent, Reading
-from dedup_middleware.budget import UncheckableError, page_budget
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Preferences
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import extractor
@@ -29,7 +28,7 @@ from dedup_middleware.index.schema import whole_text_key
 from dedup_middleware.model import Fingerprint, Page, PageFeatures
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
-from dedup_middleware.urls import host_of
+from dedup_middleware.urls import host_of, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -354,14 +353,12 @@ class Job:
         )
 
     def _read(self, entry: Entry) -> Read:
-        reading, reason = Reading(entry.content), ""
         try:
-            reading.read(self, self.config, page_budget())  # type: ignore[arg-type] # of a session it needs the reader alone
-        except UncheckableError as error:
-            reason = error.reason
+            reading = Reading(entry.content, self.reader, self.config)
         except Exception:  # noqa: BLE001 - a hostile page must not end the batch
-            reason = Reason.ERROR
-        return Read(reading.url, None if reason else reading.page, reason, entry.time)
+            url = without_secrets(entry.content.url, redact=self.config.redact_query)
+            return Read(url, None, Reason.ERROR, entry.time)
+        return Read(reading.url, reading.page, reading.reason, entry.time)
 
     def decoded(self, content: bytes) -> Read:
         """Return the page that a row has as *content*. 0.1 ms."""

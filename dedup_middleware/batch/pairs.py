@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-from contextlib import nullcontext
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -197,7 +196,7 @@ class _Host:
         listener: Any = SimpleNamespace(count=None)
         preferences = self._detector.preferences
         self._recorder = Recorder(
-            "", job.run, None, listener, nullcontext, hash_clause=job.fingerprint.hash, preferences=preferences
+            "", job.run, None, listener, listener.count, hash_clause=job.fingerprint.hash, preferences=preferences
         )
 
     def edges(self, rows: Iterable[Any]) -> Iterator[Edge]:

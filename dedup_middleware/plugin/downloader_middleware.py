@@ -1,4 +1,4 @@
-"""A response -> its text and a provisional verdict."""
+"""Reads each response and gives it a provisional verdict."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from dedup_middleware.budget import UncheckableError, page_budget
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.decoding import NO_CHARSETS, is_cut_off
 from dedup_middleware.model import Fetched, VerdictKind
-from dedup_middleware.plugin.extension import extension_of
-from dedup_middleware.plugin.items import Entry, Releases
+from dedup_middleware.plugin.extension import Component
+from dedup_middleware.plugin.items import RELEASE_URL, Entry
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings import PageOptions
 from dedup_middleware.urls import request_identity, url_identity, without_secrets
@@ -25,12 +25,10 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
 
     from dedup_middleware.budget import Budget
     from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.model import Page
-    from dedup_middleware.plugin.extension import DedupExtension
 
 logger = logging.getLogger(__name__)
 
@@ -40,126 +38,114 @@ CUT_OFF_FLAGS = frozenset({"dataloss", "download_stopped"})
 #: Scrapy's flag of a response without a Content-Length that ended with its connection: HTTP/1.0, ``Connection: close``.
 #: Only its markup shows whether it is complete; nearly all are.
 UNKNOWN_LENGTH_FLAG = "partial"
-#: Nothing is at the address any more, 404 and 410: who owned its text from there owns it no more.
+#: There is no page at the URL any more: the page that was there owns its text no more.
 GONE = frozenset({404, 410})
 
 
-class DedupDownloaderMiddleware:
-    """Check every page on its way to the spider.
+class DedupDownloaderMiddleware(Component):
+    """Checks every page on its way to the spider.
 
-    It stands on the engine's side of all others and sees what the callback will see: decompressed, retried, redirected.
-    It works on ``response.selector``, the tree that the callback gets, and of what that sees it changes nothing but
-    ``response.flags``.
+    It stands on the engine's side of all others and gets what the callback will get: decompressed, retried, redirected.
+    It reads ``response.selector``, the tree that the callback gets, and changes nothing but ``response.flags``.
     """
-
-    def __init__(self, extension: DedupExtension) -> None:
-        self._extension = extension
-        self._crawler = extension.crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(extension_of(crawler))
 
     async def process_response(self, request: Request, response: Response) -> Response:
         deduplication = self._extension.deduplication
-        is_page = request.callback is not NO_CALLBACK and not Releases.is_of(response)
-        if deduplication is not None and is_page:
+        if deduplication is not None and request.callback is not NO_CALLBACK and response.url != RELEASE_URL:
             try:
-                await self._check(deduplication, request, response)
-            except Exception as error:  # noqa: BLE001 - an errback would get it, and not the callback the page
+                self._check(deduplication, request, response)
+            except Exception as error:  # noqa: BLE001 - the errback would get it, and the callback no page
                 self._extension.defect(error, response)
         return response
 
-    async def _check(self, deduplication: Deduplication, request: Request, response: Response) -> None:
-        identities = identities_of(self._crawler, request, response.url)
+    def _check(self, deduplication: Deduplication, request: Request, response: Response) -> None:
+        identities = identities_of(self._extension.crawler, request, response.url)
         if response.status in GONE:
             deduplication.gone(identities)
         if not 200 <= response.status < 300:  # noqa: PLR2004
             return
-        visit = self._examine(deduplication, request, response, identities)
+        visit = self._visit(deduplication, request, response, identities)
         visit.size = len(response.body)
         self._extension.visits[response] = Entry(deduplication, visit)
-        match = visit.verdict.match
-        if match is not None and visit.verdict.kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
-            response.flags.append(f"dedup: {visit.verdict.kind.value} {match.score:.0%}")
+        match, kind = visit.verdict.match, visit.verdict.kind
+        if match is not None and kind in (VerdictKind.DUPLICATE, VerdictKind.RELATED):
+            response.flags.append(f"dedup: {kind.value} {match.score:.0%}")
 
-    def _examine(
+    def _visit(
         self, deduplication: Deduplication, request: Request, response: Response, identities: tuple[bytes, ...]
     ) -> Visit:
-        config = self._extension.config
-        wanted = request.meta.get("dedup")
+        config, wanted = self._extension.config, request.meta.get("dedup")
         url = without_secrets(response.url, redact=config.redact_query)
-        off = Visit.unchecked(url, Reason.SWITCHED_OFF, config.action, config.threshold)
-        if wanted is False:
-            return off
+        options = None
         try:
-            options = PageOptions.from_meta(wanted, config)
+            options = None if wanted is False else PageOptions.from_meta(wanted, config)
         except ConfigError as error:
-            logger.error("dedup: %s; %s is not checked", error, request, extra={"spider": self._crawler.spider})
-            return off
+            logger.error(
+                "dedup: %s; %s is not checked", error, request, extra={"spider": self._extension.crawler.spider}
+            )
+        if options is None:
+            return Visit.unchecked(url, Reason.SWITCHED_OFF, config.action, config.threshold)
         try:
-            page_response = self._checked(response)
+            page_response = _checked(response, config.max_bytes)
             fetched = Fetched(url, identities, self._extension.body_digest(page_response))
-            # What holds the response would keep it alive: its visit is kept for as long as it is.
-            later = partial(self._read_again, deduplication, ref(page_response), fetched)
             budget = page_budget()
-            asked = (options.action, options.threshold, budget)
-            visit = None if options.keep else deduplication.check_unread(fetched, *asked, later)
-            if visit is not None:
-                return visit
-            page = self._page(deduplication, page_response, fetched, budget)
-            return deduplication.check(page, *asked, keep=options.keep)
+            if not options.keep:
+                # A reference to the response would keep it alive: its visit is kept for as long as it is.
+                later = partial(self._read_again, deduplication, ref(page_response), fetched)
+                visit = deduplication.check_unread(fetched, options.action, options.threshold, budget, later)
+                if visit is not None:
+                    return visit
+            page = _page(deduplication, page_response, fetched, budget)
+            return deduplication.check(page, options.action, options.threshold, budget, keep=options.keep)
         except UncheckableError as error:
             reason = error.reason
-        except Exception as error:  # noqa: BLE001 - whatever a page does to a parser
+        except Exception as error:  # noqa: BLE001 - a page may break a parser in any way
             self._extension.defect(error, response)
             reason = Reason.ERROR
         return Visit.unchecked(url, reason, options.action, options.threshold, keep=options.keep)
 
-    def _checked(self, response: Response) -> HtmlResponse:
-        """Return *response*; `UncheckableError` if it is not HTML, is incomplete, or is too large."""
-        if not isinstance(response, HtmlResponse):
-            raise UncheckableError(Reason.NOT_TEXT)
-        if not CUT_OFF_FLAGS.isdisjoint(response.flags):
-            raise UncheckableError(Reason.CUT_OFF)
-        if len(response.body) > self._extension.config.max_bytes:
-            raise UncheckableError(Reason.TOO_LARGE)
-        if response.encoding in NO_CHARSETS:
-            raise UncheckableError(Reason.NO_CHARSET)
-        if UNKNOWN_LENGTH_FLAG in response.flags and is_cut_off(self._text(response)):
-            raise UncheckableError(Reason.CUT_OFF)
-        return response
-
-    @staticmethod
-    def _text(response: HtmlResponse) -> str:
-        """Return the text of *response*; `UncheckableError` if it cannot be decoded."""
-        try:
-            return response.text
-        except (LookupError, ValueError) as error:
-            raise UncheckableError(Reason.NOT_PARSED) from error
-
-    @staticmethod
-    def _page(deduplication: Deduplication, response: HtmlResponse, fetched: Fetched, budget: Budget) -> Page:
-        """Return *response* as a page; `UncheckableError` if it cannot be read, or costs more than it may."""
-        try:
-            root = response.selector.root
-        except (LookupError, ValueError) as error:  # an encoding that does not decode, a base address that is none
-            raise UncheckableError(Reason.NOT_PARSED) from error
-        return deduplication.reader.html(fetched, root, budget)
-
     def _read_again(self, deduplication: Deduplication, kept: ref[HtmlResponse], fetched: Fetched) -> Page:
-        """Return the page that was taken for what the store has of it; the callback may have changed its tree since."""
+        """Return the page, not read before because it has not changed; the callback may have changed its tree since."""
         response = kept()
         if response is None:
             raise UncheckableError(Reason.ERROR)
-        return self._page(deduplication, response.copy(), fetched, page_budget())
+        return _page(deduplication, response.copy(), fetched, page_budget())
+
+
+def _checked(response: Response, max_bytes: int) -> HtmlResponse:
+    """Return *response*; `UncheckableError` if it is not HTML, is incomplete, or is too large."""
+    if not isinstance(response, HtmlResponse):
+        raise UncheckableError(Reason.NOT_TEXT)
+    if not CUT_OFF_FLAGS.isdisjoint(response.flags):
+        raise UncheckableError(Reason.CUT_OFF)
+    if len(response.body) > max_bytes:
+        raise UncheckableError(Reason.TOO_LARGE)
+    if response.encoding in NO_CHARSETS:
+        raise UncheckableError(Reason.NO_CHARSET)
+    if UNKNOWN_LENGTH_FLAG in response.flags:
+        try:
+            text = response.text
+        except (LookupError, ValueError) as error:
+            raise UncheckableError(Reason.NOT_PARSED) from error
+        if is_cut_off(text):
+            raise UncheckableError(Reason.CUT_OFF)
+    return response
+
+
+def _page(deduplication: Deduplication, response: HtmlResponse, fetched: Fetched, budget: Budget) -> Page:
+    """Return *response* as a page; `UncheckableError` if it cannot be read, or costs more than it may."""
+    try:
+        root = response.selector.root
+    except (LookupError, ValueError) as error:  # an encoding that does not decode, an invalid base URL
+        raise UncheckableError(Reason.NOT_PARSED) from error
+    return deduplication.reader.html(fetched, root, budget)
 
 
 def identities_of(crawler: Crawler, request: Request, final_url: str) -> tuple[bytes, ...]:
     """Return the identities of a page: of its *request*, and for GET of its *final_url*; one URL answers many POSTs.
 
-    A page is where its redirects end: who only led to it, here or on another host, can neither end nor replace it.
-    Scrapy requests each step of a redirect by itself; of a browser, only the final URL shows that there was one.
+    A page is where its redirects end: a page that only led to it, here or on another host, can neither end nor replace
+    it. Scrapy requests each step of a redirect by itself; of a browser, only the final URL shows that there was one.
     """
     fingerprint, end = crawler.request_fingerprinter.fingerprint(request), url_identity(final_url)
     was_redirected = url_identity(request.url) != end

@@ -1,4 +1,4 @@
-"""The plugin's life within one crawl: open, refuse, count, sum up, close."""
+"""Opens the store of a crawl, counts and reports what happens, sums up and closes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from contextlib import suppress
 from functools import partial
 from math import ceil
 from threading import Event, Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import signals
 from scrapy.exceptions import NotConfigured
 from scrapy.extensions.feedexport import FeedExporter
-from scrapy.utils.asyncio import call_later
+from scrapy.http import Response
 
 from dedup_middleware import item_codec
 from dedup_middleware.errors import (
@@ -29,42 +29,46 @@ from dedup_middleware.errors import (
 from dedup_middleware.opening import deduplication_of, open_again, open_for_crawl, run_id
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.feeds import Feeds
-from dedup_middleware.plugin.items import Entry, ItemSignals, Passing, Releases
+from dedup_middleware.plugin.items import Entry, Passing, Releases, item_entry, item_type
 from dedup_middleware.plugin.project import read_config
-from dedup_middleware.plugin.threads import DiskThreads, OriginalWait, in_thread, sleep
+from dedup_middleware.plugin.threads import OriginalWait, Threads, sleep
 from dedup_middleware.releases import Releaser
-from dedup_middleware.settings import Config, is_enabled, unknown_settings
+from dedup_middleware.settings import is_enabled, unknown_settings
 from dedup_middleware.visit import Listener
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Callable, Sequence
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.extensions.feedexport import FeedSlot
-    from scrapy.http import HtmlResponse, Response
+    from scrapy.http import HtmlResponse
     from typing_extensions import Self
 
     from dedup_middleware.deduplicator import Deduplication
     from dedup_middleware.model import StoredPage
     from dedup_middleware.opening import Resources
-    from dedup_middleware.records.records import RecordLog
-    from dedup_middleware.stores import OpenStore
-    from dedup_middleware.visit import Visit
+    from dedup_middleware.settings import Config
 
 logger = logging.getLogger(__name__)
 
 #: The reason a crawl is closed with when the plugin cannot start.
 CLOSE_REASON = "dedup_error"
+#: Seconds between two attempts to open a store that is away.
+PAUSE = 2.0
+# Crawlers of one process that share a store open it one after the other: then they share it again.
+_turn = Lock()
 
 
 class DedupExtension(Listener):
-    """Hold what the middlewares and the pipeline of one crawl share, and report what happens in its log and its stats.
+    """What the middlewares and the pipeline of one crawl share.
 
-    ``deduplication`` is ``None`` wherever the plugin must stay out of the way: before the spider opens, after it has
+    ``deduplication`` is ``None`` wherever the plugin must not do anything: before the spider opens, after it has
     closed, in ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check``, and when the start has failed.
     """
+
+    config: Config
+    """The checked settings; once the spider is open."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -73,45 +77,34 @@ class DedupExtension(Listener):
         self.opened: Resources | None = None
         self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
         self.passing: dict[int, Passing] = {}
-        """The items between spider and pipelines that the pipeline is to know again, by ``id()``."""
+        """The items that the pipeline is to recognise, by ``id()``."""
         self.feeds = Feeds(crawler)
         self.wait = OriginalWait(self)
-        self._error: DedupError | None = None
-        self.absence = Absence(self)
-        self._disks = DiskThreads(self.defect)
-        # Scrapy holds those who listen by weak references only.
-        self._item_signals = ItemSignals(self)
         self.releases = Releases(self)
+        self._error: DedupError | None = None
+        self._disks = Threads(self.defect)
+        self._reopening = Threads(self.defect)
+        # Set once the store is not awaited any more; and since when it is away.
+        self._is_over = Event()
+        self._is_over.set()
+        self._away_since = 0.0
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls(crawler)
-        crawler.signals.connect(extension.spider_opened, signals.spider_opened)
-        crawler.signals.connect(extension.engine_started, signals.engine_started)
-        crawler.signals.connect(extension.feed_slot_closed, signals.feed_slot_closed)
-        crawler.signals.connect(extension.spider_closed, signals.spider_closed)
-        crawler.signals.connect(extension.feeds_closed, signals.feed_exporter_closed)
-        crawler.signals.connect(extension.engine_stopped, signals.engine_stopped)
+        extension, connect = cls(crawler), crawler.signals.connect
+        connect(extension.spider_opened, signals.spider_opened)
+        connect(extension.engine_started, signals.engine_started)
+        connect(extension.item_scraped, signals.item_scraped)
+        connect(extension.item_dropped, signals.item_dropped)
+        connect(extension.item_error, signals.item_error)
+        connect(extension.feed_slot_closed, signals.feed_slot_closed)
+        connect(extension.spider_closed, signals.spider_closed)
+        connect(extension.feeds_closed, signals.feed_exporter_closed)
+        connect(extension.engine_stopped, signals.engine_stopped)
         return extension
 
-    @property
-    def config(self) -> Config:
-        """The checked settings; only once the spider is open."""
-        assert self.opened is not None
-        return self.opened.config
-
-    @property
-    def spider(self) -> Spider:
-        """The spider; only while it is open."""
-        assert self.crawler.spider is not None
-        return self.crawler.spider
-
-    def count(self, name: str, amount: int = 1) -> None:
-        """Add to a ``dedup/*`` stat."""
-        self.crawler.stats.inc_value(f"dedup/{name}", amount)
-
     def body_digest(self, response: HtmlResponse) -> bytes:
-        """Return what tells the bytes of *response*, as they would be read, from any others."""
+        """Return the digest of the body of *response* and of how it is read."""
         assert self.opened is not None
         kind = type(response)
         return self.opened.body_digest(response.body, response.encoding, kind.__module__, kind.__qualname__)
@@ -119,39 +112,43 @@ class DedupExtension(Listener):
     # --- start
 
     async def spider_opened(self, spider: Spider) -> None:
-        if _only_looks(self.crawler, spider):
+        # The shell drives the engine without crawl(); fetch, view, parse, check and bench replace the spider's start.
+        if not self.crawler.crawling or type(spider).start.__module__.startswith("scrapy.commands."):
             logger.debug("dedup is off: this command only looks at pages")
             return
         try:
-            await self._open(spider)
+            await self._open(str(spider.name))
         except DedupError as error:
             self._error = error
-        except Exception:
-            # A defect of ours is no reason to cost anybody a crawl.
-            logger.exception(
-                "dedup: the plugin failed to start; the crawl goes on without it", extra={"spider": spider}
-            )
+        except Exception:  # noqa: BLE001 - a defect of ours is no reason to end a crawl
+            self._log(logging.ERROR, "the plugin failed to start; the crawl goes on without it", exc_info=True)
             self.count("failures")
         else:
             return
         self.deduplication = None
         self._close_files()
 
-    async def _open(self, spider: Spider) -> None:
+    async def _open(self, spider: str) -> None:
         settings = self.crawler.settings
         for line in unknown_settings(settings):
-            self._warn(line)
+            self.warn(line)
         if not is_enabled(settings):
             return
-        opened = self.opened = await open_for_crawl(read_config(settings, str(spider.name)), sleep)
+        opened = self.opened = await open_for_crawl(read_config(settings, spider), sleep)
         self.feeds.snapshot()
         self._begin(opened, run_id(opened.config.jobdir))
-        self._announce(opened)
+        for line in messages.at_start(opened):
+            self._log(logging.INFO, line)
+        for line in messages.warnings_at_start(opened):
+            self.warn(line)
+        if opened.trouble:
+            self.count("observer" if opened.awaited is None else "away")
         if opened.awaited is not None:
-            self.absence.begin()
+            self._reopen()
 
-    def _begin(self, opened: Resources, run: str) -> None:
-        self.deduplication = deduplication_of(
+    def _begin(self, opened: Resources, run: str) -> Deduplication:
+        self.opened, self.config = opened, opened.config
+        deduplication = self.deduplication = deduplication_of(
             opened,
             run,
             self,
@@ -162,16 +159,9 @@ class DedupExtension(Listener):
             continues=opened.config.jobdir is not None,
             stores_items=True,
         )
-        item_codec.PROJECT.give([type(self.spider)])
-        self.releaser = Releaser(self.deduplication)
-
-    def _announce(self, opened: Resources) -> None:
-        for line in messages.at_start(opened):
-            logger.info("dedup: %s", line, extra={"spider": self.spider})
-        for line in messages.warnings_at_start(opened):
-            self._warn(line)
-        if opened.trouble:
-            self.count("observer" if opened.awaited is None else "away")
+        item_codec.PROJECT.give([type(self.crawler.spider)])
+        self.releaser = Releaser(deduplication)
+        return deduplication
 
     async def engine_started(self) -> None:
         """End a crawl that cannot start before its first request, with exit status 1 and no traceback.
@@ -181,75 +171,124 @@ class DedupExtension(Listener):
         """
         if self._error is None:
             return
-        crawler = self.crawler
-        logger.error("dedup: %s", self._error, extra={"spider": crawler.spider})
-        feeds = crawler.get_extension(FeedExporter)
+        self._log(logging.ERROR, str(self._error))
+        feeds = self.crawler.get_extension(FeedExporter)
         if feeds is not None:
             # A crawl that never began must not overwrite the feed of the one before.
             feeds.slots.clear()
-        await crawler.engine.close_spider_async(reason=CLOSE_REASON)
-        await crawler.engine.stop_async()
-        crawler.spider = None
+        await self.crawler.engine.close_spider_async(reason=CLOSE_REASON)
+        await self.crawler.engine.stop_async()
+        self.crawler.spider = None
 
     # --- a store that is away
 
-    def go_on(self, opened: Resources) -> None:
-        """Go on with what is *opened*, as the same crawl; pages on their way end in the session that they are in."""
-        assert self.deduplication is not None
-        before, self.opened = self.deduplication, opened
-        self._begin(opened, before.run)
-        self.deduplication.go_on_from(before)
+    def _reopen(self) -> None:
+        """Open the store as soon as it is back; then the crawl goes on with it."""
+        assert self.opened is not None
+        self._away_since, self._is_over = time.monotonic(), Event()
+        work = partial(_opened_again, self.opened, self._is_over, self.warn)
+        self._reopening.begin(work, partial(self._reopened, self._is_over))
+
+    def _await_no_more(self) -> None:
+        if not self._is_over.is_set():
+            self._is_over.set()
+            self.count("away_seconds", ceil(time.monotonic() - self._away_since))
+
+    def _reopened(self, is_over: Event, outcome: Callable[[], Resources | None]) -> None:
+        """Go on with what was opened, as the same crawl; pages on their way end in the deduplication they are in."""
+        if is_over.is_set():
+            with suppress(DedupError):
+                if (opened := outcome()) is not None:
+                    opened.store.close()  # again, if the thread has closed it
+            return
+        self._await_no_more()
+        try:
+            opened = outcome()
+        except DedupError as error:
+            self.count("failures")
+            self._log(logging.ERROR, f"{error}; to the end of this crawl every page is kept and nothing is dropped")
+            return
+        before = self.deduplication
+        assert opened is not None
+        assert before is not None
+        self._begin(opened, before.run).go_on_from(before)
+        self.warn(messages.back(opened, time.monotonic() - self._away_since))
 
     # --- what is reported: see Listener
 
+    def count(self, name: str, amount: int = 1) -> None:
+        """Add to a ``dedup/*`` stat."""
+        self.crawler.stats.inc_value(f"dedup/{name}", amount)
+
+    def warn(self, line: str) -> None:
+        self._log(logging.WARNING, line)
+
     def failed(self, error: DedupError) -> None:
         if isinstance(error, StoreAwayError):
-            self._warn(f"{error}; until it is back every page is kept, and nothing is dropped")
-            self.absence.begin()
+            self.warn(f"{error}; until it is back every page is kept, and nothing is dropped")
+            self._reopen()
             return
         if not isinstance(error, StoreError):
-            self.absence.end()
-        line = "dedup: %s; from now on every page is kept and nothing is dropped"
-        logger.error(line, error, extra={"spider": self.crawler.spider})
+            self._await_no_more()
+        self._log(logging.ERROR, f"{error}; from now on every page is kept and nothing is dropped")
 
     def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:
-        self._warn(messages.one_original(self.config, host, original, repeats, pages))
+        self.warn(messages.one_original(self.config, host, original, repeats, pages))
 
     def one_other_host(self, host: str, other: str, repeats: int, pages: int) -> None:
-        self._warn(messages.one_other_host(self.config, host, other, repeats, pages))
-
-    def field_that_keeps(self, field: str, kept: int, pages: int) -> None:
-        self._warn(messages.field_that_keeps(field, kept, pages))
+        self.warn(messages.one_other_host(self.config, host, other, repeats, pages))
 
     def released(self, pages: Sequence[StoredPage]) -> None:
-        logger.info("dedup: %s", messages.template_found(pages), extra={"spider": self.spider})
+        self._log(logging.INFO, messages.template_found(len(pages)))
         self.releases.request()
 
-    def not_keepable(self, kind: type, left_out: Mapping[str, type]) -> None:
-        self._warn(messages.not_keepable(kind, left_out))
-
-    def tag_refused(self, kind: type) -> None:
-        self._warn(messages.tag_refused(kind))
-
-    def _warn(self, line: str) -> None:
-        logger.warning("dedup: %s", line, extra={"spider": self.crawler.spider})
-
-    # --- end
-
-    def defect(self, error: Exception, where: object, visit: Visit | None = None) -> None:
-        """Tell of a defect of ours at *where*, which is kept: the crawl goes on. The *visit* owns nothing."""
-        with suppress(Exception):  # where one thing of ours is broken, so may be others
+    def defect(self, error: Exception, where: object, entry: Entry | None = None) -> None:
+        """Report a defect of ours at *where*, which is kept: the crawl goes on. The page of *entry* owns nothing."""
+        with suppress(Exception):  # where one thing of ours is broken, others may be
             self.count("defects")
         with suppress(Exception):
-            if visit is not None and self.deduplication is not None:
-                self.deduplication.item_failed(visit)
-        logger.error(
-            "dedup: %r at %s, which is kept; please report it",
-            error,
-            where,
-            exc_info=error,
-            extra={"spider": self.crawler.spider},
-        )
+            if entry is not None:
+                entry.deduplication.item_failed(entry.visit)
+        self._log(logging.ERROR, f"{error!r} at {where}, which is kept; please report it", exc_info=error)
+
+    def _log(self, level: int, line: str, exc_info: Any = None) -> None:
+        logger.log(level, "dedup: %s", line, exc_info=exc_info, extra={"spider": self.crawler.spider})
+
+    # --- items that have left the pipelines
+
+    def item_scraped(self, item: Any, response: Response | None) -> None:
+        if self.deduplication is None:
+            return
+        self.count("items/kept")
+        taken = self.feeds.took(item, item_type.get())
+        item_type.set(None)
+        if taken is None:
+            self.item_error(response)
+        elif (entry := self._entry(response)) is not None:
+            entry.deduplication.item_left(entry.visit, taken)
+            if entry.released is not None:
+                entry.deduplication.released_item_left(entry.released)
+
+    def item_dropped(self, response: Response | None) -> None:
+        if (entry := self._entry(response)) is not None:
+            entry.deduplication.item_dropped(entry.visit)
+            if entry.released is not None:
+                entry.deduplication.released_item_left(entry.released)
+
+    def item_error(self, response: Response | None) -> None:
+        if (entry := self._entry(response)) is not None:
+            entry.deduplication.item_failed(entry.visit)
+
+    def _entry(self, response: object) -> Entry | None:
+        """Return the entry of the item of a signal: its own, or that of its page."""
+        entry = item_entry.get()
+        if entry is not None:
+            item_entry.set(None)
+            return entry
+        # The response of an item from an errback is a Failure, and of one from start() None.
+        return self.visits.get(response) if isinstance(response, Response) else None
+
+    # --- end
 
     def feed_slot_closed(self, slot: FeedSlot) -> None:
         if self.deduplication is None:
@@ -263,166 +302,92 @@ class DedupExtension(Listener):
             self.deduplication.fail(FeedError("it is not known whether a feed was stored"))
 
     def spider_closed(self) -> None:
-        """Close, unless there are feeds: Scrapy stores them after this signal, and then they say so."""
+        """Close, unless there are feeds: Scrapy stores them after this signal."""
         if not self.feeds.exist:
             self._close()
 
     def feeds_closed(self) -> None:
-        if self.deduplication is None:
-            return
-        try:
-            self.feeds.end()
-        except FeedError as error:
-            self.deduplication.fail(error)
-        self._close()
+        if self.deduplication is not None:
+            try:
+                self.feeds.end()
+            except FeedError as error:
+                self.deduplication.fail(error)
+            self._close()
 
     def engine_stopped(self) -> None:
-        """Close what is still open, because a feed's end failed in a way that nobody told of."""
+        """Close what is still open, because a feed's end failed and sent no signal."""
         if self.deduplication is not None:
             self.deduplication.fail(FeedError("the feeds did not come to an end"))
             self._close()
 
     def _close(self) -> None:
-        if self.deduplication is None:
+        deduplication, opened = self.deduplication, self.opened
+        if deduplication is None or opened is None:
             return
-        self.absence.end()
-        self.deduplication.close()
+        self._await_no_more()
+        deduplication.close()
         self.visits.clear()
         self.passing.clear()
         self._close_files()
-        is_away, self.deduplication = self.deduplication.awaits_store, None
+        self.deduplication = None
         stats = self.crawler.stats
-        assert self.opened is not None
 
         def stat(name: str) -> int:
             return int(stats.get_value(f"dedup/{name}", 0))
 
-        summary = messages.at_end(self.opened, stat, is_away=is_away)
+        summary = messages.at_end(opened, stat, is_away=deduplication.awaits_store)
         logger.info(summary, extra={"spider": self.crawler.spider})
         if (warning := messages.warning_at_end(stat)) is not None:
-            self._warn(warning)
+            self.warn(warning)
 
     def _close_files(self) -> None:
-        """Close the log and the store. Closing one again does nothing."""
-        if self.opened is not None:
-            for file in (self.opened.log, self.opened.store):
+        """Close the log and the store; a second call does nothing."""
+        for file in () if self.opened is None else (self.opened.log, self.opened.store):
+            try:
                 if file is not None:
-                    self._close_file(file)
-
-    def _close_file(self, file: RecordLog | OpenStore) -> None:
-        try:
-            file.close()
-        except DedupError as error:
-            logger.error("dedup: %s", error, extra={"spider": self.crawler.spider})
+                    file.close()
+            except DedupError as error:  # noqa: PERF203 - two files
+                self._log(logging.ERROR, str(error))
 
 
-def extension_of(crawler: Crawler) -> DedupExtension:
-    """Return the plugin's extension in *crawler*; where it is disabled, so is whoever asks."""
-    extension = crawler.get_extension(DedupExtension)
-    if extension is None:
-        raise NotConfigured
-    return extension
-
-
-def _only_looks(crawler: Crawler, spider: Spider) -> bool:
-    """Tell whether this is ``scrapy shell``, ``fetch``, ``view``, ``parse``, ``check`` or ``bench``, not a crawl.
-
-    The shell drives the engine without ``crawl()``; the others replace the spider's ``start``.
-    """
-    return not crawler.crawling or type(spider).start.__module__.startswith("scrapy.commands.")
-
-
-#: Seconds between two attempts to open the store.
-PAUSE = 2.0
-# Seconds after which the event loop looks again whether the store is open.
-_LOOK_AGAIN = 0.1
-# Crawlers of one process that share the store share what is in memory of it, too: the next one finds it whole.
-_turn = Lock()
-
-
-class Absence:
-    """The times at which the store of one crawl is away, one after the other."""
+class Component:
+    """A middleware or a pipeline of the plugin; not configured in a crawl without the extension."""
 
     def __init__(self, extension: DedupExtension) -> None:
         self._extension = extension
-        self._opening: Future[Resources | None] | None = None
-        self._ended = Event()
-        self._began = 0.0
-        self._troubles: list[str] = []
-        self._told: set[str] = set()
 
-    def begin(self) -> None:
-        """Open what the crawl has lost as soon as that can be done; then it goes on with that."""
-        lost = self._extension.opened
-        assert lost is not None
-        self._began, self._ended = time.monotonic(), Event()
-        self._opening = in_thread(partial(_opened_again, lost, self._ended, self._troubles))
-        call_later(_LOOK_AGAIN, self._look, self._opening)
-
-    def end(self) -> None:
-        """Await the store no longer: the crawl has ended, or drops nothing for another reason."""
-        if (opening := self._over()) is not None:
-            opening.add_done_callback(_close)
-
-    def _over(self) -> Future[Resources | None] | None:
-        opening, self._opening = self._opening, None
-        if opening is not None:
-            self._ended.set()
-            self._extension.count("away_seconds", ceil(time.monotonic() - self._began))
-        return opening
-
-    def _look(self, opening: Future[Resources | None]) -> None:
-        if opening is not self._opening:
-            return
-        if not opening.done():
-            while self._troubles:
-                if (trouble := self._troubles.pop(0)) not in self._told:
-                    self._told.add(trouble)
-                    self._say(
-                        logging.WARNING, f"{trouble}; that is tried again, and nothing is dropped until it succeeds"
-                    )
-            call_later(_LOOK_AGAIN, self._look, opening)
-            return
-        self._over()
-        try:
-            opened = opening.result()
-        except DedupError as error:
-            self._extension.count("failures")
-            self._say(logging.ERROR, f"{error}; to the end of this crawl every page is kept and nothing is dropped")
-        except Exception as error:  # noqa: BLE001 - a defect of ours costs nobody a crawl
-            self._extension.defect(error, "the opening of the store")
-        else:
-            assert opened is not None
-            self._extension.go_on(opened)
-            self._say(logging.WARNING, messages.back(opened, time.monotonic() - self._began))
-
-    def _say(self, level: int, line: str) -> None:
-        logger.log(level, "dedup: %s", line, extra={"spider": self._extension.crawler.spider})
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = crawler.get_extension(DedupExtension)
+        if extension is None:
+            raise NotConfigured
+        return cls(extension)
 
 
-def _opened_again(lost: Resources, ended: Event, troubles: list[str]) -> Resources | None:
-    """Return what is open once the store is back; ``None`` if the wait has *ended*.
+def _opened_again(lost: Resources, is_over: Event, warn: Callable[[str], None]) -> Resources | None:
+    """Return what is open once the store is back; ``None`` once the wait *is over*. In a thread.
 
-    Raises what only a person can mend; *troubles* gets what else fails. The store of *lost* is closed, unless it is an
-    observer's own.
+    Raises what only a person can mend; *warn* gets each other trouble once. The store of *lost* is closed, unless it is
+    the one in memory of a crawl that passes through.
     """
     if lost.awaited is None:
         with suppress(StoreError):
             lost.store.close()
-    while not ended.wait(PAUSE):
+    warned: set[str] = set()
+    while not is_over.wait(PAUSE):
         try:
             with _turn:
-                return open_again(lost)
+                opened = open_again(lost)
         except (StoreCorruptError, StoreVersionError):  # noqa: PERF203 - an attempt every other second
             raise
         except (StoreAwayError, StoreLockedError):
             pass
         except StoreError as error:
-            troubles.append(str(error))
+            if str(error) not in warned:
+                warned.add(str(error))
+                warn(f"{error}; that is tried again, and nothing is dropped until it succeeds")
+        else:
+            if is_over.is_set():
+                opened.store.close()
+            return opened
     return None
-
-
-def _close(opening: Future[Resources | None]) -> None:
-    """Close what was opened after its waiting has ended."""
-    if opening.exception() is None and (opened := opening.result()) is not None:
-        opened.store.close()

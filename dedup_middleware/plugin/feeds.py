@@ -1,11 +1,11 @@
-"""Scrapy's feeds: which items they want and took, and whether these are on their media.
+"""Finds out which feeds want an item and have taken it, and brings what they have taken onto disk.
 
-A feed is known by what it takes, its *kind*: by its item classes, or by a filter of the project's own and the options
-that this may go by. So it is the same one in later crawls, wherever it is written to.
+A feed is identified by what it takes, its *kind*: by its item classes, or by a filter of the project's own and the
+options that this may use. So it is the same feed in later crawls, wherever it is written to.
 
-What can be brought onto its medium while the crawl runs is a local file, or standard output, that one of Scrapy's own
-exporters writes without postprocessing. Everything else is on its medium when it has been stored: S3, Google and FTP
-storages, which collect in a temporary file; compressed feeds; exporters and storages of a project's own.
+A local file, or standard output, that one of Scrapy's own exporters writes without postprocessing can be flushed while
+the crawl runs. All other feeds are durable when Scrapy has stored them: S3, Google and FTP storages, which collect in a
+temporary file; compressed feeds; exporters and storages of a project's own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import re
 import stat
 from contextlib import ExitStack
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, ItemFilter, StdoutFeedStorage
@@ -35,7 +35,7 @@ _OPTIONS = re.compile(
     r"(batch_item_count|encoding|fields|format|indent|item_export_kwargs|item_filter|overwrite|postprocessing"
     r"|store_empty|uri_params|(gzip|bz2|lzma)_.*)\Z"
 )
-# Where an object lies in memory, which is elsewhere in each process.
+# The position of an object in memory, which differs between processes.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # Windows has no named pipes among its files, and syncs only what is open for writing.
 _TO_SYNC = os.O_RDWR if os.name == "nt" else os.O_RDONLY | os.O_NONBLOCK
@@ -56,7 +56,7 @@ class Feeds:
         self._as_others: set[type] = set()
 
     def snapshot(self) -> None:
-        """Look at the feeds, before the next item comes."""
+        """Note the feeds and their counts, before the next item comes."""
         self._before = self._open
         self._counts = [slot.itemcount for slot in self._before]
         self._slots.update(self._before)
@@ -79,14 +79,16 @@ class Feeds:
     def wanting(self, item: Any) -> frozenset[str]:
         """Return the kinds of the feeds that would take *item* if it came out of the pipelines as it goes in.
 
-        A filter of the project's own is not asked, for it may count what it is asked: it is taken to want everything.
-        So is every feed where a pipeline may make the item one of another type: where such items have come out as
-        others, or none of them has come out yet.
+        A filter of the project's own is taken to want everything, because it may count its calls. So is every feed
+        where a pipeline may make the item one of another type: where such items have come out as others, or until the
+        first of them has come out.
         """
         kind = type(item)
         stays = kind not in self._as_others and (kind in self._as_they_came or not self._are_piped)
-        wanting = (slot for slot in self._open if not stays or not _is_plain(slot) or slot.filter.accepts(item))
-        return frozenset(map(_kind, wanting))
+        slots = self._open
+        if stays:
+            slots = [slot for slot in slots if type(slot.filter) is not ItemFilter or slot.filter.accepts(item)]
+        return frozenset(map(_kind, slots))
 
     @property
     def _are_piped(self) -> bool:
@@ -106,13 +108,13 @@ class Feeds:
         self.snapshot()
         if self._before is before and self.exist:
             return None
-        return frozenset(_kind(slot) for slot, count in zip(before, counts, strict=True) if slot.itemcount > count)
+        return frozenset([_kind(slot) for slot, count in zip(before, counts, strict=True) if slot.itemcount > count])
 
     def flush(self) -> tuple[set[Hashable], Wait]:
-        """Hand what the feeds took to the system.
+        """Hand what the feeds took to the operating system.
 
-        Return those that bring it onto their media only when they end, and what waits for the disks of the others.
-        :class:`FeedError`, of either, if a medium fails.
+        Return the feeds that are durable only when they end, and what waits for the disks of the others.
+        :class:`FeedError`, of either, if a file cannot be written.
         """
         closing: set[Hashable] = {slot for slot in self._slots if slot not in self._open and slot.itemcount}
         with ExitStack() as opened:
@@ -136,7 +138,7 @@ class Feeds:
             raise FeedError(f"whether the feed {_shown(slot)} was stored is not known without Scrapy's stats")
         is_file = type(slot.storage) is FileFeedStorage and slot in self._slots
         self._slots.discard(slot)
-        return partial(_sync, slot) if is_file else partial(_wait_for, {}, ExitStack())
+        return partial(_sync, slot) if is_file else lambda: None
 
     def _counted(self, how: str) -> int:
         stats = self._crawler.stats.get_stats()
@@ -149,20 +151,16 @@ class Feeds:
                 raise FeedError(f"the feed {_shown(slot)} was not stored")
 
 
-def _is_plain(slot: FeedSlot) -> bool:
-    """Tell whether *slot* chooses by item classes, or not at all."""
-    return type(slot.filter) is ItemFilter
-
-
+@lru_cache(maxsize=64)
 def _kind(slot: FeedSlot) -> str:
-    if _is_plain(slot):
+    if type(slot.filter) is ItemFilter:
         return ",".join(sorted(map(_name, slot.filter.item_classes))) or "everything"
-    # What else is said of the feed is what a filter of the project's own goes by.
-    options = sorted((name, _told(value)) for name, value in slot.feed_options.items() if not _OPTIONS.match(name))
+    # A filter of the project's own may use all other options of the feed.
+    options = sorted((name, _written(value)) for name, value in slot.feed_options.items() if not _OPTIONS.match(name))
     return f"{_name(type(slot.filter))}({', '.join(f'{name}={value}' for name, value in options)})"
 
 
-def _told(value: object) -> str:
+def _written(value: object) -> str:
     return _name(value) if isinstance(value, type) else _ADDRESS.sub("", repr(value))
 
 
@@ -171,15 +169,15 @@ def _name(kind: type) -> str:
 
 
 def _is_writable(slot: FeedSlot) -> bool:
-    """Return whether what *slot* took can be brought onto its medium before the feed ends."""
+    """Return whether what *slot* took can be flushed before the feed ends."""
     ours = type(slot.exporter).__module__ == "scrapy.exporters" and not isinstance(slot.file, PostProcessingManager)
     return ours and slot.file is not None and type(slot.storage) in (FileFeedStorage, StdoutFeedStorage)
 
 
 def _flushed(slot: FeedSlot) -> int | None:
-    """Hand what *slot* took to the system; return a descriptor of its file, for the feed may be closed meanwhile.
+    """Hand what *slot* took to the operating system; return a descriptor of its file, which may be closed meanwhile.
 
-    ``None`` for standard output, of which nothing is to be waited for.
+    ``None`` for standard output, which has no disk.
     """
     assert slot.file is not None
     try:
@@ -201,17 +199,17 @@ def _wait_for(descriptors: dict[int, str], opened: ExitStack) -> None:
 
 
 def _sync(slot: FeedSlot) -> None:
-    """Bring the file of a closed *slot* onto its disk: closing it has only told the system."""
+    """Bring the file of a closed *slot* onto its disk: closing it only hands it to the operating system."""
     assert isinstance(slot.storage, FileFeedStorage)
     try:
-        # Not blocking, for nobody may be at the other end of a named pipe.
+        # Without blocking: a named pipe may have no reader.
         descriptor = os.open(slot.storage.path, _TO_SYNC)
         try:
             onto_disk(descriptor)
         finally:
             os.close(descriptor)
     except FileNotFoundError:
-        return  # who has moved or removed it has it
+        return  # moved or removed by the project
     except OSError as error:
         raise _unwritable(_shown(slot), error) from error
 

@@ -1,14 +1,10 @@
-"""What a crawl's log says of the plugin: at its start, meanwhile, and at its end.
-
-Texts only; whoever asks for them logs them.
-"""
+"""Words what a crawl's log contains of the plugin: at its start, meanwhile, and at its end."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dedup_middleware.checks.items import TAG_FIELD
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
@@ -17,9 +13,8 @@ from dedup_middleware.stores import default_backend, redis_uri, resolved_uri
 from dedup_middleware.urls import is_on_this_machine, split, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator
 
-    from dedup_middleware.model import StoredPage
     from dedup_middleware.opening import Resources
     from dedup_middleware.settings import Config
 
@@ -30,23 +25,23 @@ def at_start(opened: Resources) -> Iterator[str]:
     if config.store_is_default and config.store.startswith("sqlite:") and default_backend() == "sqlite":
         yield "neither plyvel nor rocksdict is available here, so the default store is SQLite"
     age = "new" if store.created else "kept from earlier crawls"
-    if config.action is Action.DRY_RUN and config.store != "memory:" and not opened.trouble:
+    if config.action is Action.DRY_RUN and config.store != "memory:":
         age = "not there, and not created" if store.created else f"{age}, not written to"
     uri = without_secrets(config.store, redact=False)
-    action = "none (observing)" if opened.trouble and config.action is Action.DROP else config.action.value
+    action = "none (observing)" if opened.trouble and config.action is Action.DRY_RUN else config.action.value
     scope = f"{config.scope.value} ({config.scope_reason})"
     yield f"action {action}, scope {scope}, store {uri} ({age}), log {config.log or 'none'}"
 
 
 def warnings_at_start(opened: Resources) -> Iterator[str]:
-    """Yield what a person should know of a crawl that begins otherwise than was asked for."""
+    """Yield how the crawl differs from what was set."""
     config = opened.config
     if opened.trouble:
         records = f"its records are in {config.log}" if config.log else "no records are kept"
         until = "to its own end" if opened.awaited is None else "until the store is back"
         yield (
-            f"{opened.trouble}. This crawl observes, {until}: it keeps every page, drops nothing and checks "
-            f"in a memory of its own, which is gone then; {records}"
+            f"{opened.trouble}. This crawl observes, {until}: it keeps every page, drops nothing, and checks against a "
+            f"store in memory, which is gone then; {records}"
         )
         return
     if opened.store.caution:
@@ -84,72 +79,40 @@ def open_to_the_network(uri: str) -> str | None:
 
 
 def back(opened: Resources, seconds: float) -> str:
-    """Return what is said when the store, just *opened*, was away for so many *seconds*."""
+    """Return the line that the store, just *opened*, was away for so many *seconds*."""
     uri = without_secrets(opened.config.store, redact=False)
-    # Whether it was there before it was away, nothing tells.
+    # It may have been new before, too.
     what = " and has nothing in it" if opened.store.created else ""
     return f"the store {uri} is back after {seconds:.0f} s{what}; pages are checked again from now on"
 
 
-def tag_refused(kind: type) -> str:
-    """Return what is said when items of class *kind* take no tag."""
-    return (
-        f"items of class {kind.__module__}.{kind.__qualname__} cannot be tagged and are kept without a tag: "
-        f"declare a field {TAG_FIELD!r} in it (scrapy.Field() in an Item, a default of None elsewhere), not frozen"
-    )
-
-
-def not_keepable(kind: type, left_out: Mapping[str, type]) -> str:
-    """Return the warning that dropped items of class *kind* are stored without the fields *left_out*, or not at all."""
-    items = f"duplicates of class {kind.__module__}.{kind.__qualname__}"
-    if not left_out:
-        return (
-            f"{items} cannot be stored, so they are kept; yield a dict, a Scrapy item, a dataclass, an attrs or a "
-            "pydantic object"
-        )
-    fields = ", ".join(f"{name!r} ({value.__module__}.{value.__qualname__})" for name, value in left_out.items())
-    return (
-        f"{items} are stored without {fields}, which cannot be stored; set such a field in a pipeline, or give it as a "
-        "text or a number"
-    )
-
-
 def one_original(config: Config, host: str, original: str, repeats: int, pages: int) -> str:
-    """Return what is said when *repeats* of the *pages* of *host* repeat the one page *original*."""
-    said = f"{repeats} of {pages} pages of {host} repeat {original}. If they should not, stop the crawl"
+    """Return the warning that *repeats* of the *pages* of *host* repeat the one page *original*."""
+    line = f"{repeats} of {pages} pages of {host} repeat {original}. If they should not, stop the crawl"
     if config.log is not None:
-        said += f": `{log_command(config, '--host', host, '--original', original)}` shows them"
+        line += f": `{log_command(config, '--host', host, '--original', original)}` shows them"
     if config.action is Action.DROP and config.store != "memory:":
         allow = scrapy_dedup("allow", "--host", host, "--original", original, store=resolved_uri(config.store))
-        said += f"; `{allow}` releases their items in the next crawl"
-    return said
+        line += f"; `{allow}` releases their items in the next crawl"
+    return line
 
 
 def one_other_host(config: Config, host: str, other: str, repeats: int, pages: int) -> str:
-    """Return what is said when *repeats* of the *pages* of *host* repeat pages of the host *other*."""
-    said = (
+    """Return the warning that *repeats* of the *pages* of *host* repeat pages of the host *other*."""
+    line = (
         f"{repeats} of {pages} pages of {host} repeat pages of {other}, which came first. "
         f"Set DEDUP_PREFERRED = [{host!r}] to keep those of {host}, or [{other!r}] if the drops are right"
     )
     if config.log is not None:
-        said += f"; `{log_command(config, '--host', host)}` shows them"
-    return said
+        line += f"; `{log_command(config, '--host', host)}` shows them"
+    return line
 
 
-def field_that_keeps(field: str, kept: int, pages: int) -> str:
-    """Return what is said when the *field* of items alone has *kept* nearly all *pages* that repeat another."""
+def template_found(pages: int) -> str:
+    """Return the line that so many *pages* were dropped for a text that has proved to be a template."""
     return (
-        f"of {pages} pages that repeat another one of their host, {kept} were kept only because their items have "
-        f"another {field!r}. If that says nothing of the page, name the fields that do in DEDUP_ITEM_FIELDS"
-    )
-
-
-def template_found(pages: Sequence[StoredPage]) -> str:
-    """Return the line that *pages* were dropped for a text that has proved to be a template."""
-    several = len(pages) != 1
-    return (
-        f"{len(pages)} page{'s' * several} {'were' if several else 'was'} dropped for a text that several pages of one "
-        "host fill in with content of their own, so it is a template and they are no copies; their items are released"
+        f"{pages} {'pages were' if pages != 1 else 'page was'} dropped for a text that several pages of one host fill "
+        "in with content of their own, so it is a template and they are no copies; their items are released"
     )
 
 
@@ -172,15 +135,14 @@ def warning_at_end(stat: Callable[[str], int]) -> str | None:
 
 def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> str:
     """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat, and its store *is away* or not."""
-    config = opened.config
-    unchecked = unchecked_pages(stat)
+    config, unchecked = opened.config, unchecked_pages(stat)
     lines = [
         ("pages looked at", stat("pages")),
         ("  not checked", sum(unchecked.values())),
         *((f"    {reason}", count) for reason, count in unchecked.most_common()),
         ("items kept", stat("items/kept")),
         ("duplicates dropped", stat("items/dropped")),
-        ("  in favour of other crawls", stat("items/dropped_for_earlier_crawls")),
+        ("  seen in an earlier crawl", stat("items/dropped_for_earlier_crawls")),
         ("links followed last", stat("outlinks_last")),
     ]
     sometimes = (
@@ -207,7 +169,7 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
 def log_command(config: Config, *words: str) -> str:
     """Return ``scrapy dedup log WORDS`` so that it reads the log of this crawl.
 
-    By its spider where that leads there: in the project, if no setting names another.
+    With its spider where that leads there: in the project, if no setting names another log.
     """
     project = config.place.project
     if config.log_is_default and config.log is not None and project is not None and project in config.log.parents:

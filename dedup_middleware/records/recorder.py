@@ -16,6 +16,7 @@ import msgspec
 
 from dedup_middleware.budget import Budget
 from dedup_middleware.checks.items import field_of
+from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import VerdictKind, Witness
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.log_reader import blocks, opened, parts
@@ -35,10 +36,10 @@ from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from dedup_middleware.checks.detector import Preferences
+    from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import StoredPage
     from dedup_middleware.records.records import RecordLog
@@ -49,7 +50,7 @@ EVIDENCE_MILLISECONDS = 100
 
 
 class Recorder:
-    """The accounts of one crawl, *run*, of *spider*; *guard* notes what fails inside it."""
+    """The accounts of one crawl, *run*, of *spider*; *fail* gets the trouble with the log or the store."""
 
     def __init__(  # noqa: PLR0913 - what accounts are made of
         self,
@@ -57,7 +58,7 @@ class Recorder:
         run: str,
         log: RecordLog | None,
         listener: Listener,
-        guard: Callable[[], AbstractContextManager[None]],
+        fail: Callable[[DedupError | UnreadableError], None],
         *,
         hash_clause: Callable[[str], bytes],
         preferences: Preferences,
@@ -66,10 +67,10 @@ class Recorder:
         self._run = run
         self._log = log
         self._count = listener.count
-        self._guard = guard
+        self._fail = fail
         self._hash_clause = hash_clause
         self._alarms = Alarms(listener, preferences)
-        # Drops by the number of their original, where the original is another crawl's so far.
+        # Drops by the number of their original, where that is another crawl's so far.
         self._drops_for_earlier: Counter[int] = Counter()
 
     def go_on_from(self, before: Recorder) -> None:
@@ -95,8 +96,8 @@ class Recorder:
         if visit.items_would_drop:
             self._count("items/would_drop", visit.items_would_drop)
         if verdict.kind is VerdictKind.UNCHECKED:
-            self._count(f"unchecked/{visit.reason.replace(' ', '_')}", 1)
-        if verdict.witness is not None and not visit.is_duplicate:
+            self._count(f"unchecked/{_reason(visit).replace(' ', '_')}", 1)
+        if verdict.witness is not None and verdict.kind is not VerdictKind.DUPLICATE:
             self._count(f"kept/{verdict.witness.value}/{verdict.reason.replace(' ', '_')}", 1)
         self._alarms.finished(visit)
         if verdict.kind is not VerdictKind.NEW:
@@ -104,28 +105,36 @@ class Recorder:
 
     def _record(self, visit: Visit) -> None:
         if self._log is not None:
-            with self._guard():
+            try:
                 self._log.append(self.record(visit))
+            except TROUBLE as error:
+                self._fail(error)
 
     def released(self, pages: Sequence[StoredPage]) -> None:
         """Record that these *pages* are not duplicates after all, in a program, which stores no dropped items."""
         if self._log is not None:
-            with self._guard():
+            try:
                 for page in pages:
                     self._log.append(self._record_of_released(page))
+            except TROUBLE as error:
+                self._fail(error)
 
     def close(self, index: Lookup) -> None:
         """Count what was dropped for earlier crawls, of which *index* knows the originals; close the log."""
         for number, drops in self._drops_for_earlier.items():
             original = None
-            with self._guard():
+            try:
                 original = index.page(number)
+            except TROUBLE as error:
+                self._fail(error)
             # An original that this crawl has kept too, after the drop, bears this crawl's name by now.
             if original is None or original.run != self._run:
                 self._count("items/dropped_for_earlier_crawls", drops)
         if self._log is not None:
-            with self._guard():
+            try:
                 self._log.close()
+            except TROUBLE as error:
+                self._fail(error)
 
     def evidence(self, visit: Visit) -> list[str]:
         """Return the first repeated sentences of a page, as many as a record shows, in reading order."""
@@ -141,7 +150,7 @@ class Recorder:
         """Return what the log says of *visit*."""
         match, witness = visit.verdict.match, visit.verdict.witness
         features = None if visit.page is None else visit.page.features
-        if visit.is_duplicate and visit.agreed:
+        if visit.agreed and visit.is_duplicate:
             witness = Witness.BOTH
         return Record(
             time=_now(),
@@ -153,7 +162,7 @@ class Recorder:
             original_url=match.original.url if match else None,
             original_run=match.original.run if match else None,
             score=round(match.score, 4) if match else None,
-            reason=str(visit.reason),
+            reason=_reason(visit),
             witness=None if witness is None else witness.value,
             difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(visit)],
             evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(visit)],
@@ -184,6 +193,10 @@ class Recorder:
             reason=Reason.RELEASED.value,
             title=one_line(page.features.title, TITLE_CHARACTERS) if page.features else "",
         )
+
+
+def _reason(visit: Visit) -> str:
+    return str(Reason.ITEMS_CHECKED if visit.items_are_checked else visit.verdict.reason)
 
 
 def _now() -> str:
@@ -272,8 +285,11 @@ class FieldAlarm:
         return None
 
 
+_TAKES_EFFECT = (Outcome.DROPPED, Outcome.TAGGED, Outcome.WOULD_DROP)
+
+
 class Alarms:
-    """Tells a *listener* once of what it should know."""
+    """Warns, once each, that most pages of a host repeat one page or host, or that one field keeps the duplicates."""
 
     def __init__(self, listener: Listener, preferences: Preferences) -> None:
         self._listener = listener
@@ -285,14 +301,19 @@ class Alarms:
     def finished(self, visit: Visit) -> None:
         """Note *visit*, whose output has been seen to its end."""
         match, host = visit.verdict.match, host_of(visit.url)
-        original = match.original.url if match is not None and visit.takes_effect else None
+        takes_effect = visit.outcome in _TAKES_EFFECT
         if host:
-            self._note_page(host, original)
+            self._note_page(host, match.original.url if match is not None and takes_effect else None)
         kept = visit.verdict.reason == Reason.ITEM_VALUE
-        if kept or visit.takes_effect:
-            told = self._fields.note_page(frozenset(map(field_of, visit.verdict.difference if kept else ())))
-            if told is not None:
-                self._listener.field_that_keeps(*told)
+        if kept or takes_effect:
+            found = self._fields.note_page(frozenset(map(field_of, visit.verdict.difference if kept else ())))
+            if found is not None:
+                field, kept_pages, pages = found
+                self._listener.warn(
+                    f"of {pages} pages that repeat another one of their host, {kept_pages} were kept only because "
+                    f"their items have another {field!r}. If that field is not content, name the fields that are in "
+                    "DEDUP_ITEM_FIELDS"
+                )
 
     def _note_page(self, host: str, original: str | None) -> None:
         if (numbers := self._originals.note_page(host, original)) is not None and original is not None:

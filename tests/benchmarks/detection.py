@@ -120,7 +120,7 @@ class Silence:
     def _ignore(self, *_: object, **__: object) -> None:
         """Do nothing."""
 
-    count = one_original = one_other_host = field_that_keeps = not_keepable = tag_refused = _ignore
+    count = warn = one_original = one_other_host = _ignore
 
 
 class Product:
