@@ -19,7 +19,7 @@ import pydantic
 import scrapy
 from itemadapter import ItemAdapter
 from scrapy import signals
-from scrapy.exceptions import DontCloseSpider, DropItem, StopDownload
+from scrapy.exceptions import DontCloseSpider, DropItem
 from scrapy.extensions.feedexport import BlockingFeedStorage
 from scrapy.http import JsonRequest
 from scrapy.http.request import NO_CALLBACK
@@ -114,9 +114,6 @@ class Steps(scrapy.Spider):
     def parse_links(self, response):
         yield from response.follow_all(css="a.next")
 
-    def parse_links_with_meta(self, response):
-        yield from response.follow_all(css="a.next", callback=self.parse, meta=response.meta)
-
     def parse_bulk(self, response):
         yield {"url": response.url, "text": "the council of old men, and so on; " * 250_000}
 
@@ -154,20 +151,6 @@ class Steps(scrapy.Spider):
     def parse_detached(self, response):
         yield DetachedItem(response.url, text="".join(response.css("p::text").getall()))
         yield {"url": response.url, "second": True}
-
-    def parse_both_kinds(self, response):
-        yield self.item(response, "dict")
-        yield self.item(response, "dataclass")
-
-    def parse_then_forget(self, response, kind):
-        """Use up what came with the request, before the items are in the pipelines."""
-        items = [*self.parse_api(response, kind)]
-        response.meta.clear()
-        response.cb_kwargs.clear()
-        yield from items
-
-    def parse_other(self, response, **fields):
-        yield self.item(response, other=True, **fields)
 
     def parse_unwritable(self, response):
         yield UnwritableItem(url=response.url, title=response.css("title::text").get())
@@ -247,20 +230,6 @@ class Doorkeeper:
     def process_spider_input(self, response):
         if "/closed" in response.url:
             raise Mishap
-
-
-class StopsDownloads:
-    """An extension that stops the download of a stopped page once some of it is there."""
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        extension = cls()
-        crawler.signals.connect(extension.bytes_received, signals.bytes_received)
-        return extension
-
-    def bytes_received(self, data, request, spider):
-        if "/stopped" in request.url:
-            raise StopDownload(fail=False)
 
 
 class Mishap(Exception):  # noqa: N818 - what goes wrong is no error of ours
@@ -360,40 +329,7 @@ class OnlyTheFirst:
         return item["url"].endswith("/a")
 
 
-class ByEnding:
-    """A feed's filter that goes by an option of its own: items of pages whose URL has this ending."""
-
-    def __init__(self, feed_options):
-        self.ending = feed_options["ending"]
-
-    def accepts(self, item):
-        return item["url"].endswith(self.ending)
-
-
-class OfNames:
-    """A feed's filter that knows classes by their names."""
-
-    item_classes = ("TagDataItem",)
-
-    def __init__(self, feed_options):
-        pass
-
-    def accepts(self, item):
-        return type(item).__name__ in self.item_classes
-
-
 # --- items of every type that itemadapter knows, with and without a field for the tag
-
-
-class EverySecond:
-    """A feed's filter that counts."""
-
-    def __init__(self, feed_options):
-        self.asked = 0
-
-    def accepts(self, item):
-        self.asked += 1
-        return self.asked % 2 == 1
 
 
 class Item(scrapy.Item):

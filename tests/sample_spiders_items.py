@@ -6,7 +6,6 @@ import dataclasses
 import random
 from datetime import datetime, timezone
 from decimal import Decimal
-from enum import Enum
 from typing import Any
 
 import attrs
@@ -18,11 +17,6 @@ from scrapy.exporters import BaseItemExporter
 from scrapy.extensions.feedexport import ItemFilter
 
 from dedup_middleware.plugin.extension import DedupExtension
-
-
-class Genre(Enum):
-    NEWS = "news"
-    OPINION = ("opinion", 2)
 
 
 class ScrapyStory(scrapy.Item):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sample_spiders import Steps, held
+from sample_spiders import Steps
 
 
 def text_of(response):
@@ -51,9 +51,6 @@ class Witnesses(Steps):
     def parse_text_and_fields(self, response, **fields):
         yield {"url": response.url, "text": text_of(response), **fields}
 
-    def parse_own_fields(self, response):
-        yield {"url": response.url, **{row.attrib["class"]: row.xpath("string()").get() for row in response.css("dd")}}
-
     def parse_data(self, response):
         yield {"url": response.url, **json.loads(response.css("script::text").get())}
 
@@ -71,10 +68,3 @@ class Witnesses(Steps):
 
     def parse_numbered(self, response, number):
         yield {"url": response.url, "number": number, "meta": sorted(response.meta)}
-
-    async def parse_once(self, response):
-        """A page that comes again is held for ever."""
-        if response.url in self.seen:
-            await held(self.crawler)
-        self.seen.add(response.url)
-        yield {"url": response.url}

@@ -70,27 +70,11 @@ class TestVerdicts:
             dedup.keep(A, article("新闻", zh_story(1)))
             assert dedup.check(B, html.encode("gb18030")).is_duplicate
 
-    def test_or_in_the_one_that_http_named(self) -> None:
-        html = article("新闻", zh_story(1)).replace("<meta charset='utf-8'>", "")
-        with Deduplicator() as dedup:
-            dedup.keep(A, article("新闻", zh_story(1)))
-            assert dedup.check(B, html.encode("gb18030"), encoding="gb18030").is_duplicate
-
     @pytest.mark.parametrize("charset", ["rot13", "zlib", "hex", "base64", "idna", "undefined", "punycode"])
     def test_a_codec_that_is_no_charset_is_no_reason_to_stop(self, charset) -> None:
         html = article("x", story(1)).replace("utf-8", charset).encode()
         with Deduplicator() as dedup:
             assert [dedup.add(A, html).reason for _ in range(2)] == ["no charset"] * 2
-
-    def test_texts_of_one_host_that_say_something_else_are_two_without_a_title_too(self) -> None:
-        with Deduplicator() as dedup:
-            for number, line in enumerate(["The court finds him guilty of theft.", "The court finds him not guilty."]):
-                verdict = dedup.add(f"http://a.example/{number}", paragraphs=[*story(1), line])
-                assert not verdict.is_duplicate
-            assert verdict.difference == ["The court finds him not guilty."]
-            # And a copy elsewhere is one.
-            assert dedup.add(B, paragraphs=[*story(1), line]).is_duplicate
-            assert dedup.add(C, paragraphs=story(1)[:5]).is_duplicate
 
     def test_what_cannot_be_checked_is_no_duplicate_and_says_why(self) -> None:
         with Deduplicator(max_bytes=1000) as dedup:
@@ -100,14 +84,6 @@ class TestVerdicts:
             assert dedup.add(C, text="long " * 1000).reason == "too large"
             # A row without a page must not end a stream.
             assert [v.reason for v in dedup.stream([(C, None), {"url": C}])] == ["not text"] * 2
-
-    def test_the_title_tells_two_notices_of_one_host_apart(self) -> None:
-        text = "\n".join(story(3, paragraphs=1))
-        with Deduplicator() as dedup:
-            dedup.add("http://a.example/x", text=text, title="Lincoln Elementary")
-            other = dedup.add("http://a.example/y", text=text, title="Roosevelt High School")
-        assert (other.verdict, other.reason, other.witness) == ("related", "another title", "page")
-        assert other.difference == ["Roosevelt High School"]
 
 
 class TestItems:
@@ -127,12 +103,6 @@ class TestItems:
             dedup.keep(A, article("a", story(1)))
             assert dedup.check(B, blog("b", story(1)), item={"text": "\n".join(story(1))}).is_duplicate
 
-    def test_an_item_without_text_leaves_it_to_the_page(self) -> None:
-        with Deduplicator() as dedup:
-            dedup.add(A, article("a", story(1)), item={"url": A})
-            assert dedup.add(B, blog("b", story(1)), item={"url": B}).is_duplicate
-            assert not dedup.add(C, blog("c", story(1)), item={"text": "\n".join(story(1))}).is_duplicate
-
 
 class TestWhatIsStored:
     def test_checking_stores_nothing(self, tmp_path: Path) -> None:
@@ -150,13 +120,6 @@ class TestWhatIsStored:
             kept = dedup.keep(B, blog("b", story(1)))
             assert (kept.verdict, kept.reason, kept.original_url) == ("related", "kept all the same", A)
         assert listed(store) == {A, B}
-
-    def test_what_one_program_kept_the_next_one_knows(self, tmp_path: Path) -> None:
-        store = f"sqlite:{tmp_path / 'store'}"
-        with Deduplicator(store) as dedup:
-            dedup.add(A, article("a", story(1)))
-        with Deduplicator(store) as dedup:
-            assert dedup.add(B, blog("b", story(1))).original_url == A
 
     @pytest.mark.parametrize("feeds", [{}, {"feed.jsonl": {"format": "jsonlines"}}])
     def test_a_crawl_knows_what_a_program_kept_and_the_reverse(self, site, crawl, tmp_path: Path, feeds) -> None:
@@ -239,10 +202,6 @@ class TestMistakes:
         assert str(raised.value).startswith(line)
         assert len(str(raised.value).splitlines()) == 1
 
-    def test_nor_is_there_a_store_of_a_bad_name(self) -> None:
-        with pytest.raises(ConfigError, match="is not a valid store URI"):
-            Deduplicator("tarantool:store")
-
     @pytest.mark.parametrize(
         ("page", "line"),
         [
@@ -289,12 +248,6 @@ class TestMistakes:
                 Deduplicator(store)
             other.communicate(b"\n")
 
-    def test_two_of_one_process_share_a_store(self, tmp_path: Path) -> None:
-        store = f"leveldb:{tmp_path / 'store'}"
-        with Deduplicator(store) as one, Deduplicator(store) as two:
-            one.add(A, article("a", story(1)))
-            assert two.add(B, blog("b", story(1))).original_url == A
-
     def test_once_closed_it_says_so(self) -> None:
         dedup = Deduplicator()
         dedup.close()
@@ -313,16 +266,6 @@ def test_it_needs_no_scrapy_and_loads_none(tmp_path: Path) -> None:
     for hidden in ("", "import sys; sys.modules |= dict.fromkeys(('scrapy', 'twisted'))\n"):
         check = program if not hidden else program.rpartition("\n")[0]
         subprocess.run([sys.executable, "-c", hidden + check], check=True, env=os.environ)
-
-
-def test_what_is_no_address_is_a_name() -> None:
-    with Deduplicator() as dedup:
-        verdicts = [dedup.add(name, article("a", story(1))) for name in ("http://[", "a file", "http://[")]
-    assert [(v.verdict, v.original_url) for v in verdicts] == [
-        ("new", None),
-        ("duplicate", "http://["),
-        ("unchanged", None),
-    ]
 
 
 @given(st.text(max_size=300), st.text(max_size=30))

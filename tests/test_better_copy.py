@@ -19,10 +19,6 @@ from dedup_middleware.api import Deduplicator
 if TYPE_CHECKING:
     from local_site import Site
 
-STORYS_OWN = "the story's own page"
-#: Enough text for two pages to be told apart, too little to take long.
-STORIES = 8
-
 
 def linked(html: str, **links: str) -> str:
     """Return the page with ``<link rel=… href=…>`` in its head."""
@@ -92,29 +88,6 @@ class TestPreferred:
         assert outcome.problems == []
 
     @pytest.mark.parametrize(
-        ("preferred", "expected"),
-        [
-            (["/story/"], True),
-            ("/story/", True),
-            ('["/story/"]', True),
-            (["127.0.0.1"], True),
-            ("127.0.0.1", True),
-            (["127.0.0.1:1"], False),
-            (["0.0.1"], True),  # as a domain would have it
-            (["story"], False),  # a host of that name
-            ([], False),
-        ],
-    )
-    def test_hosts_and_expressions(self, preferred: object, *, expected: bool) -> None:
-        first, own = "http://127.0.0.2:8080/copy/1", "http://127.0.0.1:8080/story/1"
-        copies = ((url, blog(url, story(1))) for url in (first, own))
-        assert (own in kept(*copies, preferred=preferred)) is expected
-
-    def test_what_is_no_expression_is_told(self, crawl) -> None:
-        outcome = crawl("sample_spiders.Steps", steps=[], settings={"DEDUP_PREFERRED": ["("]})
-        assert "DEDUP_PREFERRED = ['('] is not valid: '(' is not a valid regular expression" in outcome.log
-
-    @pytest.mark.parametrize(
         "step",
         [
             {"callback": "generator_raises_first"},
@@ -136,18 +109,6 @@ class TestPreferred:
         again = crawl("sample_spiders.Steps", steps=steps(first, own), settings=self.HOST, folder="one", afresh=True)
         assert again.kept == [first, own]
 
-    def test_a_copy_whose_items_are_still_under_way_stays_an_original_beside_it(self, site: Site, crawl) -> None:
-        first, own = told(site, 1, host=1), told(site, 1, host=0)
-        held = {"url": first, "cb_kwargs": {"fate": "hold"}}
-        settings = self.HOST | self.FATE | {"HOLD_UNTIL": {"dedup/claims/confirmed": 1}, "CONCURRENT_REQUESTS": 1}
-        outcome = crawl(
-            "sample_spiders.Steps", steps=[held, *steps(own)], settings=settings, folder="one", together=True
-        )
-        assert outcome.kept == [own, first]
-        late = told(site, 1, host=2)
-        again = crawl("sample_spiders.Steps", steps=steps(late), settings=self.HOST, folder="one", afresh=True)
-        assert again.record(late)["original_url"] == own
-
     def test_a_page_that_says_much_less_replaces_none(self, site: Site, crawl) -> None:
         """What the copy says beyond it would be nobody's."""
         text = story(1, 12)
@@ -156,34 +117,6 @@ class TestPreferred:
         outcome = crawl("sample_spiders.Steps", steps=steps(first, own, late), settings=self.HOST)
         assert outcome.kept == [first, own]
         assert outcome.record(late)["original_url"] == first
-
-    def test_a_former_original_with_more_text_is_kept_by_the_next_crawl(self, site: Site, crawl) -> None:
-        """It was not compared with the preferred page, only that with it."""
-        text = story(1, 8)
-        first, own = site.add("/full", blog("full", text), host=1), site.add("/part", blog("part", text[:5]))
-        run = partial(crawl, "sample_spiders.Steps", settings=self.HOST, folder="one")
-        outcome = run(steps=steps(first, own))
-        assert outcome.kept == [first, own]
-        assert pages_in(outcome) == (1, 1)
-        assert run(steps=steps(first), afresh=True).kept == [first]
-
-    def test_a_preferred_copy_is_not_replaced_by_what_it_names_as_canonical(self, site: Site, crawl) -> None:
-        printed = site.add("/print/1", linked(blog("s", story(1)), canonical="/story/1"))
-        own = site.add("/story/1", article("s", story(1)))
-        run = partial(crawl, "sample_spiders.Steps", steps=steps(printed, own))
-        assert run(settings={"DEDUP_PREFERRED": ["/print/"]}).kept == [printed]
-        assert run(settings=self.HOST).kept == [printed, own]
-
-    def test_for_programs(self) -> None:
-        with Deduplicator("memory:", preferred=["a.test"]) as dedup:
-            verdicts = [
-                dedup.add(url, blog(url, story(1)))
-                for url in ("http://b.test/1", "http://www.a.test/1", "http://a.test/2", "http://c.test/1")
-            ]
-        said = [(verdict.verdict, verdict.original_url) for verdict in verdicts]
-        assert said[0] == ("new", None)
-        assert said[1] == ("related", "http://b.test/1")
-        assert said[2:] == [("duplicate", "http://www.a.test/1")] * 2
 
 
 class TestPreferredAfterACrash:
@@ -238,21 +171,6 @@ class TestCanonical:
         views = Counter(url.rpartition("/")[2] for url in found if url not in own_pages)
         assert max(views.values()) == 1
 
-    @pytest.mark.parametrize("order", range(2))
-    def test_each_story_gives_its_own_page_with_all_in_flight(self, site: Site, crawl, order: int) -> None:
-        stories = [self.pages(site, number) for number in range(1, STORIES + 1)]
-        urls = [url for views in stories for url in views]
-        random.Random(order).shuffle(urls)
-        outcome = crawl("sample_spiders.Steps", steps=steps(*urls), together=True)
-        for views in stories:
-            kept = [url for url in views if url in outcome.kept]
-            assert kept[0] == views[0]
-            assert len(kept) <= 2
-        upgraded = [record["url"] for record in outcome.records if record["reason"] == STORYS_OWN]
-        assert outcome.stats.get("dedup/upgrades", 0) == len(upgraded)
-        assert len(outcome.kept) == STORIES + len(upgraded)
-        assert outcome.problems == []
-
     def test_from_then_on_the_view_repeats_it(self, site: Site, crawl) -> None:
         own, printed, _ = self.pages(site, 1)
         copy = site.add("/copy", blog("Copy", story(1)), host=1)
@@ -268,21 +186,6 @@ class TestCanonical:
     PRINTED = ("http://a.test/print/1", linked(blog("s1", story(1)), canonical="/story/1"))
     AMP = ("http://a.test/amp/1", blog("s1", story(1)))
 
-    def test_a_view_gives_up_its_place_and_no_page_takes_it(self) -> None:
-        amp_that_names_it = (self.AMP[0], linked(blog("s1", story(1)), canonical="/story/1"))
-        for amp, place in ((self.AMP, "duplicate"), (amp_that_names_it, "related")):
-            with Deduplicator("memory:") as dedup:
-                assert dedup.add(*amp).verdict == "new"
-                own = dedup.add(*self.OWN)
-            assert own.verdict == place
-            assert (own.reason == STORYS_OWN) is (place == "related")
-
-    def test_a_view_that_comes_later_is_dropped(self) -> None:
-        assert kept(self.OWN, self.PRINTED, self.AMP) == [self.OWN[0]]
-
-    def test_a_view_of_a_page_that_never_comes_is_kept(self) -> None:
-        assert kept(self.PRINTED, self.AMP) == [self.PRINTED[0]]
-
     def test_what_is_said_of_another_host_is_recorded_and_not_obeyed(self, site: Site, crawl) -> None:
         own = site.url("/story/1")
         liar = site.add("/a", linked(blog("a", story(1)), canonical=own), host=1)
@@ -291,18 +194,6 @@ class TestCanonical:
         outcome = crawl("sample_spiders.Steps", steps=steps(liar, own, repost))
         assert outcome.kept == [liar]
         assert outcome.record(repost)["canonical"] == own
-
-    def test_another_port_is_another_site(self) -> None:
-        view, own = (linked(blog("s", story(1)), canonical="http://a.test/own"), article("s", story(1)))
-        for of_view, of_own, takes in (
-            ("http://a.test:8080/view", "http://a.test/own", False),
-            ("https://a.test:443/view", "http://a.test/own", True),
-            ("https://a.test/view", "http://a.test:80/own", False),  # under another name than the view has for it
-            ("http://a.test/view", "https://a.test/own", True),
-        ):
-            with Deduplicator("memory:") as dedup:
-                assert dedup.add(of_view, view).verdict == "new"
-                assert dedup.add(of_own, own).is_duplicate is not takes
 
     def test_pages_that_name_each_other_are_kept_once(self) -> None:
         a, b = ((f"http://a.test/{x}", linked(blog(x, story(1)), canonical=f"/{y}")) for x, y in ("ab", "ba"))
@@ -324,16 +215,6 @@ class TestCanonical:
             a = ("http://a.test/a", linked(blog("a", story(1)), canonical=href))
             b = ("http://a.test/b", linked(article("b", story(1)), amphtml=href))
             assert kept(a, b) == [a[0]], href
-
-    def test_a_page_that_names_itself_is_none_of_its_views(self) -> None:
-        a = ("http://a.test/a", linked(blog("a", story(1)), canonical="/a#text"))
-        b = ("http://a.test/b", linked(article("b", story(1)), canonical="/b"))
-        assert kept(a, b) == [a[0]]
-
-    def test_a_link_in_the_body_is_a_readers(self) -> None:
-        a = ("http://a.test/a", blog("a", story(1)).replace("</body>", '<link rel="canonical" href="/b"></body>'))
-        b = ("http://a.test/b", article("b", story(1)))
-        assert kept(a, b) == [a[0]]
 
     def test_one_that_a_pipeline_refuses_takes_nobodys_place(self, site: Site, crawl) -> None:
         text = story(1)
@@ -373,21 +254,6 @@ class TestOverrides:
         listed = command(first, "allow", "--list")
         assert listed.out.splitlines()[0].endswith(b)
         assert listed.out.splitlines()[1:] == [f"    is no duplicate of {a}"]
-
-    def test_the_former_original_is_not_dropped_for_it_either(self, site: Site, crawl) -> None:
-        a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
-        first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        assert command(first, "allow", b).exit_status == 0
-        crawl("sample_spiders.Steps", steps=steps(b), folder="one", afresh=True)
-        site.add("/a", article("a", [*story(1), "One more line, which was added a day later by the same hand."]))
-        assert crawl("sample_spiders.Steps", steps=steps(a), folder="one", afresh=True).kept == [a]
-
-    def test_it_owns_its_text_once_it_is_kept(self, site: Site, crawl) -> None:
-        a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
-        first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        assert command(first, "allow", b).exit_status == 0
-        crawl("sample_spiders.Steps", steps=[], folder="one", afresh=True)
-        assert pages_in(first) == (2, 0)
 
     def test_an_override_can_be_removed(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)

@@ -18,7 +18,7 @@ from benchmarks.crashes import (
 )
 from crawling import Running, run_job, run_scrapy, write_job
 from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS
-from local_site import Answer, wait_until
+from local_site import wait_until
 from prose import article, blog, story
 from test_claims_in_crawls import FATES, pair
 
@@ -90,15 +90,6 @@ def test_what_an_earlier_crawl_kept_is_not_durable_for_a_crawl_of_its_own_scope(
     assert fed(again(tmp_path, [], **scope)) == [b]
 
 
-def test_a_crash_leads_back_to_what_an_earlier_crawl_made_durable(site, tmp_path):
-    a, b = pair(site, 1)
-    again(tmp_path, [{"url": a}])
-    killed(tmp_path, site, [{"url": a}, {"url": b}])
-    outcome = again(tmp_path, [{"url": b}])
-    assert fed(outcome) == [a]
-    assert released(outcome) == 0
-
-
 def test_a_crash_takes_what_only_this_crawl_gave_to_a_feed(site, tmp_path):
     """An earlier crawl kept the original, but had no feed that takes such items."""
     a, b = pair(site, 1)
@@ -147,21 +138,6 @@ def test_an_item_is_released_until_it_is_durable(site, tmp_path):
     assert released(again(tmp_path, [], **settings)) == 0
 
 
-def test_a_copy_of_a_released_page_stays_dropped(site, tmp_path):
-    """Its item is released only if it repeats no other original by now."""
-    a, b = pair(site, 1)
-    c = site.add("/c", blog("c", story(1)), host=2)
-    assert [i["url"] for i in killed(tmp_path, site, [{"url": url} for url in (a, b, c)]).dropped] == [b, c]
-    outcome = again(tmp_path, [])
-    assert fed(outcome) == [b]
-    assert released(outcome) == 1
-    last = outcome.records[-1]
-    assert (last["url"], last["outcome"], last["original_url"]) == (c, "dropped", b)
-    listed = run_scrapy(tmp_path, "dedup", "dropped", "--json").stdout.splitlines()
-    assert [(item["url"], item["original_url"]) for item in map(json.loads, listed)] == [(c, b)]
-    assert released(again(tmp_path, [])) == 0
-
-
 # --- feeds that fail, and feeds that are only stored at their end
 
 
@@ -205,19 +181,6 @@ def test_an_item_that_is_a_batch_of_its_own_is_not_durable_before_the_batch_is_s
     assert failed.stats["dedup/failures"] == 1
     better = crawl("sample_spiders.Steps", steps=[{"url": b}], settings=FEED, folder="late", afresh=True)
     assert fed(better) == [b]
-
-
-def test_the_originals_of_a_feed_that_is_stored_at_its_end_are_durable_then(site, crawl):
-    a, b = pair(site, 1)
-    c = site.add("/c", blog("c", story(1)), host=2)
-    storages = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}}
-    settings = {**storages, "FEEDS": {"late://works": {"format": "jsonlines"}}, "CHECKPOINT_INTERVAL": 1}
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings, folder="late")
-    assert [i["url"] for i in outcome.dropped] == [b]
-    assert outcome.problems == []
-    better = crawl("sample_spiders.Steps", steps=[{"url": c}], settings=settings, folder="late", afresh=True)
-    assert better.kept == []
-    assert released(better) == 0
 
 
 # --- short forms of the campaigns in benchmarks/crashes.py
@@ -276,23 +239,6 @@ def test_a_kill_loses_no_item_of_a_feed_and_drops_none_that_cannot_be_stored(tol
     assert seen["ended_well"] == 1
 
 
-def test_an_item_of_an_api_that_was_dropped_for_a_lost_one_is_released(site, tmp_path):
-    told = json.dumps([{"title": "A", "text": " ".join(story(1))}])
-    answer = Answer(told, headers={"Content-Type": "application/json"})
-    a, b = (site.add(f"/api/{name}", answer, host=host) for host, name in enumerate("ab"))
-    steps = [{"url": url, "callback": "parse_api"} for url in (a, b)]
-    fields = {"DEDUP_ITEM_FIELDS": ["text"], "CHECKPOINT_INTERVAL": 1000}
-    crashed = killed(tmp_path, site, steps, **fields)
-    assert len(crashed.dropped) == 1
-    assert crashed.lines("feed.jsonl") == []
-    outcome = again(tmp_path, [], **fields)
-    assert released(outcome) == 1
-    assert len(outcome.lines("feed.jsonl")) == 1
-    third = again(tmp_path, [], **fields)
-    assert released(third) == 0
-    assert len(third.lines("feed.jsonl")) == 1
-
-
 @pytest.mark.parametrize(("fate", "releases"), [("fail", 1), ("drop", 0)], ids=["pipeline fails", "project drops"])
 def test_an_item_that_fails_when_it_is_released_is_released_once_more(site, tmp_path, fate, releases):
     a, b = pair(site, 1)
@@ -307,77 +253,6 @@ def test_an_item_that_fails_when_it_is_released_is_released_once_more(site, tmp_
 
 
 # --- which crawl releases an item
-
-
-def test_the_items_of_both_callbacks_on_one_page_are_released(site, tmp_path):
-    a, b = pair(site, 1)
-    steps = [{"url": a}, {"url": b}, {"url": b, "callback": "parse_other"}]
-    assert [i["url"] for i in killed(tmp_path, site, steps, JOBDIR="job").dropped] == [b, b]
-    outcome = again(tmp_path, [], JOBDIR="job")
-    assert sorted(item.get("other", False) for item in outcome.lines("feed.jsonl")) == [False, True]
-    assert released(again(tmp_path, [], JOBDIR="job")) == 0
-
-
-def test_only_the_resumed_crawl_releases_what_a_crawl_of_its_own_scope_dropped(site, tmp_path):
-    """Its own feed is to have the story."""
-    a, b = pair(site, 1)
-    scope = {"DEDUP_SCOPE": "crawl"}
-    assert [i["url"] for i in killed(tmp_path, site, [{"url": a}, {"url": b}], JOBDIR="one", **scope).dropped] == [b]
-    other = again(tmp_path, [{"url": b}], JOBDIR="other", FEEDS={"other.jsonl": {"format": "jsonlines"}}, **scope)
-    assert fed(other, "other.jsonl") == [b]
-    assert released(other) == 0
-    assert fed(again(tmp_path, [], JOBDIR="one", **scope)) == [b]
-    assert released(again(tmp_path, [], JOBDIR="one", **scope)) == 0
-
-
-def test_the_items_of_one_page_are_all_released(site, tmp_path):
-    told = json.dumps([{"title": str(number), "text": " ".join(story(number))} for number in (1, 2, 3)])
-    answer = Answer(told, headers={"Content-Type": "application/json"})
-    a, b = (site.add(f"/api/{name}", answer, host=host) for host, name in enumerate("ab"))
-    steps = [{"url": url, "callback": "parse_then_forget", "cb_kwargs": {"kind": "dict"}} for url in (a, b)]
-    fields = {"DEDUP_ITEM_FIELDS": ["text"], "CHECKPOINT_INTERVAL": 1000}
-    assert len(killed(tmp_path, site, steps, **fields).dropped) == 3
-    outcome = again(tmp_path, [], **fields)
-    assert released(outcome) == 3
-    # What did not fit into the buffer of the feed was on disk before.
-    assert [item["title"] for item in outcome.lines("feed.jsonl")][-3:] == ["1", "2", "3"]
-    assert released(again(tmp_path, [], **fields)) == 0
-
-
-@pytest.mark.parametrize("scopes", [("crawl", "store"), ("store", "crawl")])
-def test_a_crawl_that_is_resumed_under_another_scope_is_the_same_crawl(site, tmp_path, scopes):
-    a, b = pair(site, 1)
-    before, after = scopes
-    assert len(killed(tmp_path, site, [{"url": a}, {"url": b}], JOBDIR="job", DEDUP_SCOPE=before).dropped) == 1
-    assert fed(again(tmp_path, [], JOBDIR="job", DEDUP_SCOPE=after)) == [b]
-
-
-def test_of_two_items_of_a_page_the_one_that_fails_is_released_once_more(site, tmp_path):
-    a, b = pair(site, 1)
-    steps = [{"url": a}, {"url": b}, {"url": b, "callback": "parse_other", "cb_kwargs": {"fate": "fail"}}]
-    assert len(killed(tmp_path, site, steps).dropped) == 2
-    second = again(tmp_path, [], **FATES)
-    assert (released(second), fed(second)) == (2, [b])
-    third = again(tmp_path, [])
-    assert released(third) == 1
-    assert third.lines("feed.jsonl")[-1]["other"] is True
-    assert len(third.lines("feed.jsonl")) == 2
-    assert released(again(tmp_path, [])) == 0
-
-
-def test_a_visit_for_its_links_only_does_not_stand_for_the_item(site, tmp_path):
-    a, b = pair(site, 1)
-    assert len(killed(tmp_path, site, [{"url": a}, {"url": b, "cb_kwargs": {"fate": "fail"}}]).dropped) == 1
-    assert fed(again(tmp_path, [{"url": b, "callback": "parse_links"}], **FATES)) == []
-    assert fed(again(tmp_path, [{"url": b, "callback": "parse_links"}])) == [b]
-
-
-def test_an_item_of_another_spider_waits_for_a_crawl_of_it(site, tmp_path):
-    a, b = pair(site, 1)
-    assert len(killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped) == 1
-    other = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Articles", urls=site.url("/none"), settings=FEED))
-    assert (released(other), fed(other)) == (0, [])
-    assert fed(again(tmp_path, [])) == [b]
 
 
 def test_what_a_person_allows_after_a_crash_is_kept_in_any_case(site, tmp_path):
@@ -422,18 +297,3 @@ def test_a_crash_at_any_step_of_a_release_loses_no_item(site, tmp_path, place, m
     on_disk = len(fed(crashed))
     assert len(fed(outcome)) <= len(copies) + on_disk
     assert released(again(tmp_path, [])) == 0
-
-
-@pytest.mark.parametrize("end", ["killed", "feed fails"])
-def test_text_that_only_a_lost_delivery_contained_has_not_been_kept(site, tmp_path, end):
-    a = site.add("/a", article("a", story(1)))
-    copy = site.add("/copy", article("copy", story(1)), host=1)
-    again(tmp_path, [{"url": a}])  # without the text, and durable
-    told = {"url": a, "callback": "parse_text"}
-    if end == "killed":
-        killed(tmp_path, site, [told])
-    else:
-        late = {"late://fails/x.jsonl": {"format": "jsonlines"}}
-        again(tmp_path, [told], FEED_STORAGES={"late": "sample_spiders.LateStorage"}, FEEDS=late)
-    outcome = again(tmp_path, [{"url": copy, "callback": "parse_text"}])
-    assert [item["url"] for item in outcome.lines("feed.jsonl") if "text" in item] == [copy]

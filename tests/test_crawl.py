@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from crawling import IN_ORDER
 from prose import article, blog, story, zh_story
@@ -113,12 +111,3 @@ def test_a_bad_setting_ends_the_crawl_before_its_first_request(site, crawl, sett
     assert "secret" not in outcome.log.split("Overridden settings")[-1].split("Enabled")[-1]
     assert "Traceback" not in outcome.log + outcome.stderr
     assert (kept.folder / "feed.json").read_text() == before
-
-
-def test_one_line_a_record_whatever_a_title_holds(site, crawl):
-    text = story(1)
-    urls = [site.add("/a", article("A", text)), site.add("/b\u2028?x=%0A", article("T\n\u2028\x85", text))]
-    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls))
-    raw = (outcome.folder / "records.jsonl").read_bytes()
-    assert raw.isascii()
-    assert all(json.loads(line)["verdict"] for line in raw.splitlines())

@@ -9,7 +9,6 @@ import pytest
 from beside import shared_uri
 from crawling import Outcome, store_uri
 from prose import article, blog, story
-from test_commands import run_here
 from test_crashes import again, fed, killed
 
 from dedup_middleware.stores import open_store
@@ -95,16 +94,3 @@ def test_what_a_crash_has_left_is_there_after_it(site: Site, tmp_path: Path) -> 
     again(tmp_path, [], **DRY, FEEDS={"dry.jsonl": {"format": "jsonlines"}})
     assert contents(uri) == before
     assert fed(again(tmp_path, [])) == [b]
-
-
-def test_a_command_writes_to_the_store_all_the_same(crawl, later, tmp_path: Path) -> None:
-    """The setting is a crawl's."""
-    outcome = crawl("sample_spiders.Steps", steps=later[:3])
-    exported = run_here(
-        "store", "export", "-o", "pages.jsonl", "-s", f"DEDUP_STORE={store_uri(outcome.folder)}", folder=tmp_path
-    )
-    assert exported.exit_status == 0, exported.err
-    named = ("-s", f"DEDUP_STORE=sqlite:{tmp_path / 'other'}", "-s", "DEDUP_ACTION=dry-run", "-s", "DEDUP_LOG=")
-    said = run_here("store", "import", "pages.jsonl", *named, folder=tmp_path)
-    assert said.exit_status == 0, said.err
-    assert run_here("store", "info", "--json", *named, folder=tmp_path).json[0]["originals"] == 3

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from crawling import IN_ORDER, run_scrapy
 from local_site import Answer
 from prose import article, blog, several, story, zh_story
 from sample_spiders import ITEM_TYPES, TAGGABLE, UNTAGGABLE
-
-from dedup_middleware.checks.items import item_texts
 
 TAG = {"DEDUP_ACTION": "tag"}
 DRY_RUN = {"DEDUP_ACTION": "dry-run"}
@@ -60,49 +57,6 @@ def test_items_that_take_no_tag_are_told_of_once_with_the_remedy_and_counted(sit
     assert "declare a field 'dedup' in it (scrapy.Field() in an Item" in warning
     summary = outcome.log.partition("dedup summary")[2]
     assert "items that cannot be tagged          3" in summary
-
-
-def test_a_tagged_duplicate_owns_nothing_after_its_original_has_changed(site, crawl):
-    first = site.add("/first", article("First", story(1)), article("First", story(2)))
-    copy = site.add("/copy", blog("Copy", story(1)), host=1)
-    third = site.add("/third", article("Third", story(1)))
-    steps = [{"url": url} for url in (first, copy, first, third)]
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings=TAG)
-    assert [i["dedup"]["verdict"] for i in outcome.items] == ["new", "duplicate", "new", "new"]
-
-
-def test_a_dry_run_keeps_all_and_records_what_drop_would(site, crawl):
-    urls = [
-        site.add("/first", article("First", story(1), links=("/from-first",))),
-        site.add("/copy", article("Copy", story(1), links=("/from-copy",))),
-        site.add("/part", article("Part", story(1)[:4] + story(2, paragraphs=2)), host=1),
-        site.add("/short", article("Short", ["Too little to tell."])),
-        *(site.add(f"/other{n}", article(f"Other {n}", zh_story(n))) for n in (1, 2)),
-        site.add("/zh-copy", blog("Other copy", zh_story(1))),
-    ]
-    site.add("/from-first", article("F", story(5)))
-    site.add("/from-copy", article("C", story(6)))
-    orders = []
-
-    def run(**kwargs):
-        before = len(site.requests)
-        outcome = crawl("sample_spiders.Articles", urls=",".join(urls), **kwargs)
-        orders.append([path for _, _, path in site.requests[before:]])
-        return outcome
-
-    without = run(settings=IN_ORDER, plugin=False)
-    dry = run(settings=IN_ORDER | DRY_RUN)
-    drop = run(settings=IN_ORDER)
-
-    assert dry.items == without.items
-    assert dry.dropped == []
-    assert orders[0] == orders[1] != orders[2]
-    would = {url: (v, o.replace("would_drop", "dropped")) for url, (v, o) in dry.verdicts.items()}
-    assert would == drop.verdicts
-    assert dry.verdicts[urls[1]] == dry.verdicts[urls[-1]] == ("duplicate", "would_drop")
-    assert dry.verdicts[urls[2]] == ("related", "kept")
-    assert dry.stats["dedup/items/would_drop"] == drop.stats["dedup/items/dropped"] == 2
-    assert dry.problems == []
 
 
 def test_a_request_may_ask_for_something_else(site, crawl):
@@ -168,16 +122,6 @@ def test_items_of_a_page_that_has_several_are_checked_one_by_one(site, crawl):
     assert outcome.record(mixed)["items_kept"] == 1
     assert outcome.verdicts[mixed] == ("duplicate", "dropped")
     assert outcome.problems == []
-
-
-def test_a_dry_run_counts_the_items_that_drop_would_drop(site, crawl):
-    first = site.add("/first", several("First", [story(1, 10), story(2, 10)]))
-    mixed = site.add("/mixed", several("Mixed", [story(1, 10), story(2, 10), [story(3)[0][:220]]]), host=1)
-    steps = [{"url": url, "callback": "parse_parts"} for url in (first, mixed)]
-    dry = crawl("sample_spiders.Steps", steps=steps, settings=DRY_RUN)
-    assert dry.kept == [first] * 2 + [mixed] * 3
-    assert dry.verdicts[mixed] == ("duplicate", "would_drop")
-    assert dry.stats["dedup/items/would_drop"] == 2
 
 
 def test_one_item_goes_with_its_page_and_pages_without_items_own_nothing(site, crawl):
@@ -261,85 +205,6 @@ def test_items_of_an_api_are_checked_by_their_fields(site, crawl):
     assert again.problems == []
 
 
-def test_each_short_value_of_a_named_field_keeps_an_item_of_an_api(site, crawl):
-    places = [("Leeds", 31000), ("York", 31000), ("York", 31000), ("York", 32000)]
-    urls = [
-        serve_json(site, f"/{n}", [{**entry(1, str(n)), "city": city, "salary": salary}])
-        for n, (city, salary) in enumerate(places)
-    ]
-    settings = {"DEDUP_ITEM_FIELDS": ["title", "text", "city", "salary"]}
-    outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=settings)
-    assert outcome.kept == ["0", "1", "3"]
-    assert outcome.record(urls[3])["reason"] == "another value in its item"
-
-
-def test_items_of_an_api_may_be_tagged_or_only_recorded(site, crawl):
-    one = serve_json(site, "/one", [entry(1, "a")])
-    copy = serve_json(site, "/copy", [entry(1, "copy"), entry(2, "new")])
-    third = serve_json(site, "/third", [entry(1, "third")])
-    steps = api_steps([one, copy, third])
-    tagged = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS | TAG)
-    assert [(i["url"], i["dedup"]["verdict"]) for i in tagged.items] == [
-        ("a", "new"),
-        ("copy", "duplicate"),
-        ("new", "new"),
-        ("third", "duplicate"),
-    ]
-    assert tagged.record(third)["original_url"] == one
-    assert tagged.stats["dedup/items/tagged"] == 2
-
-    dry = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS | DRY_RUN)
-    assert dry.kept == ["a", "copy", "new", "third"]
-    assert dry.record(third)["outcome"] == "would_drop"
-    assert dry.stats["dedup/items/would_drop"] == 2
-    assert tagged.problems == dry.problems == []
-
-
-def test_a_request_to_an_api_may_ask_for_something_else(site, crawl):
-    asked = {"/off": False, "/tag": {"action": "tag"}, "/dry-run": {"action": "dry-run"}, "/on": True}
-    one = serve_json(site, "/one", [entry(1, "a")])
-    urls = {path: serve_json(site, path, [entry(1, path)]) for path in asked}
-    strict = serve_json(site, "/strict", [{**entry(1, "strict"), "title": "x" * 200}])
-    steps = [
-        *api_steps([one]),
-        *(step for path, value in asked.items() for step in api_steps([urls[path]], meta={"dedup": value})),
-        *api_steps([strict], meta={"dedup": {"threshold": 1}}),
-    ]
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings=FIELDS)
-    assert outcome.kept == ["a", "/off", "/tag", "/dry-run", "strict"]
-    assert [i["url"] for i in outcome.dropped] == ["/on"]
-    assert [i["url"] for i in outcome.items if "dedup" in i] == ["/tag"]
-
-
-def test_an_item_of_an_api_that_is_allowed_is_released_and_stays_allowed(site, crawl):
-    one, copy = (serve_json(site, f"/{name}", [entry(1, name)]) for name in ("one", "copy"))
-    first = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS, folder="one")
-    assert [i["url"] for i in first.dropped] == ["copy"]
-    assert run_scrapy(first.folder, "dedup", "allow", "--all").returncode == 0
-    second = crawl("sample_spiders.Steps", steps=[], settings=FIELDS, folder="one", afresh=True)
-    assert second.kept == ["copy"]
-    third = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS, folder="one", afresh=True)
-    assert third.kept == ["one", "copy"]
-
-
-def test_a_pipeline_that_replaces_an_item_of_an_api_leaves_its_text_owned(site, crawl):
-    urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": "replace"}]) for n in range(3)]
-    settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
-    outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=settings)
-    assert outcome.kept == ["0"]
-    assert [i["url"] for i in outcome.dropped] == ["1", "2"]
-
-
-def test_an_item_of_an_api_that_its_pipelines_lose_owns_nothing(site, crawl):
-    fates = ["drop", "fail", "", ""]
-    urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": fate}]) for n, fate in enumerate(fates)]
-    settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
-    outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=settings)
-    assert outcome.kept == ["2"]
-    assert [i["url"] for i in outcome.dropped] == ["0", "3"]
-    assert outcome.record(urls[3])["original_url"] == urls[2]
-
-
 def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
     urls = [serve_json(site, f"/{n}", [{**entry(1, str(n)), "fate": "hold"}]) for n in range(3)]
     settings = FIELDS | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
@@ -353,18 +218,6 @@ def test_twins_of_an_api_in_flight_wait_for_the_first(site, crawl):
     assert outcome.problems == []
 
 
-def test_whatever_an_api_puts_into_its_items_goes_on(site, crawl):
-    strange = {"nested": [{"deep": [None, 1, 2.5, True, {"text": "x"}]}], "half": "\ud83d", "nul": "\0", "empty": ""}
-    text = "\n".join(story(1)).replace(".", "\ud83d.")
-    bodies = [{"url": str(n), "title": [strange, None], "text": {"parts": [text, 7]}} for n in range(2)]
-    urls = [serve_json(site, f"/{n}", [body]) for n, body in enumerate(bodies)]
-    outcome = crawl("sample_spiders.Steps", steps=api_steps(urls), settings=FIELDS | {"LOG_LEVEL": "INFO"})
-    assert outcome.items == bodies[:1]
-    assert [i["url"] for i in outcome.dropped] == ["1"]
-    assert outcome.problems == []
-    assert outcome.stderr == ""
-
-
 @pytest.mark.parametrize("settings", [{}, TAG, DRY_RUN], ids=["drop", "tag", "dry-run"])
 def test_items_that_cannot_be_read_are_kept(site, crawl, settings):
     a, b = (site.add(f"/{n}", page("A", story(1)), host=n) for n, page in enumerate((article, blog)))
@@ -373,25 +226,6 @@ def test_items_that_cannot_be_read_are_kept(site, crawl, settings):
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings | {"ITEM_PIPELINES": {}})
     assert outcome.stats["item_scraped_count"] == 5
     assert [problem for problem in outcome.problems if "cannot be tagged" not in problem] == []
-
-
-def test_such_items_of_an_api_too(site, crawl):
-    urls = [site.add(f"/{n}", Answer("<p>Hello</p>")) for n in range(2)]
-    steps = [{"url": url, "callback": "parse_detached"} for url in urls]
-    outcome = crawl(
-        "sample_spiders.Steps", steps=steps, settings=FIELDS | {"ITEM_PIPELINES": {}, "DEDUP_ITEM_FIELDS": ["title"]}
-    )
-    assert outcome.stats["item_scraped_count"] == 4
-    assert outcome.stats["dedup/unchecked/unreadable_item"] == 2
-    assert outcome.problems == []
-
-
-def test_things_that_refer_to_one_another_are_read_once():
-    article, section = {"title": "A"}, {"name": "Harbour"}
-    article["section"], section["articles"] = section, [article]
-    assert item_texts(article) == ["A", "Harbour"]
-    assert item_texts(section) == ["Harbour", "A"]
-    assert item_texts(article, ["section"]) == ["Harbour"]
 
 
 def test_pages_of_a_spider_for_an_api_are_checked_as_pages(site, crawl):

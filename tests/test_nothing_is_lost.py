@@ -9,39 +9,10 @@ import threading
 
 import pytest
 import scrapy
-from crawling import REACTOR
-from prose import article, blog, several, story, zh_story
+from prose import article, blog, several, story
 from test_claims_in_crawls import FAILING, RAISES_LAST, pair
 
 # --- pages that differ in their numbers only
-
-REPORTS = {
-    "weather": (story, "Temperature: {0} degrees. Wind: {1} km/h."),
-    "light": (story, "Wind: {1} km/h. Rain: {0} mm."),
-    "close": (zh_story, "收盘价：68{0}元。"),
-    "change": (zh_story, "涨跌：{1}%。换手：{0}%。"),
-}
-
-
-def test_daily_reports_with_the_same_prose_and_other_numbers_are_kept(site, crawl):
-    """And their copies elsewhere are not, as long as the prose is held by too few pages to be boilerplate."""
-    days, copies, steps = [], {}, []
-    for number, (kind, (tell, line)) in enumerate(REPORTS.items()):
-        for day in range(10):
-            text = [line.format(10 + day, 40 + 2 * day), *tell(number)]
-            days.append(site.add(f"/{kind}/{day}", article("Today", text)))
-            steps.append({"url": days[-1]})
-            if day < 2:
-                copies[site.add(f"/{kind}/{day}", blog("Today", text), host=1)] = days[-1]
-                steps.append({"url": site.url(f"/{kind}/{day}", host=1)})
-    outcome = crawl("sample_spiders.Steps", steps=steps)
-    assert outcome.kept == days
-    assert [i["url"] for i in outcome.dropped] == [*copies]
-    assert {r["url"]: r["original_url"] for r in outcome.records if r["verdict"] == "duplicate"} == copies
-    assert {outcome.record(day)["reason"] for day in days if day.endswith("/1")} == {
-        "other numbers in the same sentences"
-    }
-
 
 # --- items that come from more than their page
 
@@ -66,33 +37,6 @@ def test_items_that_are_finished_on_pages_with_the_same_text_are_kept(site, craw
     assert outcome.problems == []
 
 
-def test_such_an_item_is_not_lost_with_its_callback(site, crawl):
-    urls, _, steps = products(site, 2)
-    steps[1]["cb_kwargs"] = {"finish": "finish_item_and_raise"}
-    outcome = crawl("sample_spiders.Steps", steps=steps)
-    assert outcome.kept == urls
-    assert outcome.dropped == []
-
-
-def test_of_such_items_a_dry_run_says_what_drop_would_do(site, crawl):
-    urls, terms, steps = products(site, 2)
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_ACTION": "dry-run"})
-    assert outcome.kept == urls
-    assert outcome.verdicts[terms[1]] == ("related", "kept")
-    assert "dedup/items/would_drop" not in outcome.stats
-
-
-def test_an_item_that_says_what_its_page_says_or_next_to_nothing_is_dropped_with_it(site, crawl):
-    first = site.add("/first", article("First", story(1)))
-    callbacks = ["parse", "parse_text", "parse_html", "parse_nothing_but_number"]
-    copies = [site.add(f"/{callback}", blog("Copy", story(1)), host=1) for callback in callbacks]
-    steps = [{"url": u, "callback": c} for u, c in zip([first, *copies], ["parse_text", *callbacks], strict=True)]
-    outcome = crawl("sample_spiders.Steps", steps=steps)
-    assert outcome.kept == [first]
-    assert {r["url"]: r["items_dropped"] for r in outcome.records} == dict.fromkeys(copies, 1)
-    assert len(outcome.dropped) == len(copies)
-
-
 # --- pages with several items own what these say
 
 
@@ -109,17 +53,6 @@ def test_a_front_page_that_gives_headlines_owns_no_story(site, crawl):
     again = crawl("sample_spiders.Steps", steps=steps, folder="front", afresh=True)
     assert again.kept == [front] * 3 + details
     assert again.problems == []
-
-
-def test_a_page_that_gives_several_stories_owns_them(site, crawl):
-    page = site.add("/parts", several("Parts", [story(1), story(2)]))
-    copies = [site.add(f"/{n}", blog("Copy", story(n)), host=1) for n in (1, 2)]
-    outcome = crawl(
-        "sample_spiders.Steps", steps=[{"url": page, "callback": "parse_parts"}, *({"url": u} for u in copies)]
-    )
-    assert outcome.kept == [page, page]
-    assert [i["url"] for i in outcome.dropped] == copies
-    assert {r["original_url"] for r in outcome.records} == {page}
 
 
 # --- feeds
@@ -142,37 +75,6 @@ def test_an_item_that_its_feed_cannot_write_owns_nothing(site, crawl, options):
     assert fed == [before, b]
     (problem,) = outcome.problems
     assert "Error caught on signal handler" in problem
-
-
-def test_several_feeds_change_no_verdict(site, crawl):
-    """Neither one that does not accept every item nor one that begins anew while the crawl runs."""
-    pairs = [pair(site, number) for number in range(5)]
-    # The filter accepts no copy and no item of the last page.
-    last = [site.add(f"/last/{name}", article(name, story(9))) for name in ("x", "y")]
-    steps = [{"url": url} for urls in (*pairs, last) for url in urls]
-    feeds = {
-        "all.jsonl": JSON_LINES,
-        "first.jsonl": {**JSON_LINES, "item_filter": "sample_spiders.OnlyTheFirst"},
-        "batch%(batch_id)d.jsonl": {**JSON_LINES, "batch_item_count": 2},
-    }
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": feeds})
-    originals = {b: a for a, b in [*pairs, last]}
-    # It was asked about the last page's item and said no. It must not be asked about the copy's, and could say yes.
-    assert outcome.kept == [*originals.values(), last[1]]
-    assert [i["url"] for i in outcome.dropped] == [b for _, b in pairs]
-    assert {r["url"]: r["original_url"] for r in outcome.records} == originals
-    assert outcome.lines("all.jsonl") == outcome.items
-    assert outcome.lines("first.jsonl") == outcome.items[:-2]
-    assert [outcome.lines(f"batch{n}.jsonl") for n in (1, 2, 3)] == [outcome.items[n : n + 2] for n in (0, 2, 4)]
-    assert outcome.problems == []
-
-
-def test_a_feed_whose_filter_counts_gets_what_it_would_without_us(site, crawl):
-    urls = [site.add(f"/{n}", article("Page", story(n))) for n in range(6)]
-    feeds = {"every.jsonl": {**JSON_LINES, "item_filter": "sample_spiders.EverySecond"}}
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls], settings={"FEEDS": feeds})
-    assert [i["url"] for i in outcome.lines("every.jsonl")] == urls[::2]
-    assert outcome.stats["dedup/claims/confirmed"] == len(urls)
 
 
 # --- what a project's middlewares give in place of a page
@@ -261,31 +163,6 @@ def test_pages_that_end_with_their_connection_are_checked(crawl):
         outcome = crawl("sample_spiders.Steps", steps=[{"url": root + path} for path in bodies])
     assert outcome.kept == [root + "/a1", root + "/a2"]
     assert [item["url"] for item in outcome.dropped] == [root + "/b1", root + "/b2"]
-
-
-@pytest.mark.skipif(REACTOR == "reactorless", reason="httpx flags no response without a length")
-def test_pages_that_end_with_their_connection_before_their_markup_are_not_checked(crawl):
-    page = article("B", story(1)).encode()
-    ends = ("</p>", "</article>", "</main>", '<a href="/section', "</footer>")
-    cuts = [page.index(end.encode()) + len(end) for end in ends]
-    bodies = {"/whole": ("", page), **{f"/{cut}": ("", page[:cut]) for cut in cuts}}
-    with closing_server(bodies) as root:
-        urls = [root + path for path in bodies]
-        outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in urls])
-    assert outcome.kept == urls
-    assert outcome.verdicts == dict.fromkeys(urls[1:], ("unchecked", "kept"))
-    assert outcome.stats["dedup/unchecked/cut_off"] == len(cuts)
-
-
-def test_a_page_whose_download_the_spider_stopped_is_not_checked(site, crawl):
-    whole, stopped = (site.add(path, article("A", story(1))) for path in ("/whole", "/stopped"))
-    outcome = crawl(
-        "sample_spiders.Steps",
-        steps=[{"url": whole}, {"url": stopped}],
-        settings={"EXTENSIONS": {"sample_spiders.StopsDownloads": 0}},
-    )
-    assert outcome.kept == [whole, stopped]
-    assert outcome.verdicts == {stopped: ("unchecked", "kept")}
 
 
 # --- the start and the log line

@@ -82,24 +82,6 @@ def test_a_second_process_keeps_everything_and_the_first_drops_what_it_would_alo
     assert runs == {first.records[0]["run"]}
 
 
-def test_it_observes_until_it_ends_though_the_first_has_ended(site, tmp_path, paper):
-    urls, _ = paper
-    folders = [tmp_path / name for name in ("first", "second")]
-    shared = {"DEDUP_STORE": store_uri(folders[0])}
-    release = threading.Event()
-    hold = site.add("/later", Answer(article("Later", story(30)), hold=release))
-    steps = [{"url": url} for url in (urls[0], hold, *urls[1:])]
-    with contextlib.ExitStack() as later:
-        with held(site, folders[0], urls):
-            command = write_job(folders[1], "sample_spiders.Steps", steps=steps, settings=shared)
-            second = later.enter_context(Running(folders[1], command))
-            wait_until(lambda: "/later" in site.paths())
-        release.set()
-        outcome = second.wait()
-    assert outcome.kept == [step["url"] for step in steps]
-    assert outcome.dropped == []
-
-
 def test_tags_are_put_on_all_the_same(site, tmp_path, crawl, paper):
     """Whoever reads a feed of tagged items counts on the field."""
     urls, copies = paper
@@ -109,34 +91,6 @@ def test_tags_are_put_on_all_the_same(site, tmp_path, crawl, paper):
     assert {i["url"]: i["dedup"]["verdict"] for i in outcome.items} == dict.fromkeys(urls[:2], "new") | dict.fromkeys(
         copies, "duplicate"
     )
-
-
-def test_a_request_of_its_own_drops_nothing_either(site, tmp_path, crawl, paper):
-    urls, _ = paper
-    steps = [{"url": url, "meta": {"dedup": {"action": "drop", "threshold": 0.6}}} for url in urls]
-    with held(site, tmp_path / "first", urls):
-        outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_STORE": store_uri(tmp_path / "first")})
-    assert outcome.kept == urls
-
-
-def test_four_processes_of_one_spider_lose_nothing(tmp_path, paper):
-    """As crawls are run with a process a site, or as several jobs: who comes first drops, the others observe."""
-    urls, copies = paper
-    together = {"DEDUP_STORE": store_uri(tmp_path / "all"), "DEDUP_LOG": str(tmp_path / "all" / "records.jsonl")}
-    with contextlib.ExitStack() as running:
-        crawls = [
-            running.enter_context(
-                Running(folder, write_job(folder, "sample_spiders.OneByOne", urls=",".join(urls), settings=together))
-            )
-            for folder in (tmp_path / str(n) for n in range(4))
-        ]
-        outcomes = [each.wait() for each in crawls]
-    assert [outcome.exit_status for outcome in outcomes] == [0] * 4
-    assert all(set(outcome.kept) >= set(urls[:2]) for outcome in outcomes)
-    for outcome in outcomes:
-        dropped = [i["url"] for i in outcome.dropped]
-        assert dropped == ([] if "dedup/observer" in outcome.stats else copies)
-        assert set(outcome.kept) | set(dropped) == set(urls)
 
 
 def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper):

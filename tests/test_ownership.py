@@ -3,41 +3,18 @@
 from __future__ import annotations
 
 import json
-import threading
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from urllib.parse import unquote
 
 import pytest
 from crawling import run_scrapy
 from library import Library
-from local_site import Answer, wait_until
+from local_site import Answer
 from prose import article, blog, story
 from test_claims_in_crawls import pair
-from test_crashes import again, fed, killed
 
 from dedup_middleware.index.schema import encode_page, page_key
 from dedup_middleware.model import VerdictKind
-
-
-def test_the_page_of_a_preferred_host_is_kept_and_takes_the_story(site, crawl):
-    thief = site.add("/thief", blog("Copied", story(1)), host=1)
-    original = site.add("/original", article("Original", story(1)))
-    copy = site.add("/copy", blog("Copy", story(1)), host=2)
-    steps = [{"url": url} for url in (thief, original, copy)]
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_PREFERRED": ["127.0.0.1"]})
-    assert outcome.kept == [thief, original]
-    record = outcome.record(original)
-    assert (record["verdict"], record["original_url"], record["reason"]) == ("related", thief, "preferred")
-    assert outcome.record(copy)["original_url"] == original
-
-
-def test_a_drop_across_hosts_says_so(site, crawl):
-    a, b = pair(site, 1)
-    c = site.add("/c", blog("c", story(1)))
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in (a, b, c)])
-    assert outcome.record(b)["reason"] == "on another host"
-    assert outcome.record(c)["reason"] == ""
 
 
 def test_a_page_that_is_gone_owns_nothing_any_more(site, crawl):
@@ -63,22 +40,6 @@ def test_a_page_is_what_its_redirects_end_at(site, crawl):
     assert again.kept == ends[:1]
 
 
-def test_a_page_that_is_requested_twice_at_a_time_is_two_pages_at_two_ends(site, crawl):
-    both_asked = threading.Event()
-    ends = [site.add(f"/a/session/{n}", article("a", story(1))) for n in range(2)]
-    headers = [{"Location": end} for end in ends]
-    a = site.add("/a", *(Answer("", status=302, headers=h, hold=both_asked) for h in headers))
-
-    def let_both_go():
-        wait_until(lambda: site.paths().count("/a") == len(ends))
-        both_asked.set()
-
-    threading.Thread(target=let_both_go, daemon=True).start()
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": a}], together=True)
-    assert len(outcome.kept) == 1
-    assert sorted(outcome.kept + [item["url"] for item in outcome.dropped]) == ends
-
-
 @pytest.mark.parametrize("host", [0, 1], ids=["same host", "another host"])
 def test_who_redirected_to_a_page_cannot_replace_it(site, crawl, host):
     """The URL at which a redirect began is another page's once it answers by itself."""
@@ -89,28 +50,6 @@ def test_who_redirected_to_a_page_cannot_replace_it(site, crawl, host):
     again = crawl("sample_spiders.Steps", steps=[{"url": thief}, {"url": copy}], folder="one", afresh=True)
     assert again.kept == [thief]
     assert again.record(copy)["original_url"] == a
-
-
-def test_what_a_form_leads_to_is_not_the_same_page_each_time(site, crawl):
-    start = site.add("/", "<html></html>")
-    results = [site.add(f"/result/{n}", article("Result", story(n))) for n in range(2)]
-    for n, result in enumerate(results):
-        site.add(f"/search story={n}", *redirect(result))
-    copies = [site.add(f"/copy/{n}", blog("Copy", story(n)), host=1) for n in range(2)]
-    forms = [{"url": site.url("/search"), "story": n} for n in range(2)]
-    steps = [{"url": start, "callback": "post_form", "cb_kwargs": form} for form in forms]
-    outcome = crawl("sample_spiders.Everything", steps=[*steps, *({"url": url} for url in copies)])
-    assert [item["url"] for item in outcome.items if item["url"] != "from start"] == [f"{url} " for url in results]
-    assert [item["url"] for item in outcome.dropped] == copies
-
-
-def test_pages_are_not_the_same_because_one_that_links_to_them_was_redirected(site, crawl):
-    a, b = pair(site, 1)
-    links = "".join(f'<a class="next" href="{url}">next</a>' for url in (a, b))
-    start = site.add("/start", *redirect(site.add("/list", f"<html><body>{links}</body></html>")))
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": start, "callback": "parse_links_with_meta"}])
-    assert len(outcome.kept) == 1
-    assert len(outcome.dropped) == 1
 
 
 def test_an_original_older_than_the_lease_drops_nothing():
@@ -173,18 +112,6 @@ def test_a_page_that_a_person_allows_is_released_once(site, crawl):
     assert json.loads(allowed.stdout)["allowed"] == [c]  # the other one is an original by now
 
 
-def test_what_is_allowed_may_be_named_as_a_browser_shows_it(site, crawl):
-    a = site.add("/%E5%85%B6", article("a", story(1)))
-    b = site.add("/%E4%BB%96", blog("b", story(1)), host=1)
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}])
-    assert [i["url"] for i in outcome.dropped] == [b]
-    for wanted in (["--original", unquote(a)], [unquote(b)], ["--host", "127.0.0.2."]):
-        allowed = run_scrapy(outcome.folder, "dedup", "allow", *wanted, "--json")
-        assert json.loads(allowed.stdout)["allowed"] == [b]
-    refused = run_scrapy(outcome.folder, "dedup", "allow", "--host", "no host")
-    assert (refused.returncode, len(refused.stderr.splitlines())) == (1, 1)
-
-
 def test_allow_needs_the_name_of_a_page_that_was_dropped(site, crawl):
     a = site.add("/a", article("a", story(1)))
     outcome = crawl("sample_spiders.Steps", steps=[{"url": a}])
@@ -210,13 +137,3 @@ def test_nothing_of_ours_is_in_the_meta_that_a_spider_sees(site, crawl):
     assert len(outcome.items) == 4
     assert [item for item in outcome.items if any("dedup" in key for key in item["meta"])] == []
     assert outcome.problems == []
-
-
-def test_after_a_crash_an_item_is_released_though_its_redirect_ends_elsewhere_by_now(site, tmp_path):
-    """The session that it led into may be over."""
-    a = site.add("/a", article("a", story(1)))
-    over = site.add("/b/session/0", Answer(article("b", story(1))), Answer("over", status=403))
-    b = site.add("/b", *redirect(over, site.add("/b/session/1", article("b", story(1)))))
-    assert [i["url"] for i in killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped] == [over]
-    assert fed(again(tmp_path, [])) == [over]
-    assert fed(again(tmp_path, [])) == [over]

@@ -95,9 +95,6 @@ class TestOverwrittenFeeds:
         options = APPENDED if option is None else {**APPENDED, "overwrite": option}
         assert self.scope({uri: options}) is expected
 
-    def test_one_of_several_is_enough(self) -> None:
-        assert self.scope({"a.jsonl": APPENDED, "b.jsonl": OVERWRITTEN}) is Scope.CRAWL
-
     @pytest.mark.parametrize(
         ("storage", "expected"),
         [
@@ -108,10 +105,6 @@ class TestOverwrittenFeeds:
     )
     def test_a_storage_of_the_project(self, storage: str, expected: Scope) -> None:
         assert self.scope({"own://x": APPENDED}, FEED_STORAGES={"own": storage}) is expected
-
-    def test_the_deprecated_setting_for_one_feed(self) -> None:
-        assert self.scope({}, FEED_URI="s3://bucket/out.jsonl") is Scope.CRAWL
-        assert self.scope({}, FEED_URI="out.jsonl") is Scope.STORE
 
 
 def test_for_programs_auto_is_the_store(tmp_path) -> None:

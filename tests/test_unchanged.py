@@ -7,7 +7,7 @@ import shutil
 from contextlib import closing
 
 import pytest
-from crawling import run_job, run_scrapy, write_job
+from crawling import run_job, write_job
 from local_site import Answer
 from prose import article, blog, story
 from test_crashes import FEED, again, fed, killed
@@ -124,18 +124,6 @@ def test_a_crawl_of_unchanged_originals_writes_nothing(pages, tmp_path):
     assert unread_of(outcome) == outcome.stats["dedup/pages"] == len(steps) > 2
 
 
-def test_a_crawl_of_unchanged_duplicates_reads_them_and_stores_their_items_once(pages, tmp_path):
-    steps = [step for step in pages.steps if "callback" not in step]
-    first = crawled(tmp_path, steps)
-    before = contents(tmp_path)
-    outcome = crawled(tmp_path, steps)
-    after = contents(tmp_path)
-    assert len(outcome.dropped) == len(first.dropped) > 0
-    assert unread_of(outcome) == outcome.stats["dedup/pages"] - len(outcome.dropped)
-    assert {key[:1] for key, value in after.items() if before.get(key) != value} <= {b"j", b"v", b"p"}
-    assert len(after) == len(before)
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -152,13 +140,6 @@ def test_what_would_be_read_otherwise_is_read(site, tmp_path, changed):
     assert unread_of(crawled(tmp_path, [{"url": a}])) == 1
 
 
-def test_so_is_all_under_settings_by_which_pages_are_read_otherwise(site, tmp_path):
-    a = site.add("/a", article("a", story(1)))
-    crawled(tmp_path, [{"url": a}])
-    for settings in (READ_ALL, {"DEDUP_MAX_BYTES": 5}, {"DEDUP_EXTRACTOR": "density"}):
-        assert unread_of(crawled(tmp_path, [{"url": a}], **settings)) == 0, settings
-
-
 def test_a_dropped_page_whose_original_is_gone_is_kept(site, tmp_path):
     a = site.add("/a", article("a", story(1)))
     copy = site.add("/copy", blog("copy", story(1)), host=1)
@@ -167,36 +148,6 @@ def test_a_dropped_page_whose_original_is_gone_is_kept(site, tmp_path):
     outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
     assert (outcome.kept, unread_of(outcome)) == ([copy], 0)
     assert unread_of(crawled(tmp_path, [{"url": copy}])) == 1
-
-
-def test_so_is_one_whose_original_has_another_text(site, tmp_path):
-    a = site.add("/a", article("a", story(1)))
-    copy = site.add("/copy", blog("copy", story(1)), host=1)
-    crawled(tmp_path, [{"url": a}, {"url": copy}])
-    site.add("/a", article("a", story(2)))
-    outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
-    assert outcome.kept == [a, copy]
-    assert outcome.dropped == []
-
-
-def test_so_is_one_that_a_stricter_request_asks_for(site, tmp_path):
-    text = story(1, 20)
-    a = site.add("/a", article("a", text))
-    copy = site.add("/copy", blog("a", [*text[:18], story(2)[0][:220]]), host=1)
-    steps = [{"url": a}, {"url": copy}]
-    assert len(crawled(tmp_path, steps).dropped) == 1
-    assert len(crawled(tmp_path, steps).dropped) == 1
-    steps[1] |= {"meta": {"dedup": {"threshold": 1.0}}}
-    assert crawled(tmp_path, steps).kept == [a, copy]
-
-
-def test_one_that_is_not_to_be_checked_is_not(site, tmp_path):
-    a = site.add("/a", article("a", story(1)))
-    copy = site.add("/copy", blog("copy", story(1)), host=1)
-    crawled(tmp_path, [{"url": a}, {"url": copy}])
-    outcome = crawled(tmp_path, [{"url": copy, "meta": {"dedup": False}}])
-    assert outcome.kept == [copy]
-    assert outcome.record(copy)["reason"] == "switched off"
 
 
 def test_a_duplicate_that_its_item_keeps_becomes_an_original_with_all_its_text(site, tmp_path):
@@ -228,54 +179,6 @@ def test_copies_are_compared_with_what_the_items_of_an_original_contain_now(site
     assert unread_of(outcome) == 1
 
 
-def test_a_list_is_unchanged_once_its_items_had_the_same_text_twice(site, tmp_path):
-    parts = "".join(f"<div class='part'><p>{p}</p></div>" for p in story(4))
-    listed = site.add("/list", f"<html><title>Of many things</title><body>{parts}</body></html>")
-    copy = site.add("/copy", blog("copy", story(4)), host=1)
-    steps = [{"url": listed, "callback": "parse_parts"}]
-    unread = [unread_of(crawled(tmp_path, steps)) for _ in range(4)]
-    assert unread == [0, 0, 1, 1]
-    # Its items contain less, so it owns less, for which its text is needed.
-    outcome = crawled(tmp_path, [{"url": listed, "callback": "parse_headlines"}, {"url": copy}])
-    assert unread_of(outcome) == 1
-    assert crawled(tmp_path, [{"url": copy}]).stats["dedup/pages"] == 1
-
-
-def test_a_page_behind_redirects_is_itself_where_they_end(site, tmp_path):
-    ends = [site.add(f"/a/{n}", article("a", story(1))) for n in range(2)]
-    targets = (ends[0], ends[0], ends[1], ends[1], ends[0])
-    start = site.add("/a", *(Answer("", status=302, headers={"Location": end}) for end in targets))
-    seen = []
-    for _ in targets:
-        outcome = crawled(tmp_path, [{"url": start}])
-        seen.append((outcome.kept, [item["url"] for item in outcome.dropped], unread_of(outcome)))
-    kept, dropped = ([ends[0]], [], 1), ([], [ends[1]], 0)
-    assert seen == [([ends[0]], [], 0), kept, dropped, dropped, kept]
-
-
-def test_an_allowed_page_is_kept_when_it_comes_again(site, tmp_path):
-    a = site.add("/a", article("a", story(1)))
-    copy = site.add("/copy", blog("copy", story(1)), host=1)
-    crawled(tmp_path, [{"url": a}, {"url": copy}])
-    assert run_scrapy(tmp_path, "dedup", "allow", copy).returncode == 0
-    assert crawled(tmp_path, [{"url": a}]).kept == [copy, a]
-    outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
-    assert (outcome.kept, unread_of(outcome)) == ([a, copy], 1)
-    outcome = crawled(tmp_path, [{"url": a}, {"url": copy}])
-    assert (outcome.kept, unread_of(outcome)) == ([a, copy], 2)
-
-
-def test_a_crash_of_a_second_crawl_takes_nothing(site, tmp_path):
-    a = site.add("/a", article("a", story(1)))
-    copy = site.add("/copy", blog("copy", story(1)), host=1)
-    again(tmp_path, [{"url": a}])
-    crashed = killed(tmp_path, site, [{"url": a}, {"url": copy}])
-    assert [item["url"] for item in crashed.dropped] == [copy]
-    outcome = again(tmp_path, [{"url": a}, {"url": copy}])
-    assert set(fed(outcome)) == {a}
-    assert outcome.stats["dedup/unread"] == 1
-
-
 def test_a_crash_takes_what_an_unread_page_gave_to_another_feed(site, tmp_path):
     """The feed of the first crawl did not take the item; that of the second did, and went down with it."""
     a = site.add("/a", article("a", story(1)))
@@ -287,16 +190,6 @@ def test_a_crash_takes_what_an_unread_page_gave_to_another_feed(site, tmp_path):
     crashed = killed(tmp_path, site, steps, FEEDS={**FEED["FEEDS"], **stories})
     assert crashed.dropped
     assert fed(again(tmp_path, [], FEEDS=stories), "stories.jsonl") == [copy]
-
-
-def test_another_feed_gets_what_it_has_not_got(site, tmp_path):
-    a = site.add("/a", article("a", story(1)))
-    copy = site.add("/copy", blog("copy", story(1)), host=1)
-    steps = [{"url": url, "cb_kwargs": {"kind": "dataclass"}} for url in (a, copy)]
-    crawled(tmp_path, steps)
-    stories = {"stories.jsonl": {"format": "jsonlines", "item_classes": ["sample_spiders.DataItem"]}}
-    outcome = crawled(tmp_path, steps[1:], FEEDS={**FEED["FEEDS"], **stories})
-    assert fed(outcome, "stories.jsonl") == [copy]
 
 
 def test_an_original_that_comes_again_renews_its_lease(site, tmp_path):
