@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dedup_middleware.api import Deduplicator, Result
+    from dedup_middleware.api import Deduplicator
     from dedup_middleware.extraction import extract_paragraphs, extract_text
     from dedup_middleware.plugin.addon import Addon
     from dedup_middleware.records.log_reader import Records, open_records
@@ -21,7 +21,6 @@ __all__ = [
     "Deduplicator",
     "Record",
     "Records",
-    "Result",
     "extract_paragraphs",
     "extract_text",
     "open_records",
@@ -30,7 +29,6 @@ __all__ = [
 _HOMES = {
     "Addon": "dedup_middleware.plugin.addon",
     "Deduplicator": "dedup_middleware.api",
-    "Result": "dedup_middleware.api",
     "Record": "dedup_middleware.records.records",
     "Records": "dedup_middleware.records.log_reader",
     "extract_paragraphs": "dedup_middleware.extraction",

@@ -17,7 +17,7 @@ from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.extraction.decoding import decoded
-from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection, VerdictKind, Witness
+from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection, Witness
 from dedup_middleware.opening import deduplication_of, open_at_once, open_to_look, run_id
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings import PREFIX, Config
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dedup_middleware.reading import PageReader
     from dedup_middleware.records.records import Record
 
-__all__ = ["Deduplicator", "Document", "Options", "Result"]
+__all__ = ["Deduplicator", "Document", "Options"]
 
 logger = logging.getLogger(__name__)
 
@@ -79,32 +79,6 @@ class Document(Content, total=False):
     """As text, or as bytes in the encoding that they name themselves."""
     item: Any
     """What you keep of it: a dict, or any other item that itemadapter supports."""
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """The verdict on a page, in plain values; those of a record in the log."""
-
-    url: str
-    verdict: str
-    """``new``, ``unchanged``, ``duplicate``, ``related`` or ``unchecked``."""
-    original_url: str | None
-    """The original: the page that it repeats, wholly or in part."""
-    score: float | None
-    """Share of its non-boilerplate text that the original contains, 0-1."""
-    reason: str
-    """Why it is unchecked, or why a match did not make it a duplicate; else empty."""
-    witness: str | None
-    """``page`` or ``item``: whose check kept a page although its original contains its text, or passed a duplicate."""
-    difference: list[str]
-    """What the original lacks, by that check; at most five pieces."""
-    evidence: list[str]
-    """Repeated sentences, at most five, as this page wrote them."""
-
-    @property
-    def is_duplicate(self) -> bool:
-        """Whether the page only repeats another one; keep all others."""
-        return self.verdict == VerdictKind.DUPLICATE.value
 
 
 class Deduplicator:
@@ -152,16 +126,16 @@ class Deduplicator:
         self._deduplication = deduplication_of(self._opened, run_id(None), _Listener(self._note_released))
         self._read: Reading | None = None
 
-    def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Result:
+    def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
         """Return the verdict on a page; nothing is stored."""
         read, visit = self._examined(url, html, item, content)
         if visit.is_duplicate and item is not None:
             self._deduplication.check_item(visit, item, read.shows)
             if visit.is_duplicate and visit.objection is not None:
                 visit.overrule(visit.objection, Witness.ITEM)
-        return self._result(visit)
+        return self._deduplication.recorder.record(visit)
 
-    def keep(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Result:
+    def keep(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
         """Make a page an original, also if it repeats another one, and return the verdict.
 
         One that is ``unchecked`` becomes no original. The page that was checked last is not read again.
@@ -171,15 +145,15 @@ class Deduplicator:
         self._deduplication.keep_page(visit, Rejection(Reason.KEPT))
         _end(self._deduplication, visit, self._kept(read, item))
         self.released[:] = [other for other in self.released if other != read.url]
-        return self._result(visit)
+        return self._deduplication.recorder.record(visit)
 
-    def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Result:
+    def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
         """Return the verdict on a page, and make it an original unless it is a duplicate, as a crawl does."""
         read, visit = self._examined(url, html, item, content)
         pass_through(self._deduplication, visit, self._kept(read, item), item, read.shows)
-        return self._result(visit)
+        return self._deduplication.recorder.record(visit)
 
-    def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Result]:
+    def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Record]:
         """Yield the verdict on each of *pages*, in their order: :meth:`add` for each.
 
         A page is a dict with the arguments of :meth:`add`, or ``(url, html)``, or ``(url, html, item)``. Each is read
@@ -245,10 +219,6 @@ class Deduplicator:
         if item is not None:
             return item
         return {} if read.page is None else as_item(read.page, self._config.item_fields)
-
-    def _result(self, visit: Visit) -> Result:
-        record = self._deduplication.recorder.record(visit)
-        return Result(**{field.name: getattr(record, field.name) for field in fields(Result)})
 
 
 class _Listener:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from prose import article, blog, story, zh_story
 from test_templates_in_crawls import TOWNS, branch
 
-from dedup_middleware import Deduplicator, Result
+from dedup_middleware import Deduplicator, Record
 from dedup_middleware.errors import ConfigError, StoreError, StoreLockedError
 from dedup_middleware.index.opening import index_for_command
 
@@ -273,5 +273,5 @@ def test_it_needs_no_scrapy_and_loads_none(tmp_path: Path) -> None:
 def test_no_page_and_no_address_stops_it(html: str, path: str) -> None:
     with Deduplicator() as dedup:
         verdict = dedup.add(f"http://a.example/{path}", html)
-    assert isinstance(verdict, Result)
+    assert isinstance(verdict, Record)
     assert not verdict.is_duplicate

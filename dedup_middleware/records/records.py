@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware import permissions
 from dedup_middleware.bounded import loads
 from dedup_middleware.errors import PATH_ERRORS, RecordsError
+from dedup_middleware.model import VerdictKind
 from dedup_middleware.urls import host_of, without_secrets
 
 if TYPE_CHECKING:
@@ -70,6 +71,11 @@ class Record:
     """How long its body was, unpacked; 0 for an item."""
     canonical: str | None = None
     """The address that the page names as its story's own, where that is another one."""
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the page only repeats another one; keep all others."""
+        return self.verdict == VerdictKind.DUPLICATE.value
 
     @property
     def host(self) -> str:
