@@ -17,7 +17,7 @@ from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.extraction.decoding import decoded
-from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection, Witness
+from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
 from dedup_middleware.opening import deduplication_of, open_at_once, open_to_look, run_id
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings import PREFIX, Config
@@ -132,7 +132,7 @@ class Deduplicator:
         if visit.is_duplicate and item is not None:
             self._deduplication.check_item(visit, item, read.shows)
             if visit.is_duplicate and visit.objection is not None:
-                visit.overrule(visit.objection, Witness.ITEM)
+                visit.overrule(visit.objection)
         return self._deduplication.recorder.record(visit)
 
     def keep(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
@@ -142,7 +142,7 @@ class Deduplicator:
         """
         read, visit = self._examined(url, html, item, content)
         self._deduplication.enter(visit)
-        self._deduplication.keep_page(visit, Rejection(Reason.KEPT))
+        self._deduplication.keep_page(visit, Rejection(Reason.KEPT_ON_REQUEST))
         _end(self._deduplication, visit, self._kept(read, item))
         self.released[:] = [other for other in self.released if other != read.url]
         return self._deduplication.recorder.record(visit)

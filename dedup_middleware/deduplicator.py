@@ -26,7 +26,7 @@ from dedup_middleware.durability import Durability
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.index import schema
-from dedup_middleware.model import Action, Fetched, Page, Rejection, Scope, Verdict, VerdictKind, Witness
+from dedup_middleware.model import Action, Fetched, Page, Rejection, Scope, Verdict, VerdictKind
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
@@ -154,7 +154,7 @@ class Deduplication:
                     visit.verdict = self.detector.check(page, threshold=visit.threshold)
                     if visit.verdict.kind is VerdictKind.DUPLICATE:
                         if visit.keep:
-                            visit.overrule(Rejection(Reason.KEPT))
+                            visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
                         visit.suspected_template = self.detector.suspected_template(page, visit.verdict)
             except TROUBLE as error:
                 self.fail(error)
@@ -248,7 +248,7 @@ class Deduplication:
         """
         match, visit.objection = visit.verdict.match, None
         if match is not None and not match.original.kept.has_reached(self._feeds_wanting(item)):
-            self.keep_page(visit, Rejection(Reason.NOT_REACHED))
+            self.keep_page(visit, Rejection(Reason.ORIGINAL_MISSING_FROM_FEED))
             return False
         try:
             return self._check_item(visit, item, visit.budget.limited(shows))
@@ -277,19 +277,18 @@ class Deduplication:
                 visit.suspected_template = self.detector.suspected_template(page, another)
         if visit.objection is not None:
             return False
-        visit.agreed |= text.has_text
         return True if text.has_text else None
 
-    def keep_page(self, visit: Visit, rejection: Rejection, witness: Witness | None = None) -> None:
-        """Keep a duplicate for a *rejection*, by a *witness* or by a rule without one, and let it claim its text."""
+    def keep_page(self, visit: Visit, rejection: Rejection) -> None:
+        """Keep a duplicate because of a *rejection*, and let it claim its text."""
         if visit.is_duplicate:
-            visit.overrule(rejection, witness)
+            visit.overrule(rejection)
             self._claim(visit)
 
     def keep_for_its_item(self, visit: Visit) -> None:
         """Keep a duplicate whose last item was rejected."""
         if visit.objection is not None:
-            self.keep_page(visit, visit.objection, Witness.ITEM)
+            self.keep_page(visit, visit.objection)
 
     def drop(self, visit: Visit, item: Any) -> bool:
         """Store *item* of a duplicate, and that its page is one, in one batch; return whether it is dropped.
@@ -302,7 +301,7 @@ class Deduplication:
         data = b"" if self._dropped_size is None else self._items.encode(item)
         if data is None:
             if not visit.items_dropped:
-                visit.overrule(Rejection(Reason.NOT_KEEPABLE))
+                visit.overrule(Rejection(Reason.ITEM_NOT_STORABLE))
             return False
         original = None if visit.verdict.match is None else visit.verdict.match.original.number
         try:
@@ -555,7 +554,7 @@ class Deduplication:
                 f"the store is damaged ({error}): put back a copy, or begin a new one with `scrapy dedup store reset`"
             )
         if self._store_failure is None and isinstance(error, StoreError):
-            self._store_failure = Reason.STORE_AWAY if isinstance(error, StoreAwayError) else Reason.STORE_FAILED
+            self._store_failure = Reason.STORE_UNREACHABLE if isinstance(error, StoreAwayError) else Reason.STORE_FAILED
         # The return of the store does not mend another failure.
         if self.has_failed and (isinstance(error, StoreError) or not self.awaits_store):
             return

@@ -257,14 +257,6 @@ class Match:
     """Hashes of the clauses that the original already holds."""
 
 
-class Witness(str, Enum):
-    """Who spoke of a page whose text is another's."""
-
-    PAGE = "page"
-    ITEM = "item"
-    BOTH = "page and item"
-
-
 class Rejection(NamedTuple):
     """Why a page may be another one, although its text is its original's."""
 
@@ -281,8 +273,6 @@ class Verdict:
     match: Match | None = None
     reason: str = ""
     """Why a page is unchecked, or why a match did not make it a duplicate; else empty."""
-    witness: Witness | None = None
-    """Who kept a page whose text is its match's; for a duplicate, who agreed."""
     difference: tuple[str, ...] = ()
     """What the page, or its item, says and the match does not, by which it was kept."""
 

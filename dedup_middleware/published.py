@@ -103,7 +103,7 @@ class PublishedDetector(Detector):
         if page.fingerprint.weight < MIN_LIVE_WEIGHT:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         if (made := page.fingerprint.made) is None:
-            reason = Reason.NOTHING_TO_GO_BY if self.learner.is_ready else Reason.LEARNING
+            reason = Reason.NO_FEATURES if self.learner.is_ready else Reason.STILL_LEARNING
             return Verdict(VerdictKind.UNCHECKED, reason=reason)
         return self._best(page, self._alike(page, owns, made), page.fingerprint.weights.keys(), threshold, objects)
 

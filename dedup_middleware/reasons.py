@@ -1,6 +1,6 @@
-"""What came of a page, and why it was checked so.
+"""Defines the outcomes of pages and the reasons of verdicts, as codes; each reason has a message for people.
 
-Records have these texts, and so have stats, with underscores; docs/stats.md lists them. They are stable.
+Records have the codes, and so have stats; docs/stats.md lists them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from enum import Enum
 
 
 class Outcome(str, Enum):
-    """What came of a page and its items."""
+    """What happened to a page and its items."""
 
     KEPT = "kept"
     DROPPED = "dropped"
@@ -22,59 +22,88 @@ class Outcome(str, Enum):
 
 
 class Reason(str, Enum):
-    """Why a page is unchecked, or kept although its text is known; or in what way it is a duplicate."""
+    """Why a page is unchecked, or kept although its text is known; or the kind of a duplicate."""
+
+    message: str
+    """For people."""
+
+    def __new__(cls, code: str, message: str) -> Reason:  # noqa: PYI034 - an enum has no subclasses
+        """Return the reason *code*."""
+        reason = str.__new__(cls, code)
+        reason._value_, reason.message = code, message
+        return reason
 
     __str__ = str.__str__
 
-    # Unchecked: it costs more than it may,
-    TOO_LARGE = "too large"
-    TOO_MANY_ELEMENTS = "too many elements"
-    TOO_MANY_CLAUSES = "too many clauses"
-    TOO_SLOW = "too slow"
-    # is not a whole text,
-    NOT_TEXT = "not text"
-    NOT_PARSED = "not parsed"
-    NO_CHARSET = "no charset"
-    CUT_OFF = "cut off"
-    TRUNCATED = "truncated"
-    UNREADABLE = "unreadable item"
-    TOO_LITTLE_TEXT = "too little text"
-    # has nothing that the method goes by, or comes while that learns,
-    NOTHING_TO_GO_BY = "nothing that the method goes by"
-    LEARNING = "the method is still learning"
-    # or something stands in the way.
-    SWITCHED_OFF = "switched off"
-    ITEMS_CHECKED = "its items are checked instead"
-    STORE_FAILED = "the store failed"
-    STORE_AWAY = "the store was away"
-    ERROR = "error"
+    # Unchecked: a limit,
+    TOO_LARGE = "too_large", "the response is larger than DEDUP_MAX_BYTES"
+    TOO_MANY_ELEMENTS = "too_many_elements", "the page has too many elements"
+    TOO_MANY_CLAUSES = "too_many_clauses", "the page has too many clauses"
+    TOO_SLOW = "too_slow", "the page takes too much CPU time"
+    # a page that is not complete, not HTML or has little text,
+    NOT_TEXT = "not_text", "the response is not HTML"
+    NOT_PARSED = "not_parsed", "the response cannot be parsed"
+    NO_CHARSET = "no_charset", "the declared charset is not that of the text"
+    TRUNCATED_RESPONSE = "truncated_response", "the response is incomplete"
+    NESTED_TOO_DEEPLY = "nested_too_deeply", "elements are nested deeper than the parser follows"
+    UNREADABLE_ITEM = "unreadable_item", "the item cannot be read"
+    TOO_LITTLE_TEXT = "too_little_text", "the page has too little text of its own"
+    # a method without features of the page,
+    NO_FEATURES = "no_features", "the method finds nothing to compare"
+    STILL_LEARNING = "still_learning", "the method is still learning"
+    # or something else.
+    SWITCHED_OFF = "switched_off", 'meta["dedup"] is False'
+    ITEMS_CHECKED = "items_checked", "the items of the page are checked instead"
+    STORE_FAILED = "store_failed", "the store has failed"
+    STORE_UNREACHABLE = "store_unreachable", "the store was unreachable"
+    ERROR = "error", "a bug of the plugin"
 
-    # A duplicate: how its text was found, and where.
-    NEARLY = "in nearly the same words"
-    ANOTHER_HOST = "on another host"
+    # A duplicate, unless its text is the original's and both are on one host.
+    NEAR_MATCH = "near_match", "the wording is similar"
+    CROSS_HOST = "cross_host", "the original is on another host"
 
-    # Related: too little is repeated, or the page is preferred.
-    BELOW_THRESHOLD = "below the threshold"
-    DOUBTFUL = "too little of a main text that is in doubt"
-    PREFERRED = "preferred"
-    STORYS_OWN = "the story's own page"
-    # The same sentences tell of something else.
-    OTHER_NUMBERS = "other numbers in the same sentences"
-    OTHER_NAMES = "other names in the same sentences"
-    # The page says something for itself,
-    ANOTHER_TITLE = "another title"
-    OWN_WORDS = "words of its own in the same text"
-    OWN_FACTS = "other facts around the same text"
-    ANOTHER_ADDRESS = "another address, and too little to tell both from"
-    # or its item does.
-    ORIGINAL_ITEM_HAS_NO_TEXT = "the original's items had no text"
-    ITEM_TEXT = "its item says what the original's did not"
-    ITEM_VALUE = "another value in its item"
-    # or it is kept in any case, by a program.
-    KEPT = "kept all the same"
-    # What is safe elsewhere is not yet, or not everywhere,
-    ORIGINAL_PENDING = "the original's claim was still open"
-    NOT_KEEPABLE = "its item cannot be stored"
-    NOT_REACHED = "a feed that takes such items has taken none of the original's"
-    # or its original was lost after it was dropped.
-    RELEASED = "its dropped items were released"
+    # Related: too little text is shared, or the page is the better copy.
+    BELOW_THRESHOLD = "below_threshold", "the score is below the threshold"
+    UNCERTAIN_EXTRACTION = "uncertain_extraction", "the extracted text may not be the main text"
+    PREFERRED = "preferred", "the page is in DEDUP_PREFERRED, and the match is not"
+    CANONICAL = "canonical", "the match names the page as canonical"
+    # Related: the page or its item is different,
+    OTHER_NUMBERS = "other_numbers", "the same sentences contain other numbers"
+    OTHER_NAMES = "other_names", "the same sentences contain other names"
+    OTHER_TITLE = "other_title", "the title or heading is different"
+    EXTRA_TEXT = "extra_text", "the page contains additional text"
+    DIFFERENT_CONTEXT = "different_context", "the context of the text is different"
+    DIFFERENT_URL_SHORT_TEXT = "different_url_short_text", "the URL is different, and the text is short"
+    ORIGINAL_ITEM_HAS_NO_TEXT = "original_item_has_no_text", "the original's items contain no text"
+    ITEM_HAS_NEW_TEXT = "item_has_new_text", "the item contains text that the original's items lack"
+    ITEM_FIELD_DIFFERS = "item_field_differs", "a field of the item has another value"
+    # a program or a request wants it,
+    KEPT_ON_REQUEST = "kept_on_request", "the page is kept on request"
+    # the original's items or the item itself may be lost,
+    ORIGINAL_PENDING = "original_pending", "the items of the original were still in the pipelines"
+    ITEM_NOT_STORABLE = "item_not_storable", "the item cannot be stored"
+    ORIGINAL_MISSING_FROM_FEED = "original_missing_from_feed", "a feed for such items has none of the original's"
+    # or the original was lost after the drop.
+    RELEASED = "released", "the dropped items were released"
+
+
+#: Reasons of checks: differences of a page, or of its item, from a page with the same text.
+DIFFERENCES = frozenset(
+    {
+        Reason.OTHER_NUMBERS,
+        Reason.OTHER_NAMES,
+        Reason.OTHER_TITLE,
+        Reason.EXTRA_TEXT,
+        Reason.DIFFERENT_CONTEXT,
+        Reason.DIFFERENT_URL_SHORT_TEXT,
+        Reason.ORIGINAL_ITEM_HAS_NO_TEXT,
+        Reason.ITEM_HAS_NEW_TEXT,
+        Reason.ITEM_FIELD_DIFFERS,
+    }
+)
+
+
+def message_of(code: str) -> str:
+    """Return the message of the reason *code*, and *code* itself if there is no such reason."""
+    reason = Reason._value2member_map_.get(code)
+    return reason.message if isinstance(reason, Reason) else code

@@ -85,7 +85,7 @@ class Releaser:
                 visit = Visit(url, page, Verdict(VerdictKind.NEW), Action.DROP, threshold, keep=by_person)
                 visit.version, visit.verdict = self._index.version, self._core.detector.check_stored(page)
                 if by_person and visit.is_duplicate:
-                    visit.overrule(Rejection(Reason.KEPT))
+                    visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
         except TROUBLE as error:
             self._core.fail(error)
         visit.released = items

@@ -10,7 +10,7 @@ from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT
 from dedup_middleware.checks.items import TAG_FIELD
-from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind, Witness
+from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Outcome, Reason
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dedup_middleware.model import StoredPage
 
 # Not enough for a verdict, but enough for a page to be an original.
-_OWNS_UNCHECKED = (Reason.TOO_LITTLE_TEXT, Reason.NOTHING_TO_GO_BY, Reason.LEARNING)
+_OWNS_UNCHECKED = (Reason.TOO_LITTLE_TEXT, Reason.NO_FEATURES, Reason.STILL_LEARNING)
 _OUTCOMES = {Action.DROP: Outcome.DROPPED, Action.TAG: Outcome.TAGGED, Action.DRY_RUN: Outcome.WOULD_DROP}
 
 
@@ -81,8 +81,6 @@ class Visit:
     """The first repeated sentences; ``None`` until they are needed."""
     objection: Rejection | None = None
     """Why the last item that was checked is kept, if it is."""
-    agreed: bool = False
-    """Whether the original's items contain all of an item with text."""
 
     # --- the claim
     claimed: Page | None = None
@@ -134,9 +132,9 @@ class Visit:
                 self.verdict = Verdict(VerdictKind.UNCHECKED, reason=error.reason)
         return self.page
 
-    def overrule(self, rejection: Rejection, witness: Witness | None = None) -> None:
-        """Make a duplicate a related page, for a *rejection* by a *witness*, or by a rule without one."""
-        self.verdict = Verdict(VerdictKind.RELATED, self.verdict.match, rejection.reason, witness, rejection.difference)
+    def overrule(self, rejection: Rejection) -> None:
+        """Make a duplicate a related page, because of a *rejection*."""
+        self.verdict = Verdict(VerdictKind.RELATED, self.verdict.match, rejection.reason, rejection.difference)
 
     def keep_undecided(self) -> None:
         """Keep a duplicate whose original is still pending; it owns nothing."""

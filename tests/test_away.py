@@ -160,7 +160,7 @@ def test_it_is_checked_again_when_the_store_is_back(server, reactor, path, setti
     assert (outcome.log.count(GONE), outcome.log.count(BACK)) == (1, 1)
     assert "Traceback" not in outcome.log
     assert [line for line in outcome.problems if GONE not in line and BACK not in line] == []
-    assert {r["url"] for r in outcome.records if r["reason"] == "the store was away"} >= {gone.url, unchecked}
+    assert {r["url"] for r in outcome.records if r["reason"] == "store_unreachable"} >= {gone.url, unchecked}
     assert outcome.stats["dedup/away"] == 1
     assert outcome.stats["dedup/away_seconds"] > 0
     assert "dedup/failures" not in outcome.stats
@@ -362,7 +362,7 @@ def test_a_program_opens_it_again(tmp_path: Path, monkeypatch):
         assert dedup.add("http://site/a", paragraphs=first).verdict == "new"
         away_store.away_calls = range(sys.maxsize)
         while_away = dedup.add("http://site/b", paragraphs=first)
-        assert (while_away.verdict, while_away.reason) == ("unchecked", "the store was away")
+        assert (while_away.verdict, while_away.reason) == ("unchecked", "store_unreachable")
         with pytest.raises(StoreAwayError):
             Deduplicator(uri)
         away_store.away_calls = ()
@@ -546,7 +546,7 @@ def test_duplicates_that_wait_for_an_original_are_kept(tmp_path: Path, monkeypat
 
     assert duplicate.original_is_pending
     asyncio.run(wait())
-    assert (duplicate.is_duplicate, duplicate.verdict.reason) == (False, Reason.STORE_AWAY)
+    assert (duplicate.is_duplicate, duplicate.verdict.reason) == (False, Reason.STORE_UNREACHABLE)
     assert original.stage is Stage.VOID
     crawl.opened.store.close()
 

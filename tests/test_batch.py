@@ -152,7 +152,7 @@ class TestVerdicts:
     def test_a_page_that_cannot_be_read_is_unchecked(self, tmp_path) -> None:
         pages = [{"url": A, "text": "x" * 100}, {"url": B, "html": blog("Copy", story(1))}]
         assert checked(tmp_path, pages, max_bytes=50) == [("unchecked", None), ("unchecked", None)]
-        assert {line["reason"] for line in lines_of(tmp_path, "verdicts.jsonl")} == {"too large"}
+        assert {line["reason"] for line in lines_of(tmp_path, "verdicts.jsonl")} == {"too_large"}
 
 
 def imported(folder: Path) -> str:

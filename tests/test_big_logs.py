@@ -35,7 +35,6 @@ RECORDS = st.builds(
     original_url=st.none() | URLS,
     score=st.none() | st.floats(0, 1),
     reason=TEXTS,
-    witness=st.sampled_from([None, "page", "item"]),
     evidence=st.lists(TEXTS, max_size=2),
     items_dropped=st.integers(0, 3),
     title=TEXTS,

@@ -102,7 +102,7 @@ def test_a_codec_that_is_declared_late_is_no_charset_either() -> None:
     filler = "<meta name='a' content='b'>" * 60
     with Deduplicator() as dedup:
         html = article("x", story(1)).replace("<meta charset='utf-8'>", f"{filler}<meta charset='punycode'>")
-        assert dedup.add("http://a.example/", html.encode()).reason == "no charset"
+        assert dedup.add("http://a.example/", html.encode()).reason == "no_charset"
 
 
 @pytest.mark.skipif(not DETECTS, reason="older versions of Scrapy take all undeclared encodings for cp1252")

@@ -102,7 +102,7 @@ def test_a_twin_does_not_wait_longer_than_dedup_wait(site, crawl):
     assert sorted(outcome.kept) == [a, b]
     record = outcome.record(b)
     assert (record["verdict"], record["outcome"], record["original_url"]) == ("related", "kept", a)
-    assert record["reason"] == "the original's claim was still open"
+    assert record["reason"] == "original_pending"
     assert outcome.problems == []
 
 

@@ -49,7 +49,7 @@ def test_of_a_text_in_doubt_only_nearly_all_is_a_copy(other: str) -> None:
         first = dedup.add("http://one.example/1", page(title, STORY, elsewhere))
         assert not first.is_duplicate
         checked = dedup.check("http://two.example/1", other)
-        assert (checked.verdict, checked.reason) == ("related", Reason.DOUBTFUL)
+        assert (checked.verdict, checked.reason) == ("related", Reason.UNCERTAIN_EXTRACTION)
         assert dedup.check("http://two.example/2", page(title, STORY, elsewhere)).is_duplicate
         # The same copy of a text that is in no doubt.
         dedup.add("http://three.example/1", page(CALLED, story(5, 8)))

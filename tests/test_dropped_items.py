@@ -460,7 +460,7 @@ def test_an_item_of_a_class_that_cannot_be_stored_is_kept(site, tmp_path):
     assert outcome.stats["dedup/items/not_keepable"] == 2
     assert len(outcome.problems) == 1
     assert "sample_spiders_items.ForeignStory cannot be stored" in outcome.problems[0]
-    assert outcome.record(urls[1])["reason"] == "its item cannot be stored"
+    assert outcome.record(urls[1])["reason"] == "item_not_storable"
     assert stored(tmp_path) == []
 
 

@@ -31,7 +31,7 @@ def contents(uri: str) -> dict[bytes, bytes]:
 
 def told(outcome: Outcome) -> list[tuple[object, ...]]:
     """Return what the records say of each page."""
-    names = ("url", "verdict", "original_url", "score", "reason", "witness", "difference", "evidence", "title")
+    names = ("url", "verdict", "original_url", "score", "reason", "difference", "evidence", "title")
     return [tuple(map(str, map(record.get, names))) for record in outcome.records]
 
 

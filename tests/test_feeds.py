@@ -39,7 +39,11 @@ def test_a_story_whose_original_every_feed_declined_is_in_the_feed(site, crawl):
     assert fed(outcome) == [b for _, b in pairs]
     assert outcome.dropped == []
     record = outcome.record(pairs[0][1])
-    assert (record["verdict"], record["outcome"], record["reason"]) == ("related", "kept", Reason.NOT_REACHED)
+    assert (record["verdict"], record["outcome"], record["reason"]) == (
+        "related",
+        "kept",
+        Reason.ORIGINAL_MISSING_FROM_FEED,
+    )
     assert outcome.problems == []
 
 

@@ -157,7 +157,7 @@ class TestStolenStories:
 @pytest.mark.parametrize("name", ["with a word in fifteen replaced", "with 2 % of its letters misread"])
 def test_some_thieves_are_found_by_the_second_opinion_only(name: str, loot: Loot) -> None:
     _, victim = crawled(CASES[name](loot), loot.story, [])
-    assert victim.verdict.reason.startswith(Reason.NEARLY)
+    assert victim.verdict.reason.startswith(Reason.NEAR_MATCH)
 
 
 def test_the_record_of_an_original_says_why_it_is_kept() -> None:

@@ -85,7 +85,7 @@ def test_a_request_may_ask_for_something_else(site, crawl):
     assert verdicts["/tag"] == ("duplicate", "tagged")
     assert verdicts["/dry-run"] == ("duplicate", "would_drop")
     assert verdicts["/strict"] == ("related", "kept")
-    assert outcome.record(urls["/strict"])["reason"] == "below the threshold"
+    assert outcome.record(urls["/strict"])["reason"] == "below_threshold"
     assert [i["url"] for i in outcome.items if "dedup" in i] == [urls["/tag"]]
     nonsense = [p for p in asked if p.startswith("/nonsense")]
     assert {verdicts[p] for p in nonsense} == {("unchecked", "kept")}
@@ -163,15 +163,15 @@ def api_steps(urls, kind="dict", **more):
 @pytest.mark.parametrize(
     ("cap", "reason"),
     [
-        ({"DEDUP_MAX_BYTES": 500}, "too large"),
-        ({"CONSTANTS": {"dedup_middleware.budget:MAX_CLAUSES": 5}}, "too many clauses"),
+        ({"DEDUP_MAX_BYTES": 500}, "too_large"),
+        ({"CONSTANTS": {"dedup_middleware.budget:MAX_CLAUSES": 5}}, "too_many_clauses"),
     ],
 )
 def test_an_item_that_costs_more_than_it_may_is_kept(site, crawl, cap, reason):
     one, copy = (serve_json(site, f"/{name}", [entry(1, name)]) for name in ("one", "copy"))
     outcome = crawl("sample_spiders.Steps", steps=api_steps([one, copy]), settings=FIELDS | cap)
     assert outcome.kept == ["one", "copy"]
-    assert [r["reason"] for r in outcome.records] == ["its items are checked instead", reason] * 2
+    assert [r["reason"] for r in outcome.records] == ["items_checked", reason] * 2
     assert outcome.problems == []
 
 

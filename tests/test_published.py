@@ -114,7 +114,7 @@ def test_it_learns_from_the_first_pages_and_keeps_what_it_has_learned(tmp_path: 
     uri = f"sqlite:{tmp_path / 'store'}"
     with Deduplicator(uri, fingerprint="rare-words") as dedup:
         first = [*dedup.stream(pages)]
-        assert [j.reason for j in first[:2]] == ["the method is still learning"] * 2
+        assert [j.reason for j in first[:2]] == ["still_learning"] * 2
         assert [j.verdict for j in first[2:]] == ["new"] * 4
     with Deduplicator(uri, fingerprint="rare-words") as dedup:
         later = [*dedup.stream(again)]
@@ -156,7 +156,7 @@ def test_a_page_of_which_it_makes_nothing_is_kept_and_said_so():
     with Deduplicator(fingerprint="rare-words") as dedup:
         dedup.learn([("http://site/1", same)])
         checked = dedup.add("http://site/1", same)
-    assert (checked.verdict, checked.reason) == ("unchecked", "nothing that the method goes by")
+    assert (checked.verdict, checked.reason) == ("unchecked", "no_features")
 
 
 @pytest.mark.usefixtures("methods")

@@ -25,7 +25,6 @@ from test_commands import run, run_here
 
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.model import Witness
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.explain import record_text
 from dedup_middleware.records.records import Record, RecordLog, read_records
@@ -126,11 +125,11 @@ class TestGathering:
         assert pages == [32], "twelve pages of that host are in the store, and not in the log"
 
     def test_a_field_and_a_reason_that_keep_nearly_all_are_signs(self, tmp_path: Path) -> None:
-        kept = {"verdict": "related", "outcome": "kept", "witness": "item", "reason": str(Reason.ITEM_VALUE)}
+        kept = {"verdict": "related", "outcome": "kept", "reason": str(Reason.ITEM_FIELD_DIFFERS)}
         records = [record(f"http://a.test/{n}", difference=[f"views: {n}"], **kept) for n in range(30)]
         signs = gather(logged(tmp_path, *records)).summary["signs"]
         assert signs["fields"] == [{"field": "views", "kept": 30, "pages": 30}]
-        assert signs["reasons"][0]["reason"] == Reason.ITEM_VALUE
+        assert signs["reasons"][0]["reason"] == Reason.ITEM_FIELD_DIFFERS
 
     def test_hosts_are_paired_by_who_copies_whom(self, shown: Demo) -> None:
         hosts = gather(shown.config).summary["hosts"]
@@ -182,7 +181,7 @@ HOSTILE_RECORDS = st.builds(
     outcome=st.sampled_from(["dropped", "released", "nonsense"]),
     original_url=st.none() | TEXTS,
     score=st.none() | st.floats() | st.integers(),
-    witness=st.none() | TEXTS,
+    message=TEXTS,
     evidence=st.lists(TEXTS, max_size=9),
     items_dropped=st.integers(),
 )
@@ -249,8 +248,7 @@ class TestPage:
                 assert names_in(text) == names_in(chinese[key]), key
             elif "other" in text:
                 assert {*map(names_in, text.values())} == {names_in(chinese[key]["other"])}, key
-        for kind, values in (("witnesses", Witness), ("outcomes", Outcome)):
-            assert {value.value for value in values} <= chinese[kind].keys()
+        assert {outcome.value for outcome in Outcome} <= chinese["outcomes"].keys()
 
     def test_every_reason_to_keep_or_drop_is_translated(self) -> None:
         text = (

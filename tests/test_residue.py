@@ -29,7 +29,7 @@ def test_directory_entries_under_one_notice_are_kept(site, crawl, notice):
     assert [i["url"] for i in outcome.items] == urls
     record = outcome.record(urls[1])
     assert (record["verdict"], record["original_url"]) == ("related", urls[0])
-    assert record["reason"] == "another title"
+    assert record["reason"] == "other_title"
     assert record["evidence"]
     assert outcome.problems == []
 

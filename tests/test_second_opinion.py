@@ -38,7 +38,7 @@ class TestEditedCopies:
         library = Library()
         library.visit("http://one/", tell(1))
         case = library.visit("http://two/", edited(tell(1), each=2))
-        assert (case.verdict.kind, case.verdict.reason.split(", ")[0]) == (DUPLICATE, Reason.NEARLY)
+        assert (case.verdict.kind, case.verdict.reason.split(", ")[0]) == (DUPLICATE, Reason.NEAR_MATCH)
         assert case.items_dropped
         assert len(library.deduplication.recorder.evidence(case)) == 5
 

@@ -11,7 +11,7 @@ from test_two_witnesses import LONG_NOTICE, page, visit
 
 TITLE = "Our branches, and what you find in each of them"
 TOWNS = ["Norwich", "Leeds", "Cardiff", "Bristol", "Glasgow", "York"]
-OTHER_FACTS = "other facts around the same text"
+OTHER_FACTS = "different_context"
 
 
 def branch(town, number=1, text=LONG_NOTICE):
@@ -42,7 +42,7 @@ def test_branches_of_which_one_was_copied_elsewhere_are_kept(site, crawl):
     assert [item["url"] for item in outcome.dropped] == urls[1:3]
     assert outcome.stats["dedup/items/released"] == 2
     assert [(r["verdict"], r["outcome"], r["reason"]) for r in outcome.records if r["url"] == urls[1]] == [
-        ("duplicate", "dropped", "on another host"),
+        ("duplicate", "dropped", "cross_host"),
         ("related", "released", OTHER_FACTS),
     ]
     lines = [line for line in outcome.log.splitlines() if "INFO: dedup:" in line and "template" in line]

@@ -146,7 +146,7 @@ def test_a_text_of_the_most_characters_is_kept_and_read() -> None:
 def test_commas_in_texts_are_no_values() -> None:
     written = json.dumps({"text": ',[{"\\' * 1000}).encode()
     assert bounded.loads(written, values=10) == {"text": ',[{"\\' * 1000}
-    assert not bounded.has_more(b'{"cut off": "' + b",[{" * 1000, 10)
+    assert not bounded.has_more(b'{"truncated_response": "' + b",[{" * 1000, 10)
     assert bounded.has_more(json.dumps([0] * 12).encode(), 10)
 
 

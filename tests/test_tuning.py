@@ -91,13 +91,13 @@ class TestReplay:
         assert replay(cases, 0.9)[1:] == (1, 1, 1, 1)
 
     def test_what_a_witness_has_kept_stays(self) -> None:
-        kept = verdict(0, 0.9, verdict="related", outcome="kept", reason="another title", witness="page")
+        kept = verdict(0, 0.9, verdict="related", outcome="kept", reason="other_title")
         found = recorded([kept, verdict(1, 0.9)])
         assert [case.number for case in found.cases] == [1]
-        assert found.kept == {"another title": 1}
+        assert found.kept == {"other_title": 1}
 
     def test_a_page_that_was_released_is_not_dropped(self) -> None:
-        taken = verdict(0, 0.9, verdict="related", outcome="released", reason="its dropped items were released")
+        taken = verdict(0, 0.9, verdict="related", outcome="released", reason="released")
         found = recorded([verdict(0, 0.9), verdict(1, 0.9), taken])
         assert [case.number for case in found.cases] == [1]
         again = recorded([verdict(0, 0.9), taken, verdict(0, 0.95)])

@@ -50,7 +50,7 @@ def test_variants_of_a_product_under_one_description_are_kept(pages, address):
     ]
     verdicts = pages.checked(urls)
     assert pages.kept(urls) == urls
-    assert {verdicts[url].reason for url in urls[1:]} == {"another title"}
+    assert {verdicts[url].reason for url in urls[1:]} == {"other_title"}
 
 
 @pytest.mark.parametrize("address", ["/branch/{}", "/branch?id={}"])
@@ -65,7 +65,7 @@ def test_branches_of_a_chain_under_one_paragraph_are_kept(pages, address):
     ]
     verdicts = pages.checked(urls)
     assert pages.kept(urls) == urls
-    assert {verdicts[url].reason for url in urls[1:]} == {"other facts around the same text"}
+    assert {verdicts[url].reason for url in urls[1:]} == {"different_context"}
 
 
 @pytest.mark.parametrize("address", ["/meetings/{}", "/meeting?no={}"])
@@ -85,7 +85,7 @@ def test_court_notices_that_differ_in_a_name_are_kept(pages):
     urls = [pages.add(f"/gg/{n}.html", page("公告", f"{name}：{notice}")) for n, name in enumerate(names)]
     verdicts = pages.checked(urls)
     assert pages.kept(urls) == urls
-    assert {verdicts[url].reason for url in urls[1:]} == {"words of its own in the same text"}
+    assert {verdicts[url].reason for url in urls[1:]} == {"extra_text"}
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_items_without_text_own_no_story(site, crawl):
     steps = [{"url": u, "callback": "parse_article_text"} for u in [*broken, *good, *copies]]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
     assert outcome.kept == [*broken, *good]
-    assert {r["reason"] for r in outcome.records if r["url"] in good} == {"the original's items had no text"}
+    assert {r["reason"] for r in outcome.records if r["url"] in good} == {"original_item_has_no_text"}
     # The good ones own what they said.
     assert {r["url"]: r["original_url"] for r in outcome.records if r["url"] in copies} == dict(
         zip(copies, good, strict=True)
@@ -244,7 +244,7 @@ def test_a_value_that_the_page_shows_keeps_it_and_one_that_it_does_not_show_says
     variant = site.add("/shirt?colour=2", told[1])
     outcome = visit(crawl, [first, session, variant], "parse_price")
     assert outcome.kept == [first, variant]
-    assert outcome.record(variant)["reason"] == "other facts around the same text"
+    assert outcome.record(variant)["reason"] == "different_context"
 
 
 TECHNICIAN = page("Service technician for lifts in the county", *story(3, 8))
@@ -271,7 +271,7 @@ def test_a_value_from_the_list_page_keeps_an_item(site, crawl, callback, setting
     ]
     outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings=settings)
     assert outcome.kept == urls[:-1]
-    assert {outcome.record(url)["reason"] for url in urls[1:-1]} == {"another value in its item"}
+    assert {outcome.record(url)["reason"] for url in urls[1:-1]} == {"item_field_differs"}
 
 
 @pytest.mark.parametrize(("field", "kept"), [("id", 1), ("reference", 3)])

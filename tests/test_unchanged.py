@@ -159,7 +159,7 @@ def test_a_duplicate_that_its_item_keeps_becomes_an_original_with_all_its_text(s
     steps = [{"url": copy, "callback": "strip_and_tell"}]
     outcome = crawled(tmp_path, steps)
     assert unread_of(outcome) == 0
-    assert (outcome.kept, outcome.record(copy)["witness"]) == ([copy], "item")
+    assert (outcome.kept, outcome.record(copy)["reason"]) == ([copy], "original_item_has_no_text")
     site.add("/a", Answer("gone", 410))
     outcome = crawled(tmp_path, [{"url": a}, {"url": third}])
     assert outcome.record(third)["original_url"] == copy

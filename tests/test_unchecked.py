@@ -81,11 +81,11 @@ def test_most_pages_unchecked_are_a_warning_with_the_reason_and_the_remedy(site,
     assert "The most frequent reason: too large (7). What to do: raise DEDUP_MAX_BYTES" in warning
     found = summary_of(outcome)
     assert (found["pages looked at"], found["not checked"]) == (19, 9)
-    assert (found["too large"], found["too little text"]) == (7, 2)
-    assert "switched off" not in found
+    assert (found["too_large"], found["too_little_text"]) == (7, 2)
+    assert "switched_off" not in found
 
     (sums,) = command(outcome, "stats", "--json").json
-    assert sums["unchecked"] == {"too large": 7, "too little text": 2}
+    assert sums["unchecked"] == {"too_large": 7, "too_little_text": 2}
     assert re.search(r"^not checked +7  too large\n +2  too little text$", command(outcome, "stats").out, re.MULTILINE)
 
     status, (finding,) = pages_found(outcome)
@@ -146,7 +146,7 @@ def test_pages_whose_items_are_checked_one_by_one_do_not_count(site, crawl) -> N
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}, folder="crawl")
     assert outcome.problems == []
     assert summary_of(outcome)["not checked"] == 4
-    assert outcome.stats["dedup/unchecked/its_items_are_checked_instead"] == 12
+    assert outcome.stats["dedup/unchecked/items_checked"] == 12
     status, (finding,) = pages_found(outcome)
     assert (status, finding["text"]) == (0, "the last crawl did not check 4 of its pages: not text 4")
 
@@ -163,12 +163,12 @@ def test_a_site_of_which_every_page_is_cut_off_is_named(crawl) -> None:
 
 
 def test_few_pages_are_no_problem() -> None:
-    assert mostly_unchecked(Counter({"cut off": MIN_PAGES - 1}), 0) is None
+    assert mostly_unchecked(Counter({"truncated_response": MIN_PAGES - 1}), 0) is None
     assert mostly_unchecked(Counter(), 0) is None
     assert mostly_unchecked(Counter({"a new reason": MIN_PAGES}), MIN_PAGES - 1) is not None
 
 
 def test_every_reason_that_stats_count_has_a_remedy() -> None:
     reasons = [*Reason]
-    unchecked = reasons[: reasons.index(Reason.NEARLY)]
+    unchecked = reasons[: reasons.index(Reason.NEAR_MATCH)]
     assert set(unchecked) - set(NOT_COUNTED) == REMEDIES.keys()

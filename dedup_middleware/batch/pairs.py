@@ -147,7 +147,7 @@ def find_duplicates(engine: Engine) -> tuple[str, int]:
 logger = logging.getLogger(__name__)
 
 #: Of a verdict; ``time`` only where the archive has it.
-FIELDS = ("url", "verdict", "original_url", "score", "reason", "witness", "difference", "evidence", "title")
+FIELDS = ("url", "verdict", "original_url", "score", "reason", "message", "difference", "evidence", "title")
 # The place of the verdict on a page none of whose candidates is an original.
 _LAST = 99
 

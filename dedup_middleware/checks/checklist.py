@@ -66,7 +66,7 @@ _MAX_LABEL = 30
 def new_title(pair: Pair) -> Rejection | None:
     """Reject a page whose title or heading has words that the original has nowhere."""
     own = own_title(pair)
-    return Rejection(Reason.ANOTHER_TITLE, tuple(own)) if own else None
+    return Rejection(Reason.OTHER_TITLE, tuple(own)) if own else None
 
 
 def own_title(pair: Pair) -> list[str]:
@@ -89,7 +89,7 @@ def new_facts(pair: Pair) -> Rejection | None:
     own = pair.sites.own_texts(pair.host, pair.here.facts - pair.there.facts)
     if own:
         own -= set(map(fact_hash, all_facts(pair.text)))
-    return Rejection(Reason.OWN_FACTS) if own else None
+    return Rejection(Reason.DIFFERENT_CONTEXT) if own else None
 
 
 def new_context(pair: Pair) -> Rejection | None:
@@ -109,7 +109,7 @@ def new_context(pair: Pair) -> Rejection | None:
     missing -= {name[:STORED_TEXT_BYTES] for name in _hashes_of_names(pair.there)}
     is_filled_in = len(own) == len(missing) == 1
     is_own = is_filled_in or (_has_little_text(pair) and pair.sites.own_texts(pair.host, own))
-    return Rejection(Reason.OWN_FACTS) if is_own else None
+    return Rejection(Reason.DIFFERENT_CONTEXT) if is_own else None
 
 
 def _hashes_of_names(features: PageFeatures) -> frozenset[bytes]:
@@ -124,13 +124,13 @@ def new_address(pair: Pair) -> Rejection | None:
     if not _has_little_text(pair) or pair.is_part or is_same_address(pair.page.url, pair.original.url):
         return None
     own = own_address(pair.page.url, pair.original.url)
-    return Rejection(Reason.ANOTHER_ADDRESS, tuple(own)) if own else None
+    return Rejection(Reason.DIFFERENT_URL_SHORT_TEXT, tuple(own)) if own else None
 
 
 def new_text(pair: Pair) -> Rejection | None:
     """Reject a page whose main text has words or symbols that the original has nowhere."""
     if own := own_symbols(pair.page.paragraphs, pair.text, replaced=pair.has_other_template):
-        return Rejection(Reason.OWN_WORDS, tuple(own))
+        return Rejection(Reason.EXTRA_TEXT, tuple(own))
     if pair.has_same_letters:
         return None
     lines = [line for line in without_credits(pair.page.paragraphs) if titles.without_view(line)]
@@ -142,7 +142,7 @@ def new_text(pair: Pair) -> Rejection | None:
         known += [*without_links(known)]
     own = own_clauses(lines, known, lambda clause: pair.hash_clause(clause) in pair.original.hashes)
     own = own or moved_clauses(lines, pair.text)
-    return Rejection(Reason.OWN_WORDS, tuple(own)) if own else None
+    return Rejection(Reason.EXTRA_TEXT, tuple(own)) if own else None
 
 
 def _has_little_text(pair: Pair) -> bool:
@@ -171,13 +171,13 @@ def other_title(pair: Pair) -> Rejection | None:
         shared = min(shared, titles.shared_terms(own, pair.there, list))
     if shared >= (SHARED_TITLE_NEARLY if pair.is_nearly else SHARED_TITLE):
         return None
-    return Rejection(Reason.ANOTHER_TITLE, tuple(own))
+    return Rejection(Reason.OTHER_TITLE, tuple(own))
 
 
 def other_boilerplate(pair: Pair) -> Rejection | None:
     """Reject a page whose extracted text is boilerplate, such as a software notice, and has other text around."""
     own = pair.sites.own_texts(pair.host, pair.own_context) if pair.page.is_boilerplate else set()
-    return Rejection(Reason.OWN_FACTS) if own.difference(map(text_hash, pair.text)) else None
+    return Rejection(Reason.DIFFERENT_CONTEXT) if own.difference(map(text_hash, pair.text)) else None
 
 
 def new_passage(pair: Pair) -> Rejection | None:
@@ -200,14 +200,14 @@ def new_passage(pair: Pair) -> Rejection | None:
                     run += weight
                     passage.append(clause)
             if run >= MAX_OWN_PASSAGE:
-                return Rejection(Reason.OWN_WORDS, tuple(passage))
+                return Rejection(Reason.EXTRA_TEXT, tuple(passage))
     return None
 
 
 def new_symbols(pair: Pair) -> Rejection | None:
     """Reject a page that has other symbols in the sentences of the original."""
     own = own_symbols(pair.page.paragraphs, pair.text, replaced=True)
-    return Rejection(Reason.OWN_WORDS, tuple(own)) if own else None
+    return Rejection(Reason.EXTRA_TEXT, tuple(own)) if own else None
 
 
 def replaced_words(pair: Pair) -> Rejection | None:
@@ -220,7 +220,7 @@ def replaced_words(pair: Pair) -> Rejection | None:
         return Rejection(Reason.OTHER_NUMBERS, _shown(numbers))
     if found.other_names:
         return Rejection(Reason.OTHER_NAMES, _shown(found.other_names))
-    return Rejection(Reason.OWN_WORDS, found.negated) if found.negated else None
+    return Rejection(Reason.EXTRA_TEXT, found.negated) if found.negated else None
 
 
 def _shown(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -241,7 +241,7 @@ DOUBTFUL_THRESHOLD = 0.95
 def doubtful(pair: Pair) -> Rejection | None:
     """Reject a page whose extracted text may not be its main text, unless the original contains nearly all of it."""
     is_doubtful = pair.page.is_doubtful and pair.score < DOUBTFUL_THRESHOLD
-    return Rejection(Reason.DOUBTFUL) if is_doubtful else None
+    return Rejection(Reason.UNCERTAIN_EXTRACTION) if is_doubtful else None
 
 
 # Quick checks first.

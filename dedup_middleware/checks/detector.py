@@ -13,7 +13,7 @@ from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT
 from dedup_middleware.checks.pair import Pair, Sites
 from dedup_middleware.checks.templates import Templates
 from dedup_middleware.index.lookup import own_template_id
-from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind, Witness
+from dedup_middleware.model import Match, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import host_of, origin_of
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dedup_middleware.urls import HostPattern
 
 #: Why a page that repeats another one is kept, and becomes the original.
-REPLACES = (Reason.PREFERRED, Reason.STORYS_OWN)
+REPLACES = (Reason.PREFERRED, Reason.CANONICAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Preferences:
         if is_preferred and not original_is_preferred:
             reason = Reason.PREFERRED
         elif is_preferred == original_is_preferred and is_storys_own(page, original, index):
-            reason = Reason.STORYS_OWN
+            reason = Reason.CANONICAL
         else:
             return verdict
         return Verdict(VerdictKind.RELATED, verdict.match, reason)
@@ -80,8 +80,6 @@ _MIN_CLAUSE_SHARE = 0.5
 RELATED_THRESHOLD = 0.5
 #: Candidates looked at for one page: where the best may not drop it (other numbers, out of scope), the next one may.
 _MAX_MATCHES = 5
-# Reasons given here; the others are given by checks.
-_OURS = (Reason.BELOW_THRESHOLD, Reason.DOUBTFUL)
 #: Dropped pages of earlier crawls that are looked at for one text.
 _MAX_SUSPECTS = 16
 
@@ -228,14 +226,13 @@ class Detector:
             match, objected = self._look_closely(page, exact, live, threshold)
             if objected is None and not objects(match.original):
                 how = _how(page, match, nearly=exact.score < threshold)
-                verdict = Verdict(VerdictKind.DUPLICATE, match, how, Witness.PAGE)
+                verdict = Verdict(VerdictKind.DUPLICATE, match, how)
                 if all(this := self._rank(match.original)):
                     return verdict
                 if duplicate is None or this > rank:
                     duplicate, rank = verdict, this
             elif best.match is None and match.score >= RELATED_THRESHOLD and objected is not None:
-                witness = None if objected.reason in _OURS else Witness.PAGE
-                best = Verdict(VerdictKind.RELATED, match, objected.reason, witness, objected.difference)
+                best = Verdict(VerdictKind.RELATED, match, objected.reason, objected.difference)
         return duplicate or best
 
     def _look_closely(
@@ -334,7 +331,7 @@ class Detector:
         pair = Pair(page, original, self.sites, text, self.hash_clause, all_clauses, match.shared, score=own.score)
         if self.templates.has(page, original) or self._learns_template(pair):
             return None
-        return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False), Witness.PAGE)
+        return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False))
 
 
 def _no_objection(_: StoredPage) -> None:
@@ -344,4 +341,4 @@ def _no_objection(_: StoredPage) -> None:
 def _how(page: Page, match: Match, *, nearly: bool) -> str:
     """Return the reason that a record has for a duplicate."""
     elsewhere = host_of(page.url) != host_of(match.original.url)
-    return ", ".join([Reason.NEARLY] * nearly + [Reason.ANOTHER_HOST] * elsewhere)
+    return ", ".join([Reason.NEAR_MATCH] * nearly + [Reason.CROSS_HOST] * elsewhere)

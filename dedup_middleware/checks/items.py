@@ -159,7 +159,7 @@ class ItemCheck:
             hashes = original.hashes if content is None else content.hashes
             found = (clause for clause, _ in clauses("\n".join(item.texts)))
             own = [clause for clause in found if self._fingerprint.hash(clause) not in hashes]
-            return Rejection(Reason.ITEM_TEXT, tuple(as_written(item.texts, own[:_MAX_SHOWN])))
+            return Rejection(Reason.ITEM_HAS_NEW_TEXT, tuple(as_written(item.texts, own[:_MAX_SHOWN])))
         if content is None or not _is_on_site(page, original):
             return None
         new = [value for value in item.values if _hash(value) not in content.values]
@@ -167,7 +167,7 @@ class ItemCheck:
         if self._fields is None:
             new = [value for value in new if self._is_content(value, page.url, original.url, shows, carried)]
         shown = tuple(f"{value.field}{_IS}{value.words} {value.signs}".rstrip() for value in new)
-        return Rejection(Reason.ITEM_VALUE, shown) if shown else None
+        return Rejection(Reason.ITEM_FIELD_DIFFERS, shown) if shown else None
 
     def _is_content(
         self, value: Value, url: str, original: str, shows: Callable[[str], bool], carried: AbstractSet[str]
@@ -330,7 +330,7 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
         names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
         values = [each for name in names if name != TAG_FIELD for each in _values(item, name, adapter[name])]
     except Exception as error:
-        raise UncheckableError(Reason.UNREADABLE) from error
+        raise UncheckableError(Reason.UNREADABLE_ITEM) from error
     return [(name, v) for name, v in values if not (isinstance(v, str) and v.startswith(("http://", "https://")))]
 
 
@@ -347,7 +347,7 @@ def short_values(values: Iterable[tuple[str, Plain]]) -> Iterator[Value]:
                 # A page writes a price with two decimals. As a Decimal, 1E+999999999 would have a gigabyte of digits.
                 texts = [str(value), f"{float(value):.2f}"]
         except ValueError as error:  # more digits than Python writes
-            raise UncheckableError(Reason.UNREADABLE) from error
+            raise UncheckableError(Reason.UNREADABLE_ITEM) from error
         for text in texts:
             found = Value(name, titles.row_of(text), _signs_of(text))
             if found.words or found.signs:

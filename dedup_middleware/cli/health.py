@@ -295,14 +295,13 @@ def as_explained(explanation: dict[str, Any], config: Config) -> Iterator[Findin
 
 
 def as_checked(record: Record, tense: str = "would be", remedy: str = _NEVER) -> Iterator[Finding]:
-    """Yield how the page of *record* was or would be checked, who has agreed, and the *remedy* if that is wrong."""
+    """Yield how the page of *record* was or would be checked, the difference, and the *remedy* if that is wrong."""
     score = "" if record.score is None else f", {record.score:.0%} of its text"
     original = "" if record.original_url is None else f" of {record.original_url}{score}"
-    reason = f": {record.reason}" if record.reason else ""
+    reason = f": {record.message}" if record.message else ""
     yield ok("page", f"it {tense} checked {record.verdict}{original}{reason}")
-    if record.witness is not None:
-        what = "agrees" if record.verdict == VerdictKind.DUPLICATE.value else "keeps it"
-        yield ok("witness", f"the {record.witness} {what}" + "".join(f"; its own: {own}" for own in record.difference))
+    for own in record.difference:
+        yield ok("difference", own)
     for sentence in record.evidence:
         yield ok("repeated", sentence)
     if record.verdict == VerdictKind.DUPLICATE.value:

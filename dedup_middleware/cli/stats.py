@@ -45,7 +45,7 @@ def stats(config: Config, run: str | None = None) -> dict[str, Any]:
         "verdicts": dict(sums.verdicts.most_common()),
         "outcomes": dict(sums.outcomes.most_common()),
         "unchecked": dict(sums.unchecked.most_common()),
-        "kept": {f"by the {witness}: {reason}": count for (witness, reason), count in sums.kept.most_common()},
+        "kept": dict(sums.kept.most_common()),
         "items_dropped": sums.items_dropped,
         "hosts": {f"{host} repeats {original}": count for (host, original), count in sums.pairs.most_common(_LISTED)},
     }

@@ -161,7 +161,7 @@ def check_complete(root: etree._Element) -> None:
     parser = root.getroottree().parser
     last = None if parser is None else parser.error_log.last_error
     if last is not None and last.level == etree.ErrorLevels.FATAL:
-        raise UncheckableError(Reason.TRUNCATED)
+        raise UncheckableError(Reason.NESTED_TOO_DEEPLY)
 
 
 #: With a smaller share of a page's running text outside of boilerplate, the main text may be elsewhere.

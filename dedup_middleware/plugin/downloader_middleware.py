@@ -117,7 +117,7 @@ def _checked(response: Response, max_bytes: int) -> HtmlResponse:
     if not isinstance(response, HtmlResponse):
         raise UncheckableError(Reason.NOT_TEXT)
     if not CUT_OFF_FLAGS.isdisjoint(response.flags):
-        raise UncheckableError(Reason.CUT_OFF)
+        raise UncheckableError(Reason.TRUNCATED_RESPONSE)
     if len(response.body) > max_bytes:
         raise UncheckableError(Reason.TOO_LARGE)
     if response.encoding in NO_CHARSETS:
@@ -128,7 +128,7 @@ def _checked(response: Response, max_bytes: int) -> HtmlResponse:
         except (LookupError, ValueError) as error:
             raise UncheckableError(Reason.NOT_PARSED) from error
         if is_cut_off(text):
-            raise UncheckableError(Reason.CUT_OFF)
+            raise UncheckableError(Reason.TRUNCATED_RESPONSE)
     return response
 
 

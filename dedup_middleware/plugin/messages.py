@@ -122,7 +122,7 @@ def unchecked_pages(stat: Callable[[str], int]) -> Counter[str]:
 
 
 def _unchecked(reason: Reason, stat: Callable[[str], int]) -> int:
-    return stat(f"unchecked/{reason.replace(' ', '_')}")
+    return stat(f"unchecked/{reason}")
 
 
 def warning_at_end(stat: Callable[[str], int]) -> str | None:

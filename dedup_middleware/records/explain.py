@@ -37,8 +37,8 @@ def record_text(record: Record) -> str:
     text = f"{time}  {verdict:<9} {outcome:<10} {score}  {one_line(record.url)}"
     if record.original_url:
         text += f"\n    repeats {one_line(record.original_url)}"
-    if record.reason:
-        text += f"\n    because: {one_line(record.reason)}"
+    if record.message:
+        text += f"\n    because: {one_line(record.message)}"
     text += "".join(f"\n    its own: {one_line(own)}" for own in record.difference)
     return text + "".join(f"\n    | {one_line(sentence)}" for sentence in record.evidence[:2])
 

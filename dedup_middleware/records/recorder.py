@@ -17,14 +17,14 @@ import msgspec
 from dedup_middleware.budget import Budget
 from dedup_middleware.checks.items import field_of
 from dedup_middleware.errors import TROUBLE
-from dedup_middleware.model import VerdictKind, Witness
-from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason, message_of
 from dedup_middleware.records.log_reader import blocks, opened, parts
 from dedup_middleware.records.records import (
     DIFFERENCE_CHARACTERS,
-    DIFFERENCES,
     EVIDENCE_CHARACTERS,
     EVIDENCE_SENTENCES,
+    MAX_DIFFERENCES,
     TITLE_CHARACTERS,
     Record,
     parse_record,
@@ -96,9 +96,9 @@ class Recorder:
         if visit.items_would_drop:
             self._count("items/would_drop", visit.items_would_drop)
         if verdict.kind is VerdictKind.UNCHECKED:
-            self._count(f"unchecked/{_reason(visit).replace(' ', '_')}", 1)
-        if verdict.witness is not None and verdict.kind is not VerdictKind.DUPLICATE:
-            self._count(f"kept/{verdict.witness.value}/{verdict.reason.replace(' ', '_')}", 1)
+            self._count(f"unchecked/{_reason(visit)}", 1)
+        if verdict.reason in DIFFERENCES:
+            self._count(f"kept/{verdict.reason}", 1)
         self._alarms.finished(visit)
         if verdict.kind is not VerdictKind.NEW:
             self._record(visit)
@@ -148,10 +148,8 @@ class Recorder:
 
     def record(self, visit: Visit) -> Record:
         """Return what the log says of *visit*."""
-        match, witness = visit.verdict.match, visit.verdict.witness
+        match = visit.verdict.match
         features = None if visit.page is None else visit.page.features
-        if visit.agreed and visit.is_duplicate:
-            witness = Witness.BOTH
         return Record(
             time=_now(),
             spider=self._spider,
@@ -163,7 +161,7 @@ class Recorder:
             original_run=match.original.run if match else None,
             score=round(match.score, 4) if match else None,
             reason=_reason(visit),
-            witness=None if witness is None else witness.value,
+            message=message_of(_reason(visit)),
             difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(visit)],
             evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(visit)],
             items_dropped=visit.items_dropped,
@@ -176,8 +174,8 @@ class Recorder:
     @staticmethod
     def _difference(visit: Visit) -> list[str]:
         """Return what decided, as a person reads it: clauses have lost their spaces and marks."""
-        own = visit.verdict.difference[:DIFFERENCES]
-        if visit.verdict.reason == Reason.OWN_WORDS and visit.page is not None:
+        own = visit.verdict.difference[:MAX_DIFFERENCES]
+        if visit.verdict.reason == Reason.EXTRA_TEXT and visit.page is not None:
             return as_written(visit.page.paragraphs, own)
         return [*own]
 
@@ -191,6 +189,7 @@ class Recorder:
             outcome=Outcome.RELEASED.value,
             score=page.score,
             reason=Reason.RELEASED.value,
+            message=Reason.RELEASED.message,
             title=one_line(page.features.title, TITLE_CHARACTERS) if page.features else "",
         )
 
@@ -304,7 +303,7 @@ class Alarms:
         takes_effect = visit.outcome in _TAKES_EFFECT
         if host:
             self._note_page(host, match.original.url if match is not None and takes_effect else None)
-        kept = visit.verdict.reason == Reason.ITEM_VALUE
+        kept = visit.verdict.reason == Reason.ITEM_FIELD_DIFFERS
         if kept or takes_effect:
             found = self._fields.note_page(frozenset(map(field_of, visit.verdict.difference if kept else ())))
             if found is not None:
@@ -341,7 +340,6 @@ class _Line(msgspec.Struct, gc=False):
     outcome: str
     original_url: str | None = None
     reason: str = ""
-    witness: str | None = None
     items_dropped: int = 0
 
 
@@ -351,8 +349,8 @@ class Sums:
 
     verdicts: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
-    kept: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By witness and reason: pages that were kept though another one has their text."""
+    kept: Counter[str] = field(default_factory=Counter)
+    """By reason: pages that were kept because of a difference, though another one has their text."""
     unchecked: Counter[str] = field(default_factory=Counter)
     """By reason: pages that were not checked."""
     pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -369,7 +367,7 @@ class Sums:
         duplicate = VerdictKind.DUPLICATE.value
         repeats = [line for line in found if line.verdict == duplicate]
         self.pairs.update([(_host(line.url), _host(line.original_url or "")) for line in repeats])
-        self.kept.update([(line.witness, line.reason) for line in found if line.witness and line.verdict != duplicate])
+        self.kept.update([line.reason for line in found if line.reason in DIFFERENCES])
 
     def merge(self, other: Sums) -> None:
         """Add what the *other* part of a log comes to."""

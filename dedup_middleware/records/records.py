@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Evidence in a record: enough to see at a glance why; `scrapy dedup explain` shows every sentence.
 EVIDENCE_SENTENCES = 5
 EVIDENCE_CHARACTERS = 200
-DIFFERENCES = 5
+MAX_DIFFERENCES = 5
 DIFFERENCE_CHARACTERS = 100
 TITLE_CHARACTERS = 200
 #: Bytes of a line: its texts are cut, and its URLs as long as pages make them.
@@ -57,10 +57,11 @@ class Record:
     score: float | None = None
     """Share of the page's non-boilerplate text that the original already holds, 0-1."""
     reason: str = ""
-    witness: str | None = None
-    """Who kept a page whose text its original holds: ``page`` or ``item``; of a duplicate, who agreed."""
+    """A code, see `reasons`."""
+    message: str = ""
+    """The reason for people."""
     difference: list[str] = field(default_factory=list)
-    """What that witness says and the original does not, at most five pieces."""
+    """At most five pieces of the page or item that the original lacks."""
     evidence: list[str] = field(default_factory=list)
     """Repeated sentences, at most five, as this page wrote them."""
     items_dropped: int = 0
@@ -152,7 +153,7 @@ def log_exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError as error:
-        raise RecordsError(f"the log {path} cannot be read ({error.strerror}); ask its original") from error
+        raise RecordsError(f"the log {path} cannot be read ({error.strerror}); ask its owner") from error
 
 
 def read_records(path: Path, *, follow: bool = False, idle: Callable[[], None] | None = None) -> Iterator[Record]:
@@ -255,6 +256,7 @@ def parse_record(line: str) -> Record | None:
         record.verdict,
         record.outcome,
         record.reason,
+        record.message,
         record.spider,
         record.run,
         record.title,
@@ -266,7 +268,6 @@ def parse_record(line: str) -> Record | None:
         all(isinstance(text, str) for text in texts)
         and isinstance(record.original_url, (str, NoneType))
         and isinstance(record.original_run, (str, NoneType))
-        and isinstance(record.witness, (str, NoneType))
         and isinstance(record.canonical, (str, NoneType))
         and isinstance(record.score, (float, int, NoneType))
         and all(isinstance(count, int) for count in counts)

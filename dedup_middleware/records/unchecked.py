@@ -37,16 +37,16 @@ REMEDIES: dict[str, str] = {
     "text in DEDUP_ITEM_FIELDS",
     Reason.NOT_PARSED: "open a page with `scrapy shell URL`: its charset or its <base> URL is not valid",
     Reason.NO_CHARSET: "correct the charset that the site declares in a downloader middleware",
-    Reason.CUT_OFF: "check that nothing stops the downloads early; a page without a Content-Length must end with "
-    "</body> or </html>",
-    Reason.TRUNCATED: "look for elements that the site does not close: they are nested deeper than the parser follows",
-    Reason.UNREADABLE: "check the fields of the items: reading them raises an exception",
+    Reason.TRUNCATED_RESPONSE: "check that nothing stops the downloads early; a page without a Content-Length must end "
+    "with </body> or </html>",
+    Reason.NESTED_TOO_DEEPLY: "look for elements that the site does not close",
+    Reason.UNREADABLE_ITEM: "check the fields of the items: reading them raises an exception",
     Reason.TOO_LITTLE_TEXT: "if a browser shows more text, render the pages, for example with scrapy-playwright; lists "
     "of links need no check",
-    Reason.NOTHING_TO_GO_BY: "choose another DEDUP_FINGERPRINT",
-    Reason.LEARNING: "crawl again with the same store: the method of DEDUP_FINGERPRINT learns from the first pages",
+    Reason.NO_FEATURES: "choose another DEDUP_FINGERPRINT",
+    Reason.STILL_LEARNING: "crawl again with the same store: the method learns from the first pages",
     Reason.STORE_FAILED: "see the error above in the log, and run `scrapy dedup doctor`",
-    Reason.STORE_AWAY: "check the server of the store",
+    Reason.STORE_UNREACHABLE: "check the server of the store",
     Reason.ERROR: "report the traceback in the log: it is a bug of the plugin",
 }
 

@@ -16,9 +16,9 @@ from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.records.log_reader import RecordFilter, log_of, records, run_named
 from dedup_middleware.records.records import (
     DIFFERENCE_CHARACTERS,
-    DIFFERENCES,
     EVIDENCE_CHARACTERS,
     EVIDENCE_SENTENCES,
+    MAX_DIFFERENCES,
     TITLE_CHARACTERS,
 )
 from dedup_middleware.report.tallies import Tallies, host_at, score_of, signs, suspects
@@ -42,7 +42,7 @@ _HOSTS = 12
 _CLUSTERS = 12
 _OF_A_CLUSTER = 10
 #: Columns whose values come again and again: a table of them is kept, and its numbers.
-_TABLED = ("original", "host", "reason", "witness", "outcome", "run")
+_TABLED = ("original", "host", "reason", "outcome", "run")
 
 
 @dataclass(slots=True)
@@ -141,13 +141,13 @@ def _clusters(clusters: dict[str, list[str]]) -> list[dict[str, Any]]:
 
 def _kept(tallies: Tallies) -> list[dict[str, Any]]:
     return [
-        {"witness": witness, "reason": reason, "pages": kept.pages, "examples": [*map(_short, kept.examples)]}
-        for (witness, reason), kept in sorted(tallies.kept.items(), key=lambda item: -item[1].pages)
+        {"reason": reason, "pages": kept.pages, "examples": [*map(_short, kept.examples)]}
+        for reason, kept in sorted(tallies.kept.items(), key=lambda item: -item[1].pages)
     ]
 
 
 def _short(example: dict[str, Any]) -> dict[str, Any]:
-    return example | {"difference": _cut(example["difference"], DIFFERENCES, DIFFERENCE_CHARACTERS)}
+    return example | {"difference": _cut(example["difference"], MAX_DIFFERENCES, DIFFERENCE_CHARACTERS)}
 
 
 def _columns(rows: Iterable[Record]) -> dict[str, Any]:
@@ -159,7 +159,7 @@ def _columns(rows: Iterable[Record]) -> dict[str, Any]:
         columns["title"].append(one_line(record.title, TITLE_CHARACTERS))
         columns["score"].append(score_of(record))
         columns["time"].append(record.time[:19])
-        values = (record.original_url, host_at(record.url), record.reason, record.witness, record.outcome, record.run)
+        values = (record.original_url, host_at(record.url), record.reason, record.outcome, record.run)
         for name, value in zip(_TABLED, values, strict=True):
             columns[name].append(tables[name].setdefault(value or "", len(tables[name])))
     return {
@@ -172,7 +172,7 @@ def _columns(rows: Iterable[Record]) -> dict[str, Any]:
 def _detail(record: Record) -> dict[str, Any]:
     return {
         "evidence": _cut(record.evidence, EVIDENCE_SENTENCES, EVIDENCE_CHARACTERS),
-        "difference": _cut(record.difference, DIFFERENCES, DIFFERENCE_CHARACTERS),
+        "difference": _cut(record.difference, MAX_DIFFERENCES, DIFFERENCE_CHARACTERS),
         "bytes": record.bytes,
         "items_dropped": record.items_dropped,
         "original_run": record.original_run,

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dedup_middleware.model import VerdictKind
+from dedup_middleware.reasons import Reason
 from dedup_middleware.records.log_reader import RecordFilter, log_of, records, run_named
 from dedup_middleware.report.data import chunks
 from dedup_middleware.text.clauses import one_line
@@ -59,8 +60,9 @@ def is_report(start: bytes) -> bool:
 
 
 def words() -> dict[str, Any]:
-    """Return what the page says, by language."""
+    """Return the texts of the page, by language."""
     read: dict[str, Any] = json.loads(_read("script/words.json"))
+    read["en"]["reasons"] |= {reason.value: reason.message for reason in Reason}
     return read
 
 
@@ -106,7 +108,7 @@ def _read(name: str) -> str:
 
 
 _FIELDS = (
-    *("time", "spider", "run", "outcome", "url", "title", "original_url", "original_run", "score", "reason", "witness"),
+    *("time", "spider", "run", "outcome", "url", "title", "original_url", "original_run", "score", "reason", "message"),
     *("items_dropped", "bytes"),
 )
 # What a spreadsheet takes for a formula: = + - @, and what it passes over before one.

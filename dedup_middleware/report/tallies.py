@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.checks.items import field_of
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
 from dedup_middleware.records.recorder import MIN_PAGES, NEARLY_ALL
 from dedup_middleware.urls import host_of
 
@@ -58,7 +58,7 @@ class Saved(NamedTuple):
 
 @dataclass(slots=True)
 class Kept:
-    """Pages that one witness kept for one reason, though another page has their text."""
+    """Pages that were kept for one reason, though another page has their text."""
 
     pages: int = 0
     examples: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_EXAMPLES))
@@ -79,7 +79,7 @@ class Tallies:
         """When the first and the last record were written, in seconds since 1970."""
         self.last: dict[str, Last] = {}
         self.outcomes: Counter[str] = Counter()
-        self.kept: defaultdict[tuple[str, str], Kept] = defaultdict(Kept)
+        self.kept: defaultdict[str, Kept] = defaultdict(Kept)
         self.fields: Counter[str] = Counter()
         self.heard = 0
         """Pages whose items were asked: those that a value of their item kept, and those that none did."""
@@ -103,7 +103,7 @@ class Tallies:
             self._add_duplicate(record)
         elif record.outcome == Outcome.RELEASED.value:
             self.saved.pop((record.run, record.url), None)
-        elif record.witness:
+        elif record.reason in DIFFERENCES:
             self._add_kept(record)
         if score is not None and record.outcome != Outcome.RELEASED.value:
             bins = self.dropped_by_score if is_duplicate else self.kept_by_score
@@ -124,10 +124,10 @@ class Tallies:
             self.saved[record.run, record.url] = now
 
     def _add_kept(self, record: Record) -> None:
-        kept = self.kept[str(record.witness), record.reason]
+        kept = self.kept[record.reason]
         kept.pages += 1
         kept.examples.append({"url": record.url, "original": record.original_url, "difference": record.difference})
-        if record.reason == Reason.ITEM_VALUE.value:
+        if record.reason == Reason.ITEM_FIELD_DIFFERS.value:
             self.heard += 1
             self.fields.update(set(map(field_of, record.difference)))
 
@@ -277,8 +277,8 @@ def _mirrors(hosts: Mapping[str, Host]) -> list[dict[str, Any]]:
 def _reasons(tallies: Tallies) -> list[dict[str, Any]]:
     asked = tallies.duplicates_met + sum(kept.pages for kept in tallies.kept.values())
     return [
-        {"witness": witness, "reason": reason, "kept": kept.pages, "pages": asked}
-        for (witness, reason), kept in tallies.kept.items()
+        {"reason": reason, "kept": kept.pages, "pages": asked}
+        for reason, kept in tallies.kept.items()
         if _is_nearly_all(kept.pages, asked)
     ]
 

@@ -1,7 +1,7 @@
 """What another threshold would have done: the verdicts of a log, replayed from their scores.
 
 Pure functions over records. A page that was dropped stays so up to its score. One that was kept for being below the
-threshold would be dropped below its score at most: no witness was asked about it. What a witness has kept stays.
+threshold would be dropped below its score at most, without a check. What a check has kept stays.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def tuning_text(found: Recorded, rows: Sequence[Row], today: float) -> str:
         lines.append(f"{mark} {_shown(row.threshold):<7} {pages:>15} {items:>15}   {_change(row, now)}".rstrip())
     lines.append("")
     if rows[0].pages_at_most > rows[0].pages:
-        lines.append("What would be dropped more is that at most: a witness may keep it, and none was asked.")
+        lines.append("At most these would be dropped: a check may keep some of them.")
     if elsewhere := checked_elsewhere(found.cases, today):
         lines.append(f"{elsewhere} were checked at another threshold: by an earlier setting, or a request's own.")
     if kept := found.kept.total():

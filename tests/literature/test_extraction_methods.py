@@ -163,7 +163,7 @@ def test_it_stops_at_what_a_page_may_cost(name: str) -> None:
 
 @each_extractor
 def test_it_refuses_a_page_that_its_parser_has_cut_off(name: str) -> None:
-    with pytest.raises(UncheckableError, match=Reason.TRUNCATED):
+    with pytest.raises(UncheckableError, match=Reason.NESTED_TOO_DEEPLY):
         extracted(name, page("<div>" * 4000 + TOLD))
 
 
@@ -303,7 +303,7 @@ def test_the_numbers_are_learned_of_one_half_and_measured_on_the_other(tmp_path:
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)
 def test_what_another_package_cannot_go_down_to_is_not_checked() -> None:
-    with pytest.raises(UncheckableError, match=Reason.TRUNCATED):
+    with pytest.raises(UncheckableError, match=Reason.NESTED_TOO_DEEPLY):
         extracted("trafilatura", page("<ul><li>" * 1000 + TOLD))
 
 

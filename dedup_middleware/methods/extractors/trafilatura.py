@@ -51,7 +51,7 @@ def by_trafilatura(root: etree._Element, budget: Budget) -> Extracted:
     try:
         text: str = library.extract(_copy(root), include_comments=False) or ""
     except RecursionError:
-        raise UncheckableError(Reason.TRUNCATED) from None
+        raise UncheckableError(Reason.NESTED_TOO_DEEPLY) from None
     budget.check_time()
     paragraphs = [line for raw in text.split("\n") if (line := collapsed(raw).removeprefix("- "))]
     if {line.text for line in reading.lines if line.linked >= MOSTLY_LINKS}.issuperset(paragraphs):

@@ -67,7 +67,6 @@ function pairFacts(n, details) {
   const facts = [
     ["score", percent(drops.columns.score[n])],
     ["reason", named("reasons", valueOf("reason", n))],
-    ["witness", named("witnesses", valueOf("witness", n))],
     ["outcome", named("outcomes", valueOf("outcome", n))],
     ["time", visible(valueOf("time", n)).replace("T", " ")],
     ["run", said(valueOf("run", n))],

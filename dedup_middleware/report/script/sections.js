@@ -36,8 +36,7 @@ function saySigns(summary) {
   }
   for (const sign of fields) found.push(sentence("sign_field", { ...sign, field: make("code", {}, said(sign.field)) }));
   for (const sign of reasons) {
-    const values = { ...sign, reason: named("reasons", sign.reason), witness: named("witnesses", sign.witness) };
-    found.push(sentence("sign_reason", values));
+    found.push(sentence("sign_reason", { ...sign, reason: named("reasons", sign.reason) }));
   }
   const place = body("signs");
   if (found.length) place.append(make("ul", { class: "signs" }, ...found.map((parts) => make("li", {}, ...parts))));
@@ -117,11 +116,7 @@ function sayClusters(summary) {
 function sayKept(summary) {
   const place = body("kept");
   if (!summary.kept.length) place.append(make("p", {}, word("nothing")));
-  for (const witness of [...new Set(summary.kept.map((kept) => kept.witness))]) {
-    const reasons = summary.kept.filter((kept) => kept.witness === witness);
-    const list = make("div", { class: "list" }, ...reasons.map(keptFor));
-    place.append(make("h3", {}, word("kept_by", { witness: named("witnesses", witness) })), list);
-  }
+  place.append(make("div", { class: "list" }, ...summary.kept.map(keptFor)));
 }
 
 function keptFor({ reason, pages, examples }) {

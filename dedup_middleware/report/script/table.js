@@ -1,8 +1,8 @@
 // The table of dropped pages. TanStack Table searches, filters, sorts and counts; what is seen is made here.
 
 const ROWS_A_PAGE = 50;
-const COLUMNS = ["page", "original", "score", "reason", "witness", "host", "time", "run"];
-const FILTERS = ["host", "reason", "witness", "outcome", "run"];
+const COLUMNS = ["page", "original", "score", "reason", "host", "time", "run"];
+const FILTERS = ["host", "reason", "outcome", "run"];
 let drops = null;
 let table = null;
 let filterOf = {};
@@ -103,7 +103,7 @@ function sayFilters() {
 }
 
 function choice(name, change) {
-  const kind = { reason: "reasons", witness: "witnesses", outcome: "outcomes" }[name];
+  const kind = { reason: "reasons", outcome: "outcomes" }[name];
   const values = [...drops.tables[name]].sort();
   const options = values.filter((value) => value).map((value) =>
     make("option", { value }, kind ? named(kind, value) : visible(value)),
@@ -144,7 +144,6 @@ function rowOf(n, place) {
     original: [said(valueOf("original", n), { class: "url" })],
     score: [percent(drops.columns.score[n])],
     reason: [named("reasons", valueOf("reason", n))],
-    witness: [named("witnesses", valueOf("witness", n))],
     host: [said(valueOf("host", n))],
     time: [visible(valueOf("time", n)).replace("T", " ")],
     run: [said(valueOf("run", n))],

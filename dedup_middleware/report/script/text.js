@@ -51,7 +51,7 @@ function sentence(key, values = {}) {
   });
 }
 
-/** Return how the chosen language says a reason, a witness or an outcome of the log. */
+/** Return how the chosen language says a reason or an outcome of the log. */
 function named(kind, value) {
   const names = WORDS[language][kind];
   return Object.hasOwn(names, value) ? names[value] : visible(value);
