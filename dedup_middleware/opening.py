@@ -6,7 +6,6 @@ not: then the crawl keeps every page, drops nothing, and checks against a store 
 
 from __future__ import annotations
 
-import sys
 import time
 import uuid
 from contextlib import suppress
@@ -33,9 +32,8 @@ from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Action, Eligibility
 from dedup_middleware.reading import BodyDigests
 from dedup_middleware.records.records import RecordLog, observer_log
-from dedup_middleware.stores import open_store, refusals, store_exists
+from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
 from dedup_middleware.stores.files import Holder
-from dedup_middleware.stores.memory import overlaid
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -213,7 +211,7 @@ def _open_store(config: Config, *, looks: bool = False, dry: bool = False, is_ne
         uri,
         fingerprint_scheme=scheme,
         holder=Holder.this_process(who, brief=looks),
-        room=MAX_MEMORY if config.store_is_default or uri != config.store else sys.maxsize,
+        room=MAX_MEMORY if config.store_is_default or uri != config.store else None,
     )
     try:
         if (looks or dry) and uri == config.store:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from dedup_middleware import stores
-from dedup_middleware.stores import Holder, OpenStore, parse_uri
+from dedup_middleware.stores import Holder, OpenStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,9 +31,9 @@ def beside(uri: str, scheme: str) -> OpenStore:
     place = stores._place(uri)
     with ExitStack() as undo:
         if place is None:
-            store = stores._module(parse_uri(uri)[0]).open_store(uri)
+            store = stores._open_elsewhere(uri)
         else:
-            store = stores._open_on_disk(place, Holder.this_process("a test"), stores.MEMORY, undo)
+            store = stores._open_on_disk(place, Holder.this_process("a test"), undo)
         undo.callback(store.close)
         shared, created = stores._with_header(store, scheme, undo)
     return OpenStore(shared, created=created, leave=shared.close)

@@ -184,7 +184,7 @@ def test_so_it_is_with_a_redis_server_that_is_killed_and_begun_again(server, tmp
             outcome = running.wait()
         assert dropped(outcome) == [b, c]
         assert server.fed() == outcome.kept == [a, gone.url, unchecked, back.url]
-        assert (outcome.log.count("is away"), outcome.log.count(BACK)) == (1, 1)
+        assert (outcome.log.count("cannot reach the store"), outcome.log.count(BACK)) == (1, 1)
         assert "Traceback" not in outcome.log
         # What was kept before is durable all the same: nothing is left for the next crawl to release.
         with closing(open_store(server.settings["DEDUP_STORE"], fingerprint_scheme=None)) as store:

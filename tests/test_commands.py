@@ -337,7 +337,7 @@ class TestStoreInfo:
             crawled.run("store", "info").refused("in use by another crawl", "wait")
 
     def test_without_a_store_it_says_where_it_looked(self, tmp_path: Path) -> None:
-        run_here("store", "info", "-s", "DEDUP_STORE=sqlite:none", folder=tmp_path).refused("there is no store at")
+        run_here("store", "info", "-s", "DEDUP_STORE=sqlite:none", folder=tmp_path).refused("no store found at")
 
 
 COMMANDS = (*SUBCOMMANDS, *(f"store {name}" for name in STORE_COMMANDS))

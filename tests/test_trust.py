@@ -373,7 +373,7 @@ def test_files_beside_a_lock_are_not_taken_for_ours_by_their_names(tmp_path) -> 
     other = tmp_path / "poetry.lock"
     other.write_text("mine")
     with (
-        pytest.raises(StoreError, match="is no lock of ours"),
+        pytest.raises(StoreError, match="is not a lock of ours"),
         files.held(other, "sqlite:poetry", files.Holder.this_process("test")),
     ):
         pass

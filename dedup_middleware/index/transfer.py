@@ -13,6 +13,7 @@ import tempfile
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,6 +54,8 @@ _COMMAND = "scrapy dedup store import"
 _NAMED = 20
 # Posting lists that lead to a news page: its clauses, and its text as a whole.
 _KEYS_A_PAGE = 41
+# Posting lists that are written in one batch.
+_LISTS_AT_ONCE = 10_000
 
 
 # --- lines
@@ -480,7 +483,9 @@ def put_pages(store: OpenStore, pages: Iterable[Exported], *, count: int, prints
     with PostingSpool(count * _KEYS_A_PAGE) as postings:
         for exported in pages:
             _put(store, exported, postings, prints)
-        store.bulk_load(postings.lists(COMMON_IN_STORE + 2))
+        lists = postings.lists(COMMON_IN_STORE + 2)
+        while batch := [*islice(lists, _LISTS_AT_ONCE)]:
+            store.write(batch)
 
 
 def _put(store: OpenStore, exported: Exported, postings: PostingSpool, prints: PrintIndex | None) -> None:

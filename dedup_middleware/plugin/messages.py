@@ -9,8 +9,8 @@ from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.unchecked import NOT_COUNTED, mostly_unchecked
-from dedup_middleware.stores import default_backend, redis_uri, resolved_uri
-from dedup_middleware.urls import is_on_this_machine, split, without_secrets
+from dedup_middleware.stores import default_backend, resolved_uri
+from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -46,8 +46,6 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         return
     if opened.store.caution:
         yield opened.store.caution
-    if (exposed := open_to_the_network(config.store)) is not None:
-        yield exposed
     missing = []
     if config.store_is_default and config.store == "memory:":
         missing.append(("the store is in memory, and nothing is remembered after this crawl", "DEDUP_STORE"))
@@ -57,25 +55,6 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         consequences, settings = zip(*missing, strict=True)
         tried = " or ".join(map(str, config.place.roots)) or "any folder of this user"
         yield f"cannot write to {tried}: {'; '.join(consequences)}; set {' and '.join(settings)}"
-
-
-def open_to_the_network(uri: str) -> str | None:
-    """Return the warning that others on the network may reach into the Redis store at *uri*; ``None`` for others."""
-    scheme = uri.partition(":")[0]
-    if scheme not in {"redis", "rediss"} or is_on_this_machine(uri):
-        return None
-    address = redis_uri.address(uri)
-    lacking = {}
-    if not (address.password or split(address.url).password or "ssl_certfile=" in address.url):
-        lacking["a password"] = f"set {redis_uri.PASSWORDS[0]}"
-    if scheme == "redis":
-        lacking["TLS"] = "use rediss://"
-    if not lacking:
-        return None
-    return (
-        f"the store {address.uri} is on another machine and is used without {' and without '.join(lacking)}: who can "
-        f"reach the server or the network may change what is dropped; {' and '.join(lacking.values())}"
-    )
 
 
 def back(opened: Resources, seconds: float) -> str:

@@ -4,14 +4,13 @@
 ``memory:`` until they are closed. Another package adds a store by an entry point of the group
 ``dedup_middleware.stores``, named as the scheme of its URIs, that leads to a module with three functions of a URI:
 ``open_store`` returns a :class:`~dedup_middleware.stores.base.Store`, ``store_exists`` whether one is there, and
-``remove_store`` removes it and returns whether it was there. What a scheme needs is imported when a store is opened.
+``remove_store`` removes it and returns whether it was there. What a scheme needs is imported when it is used.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import sys
 import threading
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -19,12 +18,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
-from dedup_middleware.errors import ConfigError, DedupError, StoreAwayError
+from dedup_middleware.errors import ConfigError, StoreAwayError
 from dedup_middleware.registry import Registry
-from dedup_middleware.stores import redis_uri, refusals
+from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
-from dedup_middleware.stores.files import Holder, Place, Workers, held, kind_of, resolved
-from dedup_middleware.stores.opened import OpenStore, Shared
+from dedup_middleware.stores.files import DATABASE, Holder, Place, Workers, held, kind_of, resolved
+from dedup_middleware.stores.memory import MemoryStore
+from dedup_middleware.stores.opened import OpenStore, Shared, overlaid
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
@@ -32,74 +32,38 @@ if TYPE_CHECKING:
 
     from dedup_middleware.stores.base import Store
 
-__all__ = [
-    "ON_DISK",
-    "OpenStore",
-    "adopt_header",
-    "can_open",
-    "default_backend",
-    "destroy_store",
-    "open_store",
-    "parse_uri",
-    "resolved_uri",
-    "size_of_store",
-    "store_exists",
-    "uri_at",
-]
+__all__ = ["OpenStore", "open_store", "overlaid", "store_exists"]
 
-_MEMORY, _SHARED = "memory:", "?shared=1"
+_MEMORY = "memory:"
 _ALLOWED = "leveldb:PATH, rocksdb:PATH, sqlite:PATH, sqlite:PATH?shared=1, redis://HOST, rediss://HOST or memory:"
-#: Bytes that an engine may hold in memory by default.
-MEMORY = 128 * 2**20
 #: The schemes of the stores on disk, the best for a crawl first, each with the library that opens it.
 _LIBRARIES = {"leveldb": "plyvel", "rocksdb": "rocksdict", "sqlite": "sqlite3"}
 ON_DISK = tuple(_LIBRARIES)
 _SERVERS = ("redis", "rediss")
 #: Stores that are not on a disk of this machine: on a server, or of other packages.
 STORES = Registry("dedup_middleware.stores", dict.fromkeys(_SERVERS, "dedup_middleware.stores.redis"))
-# An option, or a mistyped one: a file of that name is never what was meant.
-_OPTION = re.compile(r"\?[^/]*\Z")
-# Controls and line ends: no file system needs them, and a message with a path must stay one line.
-_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\ud800-\udbff\u2028\u2029]")
 
 # --- URIs
 
 
 def parse_uri(uri: str) -> tuple[str, str]:
-    """Return scheme and path of *uri*; the path of ``memory:`` is empty. ``ConfigError`` if it is not a store's."""
+    """Return scheme and path of *uri*, the path absolute and without options; ``ConfigError`` if it is not valid."""
     scheme, colon, path = uri.partition(":")
     if uri == _MEMORY:
         return scheme, path
-    if not colon or (scheme not in (*ON_DISK, *_SERVERS) and scheme not in STORES):
-        # Where these are in it, any part but its beginning may be a password.
+    if not colon or (scheme not in ON_DISK and scheme not in STORES):
+        # In a URL, any part but its beginning may be a password.
         shown = f"{'' if '@' in scheme else scheme}:…" if re.search("//|[@?]", uri) else uri
         more = "".join(f", {name}:…" for name in STORES.names() if name not in _SERVERS)
         raise ConfigError(f"DEDUP_STORE={shown!r} is not a valid store URI: expected {_ALLOWED}{more}")
     if scheme in _SERVERS:
-        redis_uri.address(uri)
-    elif scheme in ON_DISK or not path.strip():
-        path = path.removesuffix(_SHARED) if scheme == "sqlite" else path
-        if why := _trouble_with(path):
-            raise ConfigError(f"DEDUP_STORE={uri!r}: the path {why}; write {scheme}:PATH")
-    return scheme, path
-
-
-def _trouble_with(path: str) -> str:
-    if not path.strip():
-        return "is missing"
-    if path.startswith("//"):
-        # Elsewhere sqlite:///x is relative and sqlite:////x absolute; guessing would create folders at the root.
-        return "follows the colon without //"
-    if _UNPRINTABLE.search(path):
-        return "has control characters"
-    option = _OPTION.search(path)
-    return f"ends in {option[0]!r}; the only option is that of sqlite:PATH{_SHARED}" if option else ""
+        _module(scheme).address(uri)
+    return scheme, str(Place.of(uri).path) if scheme in ON_DISK else path
 
 
 def _place(uri: str) -> Place | None:
-    """Return where on a disk the store at *uri* is; ``None`` for one that is on none."""
-    scheme, path = parse_uri(uri)
-    return Place(scheme, resolved(path), is_shared=uri.endswith(_SHARED)) if scheme in ON_DISK else None
+    """Return where on a disk the store at *uri* is; ``None`` for a store elsewhere."""
+    return Place.of(uri) if parse_uri(uri)[0] in ON_DISK else None
 
 
 def resolved_uri(uri: str) -> str:
@@ -126,7 +90,7 @@ def can_open(scheme: str) -> bool:
 
 
 def default_backend() -> str:
-    """Return the scheme of the default store: ``leveldb`` where plyvel can be imported, ``rocksdb``, or ``sqlite``."""
+    """Return the scheme of the default store: the first of `ON_DISK` whose library can be imported."""
     return next(filter(can_open, ON_DISK), "sqlite")
 
 
@@ -135,7 +99,7 @@ def _module(scheme: str) -> Any:
     try:
         if scheme not in ON_DISK:
             return STORES.load(scheme)
-        # By name and each time: whether it is there must not depend on who imported our module before.
+        # By name and each time: whether it is there must not depend on an earlier import of our module.
         import_module(_LIBRARIES[scheme])
         return import_module(f"dedup_middleware.stores.{scheme}")
     except ImportError as error:
@@ -167,117 +131,99 @@ if hasattr(os, "register_at_fork"):
 
 
 def open_store(
-    uri: str,
-    *,
-    fingerprint_scheme: str | None,
-    holder: Holder | None = None,
-    room: int = sys.maxsize,
-    memory: int | None = None,
+    uri: str, *, fingerprint_scheme: str | None, holder: Holder | None = None, room: int | None = None
 ) -> OpenStore:
-    """Open the store at *uri*, or create it where nothing is; never write to what is not ours.
+    """Open the store at *uri*, or create it where nothing is; never write to foreign files.
 
     *fingerprint_scheme* names how fingerprints are made; a store of another scheme is refused. ``None`` takes a store
-    of any, and creates none. *holder* is what others are told who find the store in use. *room* limits the bytes of a
-    store in memory, *memory* those of the caches and buffers of one on a disk. Openers in one process that name the
-    same store share it; ``memory:`` is a new store each time. Raises ``ConfigError`` for the URI, ``StoreLockedError``,
-    ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError`` for what the system refuses.
+    of any, and creates none. *holder* is shown to those who find the store in use. *room* limits the bytes of a store
+    in memory. Openers in one process that name the same store share it; ``memory:`` is a new store each time. Raises
+    ``ConfigError`` for the URI, ``StoreLockedError``, ``StoreCorruptError``, ``StoreVersionError``, and ``StoreError``
+    for what the system refuses.
     """
     place = _place(uri)
-    if uri == _MEMORY:
-        from dedup_middleware.stores.memory import MemoryStore  # noqa: PLC0415 - as the others
-
-        shared = Shared(MemoryStore(room), Header.new(fingerprint_scheme or ""), ExitStack())
-        return OpenStore(shared, created=True, leave=shared.close)
-    name: Hashable = uri if place is None else place.lock
+    name: Hashable = object() if uri == _MEMORY else uri if place is None else place.lock
     with _guard:
-        opened, created = _open.get(name), False
+        shared, created = _open.get(name), False
         # One that is away is not shared any more: its openers close it, each when it finds out.
-        if opened is None or isinstance(opened.failure, StoreAwayError):
+        if shared is None or isinstance(shared.failure, StoreAwayError):
             if fingerprint_scheme is None and not _exists(uri, place):
                 raise refusals.absent(uri)
             with ExitStack() as undo:
-                if place is None:
+                if uri == _MEMORY:
+                    store: Store = MemoryStore(room=room)
+                elif place is None:
                     store = _open_elsewhere(uri)
                 else:
-                    store = _open_on_disk(place, holder or Holder.this_process("a program"), memory or MEMORY, undo)
+                    store = _open_on_disk(place, holder or Holder.this_process("a program"), undo)
                 undo.callback(store.close)
-                opened, created = _with_header(store, fingerprint_scheme, undo)
-            _open[name] = opened
-        elif place is not None and opened.store.uri != place.uri:
+                shared, created = _with_header(store, fingerprint_scheme, undo)
+            _open[name] = shared
+        elif place is not None and shared.store.uri != place.uri:
             # The same file, as a store that is shared and as one that is not.
             raise refusals.locked(place.uri)
         else:
-            opened.header.check_scheme(fingerprint_scheme, opened.store.uri)
-        opened.openers += 1
-    return OpenStore(opened, created=created, leave=partial(_leave, name, opened))
+            shared.header.check_scheme(fingerprint_scheme, shared.store.uri)
+        shared.openers += 1
+    return OpenStore(shared, created=created, leave=partial(_leave, name, shared))
 
 
-def _open_on_disk(place: Place, holder: Holder, memory: int, undo: ExitStack) -> Store:
-    module = _module(place.scheme)
-    with refusals.of_os(place.uri, "open"), ExitStack() as until_open:
+def _open_on_disk(place: Place, holder: Holder, undo: ExitStack) -> Store:
+    engine = _module(place.scheme).ENGINE
+    with refusals.translated(place.uri, "open", engine.refusal), ExitStack() as until_open:
         place.exists()
         permissions.make_folder(place.lock.parent)
         # A shared store is locked while it is opened; then each worker has a lock of its own.
         lock = held(place.lock, place.uri, holder, is_shared=place.is_shared)
         (until_open if place.is_shared else undo).enter_context(lock)
-        undo.callback(place.tighten)
-        arguments = [place.uri, place.database(), memory]
-        if place.is_shared:
-            workers = Workers(place.lock)
-            workers.join()
-            undo.callback(workers.leave)
-            arguments.append(workers)
-        engine = module.SharedSQLiteStore if place.is_shared else module.ENGINE
-        try:
-            store: Store = engine(*arguments)
-        except DedupError:
-            raise
-        except Exception as error:
-            raise engine.refusal(place.uri, "open", error) or error from error
+        undo.callback(permissions.tighten_within, place.path / DATABASE)
+        workers = [Workers(place.lock)] if place.is_shared else []
+        for each in workers:
+            each.join()
+            undo.callback(each.leave)
+        store: Store = engine(place.uri, place.database(), place.memory, *workers)
     return store
 
 
 def _open_elsewhere(uri: str) -> Store:
-    module = _module(parse_uri(uri)[0])
-    try:
+    module, shown = _module(parse_uri(uri)[0]), without_secrets(uri, redact=False)
+    with refusals.translated(shown, "open", lambda uri, action, error: refusals.failed(uri, action, repr(error))):
         store: Store = module.open_store(uri)
-    except DedupError:
-        raise
-    except Exception as error:
-        raise refusals.failed(without_secrets(uri, redact=False), "open", repr(error)) from error
     return store
 
 
 def _with_header(store: Store, fingerprint_scheme: str | None, undo: ExitStack) -> tuple[Shared, bool]:
     """Return what the openers of *store* share, and whether the store is new: then it gets its header."""
+    # The last opener closes it, and not the end of the block that opens it.
+    shared = Shared(store, undo)
+    opener = OpenStore(shared, created=True, leave=lambda: None)
 
-    def work() -> tuple[Header, bool]:
-        header = opened.call("open", read_header, store, fingerprint_scheme)
-        if header is not None:
-            return header, False
-        if fingerprint_scheme is None:
-            # A creation was killed before it wrote anything.
-            raise refusals.absent(store.uri)
-        header = Header.new(fingerprint_scheme)
-        opened.write([(HEADER_KEY, header.encode())], [])
-        return header, True
+    def work() -> bool:
+        header = shared.call("open", read_header, store, fingerprint_scheme)
+        is_new = header is None
+        if header is None:
+            if fingerprint_scheme is None:
+                # A creation was killed before it wrote anything.
+                raise refusals.absent(store.uri)
+            header = Header.new(fingerprint_scheme)
+            opener.write([(HEADER_KEY, header.encode())])
+        shared.header = header
+        return is_new
 
-    opened = Shared(store, Header.new(""), undo)
-    opened.header, created = opened.transaction(work)
+    created = opener.transaction(work)
     if created:
-        opened.write([], [], sync=True)
-    # The last opener closes it from here on, and not the end of the block that has opened it.
-    opened.undo = undo.pop_all()
-    return opened, created
+        opener.write([], sync=True)
+    shared.undo = undo.pop_all()
+    return shared, created
 
 
-def _leave(name: Hashable, opened: Shared) -> None:
+def _leave(name: Hashable, shared: Shared) -> None:
     with _guard:
-        opened.openers -= 1
-        if opened.openers == 0:
-            if _open.get(name) is opened:
+        shared.openers -= 1
+        if shared.openers == 0:
+            if _open.get(name) is shared:
                 del _open[name]
-            opened.close()
+            shared.close()
 
 
 def adopt_header(store: OpenStore, header: Header) -> None:
@@ -292,20 +238,20 @@ def adopt_header(store: OpenStore, header: Header) -> None:
 
 
 def store_exists(uri: str) -> bool:
-    """Return whether a store is at *uri*, whole or damaged; opens and locks none on a disk.
+    """Return whether a store is at *uri*, whole or damaged; neither opens nor locks a store on a disk.
 
     ``StoreCorruptError`` if something else is there, ``StoreError`` where that cannot be found out.
     """
     with _guard:
-        return uri != _MEMORY and _exists(uri, _place(uri))
+        return _exists(uri, _place(uri))
 
 
 def _exists(uri: str, place: Place | None) -> bool:
     if place is None:
-        return bool(_module(parse_uri(uri)[0]).store_exists(uri))
+        return uri != _MEMORY and bool(_module(parse_uri(uri)[0]).store_exists(uri))
     # Not if this process has it open: closing any handle of a file drops the process's POSIX locks on it, those of
     # SQLite too (sqlite.org/howtocorrupt.html, 2.2).
-    with refusals.of_os(place.uri, "read"):
+    with refusals.translated(place.uri, "read"):
         return place.lock in _open or place.exists()
 
 
@@ -314,7 +260,7 @@ def size_of_store(uri: str) -> int | None:
     place = _place(uri)
     if place is None:
         return None
-    with refusals.of_os(place.uri, "read"):
+    with refusals.translated(place.uri, "read"):
         return place.size()
 
 
@@ -332,8 +278,7 @@ def destroy_store(uri: str) -> bool:
             return uri != _MEMORY and bool(_module(parse_uri(uri)[0]).remove_store(uri))
         if not _exists(uri, place):
             return False
-        who = Holder.this_process("scrapy dedup store reset", brief=True)
-        with refusals.of_os(place.uri, "remove"), held(place.lock, place.uri, who):
+        holder = Holder.this_process("scrapy dedup store reset", brief=True)
+        with refusals.translated(place.uri, "remove"), held(place.lock, place.uri, holder):
             place.remove()
-            Workers(place.lock).remove()
     return True

@@ -1,8 +1,8 @@
 """Defines a store: a sorted map of bytes to bytes, written in atomic batches, with a header that describes it.
 
-An engine is a subclass of :class:`Store` in a module of its own, and may raise what its library raises:
+An engine is a subclass of :class:`Store` in a module of its own. It may raise what its library raises:
 :class:`~dedup_middleware.stores.opened.OpenStore`, through which everything else uses it, turns that into a
-``StoreError`` by :meth:`Store.refusal`. Nothing here knows pages, clauses or Scrapy.
+``StoreError`` by :meth:`Store.refusal`.
 """
 
 from __future__ import annotations
@@ -12,39 +12,37 @@ import secrets
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
 from dedup_middleware import times
 from dedup_middleware.bounded import loads
-from dedup_middleware.errors import StoreError
+from dedup_middleware.errors import StoreError, StoreVersionError
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: The layout of keys and values; a store of another one is refused. Raise it with every change of the layout.
+#: Version of the layout of keys and values. Raise it with every change of the layout; other versions are refused.
 SCHEMA_VERSION = 7
 
 # The zero byte sorts it before every other key, so that no range of pages contains it.
 HEADER_KEY = b"\x00header"
 
-_LOADED_AT_ONCE = 10_000
-# Of a header, which has five; a later schema may have more.
+# Values in a header, which has five; a later schema may have more.
 _MAX_VALUES = 1_000
 
 
 class Store(ABC):
     """A sorted map of bytes to bytes, written in atomic batches.
 
-    Keys are not empty and sort bytewise; keys and values have at most a few hundred kilobytes. Its methods are called
-    by one thread at a time, except :meth:`sync`.
+    Keys are not empty and sort bytewise; keys and values have at most a few hundred kilobytes. One thread at a time
+    calls its methods, except :meth:`sync`.
     """
 
     uri: str
     """The URI that opens this store again, without a password."""
     caution = ""
-    """A condition of its durability that could not be examined, in one line; usually empty."""
+    """What a user should know of this store, with the remedy after the last colon; usually empty."""
     worker = b""
     """8 bytes that identify this process, until it closes the store or ends, in a store that several may have open."""
 
@@ -56,14 +54,14 @@ class Store(ABC):
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Yield the pairs with ``start <= key < stop`` in key order.
 
-        What is written meanwhile may be among them or not.
+        It may or may not yield what is written meanwhile.
         """
 
     @abstractmethod
     def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool = False) -> None:
-        """Apply all deletes, then all puts, or nothing; with *sync*, return only when the medium has them.
+        """Apply all deletes, then all puts, or nothing; with *sync*, return once the disk has them.
 
-        A batch without *sync* survives the process, not a power failure; a later batch is never there without it.
+        A batch without *sync* survives the process, not a power failure; a later batch never survives without it.
         """
 
     @abstractmethod
@@ -71,13 +69,8 @@ class Store(ABC):
         """Close it. Scans under way end with an error."""
 
     def sync(self) -> None:
-        """Return when the medium has all batches that are written by now. Another thread may call it."""
+        """Return once the disk has all batches written so far. Another thread may call it."""
         self.write([], [], sync=True)
-
-    def bulk_load(self, pairs: Iterator[tuple[bytes, bytes]]) -> None:
-        """Write *pairs*, in ascending order of their keys, all absent. Interrupted, it may have written some."""
-        while batch := list(islice(pairs, _LOADED_AT_ONCE)):
-            self.write(batch, [])
 
     def compact(self) -> None:
         """Reclaim the space of deleted pairs. Rewrites the whole store."""
@@ -89,12 +82,12 @@ class Store(ABC):
 
         ``None`` if it is a bug of this package, and not a failure of the engine.
         """
-        return refusals.of_system(uri, action, error) if isinstance(error, OSError) else None
+        return refusals.of_system(uri, action, error)
 
-    # --- transactions; only a store that several processes, its workers, may have open at once has more to do
+    # --- transactions: only a store that several processes, its workers, may have open has more to do
 
     def begin(self) -> None:  # noqa: B027 - needed only where others write
-        """Begin a transaction: from now on until its end, no other worker changes what it reads, or it fails."""
+        """Begin a transaction: until its end, no other worker changes what it reads, or it fails."""
 
     def commit(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> bool:
         """End the transaction with a batch, which may be empty.
@@ -113,7 +106,7 @@ class Store(ABC):
         """Let the current transaction commit only if no other worker has written since it began."""
 
     def changes_of_others(self) -> int:
-        """Return a number that is another one whenever another worker has written in between."""
+        """Return a number that changes whenever another worker writes."""
         return 0
 
     def is_at_work(self, worker: bytes) -> bool:
@@ -130,11 +123,11 @@ class Header:
     scheme: str
     """Name of the fingerprint scheme; fingerprints of another scheme do not compare. Never empty."""
     key: bytes
-    """16 random bytes, the store's own hashing key: no page can be crafted that collides in a store unseen."""
+    """16 random bytes, the store's own hashing key: without it no page can be crafted that collides."""
     created: str
     """When the store was created: ISO 8601, UTC, to the second."""
     is_partial: bool = False
-    """Whether it is being filled by an import, or has been by one that was cut off."""
+    """Whether an import is filling the store, or was cut off while doing so."""
 
     _KEY_BYTES: ClassVar[int] = 16
 
@@ -157,41 +150,48 @@ class Header:
         except TypeError as error:
             raise ValueError(str(error)) from error
         # type() and not isinstance(): JSON's true is an int to Python.
-        if type(header.schema) is not int or header.schema < 1 or type(header.is_partial) is not bool:
-            raise ValueError("its schema or its state is not valid")
-        if not isinstance(header.scheme, str) or not header.scheme or len(header.key) != cls._KEY_BYTES or not is_dated:
-            raise ValueError("its scheme, key or time is not valid")
+        is_valid = type(header.schema) is int and header.schema > 0 and type(header.is_partial) is bool and is_dated
+        if not is_valid or not isinstance(header.scheme, str) or not header.scheme or len(header.key) != cls._KEY_BYTES:
+            raise ValueError("a field is not valid")
         return header
 
     def check_scheme(self, fingerprint_scheme: str | None, uri: str) -> None:
         """Raise ``StoreVersionError`` if the store has fingerprints of another scheme; ``None`` takes any."""
         if fingerprint_scheme is not None and self.scheme != fingerprint_scheme:
-            raise refusals.other_scheme(uri, self.scheme, fingerprint_scheme)
+            raise StoreVersionError(
+                f"the store {uri} has fingerprints of scheme {self.scheme!r}, this crawl makes {fingerprint_scheme!r}: "
+                f"{refusals.ANOTHER}, or remove it by {refusals.reset(uri)}"
+            )
 
 
 def read_header(store: Store, fingerprint_scheme: str | None) -> Header | None:
     """Return the header of *store*; ``None`` if the store is empty.
 
-    ``StoreCorruptError`` if the header is missing or invalid, ``StoreVersionError`` if it is of another schema, or of
+    ``StoreCorruptError`` if the header is missing or invalid, ``StoreVersionError`` if it has another schema, or
     another scheme than *fingerprint_scheme*.
     """
-    (value,) = store.get_many([HEADER_KEY])
+    uri, (value,) = store.uri, store.get_many([HEADER_KEY])
     if value is None:
         if next(store.scan(b"\x00", b"\xff" * 64), None) is not None:
-            raise refusals.corrupt(store.uri, "it has no header")
+            raise refusals.corrupt(uri, "it has no header")
         return None
     try:
-        # A later schema may have other fields.
+        # Another schema may have other fields.
         schema = loads(value, values=_MAX_VALUES).get("schema")
         if type(schema) is int and schema != SCHEMA_VERSION:
-            raise refusals.other_schema(store.uri, schema, SCHEMA_VERSION)
+            is_newer = schema > SCHEMA_VERSION
+            remedy = "upgrade dedup-middleware" if is_newer else f"remove it by {refusals.reset(uri)}"
+            raise StoreVersionError(
+                f"the store {uri} has schema {schema}, {'newer' if is_newer else 'older'} than schema {SCHEMA_VERSION} "
+                f"of this version: {remedy}, or {refusals.ANOTHER}"
+            )
         header = Header.decode(value)
     except (ValueError, AttributeError) as error:
-        raise refusals.corrupt(store.uri, f"its header cannot be read: {error}") from error
+        raise refusals.corrupt(uri, f"its header cannot be read: {error}") from error
     if header.is_partial:
         raise StoreError(
-            f"the store {store.uri} was being filled by `scrapy dedup store import`, which was cut off, and has "
-            f"nothing else: empty it with {refusals.reset(store.uri)}, and import again"
+            f"the store {uri} is incomplete, because a `scrapy dedup store import` was cut off: "
+            f"remove it by {refusals.reset(uri)}, and import again"
         )
-    header.check_scheme(fingerprint_scheme, store.uri)
+    header.check_scheme(fingerprint_scheme, uri)
     return header

@@ -8,45 +8,79 @@ import platform
 import re
 import secrets
 import shutil
-import stat
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from filelock import FileLock, Timeout
 
 from dedup_middleware import permissions, times
 from dedup_middleware.bounded import loads
+from dedup_middleware.errors import ConfigError, StoreCorruptError
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_MARKER, _DB, _LOCK = "DEDUP", "db", "lock"
+_MARKER, DATABASE, _LOCK = "DEDUP", "db", "lock"
+#: What is beside a lock: the file that names its holder, and the folder of the workers' locks.
+HOLDER_SUFFIX, WORKERS_SUFFIX = ".holder", ".workers"
 _KIND = "dedup-middleware {} store"
 _MAX_MARKER_BYTES = 1024
-# Without the first, engines would begin an empty database in the place of what is in the others.
+# Files with these suffixes hold what was written. Without CURRENT, engines would begin an empty database over them.
 _CURRENT, _CONTENTS = "CURRENT", (".ldb", ".sst", ".log")
 
-# Of a file of SQLite: sqlite.org/fileformat2.html, 1.3.
+# Of a SQLite file: sqlite.org/fileformat2.html, 1.3.
 _MAGIC, _ID_OFFSET = b"SQLite format 3\x00", 68
 #: "DDUP" in ASCII; `file` and every SQLite tool show it.
 APPLICATION_ID = 0x44445550
 
+# Bytes for the caches and buffers of an engine: the default, and the limits of the option; SQLite cannot count further.
+_MEMORY, _MEMORY_RANGE = 128 * 2**20, (10**6, 2**47)
+_SIZE = re.compile(r"([0-9]{1,15})(KB|MB|GB)?", re.IGNORECASE | re.ASCII)
+_UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+# Text behind the last folder that begins as options do is options, or mistyped ones, and never meant as a file's name.
+_OPTIONS = re.compile(r"\?[^/]*\Z")
+# No file system needs control characters and line ends, and a message with a path must stay one line.
+_UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f\x85\ud800-\udbff\u2028\u2029]")
+
 
 @dataclass(frozen=True)
 class Place:
-    """Where a store on a disk is."""
+    """Where a store on a disk is, and how it is opened."""
 
     scheme: str
     path: Path
-    """Absolute and without symbolic links: one store has one name."""
+    """Absolute and without symbolic links: a store has one name."""
     is_shared: bool = False
+    memory: int = _MEMORY
+    """Bytes for the caches and buffers of the engine."""
+
+    @classmethod
+    def of(cls, uri: str) -> Place:
+        """Return the place in *uri*; ``ConfigError`` if *uri* is not valid."""
+        scheme, _, rest = uri.partition(":")
+        query = _OPTIONS.search(rest)
+        path = rest[: query.start()] if query else rest
+        why, options = "", dict(part.partition("=")[::2] for part in query[0][1:].split("&")) if query else {}
+        shared, memory = options.pop("shared", None), _size(options.pop("memory", f"{_MEMORY}"))
+        if not path.strip():
+            why = "the path is missing"
+        elif path.startswith("//"):
+            # Elsewhere sqlite:///x is relative and sqlite:////x absolute; guessing would create folders at the root.
+            why = "the path follows the colon without //"
+        elif _UNPRINTABLE.search(rest):
+            why = "the path has control characters"
+        elif options or shared not in (None, "1") or (shared and scheme != "sqlite") or memory is None:
+            why = "the options are memory=SIZE, such as 128MB, and for sqlite shared=1"
+        if why or memory is None:
+            raise ConfigError(f"DEDUP_STORE={uri!r} is not valid, {why}: write {scheme}:PATH")
+        return cls(scheme, resolved(path), is_shared=bool(shared), memory=memory)
 
     @property
     def uri(self) -> str:
-        """The URI of the store."""
+        """The URI of the store, with its absolute path."""
         return f"{self.scheme}:{self.path}{'?shared=1' if self.is_shared else ''}"
 
     @property
@@ -61,31 +95,25 @@ class Place:
 
     def exists(self) -> bool:
         """Return whether a store is there, whole or damaged; ``StoreCorruptError`` for anything else. Never writes."""
-        if self._is_vacant():
-            return False
         kind = kind_of(self.path)
-        if kind is None:
+        if kind is None and not self._is_vacant():
             raise refusals.foreign(self.uri)
-        if kind != self.scheme:
-            raise refusals.of_another_kind(self.uri, kind)
-        return True
+        if kind not in (None, self.scheme):
+            raise StoreCorruptError(
+                f"{self.path} is not a {self.scheme} store but a {kind} store, and was left untouched: "
+                f"set DEDUP_STORE to {kind}:{self.path}, or to another path"
+            )
+        return kind is not None
 
     def _is_vacant(self) -> bool:
         """Return whether a store may be created here: nothing is here, or what a creation or a removal has left."""
-        try:
-            status = self.path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            status = None
+        path, log = self.path, self._beside("-wal")
         if self.is_folder:
             left = {_LOCK, _LOCK + HOLDER_SUFFIX, _LOCK + WORKERS_SUFFIX}
-            # Where one of its parents is a file, nothing is here, and creating it will fail.
-            return status is None or (
-                stat.S_ISDIR(status.st_mode) and {file.name for file in self.path.iterdir()} <= left
-            )
-        if status is not None and (not stat.S_ISREG(status.st_mode) or status.st_size):
+            return not path.exists() or (path.is_dir() and {file.name for file in path.iterdir()} <= left)
+        if path.exists() and not (path.is_file() and not path.stat().st_size):
             return False
-        # SQLite would delete the log of an empty file, and with it what is nowhere else.
-        log = self._beside("-wal")
+        # SQLite would delete the log of an empty file, and with it batches that are nowhere else.
         if log.exists() and log.stat().st_size:
             raise refusals.corrupt(self.uri, "its database is missing")
         return True
@@ -93,24 +121,19 @@ class Place:
     def database(self) -> Path:
         """Return what an engine is to open; a folder gets our marker.
 
-        ``StoreCorruptError`` if the engine would begin an empty database in the place of one that is damaged.
+        ``StoreCorruptError`` if the engine would begin an empty database in the place of a damaged one.
         """
         if not self.is_folder:
             return self.path
-        marker, database = self.path / _MARKER, self.path / _DB
+        marker, database = self.path / _MARKER, self.path / DATABASE
         if not marker.exists():
             permissions.make_file(marker)
             marker.write_text(json.dumps({"kind": _KIND.format(self.scheme)}), encoding="ascii")
         permissions.make_folder(database)
         contents = [file for file in database.iterdir() if file.suffix in _CONTENTS and file.stat().st_size]
         if contents and not (database / _CURRENT).exists():
-            raise refusals.corrupt(self.uri, f"{_DB}/{_CURRENT} is missing")
+            raise refusals.corrupt(self.uri, f"{DATABASE}/{_CURRENT} is missing")
         return database
-
-    def tighten(self) -> None:
-        """Make the files private that an engine has made for everybody."""
-        if self.is_folder:
-            permissions.tighten_within(self.path / _DB)
 
     def size(self) -> int:
         """Return the bytes of its files."""
@@ -118,21 +141,28 @@ class Place:
         return sum(file.stat().st_size for file in files if file.is_file())
 
     def remove(self) -> None:
-        """Remove it, the marked file last: what is left by an interruption is still recognised.
+        """Remove it, the marked file last: what an interruption leaves is still recognised.
 
         The lock file stays: unlinking a lock splits those who wait for it from those who come later.
         """
         if self.is_folder:
-            for folder in (_DB, f"{_DB}.loading"):
-                with suppress(FileNotFoundError):
-                    shutil.rmtree(self.path / folder)
+            with suppress(FileNotFoundError):
+                shutil.rmtree(self.path / DATABASE)
             (self.path / _MARKER).unlink(missing_ok=True)
         else:
             for suffix in ("-wal", "-shm", "-journal", ""):
                 self._beside(suffix).unlink(missing_ok=True)
+        Workers(self.lock).remove()
 
     def _beside(self, suffix: str) -> Path:
         return self.path.with_name(self.path.name + suffix)
+
+
+def _size(text: str) -> int | None:
+    """Return the bytes that *text*, such as 128MB, stands for; ``None`` if it is not valid."""
+    found = _SIZE.fullmatch(text)
+    size = int(found[1]) * _UNITS[(found[2] or "").upper()] if found else 0
+    return size if _MEMORY_RANGE[0] <= size < _MEMORY_RANGE[1] else None
 
 
 def resolved(path: str) -> Path:
@@ -142,7 +172,7 @@ def resolved(path: str) -> Path:
 
 
 def kind_of(path: Path) -> str | None:
-    """Return the scheme of the store at *path*; ``None`` if it does not have our marker."""
+    """Return the scheme of the store at *path*; ``None`` if nothing there has our marker."""
     file = path / _MARKER if path.is_dir() else path
     if not file.is_file():
         return None
@@ -157,8 +187,8 @@ def kind_of(path: Path) -> str | None:
     return None
 
 
-#: What is beside a lock: the file that names its holder, and the folder of the workers' locks.
-HOLDER_SUFFIX, WORKERS_SUFFIX = ".holder", ".workers"
+# --- locks
+
 _WORKER_BYTES = 8
 _MAX_HOLDER_BYTES = 4096
 _WORKERS_LOCK = re.compile(rf"[0-9a-f]{{{2 * _WORKER_BYTES}}}\.lock")
@@ -166,47 +196,34 @@ _WORKERS_LOCK = re.compile(rf"[0-9a-f]{{{2 * _WORKER_BYTES}}}\.lock")
 _PATIENCE = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(NamedTuple):
     """A process that has a store open, as named in a file beside the lock. For messages only: the lock decides."""
 
-    what: str
-    """What it does: ``spider news``, ``scrapy dedup stats``."""
+    name: str
+    """For a message: ``process 1234 on host (spider news, since 2025-01-01T10:00:00+00:00)``."""
     brief: bool
     """Whether it ends in a moment: a command, not a crawl."""
-    pid: int
-    host: str
-    since: str
-    """ISO 8601, UTC, to the second."""
 
     @classmethod
     def this_process(cls, what: str, *, brief: bool = False) -> Holder:
-        """Return this process, from now on."""
-        return cls(what, brief, os.getpid(), platform.node(), times.now())
+        """Return this process, which does *what* from now on."""
+        return cls(f"process {os.getpid()} on {platform.node()} ({what}, since {times.now()})", brief)
 
     @classmethod
     def read(cls, path: Path) -> Holder | None:
-        """Return the holder in the file *path*; ``None`` if there is no valid one."""
-        try:
-            with path.open("rb") as file:
-                holder = cls(**loads(file.read(_MAX_HOLDER_BYTES)))
-        except (OSError, ValueError, TypeError):
-            return None
-        fields = (holder.what, holder.brief, holder.pid, holder.host, holder.since)
-        return holder if [*map(type, fields)] == [str, bool, int, str, str] else None
+        """Return the holder in the file *path*; ``None`` if it is missing or not valid."""
+        with suppress(OSError, ValueError, TypeError), path.open("rb") as file:
+            holder = cls(**loads(file.read(_MAX_HOLDER_BYTES)))
+            return holder if [type(holder.name), type(holder.brief)] == [str, bool] else None
+        return None
 
     def write(self, path: Path) -> None:
         """Write it into the file *path*, unless something else is there, or the disk is full."""
-        with suppress(OSError), permissions.replaced(path, _is_holder) as file:
-            file.write(json.dumps(asdict(self)).encode("ascii"))
+        with suppress(OSError), permissions.replaced(path, lambda start: start.startswith(b'{"name": ')) as file:
+            file.write(json.dumps(self._asdict()).encode("ascii"))
 
     def __str__(self) -> str:
-        elsewhere = "" if self.host == platform.node() else f" on {self.host}"
-        return f"process {self.pid}{elsewhere} ({self.what}, since {self.since})"
-
-
-def _is_holder(start: bytes) -> bool:
-    return start.startswith(b'{"what": ')
+        return self.name
 
 
 @contextmanager
@@ -218,7 +235,7 @@ def held(path: Path, uri: str, holder: Holder, *, is_shared: bool = False) -> It
     names = path.with_name(path.name + HOLDER_SUFFIX)
     # A lock is an empty file, which locking may make empty again.
     if os.path.lexists(path) and (not path.is_file() or path.stat().st_size):
-        raise refusals.no_path(uri, f"{path} is no lock of ours")
+        raise refusals.no_path(uri, f"{path} is not a lock of ours")
     lock = _lock(path)
     try:
         lock.acquire(timeout=_PATIENCE if is_shared else 0)
@@ -245,7 +262,7 @@ class Workers:
         self._folder = path.with_name(path.name + WORKERS_SUFFIX)
         self._own: FileLock | None = None
         self.worker = b""
-        """The name of this process, while it is one of them."""
+        """The name of this process, once it is one of them."""
 
     def join(self) -> None:
         """Make this process one of them."""
@@ -256,14 +273,14 @@ class Workers:
         self._own.acquire()
 
     def leave(self) -> None:
-        """End the part of this process."""
+        """Release the lock of this process."""
         if self._own is not None:
             self._own.release()
             self._own = None
             self._path(self.worker).unlink(missing_ok=True)
 
     def is_at_work(self, worker: bytes) -> bool:
-        """Return whether *worker* is one of them. 30 µs."""
+        """Return whether *worker* is one of them."""
         if worker == self.worker:
             return self._own is not None
         return self._path(worker).exists() and _is_held(self._path(worker))
@@ -276,7 +293,7 @@ class Workers:
         return bool(self._locks())
 
     def remove(self) -> None:
-        """Remove the folder, once none is left."""
+        """Remove the folder, unless files are left in it."""
         with suppress(OSError):
             self._folder.rmdir()
 
@@ -294,7 +311,7 @@ def _lock(path: Path) -> FileLock:
 
 
 def _is_held(path: Path) -> bool:
-    """Return whether another process holds the lock *path*; one that asks at this moment counts, too."""
+    """Return whether another process holds the lock *path*; one that tries it at this moment counts, too."""
     lock = _lock(path)
     try:
         lock.acquire()

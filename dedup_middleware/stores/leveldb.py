@@ -1,4 +1,4 @@
-"""LevelDB, by plyvel."""
+"""Keeps a store in LevelDB, by plyvel."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ _TABLE_BYTES = 8 * 2**20
 # Beyond so many tables LevelDB reads filters and indexes again at every get. It needs few descriptors: the first 1 000
 # tables are mapped, and of the others it holds no more open than a fifth of what the process may (util/env_posix.cc).
 _OPEN_TABLES = 10_000
+# How plyvel reports a table that was cut, which is read from before its beginning, and one that is gone.
+_DAMAGED_TABLE = (".ldb: Invalid argument", ".ldb: No such file")
 
 
 class LevelDBStore(Store):
@@ -48,7 +50,6 @@ class LevelDBStore(Store):
         )
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
-        """See Store; 2 to 7 µs a key when the files are warm."""
         get = self._db.get
         # A rotten block must not pass for an original's text. Costs nothing measurable: cached blocks are not checked.
         return [get(key, verify_checksums=True) for key in keys]
@@ -80,10 +81,7 @@ class LevelDBStore(Store):
         if not isinstance(error, plyvel.Error):
             return super().refusal(uri, action, error)
         detail = error.args[0].decode(errors="replace") if error.args else type(error).__name__
-        # A table that was cut is read from before its beginning, and the system says so.
-        if isinstance(error, plyvel.CorruptionError) or detail.endswith(
-            (".ldb: Invalid argument", ".ldb: No such file")
-        ):
+        if isinstance(error, plyvel.CorruptionError) or detail.endswith(_DAMAGED_TABLE):
             return refusals.corrupt(uri, detail)
         # Our own lock was free, so another program has opened the database by itself.
         return refusals.locked(uri) if detail.startswith("IO error: lock ") else refusals.failed(uri, action, detail)

@@ -1,6 +1,6 @@
-"""Returns the errors of stores, for the caller to raise: what happened, where, and the remedy, on one line.
+"""Makes the errors of stores: what happened, where, and the remedy, on one line.
 
-A store is named by its URI, so that a remedy can name the very same one.
+A store is named by its URI, so that the remedy can be copied.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.errors import (
     PATH_ERRORS,
+    DedupError,
     StoreAwayError,
     StoreCorruptError,
     StoreError,
     StoreLockedError,
-    StoreVersionError,
+    UnreadableError,
 )
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dedup_middleware.stores.files import Holder
 
-_ANOTHER_STORE = "set DEDUP_STORE to another one"
-_ANOTHER_PATH = "set DEDUP_STORE to another path"
+ANOTHER = "set DEDUP_STORE to another store"
 
 
 def reset(uri: str) -> str:
@@ -33,144 +33,104 @@ def reset(uri: str) -> str:
     return f"`{scrapy_dedup('store', 'reset', store=uri)}`"
 
 
-# --- what is there
+def nothing_there(uri: str) -> str:
+    """Return the message for a command that needs a store and finds none at *uri*."""
+    if uri == "memory:":
+        return "no store is named: use -s DEDUP_STORE=URI, or --spider NAME"
+    return f"no store found at {without_secrets(uri, redact=False)}: crawl first, or use -s DEDUP_STORE=URI"
+
+
+def absent(uri: str) -> StoreError:
+    """Return the error for a *uri* without a store."""
+    return StoreError(nothing_there(uri))
 
 
 def foreign(uri: str) -> StoreCorruptError:
-    """Report that *uri* holds something without our marker."""
+    """Return the error for something at *uri* that does not have our marker."""
     return StoreCorruptError(
-        f"{uri} is not a store of dedup-middleware and was left untouched: {_ANOTHER_PATH}, or move it away"
-    )
-
-
-def of_another_kind(uri: str, kind: str) -> StoreCorruptError:
-    """Report that *uri* holds a store of another *kind*, the scheme of its URI."""
-    scheme, _, path = uri.partition("?")[0].partition(":")
-    return StoreCorruptError(
-        f"what is at {path} is no {scheme} store but a {kind} store, and was left untouched: "
-        f"set DEDUP_STORE to {kind}:{path}, or to another path"
+        f"{uri} is not a store of dedup-middleware and was left untouched: {ANOTHER}, or move it away"
     )
 
 
 def corrupt(uri: str, detail: str) -> StoreCorruptError:
-    """Report that *uri* has our marker and cannot be read."""
+    """Return the error for a store that has our marker and cannot be read."""
     return StoreCorruptError(
-        f"the store {uri} is damaged ({detail}): put back a copy, {_ANOTHER_PATH}, or begin a new one with "
-        f"{reset(uri)} (and fill it with `scrapy dedup store import`, if there is an export)"
+        f"the store {uri} is damaged ({detail}): restore a backup, {ANOTHER}, or remove it by {reset(uri)} "
+        "(and fill the new one with `scrapy dedup store import`, if there is an export)"
     )
-
-
-def other_schema(uri: str, found: int, known: int) -> StoreVersionError:
-    """Report that *uri* was written by another version of this package."""
-    age, remedy = ("newer", "upgrade dedup-middleware") if found > known else ("older", f"remove it by {reset(uri)}")
-    return StoreVersionError(
-        f"the store {uri} has schema {found}, {age} than schema {known} of this version: {remedy}, or {_ANOTHER_PATH}"
-    )
-
-
-def other_scheme(uri: str, found: str, wanted: str) -> StoreVersionError:
-    """Report that *uri* has fingerprints that do not compare with ours."""
-    return StoreVersionError(
-        f"the store {uri} holds fingerprints of scheme {found!r}, this crawl makes {wanted!r}: "
-        f"{_ANOTHER_PATH}, or remove it by {reset(uri)}"
-    )
-
-
-def absent(uri: str) -> StoreError:
-    """Report that no store is at *uri*."""
-    shown = without_secrets(uri, redact=False)
-    return StoreError(f"there is no store at {shown}: crawl first, or name another one in DEDUP_STORE")
-
-
-def nothing_there(uri: str) -> str:
-    """Return the message of a command that needs a store, and finds none at the absolute *uri*."""
-    if uri == "memory:":
-        return "no store is named; use -s DEDUP_STORE=URI, or --spider NAME"
-    shown = without_secrets(uri, redact=False)
-    return f"there is no store at {shown}; crawl first, or name another: -s DEDUP_STORE=URI"
-
-
-# --- who uses it
 
 
 def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
-    """Report that another process, *holder* if that is known, has *uri* open."""
+    """Return the error for a store that another process, *holder* if it is known, has open."""
     shown, who = without_secrets(uri, redact=False), "" if holder is None else f", {holder}"
     is_shared = not shown.startswith(("leveldb:", "rocksdb:", "sqlite:")) or "shared=1" in shown
-    instead = "" if is_shared else f"; to crawl meanwhile, {_ANOTHER_PATH}, or all to sqlite:PATH?shared=1"
+    instead = "" if is_shared else f"; to crawl meanwhile, {ANOTHER}, or all crawls to sqlite:PATH?shared=1"
     return StoreLockedError(
         f"the store {shown} is in use by another crawl or program{who}: wait until it ends{instead}", holder
     )
 
 
 def closed(uri: str) -> StoreError:
-    """Report that *uri* was used after its close()."""
+    """Return the error for a store that is used after its ``close()``."""
     return StoreError(f"the store {uri} is closed: open it again")
 
 
-# --- what fails
+def away(uri: str, detail: str) -> StoreAwayError:
+    """Return the error for a server that does not answer, or cannot serve now."""
+    return StoreAwayError(f"cannot reach the store {uri} ({detail}): check its server, or {ANOTHER}")
 
 
 def failed(uri: str, action: str, detail: str) -> StoreError:
-    """Report that the medium of *uri* failed to *action* (a verb: open, read, write)."""
+    """Return the error for a disk that failed to *action* (a verb: open, read, write) the store."""
     return StoreError(
-        f"cannot {action} the store {uri} ({detail}): check the disk's space and the folder's permissions, "
-        f"or {_ANOTHER_PATH}"
+        f"cannot {action} the store {uri} ({detail}): check the disk's space and the folder's permissions, or {ANOTHER}"
     )
 
 
 def no_path(uri: str, detail: str) -> StoreError:
-    """Report that no store can ever be at *uri*, regardless of the state of the disk."""
-    error = StoreError(f"no store can be at {uri} ({detail}): {_ANOTHER_PATH}")
+    """Return the error for a path that can never be a store, regardless of the state of the disk."""
+    error = StoreError(f"no store can be at {uri} ({detail}): {ANOTHER}")
     error.misnamed = True
     return error
 
 
-def of_system(uri: str, action: str, error: OSError) -> StoreError:
-    """Report that the system refused to *action* (a verb: open, read, write) *uri*."""
+def of_system(uri: str, action: str, error: Exception) -> StoreError | None:
+    """Return the error for a system call that failed to *action* (a verb: open, read, write) the store.
+
+    ``None`` if *error* is not of the system.
+    """
+    if not isinstance(error, OSError):
+        return None
     detail = error.strerror or str(error)
     is_path = action == "open" and error.errno in PATH_ERRORS
     return no_path(uri, detail) if is_path else failed(uri, action, detail)
 
 
-# --- servers
-
-
-def away(uri: str, detail: str) -> StoreAwayError:
-    """Report that the server of *uri* does not answer, or cannot serve it now."""
-    return StoreAwayError(f"the store {uri} is away ({detail}): see to its server, or {_ANOTHER_STORE}")
-
-
-def not_allowed(uri: str, detail: str) -> StoreError:
-    """Report that the server of *uri* refuses this user, or something that it does."""
-    return StoreError(
-        f"the server of the store {uri} refuses us ({detail}): put the user and password it asks for, or none, "
-        "into DEDUP_STORE, or the password into DEDUP_REDIS_PASSWORD, and allow that user "
-        "~{dedup:* +@read +@write +@scripting +@connection +info"
-    )
-
-
-# --- errors of others -> ours
-
-
 @contextmanager
-def of_os(uri: str, action: str) -> Iterator[None]:
-    """Turn every ``OSError`` of the block into :func:`of_system`."""
+def translated(
+    uri: str, action: str, refusal: Callable[[str, str, Exception], StoreError | None] = of_system
+) -> Iterator[None]:
+    """Turn errors of the block that are not ours into what *refusal* returns, unless that is ``None``."""
     try:
         yield
-    except OSError as error:
-        raise of_system(uri, action, error) from error
+    except DedupError:
+        raise
+    except Exception as error:
+        ours = refusal(uri, action, error)
+        if ours is None:
+            raise
+        raise ours from error
 
 
 class of_value:  # noqa: N801 - used as the functions here are
-    """Turn every ``ValueError`` of this *kind* in the block, whose text is the damage, into :func:`corrupt`.
+    """Turn every ``UnreadableError`` of the block into that of :func:`corrupt`.
 
-    A class, because it is entered for every value that is read: a generator takes 1.2 µs, this 0.2.
+    A class, because it is entered for each value that is read: a generator takes five times as long.
     """
 
     __slots__ = ("_kind", "_uri")
 
-    def __init__(self, uri: str, kind: type[ValueError] = ValueError) -> None:
+    def __init__(self, uri: str, kind: type[ValueError] = UnreadableError) -> None:
         self._uri = uri
         self._kind = kind
 

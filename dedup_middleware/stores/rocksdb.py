@@ -1,10 +1,8 @@
-"""RocksDB, by rocksdict."""
+"""Keeps a store in RocksDB, by rocksdict."""
 
 from __future__ import annotations
 
-import shutil
 from contextlib import suppress
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
@@ -16,16 +14,13 @@ from rocksdict import (
     CompactOptions,
     DBCompressionType,
     DBRecoveryMode,
-    IngestExternalFileOptions,
     Options,
     Rdict,
     ReadOptions,
-    SstFileWriter,
     WriteBatch,
     WriteOptions,
 )
 
-from dedup_middleware import permissions
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import Store
 
@@ -44,18 +39,11 @@ if TYPE_CHECKING:
 _BLOOM_BITS = 10
 # 35 tables at ten million pages; with 64 MB it was 133, and a page's reads took a fifth more. Merging needs up to 3 GB.
 _TABLE_BYTES = 256 * 2**20
-# Parts of the write buffer, merged when they become a table: where a key goes in a part of 2 MB is found in the
-# processor's cache. A page of 95 pairs takes 60 µs to write instead of 140.
-_BUFFER_PARTS = 16
-# Of the write buffer, for a filter of its keys: one that is absent takes 0.3 µs instead of 2.9.
+# Share of the write buffer for a filter of its keys: an absent key takes 0.3 µs instead of 2.9.
 _BUFFERED_BLOOM = 0.1
-_DIARY_BYTES = 2**20
-# Bytes of memory for writing a table; pairs after which its size is looked at.
-_LOAD_MEMORY, _LOOKED_AT = 16 * 2**20, 1_000
 
-# How its errors begin, for rocksdict raises bare exceptions.
+# rocksdict raises bare exceptions. How those begin that report damage, and what they contain if it is none.
 _DAMAGED = ("Corruption:", "Invalid argument:", "IO error: No such file or directory:")
-# What it calls corruption too, where it meets it while it opens its tables.
 _OF_THE_SYSTEM = ("Too many open files", "Permission denied", "Cannot allocate memory", "No space left on device")
 
 
@@ -65,7 +53,6 @@ class RocksDBStore(Store):
     def __init__(self, uri: str, folder: Path, memory: int) -> None:
         """Open it, or create it where nothing is; about *memory* bytes are for its cache and its buffers."""
         self.uri = uri
-        self._folder = folder
         self._scans = WeakSet[Any]()
         how = _options(memory)
         # With its column family named, or rocksdict gives that one the options in the newest OPTIONS file instead; and
@@ -73,7 +60,6 @@ class RocksDBStore(Store):
         self._db = Rdict(str(folder), how, column_families={"default": how}, access_type=AccessType.read_write())
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
-        """See Store; checksums of blocks that are read are checked."""
         values: list[bytes | None] = self._db.get(keys)  # type: ignore[arg-type,assignment] # a list for a list
         return values
 
@@ -99,24 +85,6 @@ class RocksDBStore(Store):
         how.sync = sync
         self._db.write(batch, how)
 
-    def bulk_load(self, pairs: Iterator[tuple[bytes, bytes]]) -> None:
-        """See Store; they are written as tables, beside the others, and then belong to them at one stroke."""
-        folder = self._folder.with_name(f"{self._folder.name}.loading")
-        shutil.rmtree(folder, ignore_errors=True)
-        permissions.make_folder(folder)
-        tables: list[str] = []
-        while first := next(pairs, None):
-            tables.append(str(folder / f"{len(tables)}.sst"))
-            _write_table(tables[-1], chain([first], pairs))
-        if tables:
-            how = IngestExternalFileOptions()
-            how.set_move_files(True)
-            self._db.ingest_external_file(tables, how)
-        shutil.rmtree(folder)
-        # Otherwise the first crawl would merge them while it runs, and be slower for minutes. Ten million pages: three.
-        self._db.flush()
-        self._db.compact_range(None, None)
-
     def compact(self) -> None:
         """See Store; at most the size of the tables in room."""
         whole = CompactOptions()
@@ -139,23 +107,20 @@ class RocksDBStore(Store):
     def refusal(cls, uri: str, action: str, error: Exception) -> StoreError | None:
         if isinstance(error, UnicodeEncodeError):
             return refusals.no_path(uri, "RocksDB takes paths in UTF-8 only")
-        if isinstance(error, OSError):
-            return super().refusal(uri, action, error)
         if type(error) is not Exception:
-            return None
+            return super().refusal(uri, action, error)
         detail = str(error)
         is_damaged = detail.startswith(_DAMAGED) and not any(reason in detail for reason in _OF_THE_SYSTEM)
-        # A table that was cut is mapped, or read, behind its end, and the system says so.
+        # A table that was cut is mapped, or read, behind its end.
         if is_damaged or detail.endswith(".sst: Invalid argument"):
             return refusals.corrupt(uri, detail)
         # Our own lock was free, so another program has opened the database by itself.
-        if "/LOCK:" in detail and "lock" in detail:
-            return refusals.locked(uri)
-        return refusals.failed(uri, action, detail)
+        is_locked = "/LOCK:" in detail and "lock" in detail
+        return refusals.locked(uri) if is_locked else refusals.failed(uri, action, detail)
 
 
 def _pairs(places: list[RdictIter], stop: bytes) -> Generator[tuple[bytes, bytes], None, None]:
-    """Yield the pairs before *stop*. An iterator that meets rot ends as at the end of all keys: it has to be asked."""
+    """Yield the pairs before *stop*. An iterator that meets rot ends as at the end of all keys, and has a status."""
     try:
         while places[0].valid():
             key = places[0].key()
@@ -169,10 +134,9 @@ def _pairs(places: list[RdictIter], stop: bytes) -> Generator[tuple[bytes, bytes
 
 
 def _options(memory: int) -> Options:
-    """Return how a database of ours is opened, for about *memory* bytes."""
+    """Return the options of a database, for about *memory* bytes."""
     chosen = Options(raw_mode=True)
     chosen.create_if_missing(True)  # noqa: FBT003 - a name of RocksDB's
-    chosen.set_paranoid_checks(enabled=True)
     # A log that a crash has cut is opened; one that is rotten, at its end or before, is refused. The default would open
     # it as it was before the rot, and forget what came after.
     chosen.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
@@ -180,36 +144,21 @@ def _options(memory: int) -> Options:
     tables.set_bloom_filter(_BLOOM_BITS, block_based=False)
     tables.set_block_cache(Cache(memory // 2))
     chosen.set_block_based_table_factory(tables)
-    chosen.set_write_buffer_size(memory // 4 // _BUFFER_PARTS)
-    chosen.set_min_write_buffer_number_to_merge(_BUFFER_PARTS)
-    chosen.set_max_write_buffer_number(_BUFFER_PARTS * 3 // 2)
+    # There are two.
+    chosen.set_write_buffer_size(memory // 4)
     chosen.set_memtable_whole_key_filtering(whole_key_filter=True)
     chosen.set_memtable_prefix_bloom_ratio(_BUFFERED_BLOOM)
     chosen.set_target_file_size_base(_TABLE_BYTES)
     chosen.set_allow_mmap_reads(is_enabled=True)
-    # RocksDB's threads open all tables in 0.25 s for ten million pages. One that is opened when it is first read holds
-    # its page up for 2 ms.
-    chosen.set_max_open_files(-1)
     # A fifth of a page's bytes less than without any; and where most of a store lies, and is seldom written, a tenth.
     chosen.set_compression_type(DBCompressionType.lz4())
     chosen.set_bottommost_compression_type(DBCompressionType.zstd())
+    # Of its diary, not of what was written. By default there are a thousand.
     chosen.set_keep_log_file_num(1)
-    chosen.set_max_log_file_size(_DIARY_BYTES)
-    # No thread that wakes up to write statistics.
+    # No thread that wakes up to write statistics into the diary.
     chosen.set_stats_dump_period_sec(0)
     chosen.set_stats_persist_period_sec(0)
     return chosen
-
-
-def _write_table(path: str, pairs: Iterator[tuple[bytes, bytes]]) -> None:
-    """Write a table of the first of *pairs*, as many as make one of our size."""
-    table = SstFileWriter(_options(_LOAD_MEMORY))
-    table.open(path)
-    for count, (key, value) in enumerate(pairs, 1):
-        table[key] = value
-        if not count % _LOOKED_AT and table.file_size() >= _TABLE_BYTES:
-            break
-    table.finish()
 
 
 ENGINE = RocksDBStore

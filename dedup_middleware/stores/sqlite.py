@@ -1,4 +1,4 @@
-"""SQLite, by Python's sqlite3: one file, for one process or for several of one machine.
+"""Keeps a store in a SQLite file, by Python's sqlite3, for one process or for several of one machine.
 
 PATH is the database, with ``PATH-wal`` and ``PATH-shm`` beside it while it is open. SQLite lets one process write at a
 time, and the others read meanwhile; they must see the same memory, so a file system of another machine will not do
@@ -38,15 +38,19 @@ _LONG_LOG_BYTES = 16 * 2**20
 _LONGEST_LOG = 16_000
 
 
+# Seconds to wait until others have written: a foreign program that has opened the file by itself, and workers, whose
+# transactions take milliseconds, or longer where one imports a store.
+_PATIENCE, _PATIENCE_WITH_WORKERS = 1.0, 30.0
+
+
 class SQLiteStore(Store):
-    """A store in the SQLite file *path* that only this process has open."""
+    """A store in the SQLite file *path*, which this process has open alone, or as one of *workers*."""
 
-    # Seconds to wait for other processes: a program of others may have opened the file by itself.
-    _patience = 1.0
-
-    def __init__(self, uri: str, path: Path, memory: int) -> None:
+    def __init__(self, uri: str, path: Path, memory: int, workers: Workers | None = None) -> None:
         """Open it, or create it if the file is missing or empty; *memory* bytes are for its cache."""
         self.uri = uri
+        self._workers = workers
+        self.worker = b"" if workers is None else workers.worker
         self._path = path
         self._log = path.with_name(f"{path.name}-wal")
         permissions.make_file(path)
@@ -82,19 +86,16 @@ class SQLiteStore(Store):
         db.execute(f"PRAGMA cache_size = -{memory // 1024}")
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
-        """See Store; about 5 µs a key when the file is warm."""
         execute = self._db.execute
         rows = [execute(_GET, (key,)).fetchone() for key in keys]
         return [None if row is None else row[0] for row in rows]
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """See Store."""
         while rows := self._db.execute(_SCAN, (start, stop)).fetchall():
             yield from rows
             start = rows[-1][0] + b"\x00"
 
     def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool = False) -> None:
-        """See Store; one transaction."""
         self.begin()
         self.commit(puts, deletes)
         if sync:
@@ -105,7 +106,6 @@ class SQLiteStore(Store):
         self._db.execute("BEGIN IMMEDIATE")
 
     def commit(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes]) -> bool:
-        """See Store; nothing is ever outdated."""
         try:
             self._db.executemany(_DELETE, ((key,) for key in deletes))
             self._db.executemany(_PUT, puts)
@@ -145,12 +145,16 @@ class SQLiteStore(Store):
     def close(self) -> None:
         self._db.close()
 
+    def changes_of_others(self) -> int:
+        return 0 if self._workers is None else int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+    def is_at_work(self, worker: bytes) -> bool:
+        return self._workers is not None and self._workers.is_at_work(worker)
+
     @classmethod
     def refusal(cls, uri: str, action: str, error: Exception) -> StoreError | None:
-        if isinstance(error, OSError):
-            return super().refusal(uri, action, error)
         if not isinstance(error, sqlite3.Error):
-            return None
+            return super().refusal(uri, action, error)
         detail = str(error)
         # The module raises the base class itself for SQLITE_CORRUPT and SQLITE_NOTADB; error codes need Python 3.11.
         if type(error) is sqlite3.DatabaseError or "no such table" in detail or detail.startswith("Could not decode"):
@@ -163,29 +167,8 @@ class SQLiteStore(Store):
     def _connect(self) -> sqlite3.Connection:
         # The openers of one process may be in different threads, one at a time. isolation_level=None: the module begins
         # no transactions of its own.
-        return sqlite3.connect(self._path, timeout=self._patience, isolation_level=None, check_same_thread=False)
-
-
-class SharedSQLiteStore(SQLiteStore):
-    """A store in a SQLite file that several processes of one machine, its *workers*, have open at once."""
-
-    # A transaction takes some milliseconds; one that imports a store, longer.
-    _patience = 30.0
-
-    def __init__(self, uri: str, path: Path, memory: int, workers: Workers) -> None:
-        """Open it as one of *workers*."""
-        super().__init__(uri, path, memory)
-        self._workers = workers
-        self.worker = workers.worker
-
-    def changes_of_others(self) -> int:
-        """See Store; 4 µs."""
-        (number,) = self._db.execute("PRAGMA data_version").fetchone()
-        return int(number)
-
-    def is_at_work(self, worker: bytes) -> bool:
-        """See Store; 30 µs."""
-        return self._workers.is_at_work(worker)
+        patience = _PATIENCE if self._workers is None else _PATIENCE_WITH_WORKERS
+        return sqlite3.connect(self._path, timeout=patience, isolation_level=None, check_same_thread=False)
 
 
 ENGINE = SQLiteStore

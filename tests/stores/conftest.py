@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 SCHEME = "test-scheme"
 
 _HOLDER = """
-import sys
+import os, sys
 from dedup_middleware.stores import open_store
+if "LEASE" in os.environ and sys.argv[1].startswith("redis"):
+    from dedup_middleware.stores import redis
+    redis._LEASE = float(os.environ["LEASE"])
 store = open_store(sys.argv[1], fingerprint_scheme=sys.argv[2])
 store.write([(b"held", store.worker or b"1")])
 print("open", flush=True)

@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from beside import KINDS, beside, die
+from beside import KINDS, beside
 from beside import shared_uri as uri_of
 from engines import need
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from local_site import wait_until
 
 import dedup_middleware
 from dedup_middleware.errors import StoreError, StoreLockedError
-from dedup_middleware.stores import destroy_store, files, open_store, resolved_uri, sqlite, store_exists
+from dedup_middleware.stores import destroy_store, files, open_store, sqlite, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -172,13 +173,8 @@ def test_a_worker_is_at_work_until_it_closes_the_store(
     assert not one.is_at_work(other.worker)
 
 
-def test_a_worker_that_dies_is_not_at_work_any_more(pair: tuple[OpenStore, OpenStore]) -> None:
-    one, other = pair
-    die(other)
-    assert not one.is_at_work(other.worker)
-
-
-def test_a_worker_is_at_work_until_its_process_ends(any_uri: str, hold: Hold) -> None:
+def test_a_worker_is_at_work_until_its_process_ends(any_uri: str, hold: Hold, monkeypatch) -> None:
+    monkeypatch.setenv("LEASE", "1")
     store = open_store(any_uri, fingerprint_scheme=SCHEME)
     with hold(any_uri) as process:
         # It has written its name.
@@ -191,7 +187,7 @@ def test_a_worker_is_at_work_until_its_process_ends(any_uri: str, hold: Hold) ->
         process.wait()
         store.close()
         store = open_store(any_uri, fingerprint_scheme=SCHEME)
-        assert not store.is_at_work(value)
+        wait_until(lambda: not store.is_at_work(value))
     store.close()
     assert destroy_store(any_uri)
     assert not store_exists(any_uri)
@@ -236,15 +232,8 @@ def test_it_is_removed_with_all_that_its_workers_left(shared_uri: str, tmp_path:
     assert [file.name for file in tmp_path.iterdir()] == ["store.lock"]
 
 
-def test_its_uri_names_it_in_any_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    store = open_store("sqlite:store?shared=1", fingerprint_scheme=SCHEME)
-    assert store.uri == resolved_uri("sqlite:store?shared=1") == f"sqlite:{tmp_path / 'store'}?shared=1"
-    store.close()
-
-
 def test_who_waits_in_vain_for_another_to_write_is_refused(shared_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite.SharedSQLiteStore, "_patience", 0.05)
+    monkeypatch.setattr(sqlite, "_PATIENCE_WITH_WORKERS", 0.05)
     one, other = open_store(shared_uri, fingerprint_scheme=SCHEME), beside(shared_uri, SCHEME)
 
     def work() -> None:

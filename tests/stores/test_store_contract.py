@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from dedup_middleware.errors import StoreError
-from dedup_middleware.stores import open_store
+from dedup_middleware.stores import open_store, overlaid
 from dedup_middleware.stores.base import HEADER_KEY
-from dedup_middleware.stores.memory import overlaid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,12 +116,6 @@ class _Machine(RuleBasedStateMachine):
         with pytest.raises(KeyboardInterrupt):
             self.store.transaction(work)
 
-    @rule(puts=PUTS)
-    def load(self, puts: list[tuple[bytes, bytes]]) -> None:
-        added = {key: value for key, value in puts if key not in self.model}
-        self.store.bulk_load(sorted(added.items()))
-        self.model.update(added)
-
     @precondition(lambda self: self.kind not in ("memory", "overlay", "redis"))
     @rule()
     def compact(self) -> None:
@@ -202,7 +195,6 @@ def test_closed_store_refuses_everything(store: OpenStore) -> None:
         lambda: list(scan),
         lambda: store.write([(b"a", b"1")]),
         lambda: store.transaction(lambda: None),
-        lambda: store.bulk_load([]),
         store.sync,
         store.compact,
         store.changes_of_others,
@@ -227,7 +219,7 @@ def test_large_values(store: OpenStore) -> None:
 
 def test_many_pairs(store: OpenStore) -> None:
     pairs = [(b"%05d" % number, b"v") for number in range(25_000)]
-    store.bulk_load(iter(pairs))
+    store.write(iter(pairs))
     assert list(store.scan(b"0", b"9")) == pairs
     store.write([], [key for key, _ in pairs])
     assert list(store.scan(b"0", b"9")) == []
@@ -270,9 +262,9 @@ def test_after_a_failed_write_everything_is_refused(store: OpenStore, monkeypatc
             call()
 
 
-def test_the_header_lies_before_every_range(store: OpenStore, kind: str) -> None:
+def test_the_header_lies_before_every_range(store: OpenStore) -> None:
     assert list(store.scan(LOWEST, HIGHEST)) == []
-    assert store.get_many([HEADER_KEY]) == [None if kind == "memory" else store.header.encode()]
+    assert store.get_many([HEADER_KEY]) == [store.header.encode()]
 
 
 def test_memory_stores_are_apart() -> None:

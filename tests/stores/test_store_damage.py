@@ -24,7 +24,7 @@ def fill(uri: str, chance: random.Random) -> set[tuple[bytes, bytes]]:
     """Write batches in three openings, the last of which is not closed; return all pairs."""
     written = set()
     for turn in range(3):
-        store = open_store(uri, fingerprint_scheme=SCHEME, memory=4_000_000)
+        store = open_store(f"{uri}?memory=4MB", fingerprint_scheme=SCHEME)
         for _ in range(BATCHES // 3):
             puts = {b"%03d" % chance.randrange(KEYS): chance.randbytes(chance.choice([10, 300, 5000])) for _ in "1234"}
             store.write(puts.items())

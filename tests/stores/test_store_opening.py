@@ -291,7 +291,7 @@ def test_backends_do_not_take_each_other_for_their_own(
         # Whatever is asked for: nothing that it names may cost the store.
         for work in (store_exists, destroy_store):
             with pytest.raises(
-                StoreCorruptError, match=rf"no {kind} store but a {right} store, .* {right}:{place}, or "
+                StoreCorruptError, match=rf"not a {kind} store but a {right} store, .* {right}:{place}, or "
             ):
                 work(f"{kind}:{place}")
         said = refusal(f"{kind}:{place}", StoreCorruptError, place)
@@ -319,7 +319,7 @@ def test_other_schema(uri: str, path: Path, schema: int, remedy: str) -> None:
     put_header(uri, replace(Header.new(SCHEME), schema=schema).encode())
     line = refusal(uri, StoreVersionError, path)
     assert f"has schema {schema}, {remedy.format(known=SCHEMA_VERSION, uri=f'DEDUP_STORE={uri}')}" in line
-    assert "set DEDUP_STORE to another path" in line
+    assert "set DEDUP_STORE to another store" in line
     with pytest.raises(StoreVersionError):
         open_store(uri, fingerprint_scheme=None)
 
@@ -415,7 +415,7 @@ def test_creation_that_was_killed_is_taken_up(engine: str, path: Path, left: lis
         (path / "db").mkdir()
     uri = f"{engine}:{path}"
     if left:
-        with pytest.raises(StoreError, match="there is no store"):
+        with pytest.raises(StoreError, match="no store found"):
             open_store(uri, fingerprint_scheme=None)
     store = open_store(uri, fingerprint_scheme=SCHEME)
     assert store.created
@@ -505,7 +505,6 @@ if child == 0:
         lambda: list(under_way),
         lambda: store.write([(b"child", b"1")]),
         store.sync,
-        store.close,
     ):
         try:
             call()
@@ -513,6 +512,7 @@ if child == 0:
             assert "parent of this process" in str(error), error
         else:
             print("the child was let through")
+    store.close()
     try:
         other = open_store(uri, fingerprint_scheme="test-scheme")
         other.write([(b"k", b"child")])
@@ -525,7 +525,7 @@ if sys.argv[2] == "held":
     guard.release()
 assert os.waitpid(child, 0)[1] == 0
 if is_private:
-    other = "import sys; from dedup_middleware.stores import *; open_store(sys.argv[1], fingerprint_scheme='x')"
+    other = "import sys, dedup_middleware.stores as s; s.open_store(sys.argv[1], fingerprint_scheme='x')"
     late = subprocess.run([sys.executable, "-c", other, uri], stderr=subprocess.PIPE, text=True)
     assert "StoreLockedError" in late.stderr, late.stderr
 store.write([(b"parent", b"1")], sync=True)
