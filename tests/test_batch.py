@@ -48,9 +48,9 @@ def config(**settings: object) -> Config:
     return Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": "", **given}, None)
 
 
-def run_batch(folder: Path, *paths: Path, parquet: bool = False, **settings: object) -> dict[str, Any]:
+def run_batch(folder: Path, *paths: Path, **settings: object) -> dict[str, Any]:
     """Check the archives at *paths*, leave the results in the folder ``out``, and return the report."""
-    opts = Namespace(inputs=[*paths], output=folder / "out", spark=None, parquet=parquet, json=True)
+    opts = Namespace(inputs=[*paths], output=folder / "out", spark=None, json=True)
     return json.loads(batch(opts, config(**settings), print))
 
 
@@ -150,7 +150,7 @@ class TestVerdicts:
         assert f"{B} could not be compared with {A}" in caplog.text
 
     def test_a_page_that_cannot_be_read_is_unchecked(self, tmp_path) -> None:
-        pages = [{"url": A, "text": "x" * 100}, {"url": B, "html": blog("Copy", story(1))}]
+        pages = [{"url": A, "text": "x" * 100}, {"url": B, "html": blog("\ud800", story(1))}]
         assert checked(tmp_path, pages, max_bytes=50) == [("unchecked", None), ("unchecked", None)]
         assert {line["reason"] for line in lines_of(tmp_path, "verdicts.jsonl")} == {"too_large"}
 
@@ -207,15 +207,6 @@ class TestCommand:
         assert (report["pages"], report["left_out"]) == (1, {"not JSON": 1})
         assert lines_of(tmp_path, "verdicts.jsonl")[0]["time"] == "1970-01-01T00:00:00+00:00"
 
-    def test_verdicts_and_clusters_as_parquet(self, tmp_path) -> None:
-        parquet = pytest.importorskip("pyarrow.parquet")
-        pages = [{"url": A, "html": article("\ud800", story(1))}, {"url": B, "html": blog("Copy", story(1))}]
-        run_batch(tmp_path, written(tmp_path, pages), parquet=True)
-        verdicts, clusters = (parquet.read_table(tmp_path / "out" / f"{name}.parquet").to_pylist()
-                              for name in ("verdicts", "clusters"))  # fmt: skip
-        assert [(row["url"], row["verdict"]) for row in verdicts] == [(A, "new"), (B, "duplicate")]
-        assert clusters == [{"original": A, "size": 2, "urls": [A, B]}]
-
     @pytest.mark.parametrize("name", ["verdicts.jsonl", "clusters.jsonl", "store.jsonl.xz"])
     def test_files_that_exist_are_not_overwritten(self, tmp_path, name) -> None:
         (tmp_path / "out").mkdir()
@@ -244,7 +235,7 @@ def read(path: Path) -> tuple[list[tuple[str, object]], Refused]:
     """Return URL and text of the pages at *path*, and the records that are not pages."""
     refused = Refused()
     found = [entry for file in files_of([path]) for entry in entries(file, refused)]
-    return [(entry.content.url, entry.content.html or entry.content.text) for entry in found], refused
+    return [(content.url, content.html or content.text) for content, _ in found], refused
 
 
 def warc_record(url: str, kind: str, status: int) -> bytes:
@@ -305,9 +296,9 @@ class TestArchives:
         records = [warc_record(f"http://a.example/{number}", *kind) for number, kind in enumerate(kinds)]
         path.write_bytes(b"".join(map(gzip.compress, records)) + b"rubbish")
         refused = Refused()
-        (entry,) = entries(path, refused)
-        assert (entry.content.html, entry.content.encoding) == ("<p>café".encode("latin-1"), "latin-1")
-        assert entry.time == "2020-01-02T03:04:05+00:00"
+        ((content, time),) = entries(path, refused)
+        assert (content.html, content.encoding) == ("<p>café".encode("latin-1"), "latin-1")
+        assert time == "2020-01-02T03:04:05+00:00"
         assert refused.counts["not HTML"] == refused.counts["status is not 2xx"] == 1
 
     def test_parquet(self, tmp_path) -> None:

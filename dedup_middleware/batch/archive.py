@@ -7,6 +7,7 @@ named; only a file that cannot be opened ends the command.
 from __future__ import annotations
 
 import json
+import marshal
 import math
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
@@ -22,7 +23,7 @@ from dedup_middleware.api import PageContent, Reading
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Preferences
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import extractor
-from dedup_middleware.fingerprints import FAST_HASH_BYTES, HASH_BYTES, instance_of
+from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.schema import whole_text_key
 from dedup_middleware.model import Fingerprint, Page, PageFeatures
@@ -50,14 +51,6 @@ _MAX_COLUMN_RATIO, _MAX_COLUMN = 100, 64 * 2**20
 # Refused records that are named.
 _NAMED = 20
 _COLUMNS = frozenset({"url", "html", "body", "text", "title", "encoding", "status", "time"})
-
-
-class Entry(NamedTuple):
-    """A page of an archive."""
-
-    content: PageContent
-    time: str = ""
-    """When it was fetched, if the archive has that: ISO 8601, UTC, to the second."""
 
 
 @dataclass
@@ -113,8 +106,11 @@ def _format_of(path: Path) -> tuple[str, ...]:
     return next((endings for endings in (_JSON_LINES, _PARQUET, _WARC) if name.endswith(endings)), ())
 
 
-def entries(path: Path, refused: Refused) -> Iterator[Entry]:
-    """Yield the pages of the archive at *path*, and add all other records to *refused*."""
+def entries(path: Path, refused: Refused) -> Iterator[tuple[PageContent, str]]:
+    """Yield the pages of the archive at *path* with their times, and add all other records to *refused*.
+
+    A time is empty, or ISO 8601, UTC, to the second.
+    """
     formats: dict[tuple[str, ...], Any] = {_PARQUET: (_rows, dict), _WARC: (_responses, _response)}
     read, parse = formats.get(_format_of(path), (_lines, _object))
     number = 0
@@ -241,7 +237,7 @@ def _body(record: Any) -> bytes:
     return bounded.as_sent(packed, (http.get_header("Content-Encoding") or "").strip().lower(), MAX_BYTES)
 
 
-def _entry(record: dict[str, Any]) -> Entry:
+def _entry(record: dict[str, Any]) -> tuple[PageContent, str]:
     status = record.get("status")
     if status is not None and str(status)[:1] != "2":
         raise _NotAPageError("status is not 2xx", f"{status!r}")
@@ -250,7 +246,7 @@ def _entry(record: dict[str, Any]) -> Entry:
         raise _NotAPageError("not HTML" if "kind" in record else "no html, body or text")
     rest = {name: record[name] for name in ("text", "title", "encoding") if record.get(name) is not None}
     try:
-        return Entry(PageContent.of(record.get("url"), html, rest), _time(record.get("time")))
+        return PageContent.of(record.get("url"), html, rest), _time(record.get("time"))
     except ConfigError as error:
         raise _NotAPageError("invalid field", str(error)) from error
 
@@ -330,16 +326,15 @@ class Job:
     def rows(self, number: int, path: Path) -> Iterator[Row]:
         """Yield the pages of the file at *path*, the *number*-th of the archive, and a report. 1 to 6 ms a page."""
         refused, count = Refused(), 0
-        for entry in entries(path, refused):
+        for content, time in entries(path, refused):
             if count == FILE_PAGES:
                 raise ConfigError(f"{path} has more than {FILE_PAGES} pages; split it into several files")
-            yield self._row(number * FILE_PAGES + count, entry)
+            yield self._row(number * FILE_PAGES + count, self._read(content, time))
             count += 1
         report = json.dumps([number, count, refused.counts, refused.first])
         yield Row(-1, 0, 0, None, report.encode("ascii"), [], [])
 
-    def _row(self, position: int, entry: Entry) -> Row:
-        read = self._read(entry)
+    def _row(self, position: int, read: Read) -> Row:
         page, is_preferred = read.page, Preferences(self.config.preferred).include(read.url)
         shares = {} if page is None else _shares(page)
         return Row(
@@ -352,59 +347,41 @@ class Job:
             shares=[*shares.values()],
         )
 
-    def _read(self, entry: Entry) -> Read:
+    def _read(self, content: PageContent, time: str) -> Read:
         try:
-            reading = Reading(entry.content, self.reader, self.config)
+            reading = Reading(content, self.reader, self.config)
         except Exception:  # noqa: BLE001 - a hostile page must not end the batch
-            url = without_secrets(entry.content.url, redact=self.config.redact_query)
-            return Read(url, None, Reason.ERROR, entry.time)
-        return Read(reading.url, reading.page, reading.reason, entry.time)
+            return Read(without_secrets(content.url, redact=self.config.redact_query), None, Reason.ERROR, time)
+        return Read(reading.url, reading.page, reading.reason, time)
 
     def decoded(self, content: bytes) -> Read:
-        """Return the page that a row has as *content*. 0.1 ms."""
-        url, reason, time, *rest = json.loads(str(content, "utf8", "surrogatepass"))
-        if not rest:
+        """Return the page that a row has as *content*."""
+        url, reason, time, values = marshal.loads(content)  # noqa: S302 - of this batch, and it makes no objects of ours
+        if values is None:
             return Read(url, None, reason, time)
-        identity, paragraphs, made, around, is_doubtful, is_boilerplate = rest
-        title, heading, texts, facts, canonical = around
-        features = PageFeatures(title, heading, frozenset(_split(texts)), frozenset(_split(facts)), canonical)
-        size, (clauses, weights, digest, exact_digest, with_digits, masked_hashes, portions) = HASH_BYTES, made
-        fingerprint = Fingerprint(
-            dict(zip(_split(clauses, size), weights, strict=True)),
-            dict(zip(_split(with_digits, size), _split(masked_hashes), strict=True)),
-            bytes.fromhex(digest),
-            bytes.fromhex(exact_digest),
-            portions=(*portions,),
-        )
-        page = Page(url, (bytes.fromhex(identity),), fingerprint, (*paragraphs,), self.run, features=features)
-        return Read(url, replace(page, is_doubtful=is_doubtful, is_boilerplate=is_boilerplate), reason, time)
+        identities, paragraphs, fingerprint, features, is_doubtful, is_boilerplate = values
+        page = Page(url, identities, Fingerprint(*fingerprint), paragraphs, self.run)
+        page = replace(page, features=PageFeatures(*features), is_doubtful=is_doubtful, is_boilerplate=is_boilerplate)
+        return Read(url, page, reason, time)
 
     def kept_text(self, page: Page) -> list[str]:
         """Return the text of *page* as far as a store keeps it."""
-        limit = TEXT_LIMIT
-        return "\n".join(page.paragraphs)[:limit].split("\n") if limit else []
+        return "\n".join(page.paragraphs)[:TEXT_LIMIT].split("\n")
 
 
 def _encoded(read: Read) -> bytes:
-    values: list[Any] = [read.url, read.reason, read.time]
-    if (page := read.page) is not None:
+    values, page = None, read.page
+    if page is not None:
         made, features = page.fingerprint, page.features or PageFeatures()
-        clauses, masked_hashes = (_joined(made.weights), [*made.weights.values()]), made.masked_hashes
-        digests = (made.digest.hex(), made.exact_digest.hex())
-        around = (features.title, features.heading, _joined(features.texts), _joined(features.facts))
-        values += [page.identities[0].hex(), page.paragraphs]
-        values.append((*clauses, *digests, _joined(masked_hashes), _joined(masked_hashes.values()), made.portions))
-        values += [(*around, features.canonical), page.is_doubtful, page.is_boilerplate]
-    return json.dumps(values, ensure_ascii=False).encode("utf8", "surrogatepass")
-
-
-def _joined(hashes: Iterable[bytes]) -> str:
-    return b"".join(hashes).hex()
-
-
-def _split(joined: str, size: int = FAST_HASH_BYTES) -> list[bytes]:
-    packed = bytes.fromhex(joined)
-    return [packed[start : start + size] for start in range(0, len(packed), size)]
+        values = (
+            page.identities,
+            page.paragraphs,
+            (dict(made.weights), dict(made.masked_hashes), made.digest, made.exact_digest, None, made.portions),
+            (features.title, features.heading, features.texts, features.facts, features.canonical),
+            page.is_doubtful,
+            page.is_boilerplate,
+        )
+    return marshal.dumps((read.url, str(read.reason), read.time, values))
 
 
 def _shares(page: Page) -> dict[int, int]:

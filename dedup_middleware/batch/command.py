@@ -1,4 +1,4 @@
-"""The command ``scrapy dedup batch``, and the program that ``spark-submit`` runs instead."""
+"""Runs ``scrapy dedup batch``; ``spark-submit`` takes this file as a program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.batch import output
-from dedup_middleware.batch.archive import Job, files_of, package
+from dedup_middleware.batch.archive import Job, files_of
 from dedup_middleware.batch.engines import engine
 from dedup_middleware.batch.pairs import check
 from dedup_middleware.errors import ConfigError, DedupError
@@ -38,7 +38,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="archive or folder: .jsonl (.gz, .xz), .parquet, .warc (.gz), in the order of the crawls",
     )
     parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, required=True, help="folder for the results")
-    parser.add_argument("--parquet", action="store_true", help="write verdicts and clusters as Parquet")
     parser.add_argument(
         "--spark",
         metavar="MASTER",
@@ -58,12 +57,9 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
             f"DEDUP_FINGERPRINT={config.fingerprint!r} cannot be used in a batch; set it to {_FINGERPRINT!r}, or check "
             "the pages with Deduplicator.stream"
         )
-    if opts.parquet:
-        package("pyarrow.parquet", "--parquet")
     config = replace(config, scope=Scope.STORE, expire_after=None, spider=None, log=None, jobdir=None)
     job = Job(config, Header.new(fingerprinter(config.fingerprint).scheme), run_id(None))
-    ending, files = "parquet" if opts.parquet else "jsonl", files_of(opts.inputs)
-    names = (f"verdicts.{ending}", f"clusters.{ending}", "store.jsonl.xz")
+    files, names = files_of(opts.inputs), ("verdicts.jsonl", "clusters.jsonl", "store.jsonl.xz")
     with output.results_in(opts.output, names) as scratch, engine(opts.spark, files, scratch) as tables:
         counts, refused = check(tables, job, files, tell)
         kinds = output.write_verdicts(tables, scratch / names[0])
@@ -111,3 +107,7 @@ def main() -> int:
 
 def _tell(line: str) -> None:
     sys.stderr.write(f"dedup: {line}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

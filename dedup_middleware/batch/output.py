@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
 from dedup_middleware.api import as_item
-from dedup_middleware.batch.archive import FILE_PAGES, POSITIONS, package
-from dedup_middleware.batch.pairs import FIELDS
+from dedup_middleware.batch.archive import FILE_PAGES, POSITIONS
 from dedup_middleware.budget import UncheckableError, page_budget
 from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.errors import ConfigError
@@ -36,11 +35,10 @@ if TYPE_CHECKING:
     from dedup_middleware.model import ItemContent, Page
 
 _KEPT = (VerdictKind.NEW.value, VerdictKind.RELATED.value)
-_CLUSTER = ("original", "size", "urls")
 # A tenth of the time of the default for a fifth more bytes.
 _XZ_PRESET = 1
-# Lines that are packed at once, and records that become a row group.
-_PACKED, _ROW_GROUP = 256, 10_000
+# Lines that are packed at once.
+_PACKED = 256
 
 _VERDICTS = f"""
     SELECT c.record, ROW_NUMBER() OVER (PARTITION BY p.url, p.text ORDER BY p.page) AS fetch
@@ -91,45 +89,24 @@ def _refuse_existing(folder: Path, names: Iterable[str]) -> None:
 def write_verdicts(engine: Engine, path: Path) -> Counter[str]:
     """Write the verdict on each page, in the order of the archive; return how many there are of each kind."""
     kinds: Counter[str] = Counter()
-
-    def records() -> Iterator[dict[str, Any]]:
+    with path.open("x", encoding="ascii") as file:
         for row in engine.rows(_VERDICTS):
             record = json.loads(bytes(row["record"]))
             if row["fetch"] > 1 and record["verdict"] in _KEPT:
                 record["verdict"] = VerdictKind.UNCHANGED.value
             kinds[record["verdict"]] += 1
-            yield record
-
-    _write(records(), path, (*FIELDS, "time"))
+            file.write(f"{json.dumps(record)}\n")
     return kinds
 
 
 def write_clusters(engine: Engine, path: Path) -> None:
     """Write each original that has duplicates, with their URLs, in the order of the archive."""
-
-    def records() -> Iterator[dict[str, Any]]:
+    with path.open("x", encoding="ascii") as file:
         for _, rows in groupby(engine.rows(_CLUSTERS), key=itemgetter(0)):
             found = [json.loads(bytes(record)) for _, record in rows]
-            urls = [found[0]["original_url"], *(record["url"] for record in found)]
-            yield dict(zip(_CLUSTER, (urls[0], len(urls), urls), strict=True))
-
-    _write(records(), path, _CLUSTER)
-
-
-def _write(records: Iterator[dict[str, Any]], path: Path, columns: Sequence[str]) -> None:
-    if path.suffix != ".parquet":
-        with path.open("xb") as file:
-            file.writelines(f"{json.dumps(record)}\n".encode("ascii") for record in records)
-        return
-    arrow, parquet = package("pyarrow", "--parquet"), package("pyarrow.parquet", "--parquet")
-    texts = arrow.list_(arrow.string())
-    kinds = {"score": arrow.float64(), "size": arrow.int64(), "difference": texts, "evidence": texts, "urls": texts}
-    schema = arrow.schema([(name, kinds.get(name, arrow.string())) for name in columns])
-    with parquet.ParquetWriter(path, schema) as writer:
-        while some := [*islice(records, _ROW_GROUP)]:
-            # Half of a surrogate pair is not UTF-8.
-            text = str(json.dumps(some, ensure_ascii=False).encode("utf8", "replace"), "utf8")
-            writer.write_table(arrow.Table.from_pylist(json.loads(text), schema))
+            original = found[0]["original_url"]
+            urls = [original, *(record["url"] for record in found)]
+            file.write(f"{json.dumps({'original': original, 'size': len(urls), 'urls': urls})}\n")
 
 
 def write_store(engine: Engine, job: Job, counts: Sequence[int], path: Path) -> None:
