@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
 import threading
-from collections import Counter
 from contextlib import closing, contextmanager, suppress
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
-from unittest.mock import MagicMock
 
 import away_store
 import pytest
@@ -26,16 +22,12 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.cli.health import in_doubt, to_release
 from dedup_middleware.errors import DedupError, StoreAwayError
-from dedup_middleware.index import schema
 from dedup_middleware.model import Action
 from dedup_middleware.opening import deduplication_of, open_again, open_at_once
-from dedup_middleware.plugin.threads import OriginalWait
-from dedup_middleware.reasons import Reason
 from dedup_middleware.releases import Releaser
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import STORES, open_store
 from dedup_middleware.urls import url_identity
-from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -194,25 +186,6 @@ def test_so_it_is_with_a_redis_server_that_is_killed_and_begun_again(server, tmp
         assert len(server.fed()) == 4
 
 
-def test_it_may_go_away_as_often_as_it_likes(server):
-    doors = [server.door(f"/door{n}", 10 + n) for n in range(6)]
-    pairs = [(server.page(f"/{n}", n), server.page(f"/{n}", n, host=1)) for n in range(3)]
-    steps = []
-    for number, twins in enumerate(pairs):
-        steps += steps_of(doors[2 * number].url, doors[2 * number + 1].url, *twins)
-    with server.crawl("one", steps) as running:
-        for number, _ in enumerate(pairs):
-            with doors[2 * number].reached():
-                server.flag.touch()
-            with doors[2 * number + 1].reached():
-                server.flag.unlink()
-                server.says(BACK, number + 1)
-        outcome = running.wait()
-    assert dropped(outcome) == [copy for _, copy in pairs]
-    assert len(outcome.kept) == len(doors) + len(pairs)
-    assert (outcome.log.count(GONE), outcome.log.count(BACK)) == (3, 3)
-
-
 def test_away_at_the_end_what_was_dropped_is_released_by_the_next_crawl(server):
     a, b = server.page("/a", 1), server.page("/b", 1, host=1)
     gone = server.door("/gone", 2)
@@ -289,23 +262,6 @@ def test_a_crawl_that_begins_meanwhile_observes_until_it_is_back(server):
         assert running.wait().kept == []
 
 
-def test_what_else_fails_meanwhile_is_not_mended_by_its_return(server):
-    a, b = server.page("/a", 1), server.page("/b", 1, host=1)
-    gone, back = server.door("/gone", 2), server.door("/back", 3)
-    # What is unchecked is the first that is recorded.
-    full = {"DEDUP_LOG": "/dev/full"}
-    with server.crawl("one", steps_of(a, gone.url, back.url, b), settings=full) as running:
-        with gone.reached():
-            server.flag.touch()
-        with back.reached():
-            server.says("/dev/full cannot be written")
-            server.flag.unlink()
-        outcome = running.wait()
-    assert outcome.kept == [a, gone.url, back.url, b]
-    assert (outcome.stats["dedup/away"], outcome.stats["dedup/failures"]) == (1, 1)
-    assert BACK not in outcome.log
-
-
 def test_a_store_that_comes_back_as_another_ones_is_left_alone(server):
     a, b = server.page("/a", 1), server.page("/b", 1, host=1)
     gone, back = server.door("/gone", 2), server.door("/back", 3)
@@ -320,25 +276,6 @@ def test_a_store_that_comes_back_as_another_ones_is_left_alone(server):
     assert outcome.kept == [a, gone.url, back.url, b]
     assert "to the end of this crawl every page is kept" in outcome.log
     assert outcome.stats["dedup/failures"] == 1
-
-
-def test_one_that_comes_back_otherwise_is_awaited_further_and_begun_anew_if_it_is_empty(server):
-    a, b = server.page("/a", 1), server.page("/b", 1, host=1)
-    c, d = server.page("/c", 2), server.page("/d", 2, host=1)
-    gone, back = server.door("/gone", 3), server.door("/back", 4)
-    with server.crawl("one", steps_of(a, gone.url, back.url, b, c, d)) as running:
-        with gone.reached():
-            server.flag.touch()
-        with back.reached():
-            server.flag.with_suffix(".refuses").touch()
-            server.flag.unlink()
-            server.says("evicts keys: set noeviction; that is tried again")
-            server.flag.with_suffix(".refuses").unlink()
-            server.says("s and has nothing in it; pages are checked again from now on")
-        outcome = running.wait()
-    assert outcome.kept == [a, gone.url, back.url, b, c]
-    assert dropped(outcome) == [d]
-    assert outcome.log.count("evicts keys") == 1
 
 
 def test_a_server_that_does_not_answer_holds_nobody_up(server):
@@ -522,76 +459,3 @@ def test_wherever_it_goes_away_each_story_is_kept(tmp_path: Path, monkeypatch, i
         dropped_at_all += len(dropped)
         number += STRIDE
     assert dropped_at_all
-
-
-def test_duplicates_that_wait_for_an_original_are_kept(tmp_path: Path, monkeypatch):
-    monkeypatch.setitem(STORES.ours, "away", "away_store")
-    away_store.begin()
-    monkeypatch.setattr("dedup_middleware.plugin.threads.MAX_WAIT", 60)
-    crawl = Crawl(f"away:{tmp_path}/pages", "one")
-    (_, original), (deduplication, duplicate) = crawl.enter("0.a"), crawl.enter("0.b")
-    counted: Counter[str] = Counter()
-    extension = SimpleNamespace(
-        crawler=MagicMock(settings=Settings(), **{"engine.scraper.slot.needs_backout.return_value": False}),
-        count=lambda name: counted.update([name]),
-    )
-
-    async def wait() -> None:
-        waiting = asyncio.ensure_future(OriginalWait(extension).settle(deduplication, duplicate))  # type: ignore[arg-type]
-        await asyncio.sleep(0)
-        assert counted == {"waits": 1}
-        away_store.away_calls = range(sys.maxsize)
-        crawl.enter("1.a")
-        await asyncio.wait_for(waiting, 10)
-
-    assert duplicate.original_is_pending
-    asyncio.run(wait())
-    assert (duplicate.is_duplicate, duplicate.verdict.reason) == (False, Reason.STORE_UNREACHABLE)
-    assert original.stage is Stage.VOID
-    crawl.opened.store.close()
-
-
-def left_in_doubt(crawl: Crawl) -> list[bytes]:
-    return [key for key, _ in crawl.opened.store.scan(*schema.IN_DOUBT)]
-
-
-def test_a_feed_that_is_stored_meanwhile_is_durable_once_the_store_is_back(tmp_path: Path, monkeypatch):
-    monkeypatch.setitem(STORES.ours, "away", "away_store")
-    away_store.begin()
-    crawl = Crawl(f"away:{tmp_path}/pages", "one")
-    monkeypatch.setattr(crawl.deduplication.durability, "_flush", lambda: ({"batch"}, nothing))
-    crawl.visit(["0.a", "1.a", "0.b"])
-    assert crawl.dropped == ["0.b"]
-    assert len(left_in_doubt(crawl)) == 2
-    away_store.away_calls = range(sys.maxsize)
-    crawl.visit(["2.a"])
-    crawl.deduplication.durability.stored("batch", nothing)
-    away_store.away_calls = ()
-    crawl.go_on()
-    crawl.deduplication.durability.stored("another", nothing)
-    assert left_in_doubt(crawl) == []
-    crawl.opened.store.close()
-
-
-def test_a_checkpoint_that_begins_as_the_store_goes_away_still_waits_for_its_feeds(tmp_path: Path, monkeypatch):
-    """Its wait has files open; and what it makes durable is noted once the store is back."""
-    monkeypatch.setitem(STORES.ours, "away", "away_store")
-    away_store.begin()
-    crawl = Crawl(f"away:{tmp_path}/pages", "one", interval=1)
-    waited: list[int] = []
-
-    def flush() -> tuple[set[Hashable], Wait]:
-        if crawl.buffer[-1:] == ["1.a"]:
-            away_store.away_calls = range(sys.maxsize)
-        return {"batch"}, lambda: waited.append(away_store.calls)
-
-    monkeypatch.setattr(crawl.deduplication.durability, "_flush", flush)
-    crawl.visit(["0.a", "1.a"])
-    crawl.deduplication.durability.stored("batch", nothing)
-    assert crawl.deduplication.awaits_store
-    assert len(waited) == 2
-    away_store.away_calls = ()
-    crawl.go_on()
-    crawl.deduplication.durability.stored("batch", nothing)
-    assert left_in_doubt(crawl) == []
-    crawl.opened.store.close()

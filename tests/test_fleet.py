@@ -7,7 +7,6 @@ import threading
 from typing import TYPE_CHECKING
 
 import pytest
-from beside import shared_uri
 from crawling import Running, run_scrapy, write_job
 from local_site import Answer, wait_until
 from prose import article, blog, story
@@ -50,28 +49,6 @@ def test_a_password_is_in_nothing_that_a_crawl_or_a_command_writes(site, crawl, 
     for text in (*(text for _, text in (*said, wrong, absent, dumped)), outcome.log, json.dumps(outcome.records)):
         assert "geheim" not in text
         assert "verraten" not in text
-
-
-def test_what_is_exported_is_imported_elsewhere(site, crawl, request, tmp_path):
-    urls = [site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)), host=1)]
-    one, other = (shared_uri("redis", tmp_path, request) for _ in range(2))
-    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_STORE": one})
-    assert ask(outcome.folder, one, "store", "export", "-o", "pages.jsonl")[0] == 0
-    assert ask(outcome.folder, other, "store", "import", "pages.jsonl")[0] == 0
-    assert "originals" in ask(outcome.folder, other, "store", "info")[1]
-    assert ask(outcome.folder, other, "store", "reset", "--yes")[0] == 0
-    assert "no store found at" in ask(outcome.folder, other, "store", "export", "-o", "none.jsonl")[1]
-
-
-def test_a_server_that_goes_away_leaves_a_crawl_that_keeps_everything(site, crawl, tmp_path):
-    urls = [site.add(f"/{copy}", form("A", story(1)), host=copy) for copy, form in enumerate((article, blog, article))]
-    with RedisServer(tmp_path / "redis") as server:
-        uri = server.url
-        outcome = crawl("sample_spiders.OneByOne", urls=urls[0], settings={"DEDUP_STORE": uri})
-    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_STORE": uri})
-    assert outcome.kept == urls
-    (warning,) = outcome.problems
-    assert f"cannot reach the store {uri} (" in warning
 
 
 @pytest.mark.parametrize("reactor", ["asyncio", "reactorless"])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import threading
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
-from unittest.mock import MagicMock
 from urllib.parse import urlsplit
 
 import pytest
@@ -22,15 +19,12 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from library import Library, fingerprint
 from local_site import Answer, wait_until
 from prose import article, blog, story
-from redis_server import RedisServer
-from scrapy.settings import Settings
 
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.cli import health
 from dedup_middleware.durability import recover
 from dedup_middleware.errors import StoreError
-from dedup_middleware.model import Action, PageFeatures, Verdict, VerdictKind
-from dedup_middleware.plugin.threads import OriginalWait
+from dedup_middleware.model import Action, PageFeatures, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.releases import Releaser
 from dedup_middleware.stores import destroy_store, redis
@@ -169,16 +163,6 @@ class TestOriginals:
         assert not visit.original_is_pending
         here.check_invariants()
 
-    def test_a_claim_that_comes_to_nothing_leaves_the_story_to_the_other(self, two: tuple[Worker, Worker]) -> None:
-        here, there = two
-        claimed = there.enter(there.page("a", range(9)))
-        visit = here.enter(here.page("b", range(9)))
-        there.leave(claimed, items=0)
-        here.deduplication.reconsider(visit)
-        assert not visit.is_duplicate
-        assert visit.stage is Stage.PENDING
-        here.check_invariants()
-
     def test_of_two_that_were_checked_before_a_claim_one_is_the_original(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         checked = [worker.check_page(worker.page(name, range(9))) for worker, name in zip(two, "ab", strict=True)]
@@ -188,15 +172,6 @@ class TestOriginals:
         assert [visit.is_duplicate for visit in checked] == [False, True]
         assert not here.deduplication.rests_on_claim(checked[0])
         there.check_invariants()
-
-    def test_the_same_page_met_by_both_is_no_duplicate_of_itself(self, two: tuple[Worker, Worker]) -> None:
-        here = two[0]
-        visits = [worker.enter(worker.page("a", range(9))) for worker in two]
-        assert [visit.is_duplicate for visit in visits] == [False, False]
-        for worker, visit in zip(two, visits, strict=True):
-            worker.leave(visit)
-        assert [page.url for page in here.index.pages()] == ["http://site/a"]
-        here.check_invariants()
 
     def test_a_claim_of_a_worker_who_is_dead_is_nobodys(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
@@ -247,13 +222,6 @@ class TestDoubt:
         assert here.release() == []
         here.check_invariants()
 
-    def test_it_is_not_left_over_as_long_as_the_other_is_at_work(self, two: tuple[Worker, Worker]) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert health.in_doubt(here.store, health.crawls_at_work(here.store)) == 0
-        there.die()
-        assert health.in_doubt(here.store, health.crawls_at_work(here.store)) == 1
-
     def test_what_the_other_loses_is_released(self, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.visit("a", range(9))
@@ -270,42 +238,6 @@ class TestDoubt:
         assert visit.verdict.match.original.url == "http://site/b"
         here.check_invariants()
 
-    def test_what_a_person_allows_while_a_worker_releases_it_is_left_to_that_worker(
-        self, uri: str, two: tuple[Worker, Worker]
-    ) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        there.die()
-        assert here.release() == ["http://site/b"]
-        with closing(Worker(uri, "three")) as third:
-            dropped = third.index.dropped
-            third.store.write(dropped.to_release([*dropped], by_person=True))
-            (release,) = dropped.releases("spider", "three")
-            assert release.by_person
-            assert not dropped.is_free(release)
-
-    def test_a_mark_of_an_item_that_is_gone_keeps_no_crawl_alive(self, two: tuple[Worker, Worker]) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        there.die()
-        (item,) = here.index.dropped
-        marks = here.index.dropped.to_release([item])
-        here.store.write(marks, here.index.dropped.deletes([item]))
-        assert here.release() == []
-        assert not here.releaser.has_any()
-
-    def test_what_a_third_has_rolled_back_is_released(self, uri: str, two: tuple[Worker, Worker]) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        there.die()
-        Worker(uri, "three").close()
-        assert here.index.find(here.page("a", []).identities) is None
-        assert here.doubts == 0
-        assert here.release() == ["http://site/b"]
-
     def test_what_a_dead_worker_leaves_is_released_by_one(self, uri: str, two: tuple[Worker, Worker]) -> None:
         here, there = two
         there.visit("a", range(9))
@@ -318,66 +250,6 @@ class TestDoubt:
         assert sorted(url for urls in taken for url in urls) == [f"http://site/{name}" for name in "bcd"]
         assert all(taken[:2]), "each has one of them"
         third.close()
-
-    def test_of_two_that_release_copies_of_one_story_one_keeps_it(self, uri: str, two: tuple[Worker, Worker]) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        for name in "bc":
-            assert there.drop(there.enter(there.page(name, range(9))))
-        there.die()
-        third = Worker(uri, "three")
-        released = []
-        for worker in (third, here):
-            items, _ = next(worker.releaser.take())
-            visit = worker.releaser.release(items, by_person=False)
-            released.append((worker, visit))
-        pending = [worker.deduplication.rests_on_claim(visit) for worker, visit in released]
-        assert pending == [False, True], "the second waits for the first"
-        for worker, visit in released:
-            worker.deduplication.reconsider(visit)
-            for _ in worker.releaser.go_on(visit):
-                worker.deduplication.item_left(visit)
-                worker.deduplication.released_item_left(visit.released[0])
-        assert [visit.items_kept for _, visit in released] == [1, 0]
-        third.store_feed()
-        assert here.dropped == ["http://site/c"]
-        third.close()
-        here.check_invariants()
-
-    def test_what_a_worker_releases_that_dies_is_released_by_another(
-        self, uri: str, two: tuple[Worker, Worker]
-    ) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert there.drop(there.enter(there.page("b", range(9))))
-        there.die()
-        assert here.release() == ["http://site/b"]
-        third = Worker(uri, "three")
-        assert third.release() == []
-        here.die()
-        assert third.release() == ["http://site/b"]
-        third.store_feed()
-        assert third.dropped == []
-        third.close()
-
-    def test_what_is_released_and_dropped_again_for_what_is_lost_is_released_again(
-        self, uri: str, two: tuple[Worker, Worker]
-    ) -> None:
-        here, there = two
-        dead = Worker(uri, "dead")
-        dead.visit("a", range(9))
-        assert dead.drop(dead.enter(dead.page("b", range(9))))
-        dead.die()
-        recover(here.index)
-        there.visit("c", range(9))
-        assert here.release() == []
-        assert here.dropped == ["http://site/b"]
-        there.die()
-        here.close()
-        third = Worker(uri, "three")
-        assert third.release() == ["http://site/b"]
-        for worker in (dead, third):
-            worker.store.close()
 
     def test_what_cannot_be_taken_is_left_to_another(
         self, uri: str, two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
@@ -458,133 +330,6 @@ class TestDoubt:
         here.die()
         assert there.release() == []
         assert there.dropped == ["http://site/b"]
-
-    def test_what_a_worker_has_dropped_that_has_closed_is_released_by_another(
-        self, uri: str, two: tuple[Worker, Worker]
-    ) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        here.close()
-        assert there.release() == []
-        there.die()
-        third = Worker(uri, "three")
-        assert third.release() == ["http://site/b"]
-        third.close()
-
-    def test_what_another_has_kept_since_the_first_does_not_make_durable(self, two: tuple[Worker, Worker]) -> None:
-        here, there = two
-        here.visit("a", range(9))
-        there.visit("a", range(9))
-        here.store_feed()
-        there.die()
-        visit = here.enter(here.page("b", range(9)))
-        recover(here.index)
-        assert not here.drop(visit)
-        assert not visit.is_duplicate
-
-    def test_what_was_dropped_for_a_page_is_released_though_another_has_kept_that_since(
-        self, uri: str, two: tuple[Worker, Worker]
-    ) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        here.visit("a", range(9))
-        there.die()
-        here.die()
-        third = Worker(uri, "three")
-        assert third.release() == ["http://site/b"]
-        third.close()
-
-    def test_what_was_dropped_for_a_text_is_released_though_another_has_met_its_page_without_it(
-        self, two: tuple[Worker, Worker]
-    ) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        here.visit("a", range(20, 29))
-        there.die()
-        here.store_feed()
-        assert here.release() == ["http://site/b"]
-
-    def test_what_one_makes_durable_who_leaves_while_others_look_is_not_rolled_back(
-        self, two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        shared, leaving = here.store.shared, there.store.shared
-        assert shared is not None
-        assert leaving is not None
-        is_at_work, worker = shared.is_at_work, leaving.worker
-
-        def left_meanwhile(which: bytes) -> bool:
-            if which == worker and not there.store.closed:
-                there.store_feed()
-                there.close()
-            return is_at_work(which)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(shared, "is_at_work", left_meanwhile)
-            # As where another worker is dead, too.
-            patch.setattr(here.index.in_doubt, "dead_workers", lambda: [worker])
-            assert recover(here.index) == 0
-        assert there.store.closed
-        assert here.release() == []
-        assert here.enter(here.page("c", range(9))).is_duplicate
-
-
-def test_what_two_find_to_be_a_template_at_once_is_released_by_one(
-    two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, there = two
-    here.visit("a", range(9))
-    here.store_feed()
-    visit = here.enter(here.page("b", range(9)))
-    visit.suspected_template = template = b"template"
-    assert here.drop(visit)
-    monkeypatch.setattr(type(here.detector), "check_stored", lambda *_: Verdict(VerdictKind.NEW))
-    other = there.visit("c", range(20, 29))
-    released: list[str] = []
-    atomically = here.index.atomically
-
-    def too_late(work: Callable[[], object]) -> object:
-        if not released:
-            there.detector.templates.recognised.add(template)
-            there.deduplication._release_recognised(other)
-            released.extend(there.release())
-        return atomically(work)
-
-    monkeypatch.setattr(here.index, "atomically", too_late)
-    here.detector.templates.recognised.add(template)
-    here.deduplication._release_recognised(visit)
-    assert released == ["http://site/b"]
-    assert here.release() == []
-    there.store_feed()
-    here.check_invariants()
-
-
-def test_a_claim_that_ends_while_it_is_looked_for_is_looked_at_anew(
-    two: tuple[Worker, Worker], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, there = two
-    claimed = there.enter(there.page("a", range(9)))
-    visit = here.enter(here.page("b", range(9)))
-    look = here.deduplication.rests_on_claim
-
-    def too_late(visit: Visit) -> bool:
-        if claimed.stage is Stage.PENDING:
-            there.leave(claimed)
-        return look(visit)
-
-    monkeypatch.setattr(here.deduplication, "rests_on_claim", too_late)
-    extension = SimpleNamespace(
-        crawler=MagicMock(settings=Settings(), **{"engine.scraper.slot.needs_backout.return_value": False}),
-        count=here.count,
-    )
-    asyncio.run(OriginalWait(extension).settle(here.deduplication, visit))  # type: ignore[arg-type]
-    assert visit.is_duplicate
-    assert not visit.original_is_pending
 
 
 class SharingMachine(RuleBasedStateMachine):
@@ -809,68 +554,3 @@ def test_what_a_process_that_is_killed_had_in_doubt_is_released_by_one_of_the_ot
     assert [outcome.problems for outcome in (second, third)] == [[], []]
     with closing(beside(uri, fingerprint.scheme)) as store:
         assert (health.in_doubt(store, ()), health.to_release(store)) == (0, 0)
-
-
-def test_what_was_durable_before_its_process_was_killed_is_not_released(uri, site, tmp_path):
-    a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
-    doors = [threading.Event() for _ in range(2)]
-    held = [
-        site.add(f"/held/{n}", Answer(article(f"Held {n}", story(10 + n)), hold=door)) for n, door in enumerate(doors)
-    ]
-    shared = {**FEED, "DEDUP_STORE": uri, "CHECKPOINT_INTERVAL": 1}
-    with ExitStack() as running:
-        begun = []
-        for name, url, last in (("first", a, held[0]), ("second", b, held[1])):
-            command = write_job(tmp_path / name, "sample_spiders.OneByOne", urls=f"{url},{last}", settings=shared)
-            begun.append(running.enter_context(Running(tmp_path / name, command)))
-            wait_until(partial(has_asked, site, last))
-        first = begun[0].kill()
-        for door in doors:
-            door.set()
-        second = begun[1].wait()
-    assert fed(first) == [a]
-    assert fed(second) == [held[1]]
-    assert "dedup/items/released" not in second.stats
-    assert second.problems == []
-
-
-def test_a_store_that_is_shared_is_not_for_a_process_that_wants_it_alone(site, tmp_path, crawl):
-    urls = [site.add(f"/{n}", article(n, story(1)), host=h) for h, n in enumerate("ab")]
-    store = beside(f"sqlite:{tmp_path / 'store'}?shared=1", fingerprint.scheme)
-    outcome = crawl(
-        "sample_spiders.OneByOne", urls=",".join(urls), settings={"DEDUP_STORE": f"sqlite:{tmp_path / 'store'}"}
-    )
-    (warning,) = outcome.problems
-    assert f"the store sqlite:{tmp_path / 'store'} is in use by another crawl or program" in warning
-    assert outcome.kept == urls
-    store.close()
-
-
-def test_two_workers_of_scrapy_redis_keep_each_story_once(site, tmp_path):
-    pytest.importorskip("scrapy_redis")
-    redis = pytest.importorskip("redis")
-    forms = list(enumerate((article, blog, article)))
-    urls = [site.add(f"/{n}/{copy}", form(f"Story {n}", story(n)), host=copy) for n in range(8) for copy, form in forms]
-    # One of them has to wait for this page, and the other goes on.
-    held = site.add("/8/0", Answer(article("Story 8", story(8)), hold=(hold := threading.Event())))
-    folders = [tmp_path / str(number) for number in range(2)]
-    with RedisServer(tmp_path / "redis") as server, redis.Redis(port=server.port) as queue, ExitStack() as running:
-        queue.rpush("fleet:urls", held, *urls)
-        shared = {
-            **FEED,
-            "DEDUP_STORE": f"sqlite:{tmp_path / 'store'}?shared=1",
-            "REDIS_URL": server.url,
-            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
-            "SCHEDULER_QUEUE_CLASS": "scrapy_redis.queue.FifoQueue",
-            "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
-        }
-        workers = []
-        for folder in folders:
-            command = write_job(folder, "sample_spiders_redis.Fleet", settings=shared)
-            workers.append(running.enter_context(Running(folder, command)))
-        wait_until(lambda: len(site.paths()) > len(urls) // 2)
-        hold.set()
-        outcomes = [worker.wait() for worker in workers]
-    assert all(outcome.items or outcome.dropped for outcome in outcomes)
-    assert sorted(url.split("/")[3] for url in fed(*outcomes)) == [str(number) for number in range(9)]
-    assert sum(len(outcome.dropped) for outcome in outcomes) == 2 * 8

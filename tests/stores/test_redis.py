@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from beside import beside, die, shared_uri
 from local_site import wait_until
 from redis_server import RedisServer
 
-from dedup_middleware.errors import ConfigError, StoreAwayError, StoreCorruptError, StoreError, StoreLockedError
+from dedup_middleware.errors import ConfigError, StoreAwayError, StoreCorruptError, StoreError
 from dedup_middleware.stores import destroy_store, open_store, parse_uri, store_exists
 
 redis = pytest.importorskip("redis")
@@ -170,39 +169,6 @@ def test_a_user_needs_no_more_than_the_keys_of_its_store(tmp_path: Path) -> None
         assert destroy_store(uri)
 
 
-def test_a_server_that_is_not_redis() -> None:
-    def answer() -> None:
-        # Until the socket is closed: how often the client connects is its own business.
-        with suppress(OSError):
-            while True:
-                connection, _ = other.accept()
-                with connection:
-                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        threading.Thread(target=answer, daemon=True).start()
-        with pytest.raises(StoreAwayError, match="check its server") as caught:
-            opened(f"redis://127.0.0.1:{other.getsockname()[1]}")
-        assert len(str(caught.value).splitlines()) == 1
-
-
-def test_tls_with_a_certificate_of_ones_own(tmp_path: Path) -> None:
-    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    kind = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-    files = ["-keyout", str(key), "-out", str(certificate)]
-    subprocess.run(["openssl", "req", "-x509", *kind, *files, *subject], check=True, capture_output=True)
-    tls = {"port": "0", "tls-cert-file": str(certificate), "tls-key-file": str(key), "tls-auth-clients": "no"}
-    with RedisServer(tmp_path / "redis", **tls) as server:
-        secured = f"rediss://127.0.0.1:{server.port}"
-        with pytest.raises(StoreAwayError, match="CERTIFICATE_VERIFY_FAILED"):
-            opened(secured)
-        store = opened(f"{secured}?ssl_ca_certs={certificate}")
-        store.write([(b"k", b"1")])
-        assert store.get_many([b"k"]) == [b"1"]
-        store.close()
-
-
 def _cluster_node(folder: Path, **options: str) -> RedisServer:
     with socket.create_server(("127.0.0.1", 0)) as free:
         bus = str(free.getsockname()[1])
@@ -282,19 +248,6 @@ def test_values_that_are_not_ours_are_refused_in_one_line(uri: str, spoil: str) 
     assert spoil != "foreign" or client.hget(base + "bx", "y") == b"z"
 
 
-def test_it_is_removed_once_no_worker_has_it(uri: str) -> None:
-    client, base = raw(uri)
-    store = beside(uri, SCHEME)
-    store.write([(b"k", b"1"), (b"c1234567", b"2")])
-    assert store_exists(uri)
-    with pytest.raises(StoreLockedError, match="in use"):
-        destroy_store(uri)
-    store.close()
-    assert destroy_store(uri)
-    assert not store_exists(uri)
-    assert [*client.scan_iter(base + "*")] == []
-
-
 def test_a_scan_while_others_write(pair: tuple[OpenStore, OpenStore]) -> None:
     one, other = pair
     keys = [b"%05d" % number for number in range(5_000)]
@@ -342,14 +295,6 @@ def test_what_a_transaction_has_scanned_does_not_change(pair: tuple[OpenStore, O
     one.transaction(work)
     assert len(counts) == 2
     assert counts[1] == dict(other.scan(b"k", b"l"))
-
-
-def test_an_error_that_comes_of_outdated_data_is_not_raised(pair: tuple[OpenStore, OpenStore]) -> None:
-    one, other = pair
-    assert one.get_many([b"k"]) == [None]
-    other.write([(b"k", b"1")])
-    # What was read before is a guess; the error is raised on it alone.
-    assert one.transaction(lambda: int((one.get_many([b"k"])[0] or b"none").decode())) == 1
 
 
 def test_reads_of_one_transaction_are_of_one_time(pair: tuple[OpenStore, OpenStore]) -> None:

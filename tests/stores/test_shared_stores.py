@@ -19,7 +19,7 @@ from local_site import wait_until
 
 import dedup_middleware
 from dedup_middleware.errors import StoreError, StoreLockedError
-from dedup_middleware.stores import destroy_store, files, open_store, sqlite, store_exists
+from dedup_middleware.stores import destroy_store, open_store, sqlite, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -208,14 +208,6 @@ def test_nobody_has_it_alone_while_others_share_it(shared_uri: str, hold: Hold) 
     store.close()
 
 
-def test_nobody_shares_it_while_another_has_it_alone(
-    shared_uri: str, hold: Hold, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(files, "_PATIENCE", 0.1)
-    with hold(shared_uri.removesuffix("?shared=1")), pytest.raises(StoreLockedError, match="is in use"):
-        open_store(shared_uri, fingerprint_scheme=SCHEME)
-
-
 def test_one_process_has_it_either_alone_or_shared(shared_uri: str) -> None:
     alone = shared_uri.removesuffix("?shared=1")
     for first, second in ((alone, shared_uri), (shared_uri, alone)):
@@ -224,12 +216,6 @@ def test_one_process_has_it_either_alone_or_shared(shared_uri: str) -> None:
             open_store(second, fingerprint_scheme=SCHEME)
         assert store.get_many([b"k"]) == [None]
         store.close()
-
-
-def test_it_is_removed_with_all_that_its_workers_left(shared_uri: str, tmp_path: Path) -> None:
-    open_store(shared_uri, fingerprint_scheme=SCHEME).close()
-    assert destroy_store(shared_uri)
-    assert [file.name for file in tmp_path.iterdir()] == ["store.lock"]
 
 
 def test_who_waits_in_vain_for_another_to_write_is_refused(shared_uri: str, monkeypatch: pytest.MonkeyPatch) -> None:
