@@ -80,18 +80,13 @@ def uri_at(path: str) -> str:
     return f"{kind or default_backend()}:{path}"
 
 
-def can_open(scheme: str) -> bool:
-    """Return whether stores on disk of this *scheme* can be opened on this Python; imports what opens them."""
-    try:
-        import_module(_LIBRARIES[scheme])
-    except ImportError:
-        return False
-    return True
-
-
 def default_backend() -> str:
     """Return the scheme of the default store: the first of `ON_DISK` whose library can be imported."""
-    return next(filter(can_open, ON_DISK), "sqlite")
+    for scheme, library in _LIBRARIES.items():
+        with suppress(ImportError):
+            import_module(library)
+            return scheme
+    return "sqlite"
 
 
 def _module(scheme: str) -> Any:

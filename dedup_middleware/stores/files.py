@@ -80,17 +80,14 @@ class Place:
 
     @property
     def uri(self) -> str:
-        """The URI of the store, with its absolute path."""
         return f"{self.scheme}:{self.path}{'?shared=1' if self.is_shared else ''}"
 
     @property
     def is_folder(self) -> bool:
-        """Whether the store is a folder."""
         return self.scheme != "sqlite"
 
     @property
     def lock(self) -> Path:
-        """The file to lock."""
         return self.path / _LOCK if self.is_folder else self._beside(".lock")
 
     def exists(self) -> bool:
@@ -136,7 +133,6 @@ class Place:
         return database
 
     def size(self) -> int:
-        """Return the bytes of its files."""
         files = self.path.rglob("*") if self.is_folder else map(self._beside, ("", "-wal", "-shm"))
         return sum(file.stat().st_size for file in files if file.is_file())
 
@@ -206,7 +202,6 @@ class Holder(NamedTuple):
 
     @classmethod
     def this_process(cls, what: str, *, brief: bool = False) -> Holder:
-        """Return this process, which does *what* from now on."""
         return cls(f"process {os.getpid()} on {platform.node()} ({what}, since {times.now()})", brief)
 
     @classmethod
@@ -265,7 +260,6 @@ class Workers:
         """The name of this process, once it is one of them."""
 
     def join(self) -> None:
-        """Make this process one of them."""
         permissions.make_folder(self._folder)
         self.prune()
         self.worker = secrets.token_bytes(_WORKER_BYTES)
@@ -273,14 +267,12 @@ class Workers:
         self._own.acquire()
 
     def leave(self) -> None:
-        """Release the lock of this process."""
         if self._own is not None:
             self._own.release()
             self._own = None
             self._path(self.worker).unlink(missing_ok=True)
 
     def is_at_work(self, worker: bytes) -> bool:
-        """Return whether *worker* is one of them."""
         if worker == self.worker:
             return self._own is not None
         return self._path(worker).exists() and _is_held(self._path(worker))

@@ -96,7 +96,7 @@ class Shared:
 
 
 class OpenStore:
-    """One opener's handle of an open store, see `open_store`; each opener closes its own.
+    """One opener's handle of an open store, with the methods of :class:`~dedup_middleware.stores.base.Store`.
 
     Openers may be in different threads; one ``OpenStore`` serves one thread at a time, except :meth:`sync`. Every
     method raises :class:`~dedup_middleware.errors.StoreError` when the disk or server fails, when the store is closed,
@@ -109,24 +109,17 @@ class OpenStore:
         self.created = created
         """Whether this opener has created the store."""
         self.caution = shared.store.caution
-        """What a user should know of this store, with the remedy after the last colon; usually empty."""
         self.worker = shared.store.worker
-        """8 bytes that identify this process among the workers of a shared store; else empty."""
         self.in_process = shared
         """What its openers in this process share; other things that they share may hang on it."""
         self._leave: Callable[[], None] | None = leave
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the value of each key, in order; ``None`` for one that is absent. Some µs a key, or a round trip."""
         shared = self._live()
         with shared.guard:
             return shared.call("read", shared.view.get_many, [*keys])
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the pairs with ``start <= key < stop`` in key order.
-
-        It may or may not yield what is written meanwhile.
-        """
         shared = self._live()
         with shared.guard:
             pairs = shared.call("read", shared.view.scan, start, stop)
@@ -142,10 +135,7 @@ class OpenStore:
             yield from step
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
-        """Apply all deletes, then all puts, or nothing; with *sync*, return once the disk has them.
-
-        A batch without *sync* survives the process, not a power failure. In a transaction, *sync* does nothing.
-        """
+        """See Store; in a transaction, *sync* does nothing."""
         shared = self._live()
         # Before the guard is held: an iterable may itself read from the store.
         puts, deletes = list(puts), list(deletes)
@@ -180,13 +170,11 @@ class OpenStore:
                     return result
 
     def sync(self) -> None:
-        """Return once the disk has all batches written so far. Any thread may call it."""
         shared = self._live()
         with shared.syncing:
             shared.call("write", shared.store.sync)
 
     def compact(self) -> None:
-        """Reclaim the space of deleted pairs; :class:`StoreError` where the store cannot. Rewrites all of it."""
         shared = self._live()
         with shared.guard:
             shared.call("compact", shared.store.compact)
@@ -199,7 +187,6 @@ class OpenStore:
 
     @property
     def header(self) -> Header:
-        """Describes the store."""
         return self.in_process.header
 
     @property
@@ -215,19 +202,16 @@ class OpenStore:
         return self if self.worker else None
 
     def is_at_work(self, worker: bytes) -> bool:
-        """Return whether *worker* has the store open; after ``False`` it never has again."""
         shared = self._live()
         with shared.guard:
             return shared.call("read", shared.store.is_at_work, worker)
 
     def changes_of_others(self) -> int:
-        """Return a number that changes whenever another process writes; 0 if none can."""
         shared = self._live()
         with shared.guard:
             return shared.call("read", shared.store.changes_of_others)
 
     def require_unchanged(self) -> None:
-        """Let the current transaction commit only if no other process has written since it began."""
         self._live().store.require_unchanged()
 
     def _live(self) -> Shared:

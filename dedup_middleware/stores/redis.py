@@ -11,7 +11,6 @@ is there now. So a transaction may read from memory what was read before; if tha
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import secrets
@@ -43,12 +42,10 @@ _TLS_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 
 
 class Address(NamedTuple):
-    """A store on a server."""
+    """A store on a server: its URI without a password, the URL for redis-py, and the options of the URI."""
 
     uri: str
-    """Its URI without a password."""
     url: str
-    """The URL for redis-py, with the password if the URI has one."""
     options: dict[str, str]
 
     @property
@@ -131,6 +128,7 @@ class RedisStore(Store):
             trouble = "loses its data when it ends (appendonly no): set appendonly yes, or add aof=no to the URI"
         if trouble:
             raise StoreError(f"the server of the store {self.uri} {trouble}, or {refusals.ANOTHER}")
+        self._scripts = {text: self._client.register_script(text) for text in (READ, SCAN, WRITE)}
         self._is_answering = True
         self._version = b""
         self._noted = 0.0
@@ -150,7 +148,6 @@ class RedisStore(Store):
         self.worker = secrets.token_bytes(8)
         lease = self._lease(self.worker)
         self._client.set(lease, 0, px=int(_LEASE * 1000))
-        self._client.sadd(self._key("workers"), self.worker.hex())
         threading.Thread(target=self._renew, args=(lease,), name="dedup-lease", daemon=True).start()
 
     def _renew(self, lease: bytes) -> None:
@@ -159,21 +156,13 @@ class RedisStore(Store):
             with suppress(Exception):
                 self._client.pexpire(lease, int(_LEASE * 1000))
 
-    def _key(self, name: str) -> bytes:
-        return self._base + name.encode("ascii")
-
     def _lease(self, worker: bytes) -> bytes:
-        return self._key(f"lease:{worker.hex()}")
+        return self._base + b"lease:%b" % worker.hex().encode("ascii")
 
     def _run(self, script: str, *arguments: bytes | str | float) -> Any:
         """Return what *script* returns."""
-        keys_and_arguments = (1, self._key("version"), self._base, *arguments)
         self._is_answering = False
-        try:
-            digest = hashlib.sha1(script.encode("ascii"), usedforsecurity=False).hexdigest()
-            answer = self._client.evalsha(digest, *keys_and_arguments)
-        except kinds.NoScriptError:
-            answer = self._client.eval(script, *keys_and_arguments)
+        answer = self._scripts[script](keys=[self._base + b"version"], args=[self._base, *arguments])
         self._is_answering = True
         return answer
 
@@ -230,14 +219,12 @@ class RedisStore(Store):
             low = b"(" + found[-2]
 
     def write(self, puts: list[tuple[bytes, bytes]], deletes: list[bytes], *, sync: bool = False) -> None:  # noqa: ARG002
-        """See Store; a round trip. How often the disk is synced is up to the server."""
         self._apply({}, {**dict.fromkeys(deletes), **dict(puts)}, b"")
 
     def sync(self) -> None:
-        """See Store; it is up to the server."""
+        """Do nothing: how often the disk is synced is up to the server."""
 
     def begin(self) -> None:
-        """See Store; no round trip."""
         self._reads, self._looks = {}, 0
         self._begun, self._required = self._version, b""
 
@@ -249,7 +236,6 @@ class RedisStore(Store):
         return is_certain or self._apply(reads, writes, self._required)
 
     def rollback(self) -> bool:
-        """See Store; a round trip."""
         reads, self._reads = self._reads or {}, None
         return self._apply(reads, {}, self._required)
 
@@ -306,10 +292,10 @@ class RedisStore(Store):
 
     def remove(self) -> None:
         """Remove all keys of the store; ``StoreLockedError`` if a worker has the store open."""
-        workers = self._client.smembers(self._key("workers"))
-        if any(self.is_at_work(bytes.fromhex(name.decode("ascii"))) for name in workers):
+        keys = [*self._client.scan_iter(match=self._base + b"*", count=1_000)]
+        if any(key.startswith(self._base + b"lease:") for key in keys):
             raise refusals.locked(self.uri)
-        for key in [*self._client.scan_iter(match=self._key("*"), count=1_000)]:
+        for key in keys:
             self._client.unlink(key)
 
     def close(self) -> None:
@@ -318,7 +304,6 @@ class RedisStore(Store):
         with suppress(Exception):
             if self.worker and self._is_answering:
                 self._client.delete(self._lease(self.worker))
-                self._client.srem(self._key("workers"), self.worker.hex())
         self._client.close()
 
     @classmethod
@@ -378,12 +363,10 @@ def remove_store(uri: str) -> bool:
 _SIZES = {**dict.fromkeys(b"gopstuv", 5), **dict.fromkeys(b"jr", 9)}
 _SIZE, _CLAUSES, _CLAUSE_MASK = 3, ord("c"), 0xF0
 
-# Of all scripts, KEYS[1] is the version, and ARGV[1] the beginning of all names.
-# Bytes that an answer may have: far more than those of ours.
-_MAX_BYTES = 64 * 2**20
-# How the error begins if an answer would have more.
-_TOO_LONG = "DEDUPTOOLONG"
+# Bytes that an answer may have: far more than those of ours; and how the error begins if it would have more.
+_MAX_BYTES, _TOO_LONG = 64 * 2**20, "DEDUPTOOLONG"
 _REFUSE = f"return redis.error_reply('{_TOO_LONG} more than {_MAX_BYTES} bytes')"
+# Of all scripts, KEYS[1] is the version, and ARGV[1] the beginning of all names.
 # ARGV: bucket and field of each key. Returns the version and the values.
 READ = f"""
 local answer, bytes = {{redis.call('GET', KEYS[1]) or '0'}}, 0
