@@ -29,8 +29,8 @@ class MemoryStore(Store):
 
     def __init__(self, below: Store | OpenStore | None = None, *, room: int | None = None) -> None:
         """Make an empty store, or one over *below*. Once its pairs take more than *room* bytes, writing fails."""
-        self.changes: SortedDict[bytes, bytes | None] = SortedDict()
-        """What was written; ``None`` for what was deleted from the store below."""
+        self.changes: dict[bytes, bytes | None] = {}
+        """What was written, sorted since the first scan; ``None`` for what was deleted from the store below."""
         self._below = below
         self._room = room
         self._used = 0
@@ -50,7 +50,8 @@ class MemoryStore(Store):
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
         """See Store; copies the range's references, O(log n + length of the range)."""
-        changes = self.changes
+        # Most transactions do not scan.
+        self.changes = changes = self.changes if isinstance(self.changes, SortedDict) else SortedDict(self.changes)
         changed = {key: changes[key] for key in changes.irange(start, stop, inclusive=(True, False))}
         written = ((key, value) for key, value in changed.items() if value is not None)
         if self._below is None:
@@ -69,7 +70,7 @@ class MemoryStore(Store):
                 if value is None:
                     del changes[key]
         if self._room is not None and self._used > self._room:
-            self.changes = SortedDict()
+            self.close()
             raise StoreError(
                 f"the store {self.uri} takes more than {self._room / 2**20:.0f} MB of memory: "
                 "set DEDUP_STORE to a store on a disk"
@@ -77,7 +78,7 @@ class MemoryStore(Store):
 
     def close(self) -> None:
         """Forget what was written; the store below stays open."""
-        self.changes = SortedDict()
+        self.changes = {}
 
     def changes_of_others(self) -> int:
         return 0 if self._below is None else self._below.changes_of_others()
