@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from dedup_middleware.settings import Config
     from dedup_middleware.stores.base import Header
 
-_JSON_LINES, _PARQUET, _WARC = (".jsonl", ".ndjson", ".jl", ".json"), (".parquet",), (".warc",)
 _ENDINGS = ".jsonl, .jsonl.gz, .jsonl.xz, .parquet, .warc or .warc.gz"
 #: Bytes of a line, or of a page: more than twice of what a crawl checks by default.
 MAX_BYTES = 24 * 2**20
@@ -84,7 +83,7 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
     for path in paths:
         try:
             files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-            files = [file for file in files if _format_of(file)]
+            files = [file for file in files if _ending_of(file) in _FORMATS]
             for file in files:
                 with file.open("rb"):
                     pass
@@ -94,16 +93,16 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
         if not files:
             raise ConfigError(f"{path} is not an archive and contains none; a file must end in {_ENDINGS}")
         found += files
-    needed: dict[tuple[str, ...], str] = {_PARQUET: "pyarrow", _WARC: "warcio"}
-    for file in found:
-        if module := needed.get(_format_of(file)):
+    # Rather than after an hour of other files.
+    for file, (_, _, *modules) in ((file, _FORMATS[_ending_of(file)]) for file in found):
+        for module in modules:
             package(module, file)
     return found
 
 
-def _format_of(path: Path) -> tuple[str, ...]:
+def _ending_of(path: Path) -> str:
     name = path.name.lower().removesuffix(".gz").removesuffix(".xz")
-    return next((endings for endings in (_JSON_LINES, _PARQUET, _WARC) if name.endswith(endings)), ())
+    return name[name.rfind(".") :] if "." in name else ""
 
 
 def entries(path: Path, refused: Refused) -> Iterator[tuple[PageContent, str]]:
@@ -111,8 +110,7 @@ def entries(path: Path, refused: Refused) -> Iterator[tuple[PageContent, str]]:
 
     A time is empty, or ISO 8601, UTC, to the second.
     """
-    formats: dict[tuple[str, ...], Any] = {_PARQUET: (_rows, dict), _WARC: (_responses, _response)}
-    read, parse = formats.get(_format_of(path), (_lines, _object))
+    read, parse, *_ = _FORMATS[_ending_of(path)]
     number = 0
     try:
         for number, record in enumerate(read(path), 1):
@@ -265,6 +263,13 @@ def _time(value: object) -> str:
         pass
     return ""
 
+
+# Of each ending: a reader of records, a parser of one, and the packages that they need.
+_FORMATS: dict[str, tuple[Any, ...]] = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".jl", ".json"), (_lines, _object)),
+    ".parquet": (_rows, dict, "pyarrow"),
+    ".warc": (_responses, _response, "warcio"),
+}
 
 #: Pages of one file, and files.
 FILE_PAGES, MAX_FILES = 2**22, 2**18

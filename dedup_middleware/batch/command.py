@@ -88,7 +88,7 @@ def _text(report: dict[str, Any]) -> str:
 
 def main() -> int:
     """Run the command without Scrapy, with settings by ``-s``; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, prog="spark-submit … __main__.py")
+    parser = argparse.ArgumentParser(description=__doc__, prog="spark-submit … command.py")
     add_options(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("-s", metavar="NAME=VALUE", action="append", default=[], help="a setting (may be repeated)")
