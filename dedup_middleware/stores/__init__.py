@@ -22,7 +22,7 @@ from dedup_middleware.errors import ConfigError, StoreAwayError
 from dedup_middleware.registry import Registry
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
-from dedup_middleware.stores.files import DATABASE, Holder, Place, Workers, held, kind_of, resolved
+from dedup_middleware.stores.files import DATABASE, Holder, Place, Workers, held, kind_of, options_of, resolved
 from dedup_middleware.stores.memory import MemoryStore
 from dedup_middleware.stores.opened import OpenStore, Shared, overlaid
 from dedup_middleware.urls import without_secrets
@@ -68,15 +68,15 @@ def _place(uri: str) -> Place | None:
 
 def resolved_uri(uri: str) -> str:
     """Return *uri* with an absolute path: it names the same store in any folder."""
-    place = _place(uri)
-    return uri if place is None else place.uri
+    scheme, path = parse_uri(uri)
+    return f"{scheme}:{path}{options_of(uri)}" if scheme in ON_DISK else uri
 
 
 def uri_at(path: str) -> str:
     """Return the URI of the store at *path*, of its own kind; where nothing is, of a new one of the default kind."""
     kind = None
     with suppress(OSError):
-        kind = kind_of(resolved(path))
+        kind = kind_of(resolved(path.removesuffix(options_of(path))))
     return f"{kind or default_backend()}:{path}"
 
 

@@ -61,9 +61,9 @@ class Place:
     def of(cls, uri: str) -> Place:
         """Return the place in *uri*; ``ConfigError`` if *uri* is not valid."""
         scheme, _, rest = uri.partition(":")
-        query = _OPTIONS.search(rest)
-        path = rest[: query.start()] if query else rest
-        why, options = "", dict(part.partition("=")[::2] for part in query[0][1:].split("&")) if query else {}
+        query = options_of(rest)
+        why, path = "", rest.removesuffix(query)
+        options = dict(part.partition("=")[::2] for part in query[1:].split("&")) if query else {}
         shared, memory = options.pop("shared", None), _size(options.pop("memory", f"{_MEMORY}"))
         if not path.strip():
             why = "the path is missing"
@@ -159,6 +159,12 @@ def _size(text: str) -> int | None:
     found = _SIZE.fullmatch(text)
     size = int(found[1]) * _UNITS[(found[2] or "").upper()] if found else 0
     return size if _MEMORY_RANGE[0] <= size < _MEMORY_RANGE[1] else None
+
+
+def options_of(path: str) -> str:
+    """Return the options that *path* ends in, with their question mark; empty if there are none."""
+    found = _OPTIONS.search(path)
+    return found[0] if found else ""
 
 
 def resolved(path: str) -> Path:

@@ -14,7 +14,15 @@ from engines import ENGINES, need
 import dedup_middleware
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.plugin.messages import warnings_at_start
-from dedup_middleware.stores import default_backend, destroy_store, open_store, parse_uri, store_exists, uri_at
+from dedup_middleware.stores import (
+    default_backend,
+    destroy_store,
+    open_store,
+    parse_uri,
+    resolved_uri,
+    store_exists,
+    uri_at,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +86,7 @@ def test_password_is_not_repeated(uri: str) -> None:
 def test_a_path_is_that_of_the_store_that_is_there(backend: str, uri: str, path: Path, tmp_path: Path) -> None:
     open_store(uri, fingerprint_scheme="x").close()
     assert uri_at(str(path)) == f"{backend}:{path}"
+    assert uri_at(f"{path}?memory=8MB") == resolved_uri(f"{backend}:{path}?memory=8MB") == f"{uri}?memory=8MB"
     assert uri_at(f"{tmp_path}/new") == f"{default_backend()}:{tmp_path}/new"
     (tmp_path / "notes").write_text("mine")
     assert uri_at(f"{tmp_path}/notes/x") == f"{default_backend()}:{tmp_path}/notes/x"
