@@ -281,19 +281,20 @@ WHOLE, EQUAL = 1_000_000, 2_000_000
 
 
 class Row(NamedTuple):
-    """A page as the steps exchange it. Numbers are signed and have 64 bits."""
+    """A page as the steps exchange it: numbers, signed and of 64 bits, and the page as :meth:`Job.decoded` reads it.
+
+    A row with the id -1 is the report on a file, with the refused records as its content. ``text`` is the hash of the
+    text, or ``None`` if the page has too little text to be an original; ``shares`` has the share of each clause in the
+    text, of `WHOLE`.
+    """
 
     page: int
-    """Its id; -1 for the report on a file, which has the refused records in ``content``."""
     host: int
     url: int
     text: int | None
-    """The hash of its text; ``None`` if the page has too little text to be an original."""
     content: bytes
-    """The page as :meth:`Job.decoded` reads it."""
     clauses: list[int]
     shares: list[int]
-    """The share of each clause in the text, of `WHOLE`."""
 
 
 class Read(NamedTuple):

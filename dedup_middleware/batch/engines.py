@@ -29,7 +29,7 @@ _PARTITIONS_A_CORE, _PARTITION = 2, 2**27
 
 
 class Local:
-    """Tables in a SQLite database. Their rows have columns by name; hashes and ids are numbers."""
+    """Keeps tables in a SQLite database. Their rows have columns by name; hashes and ids are numbers."""
 
     joined = "group_concat({})"
     """The SQL for the values of the column ``{}`` of a group, separated by commas."""
@@ -73,7 +73,7 @@ class Local:
 
 
 class Spark:
-    """Tables in Spark; see `Local` for the methods. A table that several steps read is kept on disk."""
+    """Keeps tables in Spark; see `Local` for the methods. A table that several steps read is kept on disk."""
 
     joined = "array_join(collect_list({}), ',')"
 
@@ -84,7 +84,6 @@ class Spark:
         self._kept = StorageLevel.DISK_ONLY
 
     def read(self, files: Sequence[Path], rows: Reads) -> None:
-        """See Local."""
         numbered = self._session.sparkContext.parallelize([*enumerate(files)], len(files) or 1)
         columns = "page bigint, host bigint, url bigint, text bigint, content binary"
         columns += ", clauses array<bigint>, shares array<bigint>"
@@ -95,12 +94,10 @@ class Spark:
         self.table("postings", postings, once=True)
 
     def table(self, name: str, sql: str, *, index: str = "", once: bool = False) -> None:  # noqa: ARG002 - for SQLite
-        """See Local."""
         rows = self._session.sql(sql)
         (rows if once else rows.persist(self._kept)).createOrReplaceTempView(name)
 
     def map(self, name: str, columns: str, work: Works, sql: str, by: str) -> None:
-        """See Local."""
         names = by.split(", ")
         partitions = int(self._session.conf.get("spark.sql.shuffle.partitions"))
         rows = self._session.sql(sql).repartition(partitions, names[0]).sortWithinPartitions(*names)
@@ -111,7 +108,6 @@ class Spark:
         made.persist(self._kept).createOrReplaceTempView(name)
 
     def rows(self, sql: str) -> Iterator[Any]:
-        """See Local."""
         yield from self._session.sql(sql).toLocalIterator()
 
 

@@ -153,19 +153,18 @@ _LAST = 99
 
 
 class Edge(NamedTuple):
-    """The verdict on a page if the other page is an original."""
+    """The verdict on a page if the other page is an original; -1 stands for no original.
+
+    A candidate with a lower place is better. The page -1 is a recognised template, whose id is the ``record``; of other
+    pages, that is the line of the verdict.
+    """
 
     page: int
-    """-1 for a recognised template, whose id is the ``record``."""
     other: int
-    """-1 for the verdict if no candidate is an original."""
     place: int
-    """A candidate with a lower place is better."""
     duplicate: int
-    """1 or 0."""
     score: float
     record: bytes
-    """The line of the verdict."""
 
 
 def checked(job: Job, rows: Iterable[Any]) -> Iterator[Edge]:

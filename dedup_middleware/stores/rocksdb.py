@@ -42,7 +42,7 @@ _TABLE_BYTES = 256 * 2**20
 # Share of the write buffer for a filter of its keys: an absent key takes 0.3 µs instead of 2.9.
 _BUFFERED_BLOOM = 0.1
 
-# rocksdict raises bare exceptions. How those begin that report damage, and what they contain if it is none.
+# rocksdict raises bare exceptions: how those that report damage begin, and what they contain if nothing is damaged.
 _DAMAGED = ("Corruption:", "Invalid argument:", "IO error: No such file or directory:")
 _OF_THE_SYSTEM = ("Too many open files", "Permission denied", "Cannot allocate memory", "No space left on device")
 

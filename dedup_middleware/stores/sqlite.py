@@ -76,7 +76,7 @@ class SQLiteStore(Store):
             ((found,),) = db.execute("PRAGMA quick_check(1)")
             if found != "ok":
                 raise refusals.corrupt(self.uri, found)
-        # In WAL mode scans and writes do not hinder each other, and a batch does not wait for the medium.
+        # In WAL mode scans and writes do not hinder each other, and a batch does not wait for the disk.
         (mode,) = db.execute("PRAGMA journal_mode = WAL").fetchone()
         if mode != "wal":
             raise refusals.failed(self.uri, "open", f"its file system allows journal mode {mode!r} only, not WAL")
