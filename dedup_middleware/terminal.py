@@ -119,7 +119,7 @@ def if_installed(module: str) -> Any:
 
 def required(module: str, why: str) -> Any:
     """Return the *module*; `ConfigError` where its package is not installed, which says *why* it must be."""
-    found = if_installed(module)
-    if found is None:
-        raise ConfigError(f"{why} needs {module.partition('.')[0]}, which is not installed: {EXTRA}")
-    return found
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ConfigError(f"{why} needs {module.partition('.')[0]}, which is not installed: {EXTRA}") from error

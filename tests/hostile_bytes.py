@@ -28,7 +28,7 @@ from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.transfer import Exported, Spool
 from dedup_middleware.methods.compare.corpus import read_pages
 from dedup_middleware.methods.shingling import Heintze
-from dedup_middleware.methods.wording import DocumentFrequencies
+from dedup_middleware.methods.simhash import SimHash
 from dedup_middleware.model import Kept, StoredPage
 from dedup_middleware.records.log_reader import last_lines_with, lines_with
 from dedup_middleware.records.records import parse_record, read_records
@@ -322,8 +322,8 @@ ATTACKS: dict[str, Attack] = {
     "frequencies of words that unpack to 500 MB": Attack(
         lambda size: deflated(size, b"[1,{}", b"]"),
         512 * MB,
-        DocumentFrequencies().learned(),
-        value(DocumentFrequencies().recall),
+        SimHash().learned(),
+        value(SimHash().recall),
     ),
     "frequent shingles of 200 MB": Attack(
         lambda size: zlib.compress(b'["' + b'00","' * (size // 5) + b'00"]'),

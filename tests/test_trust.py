@@ -41,7 +41,7 @@ from dedup_middleware.index.transfer import Spool
 from dedup_middleware.methods.e_simhash import ESimHash
 from dedup_middleware.methods.p_simhash import PSimHash
 from dedup_middleware.methods.shingling import Heintze
-from dedup_middleware.methods.wording import DocumentFrequencies
+from dedup_middleware.methods.simhash import SimHash
 from dedup_middleware.records.dropped import overrides_text
 from dedup_middleware.records.explain import explanation_text
 from dedup_middleware.records.records import observer_log, observer_logs_beside, parse_record, remove_log
@@ -81,7 +81,7 @@ DECODERS = {
     "crawl of a dropped item": dropped_items._crawls,
     "release": lambda data: dropped_items._release(b"key", data),
     "fingerprint": unpacked_print,
-    "frequencies": recall(DocumentFrequencies()),
+    "frequencies": recall(SimHash()),
     "shingles": recall(Heintze()),
     "entropies": recall(ESimHash()),
     "occurrences": recall(PSimHash()),

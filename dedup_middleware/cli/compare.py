@@ -1,11 +1,11 @@
-"""``scrapy dedup compare``: published methods on pages of your own. It has nothing to do with a store."""
+"""``scrapy dedup compare``: measures published methods on a corpus of pages. It opens no store."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dedup_middleware.cli.call import share, tell
-from dedup_middleware.methods.compare import options
 
 if TYPE_CHECKING:
     import argparse
@@ -13,16 +13,26 @@ if TYPE_CHECKING:
     from dedup_middleware.cli.call import Call
 
 EXAMPLES = ("compare pages.jsonl", "compare pages.jsonl --method simhash --method minhash")
+_FIT = 0.2
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let *parser* read the options of the command."""
+    """Add the options of the command to *parser*."""
     parser.set_defaults(spider=None, set_here=[])
-    options.add_options(parser, share)
+    add = parser.add_argument
+    add("corpus", metavar="CORPUS", type=Path, help="pages: JSON Lines (.gz, .xz), or the folder of an HTTP cache")
+    add("--method", metavar="CHOICE", action="append", default=[], help="NAME or NAME:OPTION=VALUE,… (may be repeated)")
+    add("--pure", action="store_true", help="let each method decide alone, without the plugin's checks")
+    add("--fit", metavar="SHARE", type=share, default=_FIT, help="learn from this share of the pages, the first ones")
+    add("--sweep", metavar="METHOD:OPTION=A..B[:STEP]", help="measure the values of one option instead")
+    add("--curve", action="store_true", help="measure fingerprints of 1000 to 4000 characters instead")
+    add("--clusters", metavar="FILE", type=Path, help="write the clusters that the one --method finds, JSON Lines")
+    add("--plot", metavar="FILE", type=Path, help="draw the results (.png, .svg, .pdf)")
+    add("--json", action="store_true", help="print JSON")
 
 
 def run(call: Call) -> None:
-    """Print what is found, as it is found."""
+    """Print the results."""
     # 25 ms that no other command needs.
     from dedup_middleware.cli.recorded_crawl import recorded_pages  # noqa: PLC0415
     from dedup_middleware.methods.compare.command import compare  # noqa: PLC0415

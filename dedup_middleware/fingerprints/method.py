@@ -1,6 +1,6 @@
-"""What a published method is: it makes a fingerprint of a text, and tells which two fingerprints are alike.
+"""Defines methods: a method makes a fingerprint of a text, and scores how alike two fingerprints are.
 
-A fingerprint is of one of three kinds, and stores and comparisons know the kinds, not the methods.
+A fingerprint is of one of three kinds. Stores and comparisons depend on the kinds, not on the methods.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import xxhash
 
@@ -28,95 +28,103 @@ ROUNDING = 1e-9
 
 
 class Text(NamedTuple):
-    """A page as a method sees it."""
+    """A page as a method gets it."""
 
     paragraphs: tuple[str, ...]
-    """Those of its main text, in document order, none empty."""
+    """The main text, in document order, without empty paragraphs."""
     title: str = ""
     url: str = ""
     description: str = ""
-    """What the page gives as its summary, ``<meta name=description>``."""
+    """The content of ``<meta name=description>``."""
     elements: tuple[str, ...] = ()
     """The block-level elements around each paragraph, outermost first: ``article/ul/li``. Only for a method that
     `sees_elements`."""
 
+    @property
+    def body(self) -> str:
+        """The paragraphs as one string, each on a line."""
+        return "\n".join(self.paragraphs)
+
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """Equal or not."""
+    """A fingerprint that equals another one, or does not."""
 
     value: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Bits:
-    """Alike by their Hamming distance."""
+    """A fingerprint that is compared by its Hamming distance."""
 
     values: tuple[int, ...]
     """One number for the text, or one for each of its paragraphs, in order."""
     size: int
-    """How many bits each has."""
+    """The number of bits of each value."""
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedSet:
-    """Alike by their overlap."""
+    """A fingerprint that is compared by its overlap."""
 
     weights: Mapping[bytes, float]
     """Feature (`FEATURE_BYTES`) -> its weight, above 0."""
 
 
-Print: TypeAlias = "Digest | Bits | WeightedSet"
+MethodFingerprint: TypeAlias = "Digest | Bits | WeightedSet"
 
 
 class Method(ABC):
-    """A published method.
+    """A method of finding near-duplicates.
 
-    The arguments of its constructor are its options: all by keyword, each with a default that is a number, a text or a
-    truth value, and `ConfigError` for values that it cannot use. The same text under the same options, after the same
-    `fit`, has the same fingerprint in every process.
+    The parameters of its constructor are its options: keyword-only, each with a default that is a number, a string or a
+    bool. It raises `ConfigError` for a value that cannot be used. Under the same options and after the same `fit`, a
+    text has the same fingerprint in every process.
     """
 
     learns: ClassVar[bool] = False
-    """Whether it makes fingerprints only after `fit`, of what a corpus tells: frequencies of words, for example."""
+    """Whether `fit` must come before the first fingerprint, to count the words of a corpus for example."""
     sees_elements: ClassVar[bool] = False
-    """Whether it goes by `Text.elements`, which takes as long as a bare parse to find."""
+    """Whether the method uses `Text.elements`, which cost as much time as parsing the page."""
     threshold: float
-    """From this score on two texts are alike, 0 to 1."""
+    """The score from which two texts are alike, 0 to 1."""
 
     def fit(self, texts: Iterable[Text]) -> None:  # noqa: B027 - most methods learn nothing
-        """Learn from *texts*, once, before the first fingerprint: what is learned later would make these drift."""
+        """Learn from *texts*. Call it once: a second time would change the fingerprints of texts already seen."""
 
     def learned(self) -> bytes:
-        """Return what `fit` has learned, for `recall`; empty where there is nothing to learn."""
+        """Return what `fit` has learned, for `recall`; empty for a method that does not learn."""
         return b""
 
-    def recall(self, learned: bytes) -> None:  # noqa: B027 - the same
-        """Know what another one of the same options had `learned`. `UnreadableError` if it is none of it."""
+    def recall(self, learned: bytes) -> None:  # noqa: B027 - most methods learn nothing
+        """Restore what a method of the same options has `learned`. `UnreadableError` if the bytes are damaged."""
 
     @abstractmethod
-    def fingerprint(self, text: Text) -> Print | None:
-        """Return the fingerprint of *text*; ``None`` if it has nothing that this method goes by."""
+    def fingerprint(self, text: Text) -> MethodFingerprint | None:
+        """Return the fingerprint of *text*; ``None`` if the text has no features that this method uses."""
 
-    def score(self, new: Print, old: Print) -> float:
-        """Return how much alike a *new* text is to an *old* one, 0 to 1; by default, by the kind of fingerprint."""
-        if isinstance(new, Digest) and isinstance(old, Digest):
-            return float(new.value == old.value)
-        if isinstance(new, Bits) and isinstance(old, Bits):
-            return bits_alike(new, old)
-        if isinstance(new, WeightedSet) and isinstance(old, WeightedSet):
-            return jaccard(new, old)
-        return 0.0
+    def score(self, new: MethodFingerprint, old: MethodFingerprint) -> float:
+        """Return how alike a *new* text is to an *old* one, 0 to 1; 0 for fingerprints of two kinds."""
+        return self.similarity(new, old) if type(new) is type(old) else 0.0
 
-    def is_alike(self, new: Print, old: Print) -> bool:
-        """Tell whether the text of *new* only repeats that of *old*."""
+    def similarity(self, new: Any, old: Any) -> float:
+        """Return the `score` of two fingerprints of one kind, of the kind that this method makes.
+
+        By default 1 for equal digests, the share of equal bits, or the Jaccard index of sets.
+        """
+        if isinstance(new, Digest):
+            return float(new == old)
+        return bits_alike(new, old) if isinstance(new, Bits) else jaccard(new, old)
+
+    def is_alike(self, new: MethodFingerprint, old: MethodFingerprint) -> bool:
+        """Return whether the text of *new* repeats that of *old*."""
         return self.score(new, old) >= self.threshold - ROUNDING
 
-    def keys(self, made: Print) -> Iterable[bytes]:
-        """Yield what to look *made* up by: texts that are alike have at least one key in common.
+    def keys(self, made: Any) -> Iterable[bytes]:
+        """Yield the keys by which the fingerprint *made* is looked up: texts that are alike share at least one.
 
-        Or nearly always, for a method that looks up by chance, as LSH does. By default: the digest; each feature of a
-        set; of bits, so many blocks that the threshold leaves one unchanged.
+        A method that looks up by chance, like LSH, may miss some. By default the keys are the digest, each feature of a
+        set, or of bits as many blocks as the threshold needs for one of them to be equal.
         """
         if isinstance(made, Digest):
             yield made.value
@@ -146,7 +154,7 @@ def jaccard(new: WeightedSet, old: WeightedSet) -> float:
 
 
 def distance_of(threshold: float, size: int) -> int:
-    """Return how many of *size* bits may differ where a score of *threshold* is asked for."""
+    """Return how many of *size* bits may differ at a score of *threshold*."""
     return int((1 - threshold) * size + ROUNDING)
 
 
@@ -174,16 +182,19 @@ def feature(text: str) -> bytes:
 
 
 def one_of(name: str, value: str, values: Iterable[str]) -> str:
-    """Return the option *value* if it is one of *values*; else :class:`ConfigError`."""
+    """Return the option *value* if it is one of *values*; else `ConfigError`."""
     if value not in (known := [*values]):
-        raise ConfigError(f"{name} = {value!r} is none of {', '.join(map(repr, known))}")
+        raise ConfigError(f"{name} = {value!r} is not valid: choose {' or '.join(map(repr, known))}")
     return value
 
 
-def within(name: str, value: float, least: float, most: float) -> float:
-    """Return the option *value* if it is between *least* and *most*; else :class:`ConfigError`."""
+_Number = TypeVar("_Number", int, float)
+
+
+def within(name: str, value: _Number, least: float, most: float) -> _Number:
+    """Return the option *value* if it is between *least* and *most*; else `ConfigError`."""
     if not least <= value <= most:
-        raise ConfigError(f"{name} = {value!r} is not between {least} and {most}")
+        raise ConfigError(f"{name} = {value!r} is not valid: choose a value from {least} to {most}")
     return value
 
 
@@ -194,8 +205,8 @@ _DIGEST, _BITS, _SET = b"d", b"b", b"s"
 MAX_PACKED = 8 * 2**20
 
 
-def packed(made: Print) -> bytes:
-    """Return *made* for a store, to be read by `unpacked`; weights have 32 bits there."""
+def packed(made: MethodFingerprint) -> bytes:
+    """Return *made* as a store keeps it; weights are rounded to 32 bits."""
     if isinstance(made, Digest):
         return _DIGEST + made.value
     if isinstance(made, Bits):
@@ -204,8 +215,8 @@ def packed(made: Print) -> bytes:
     return _SET + b"".join(name + struct.pack(">f", weight) for name, weight in sorted(made.weights.items()))
 
 
-def unpacked(value: bytes) -> Print:
-    """Return what was `packed` as *value*; :class:`UnreadableError` if nothing was."""
+def unpacked(value: bytes) -> MethodFingerprint:
+    """Return the fingerprint that was `packed` as *value*; `UnreadableError` if the bytes are damaged."""
     kind, rest = value[:1], value[1:]
     if len(value) > MAX_PACKED:
         raise UnreadableError(f"a fingerprint cannot be read: it has {len(value)} bytes")
@@ -218,7 +229,7 @@ def unpacked(value: bytes) -> Print:
             return _weighted_set(rest)
     except (struct.error, ValueError) as error:
         raise UnreadableError(f"a fingerprint cannot be read: {error}") from error
-    raise UnreadableError(f"a fingerprint cannot be read: it is of the kind {kind!r}")
+    raise UnreadableError(f"a fingerprint cannot be read: unknown kind {kind!r}")
 
 
 def _bits(packed: bytes) -> Bits:
@@ -226,48 +237,48 @@ def _bits(packed: bytes) -> Bits:
     width = -(-size // 8)
     values = tuple(int.from_bytes(packed[at : at + width], "big") for at in range(2, len(packed), width))
     if (len(packed) - 2) % width or any(value >> size for value in values):
-        raise ValueError("its bits are not as many as it says")
+        raise ValueError("wrong number of bits")
     return Bits(values, size)
 
 
 def _weighted_set(packed: bytes) -> WeightedSet:
     weights = dict(struct.iter_unpack(f">{FEATURE_BYTES}sf", packed))
     if not all(0 < weight < math.inf for weight in weights.values()):
-        raise ValueError("a weight is none")
+        raise ValueError("invalid weight")
     return WeightedSet(weights)
 
 
-_HERE = "dedup_middleware.methods"
+_ROOM = "dedup_middleware.methods"
 
 #: By name, in the order of docs/methods.md.
 METHODS = Registry(
-    "dedup_middleware.methods",
+    _ROOM,
     {
-        "paragraphs": f"{_HERE}.paragraph_simhash:ParagraphSimHash",
-        "long-sentences": f"{_HERE}.long_sentences:LongSentences",
-        "shingles": f"{_HERE}.shingling:Shingles",
-        "heintze": f"{_HERE}.shingling:Heintze",
-        "bharat": f"{_HERE}.shingling:Bharat",
-        "supershingles": f"{_HERE}.supershingles:SuperShingles",
-        "fetterly": f"{_HERE}.supershingles:Fetterly",
-        "i-match": f"{_HERE}.i_match:IMatch",
-        "simhash": f"{_HERE}.charikar:Charikar",
-        "e-simhash": f"{_HERE}.e_simhash:ESimHash",
-        "p-simhash": f"{_HERE}.p_simhash:PSimHash",
-        "top-words": f"{_HERE}.top_words:TopWords",
-        "segments": f"{_HERE}.segments:Segments",
-        "keywords": f"{_HERE}.keyword_digests:KeywordDigests",
-        "random-projection": f"{_HERE}.random_projection:RandomProjection",
-        "near-pages": f"{_HERE}.near_pages:NearPages",
-        "idf-top": f"{_HERE}.idf_top:IdfTop",
-        "punctuation": f"{_HERE}.punctuation:PunctuationNeighbours",
-        "topic-distances": f"{_HERE}.topic_distances:TopicDistances",
-        "length-classes": f"{_HERE}.length_classes:LengthClasses",
-        "two-stage": f"{_HERE}.two_stage:TwoStage",
-        "bloom": f"{_HERE}.bloom:BloomFilter",
-        "vectors": f"{_HERE}.vector_space:WordVectors",
-        "characters": f"{_HERE}.vector_space:CharacterVectors",
-        "minhash": f"{_HERE}.minhash:MinHashLSH",
+        "paragraphs": f"{_ROOM}.paragraph_simhash:ParagraphSimHash",
+        "long-sentences": f"{_ROOM}.long_sentences:LongSentences",
+        "shingles": f"{_ROOM}.shingling:Shingles",
+        "heintze": f"{_ROOM}.shingling:Heintze",
+        "bharat": f"{_ROOM}.shingling:Bharat",
+        "supershingles": f"{_ROOM}.supershingles:SuperShingles",
+        "fetterly": f"{_ROOM}.supershingles:Fetterly",
+        "i-match": f"{_ROOM}.idf:IMatch",
+        "simhash": f"{_ROOM}.simhash:SimHash",
+        "e-simhash": f"{_ROOM}.e_simhash:ESimHash",
+        "p-simhash": f"{_ROOM}.p_simhash:PSimHash",
+        "top-words": f"{_ROOM}.keywords:TopWords",
+        "segments": f"{_ROOM}.segments:Segments",
+        "keywords": f"{_ROOM}.keywords:KeywordDigests",
+        "random-projection": f"{_ROOM}.simhash:RandomProjection",
+        "near-pages": f"{_ROOM}.keywords:NearPages",
+        "idf-top": f"{_ROOM}.idf:IdfTop",
+        "punctuation": f"{_ROOM}.punctuation:PunctuationNeighbours",
+        "topic-distances": f"{_ROOM}.topic_distances:TopicDistances",
+        "length-classes": f"{_ROOM}.long_sentences:LengthClasses",
+        "two-stage": f"{_ROOM}.content_digests:TwoStage",
+        "bloom": f"{_ROOM}.content_digests:BloomFilter",
+        "vectors": f"{_ROOM}.vector_space:WordVectors",
+        "characters": f"{_ROOM}.vector_space:CharacterVectors",
+        "minhash": f"{_ROOM}.minhash:MinHashLSH",
     },
 )
 

@@ -1,4 +1,4 @@
-"""The published methods, each in a module of its own, with what it calls alike.
+"""Contains the published methods of finding near-duplicates, and `compare`, which measures them on a corpus.
 
-They are here to be compared, and to decide a crawl for whoever prefers one; none is imported unless it is chosen.
+A method is imported only when it is chosen: `fingerprints.method.METHODS` has their names.
 """

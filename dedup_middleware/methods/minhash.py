@@ -1,26 +1,24 @@
-"""MinHash with LSH: texts are alike by the share of random orders in which the same shingle comes first.
+"""Compares texts by MinHash with LSH: by the share of random orders in which the same shingle comes first.
 
 Source: A. Broder, "On the resemblance and containment of documents", SEQUENCES 1997, for MinHash; P. Indyk and
-R. Motwani, "Approximate nearest neighbors: towards removing the curse of dimensionality", STOC 1998, for LSH. It is
-what corpora for language models are deduplicated with today, and here the yardstick for older methods; the
-permutations and the choice of bands are those of the library datasketch.
+R. Motwani, "Approximate nearest neighbors: towards removing the curse of dimensionality", STOC 1998, for LSH. Corpora
+for language models are deduplicated with it today. The permutations and the choice of bands are those of the library
+datasketch.
 
 Specified: the share of permutations under which two sets have the same smallest element estimates their resemblance.
 Bands of the signature are looked up: b bands of r values find a resemblance of s with a chance of 1 - (1 - s^r)^b.
 
-Left open: everything else is a habit. Ours is a common one: 128 permutations, shingles of 5 words, a threshold of 0.7,
-and the bands for which datasketch expects the fewest errors.
+Left open: everything else. Here the common choice: 128 permutations, shingles of 5 words, a threshold of 0.7, and the
+bands for which datasketch expects the fewest errors.
 
-Departures: none in the method; a text is read up to its 100,000th character, and one of less than k characters or words
-is one shingle, as in `shingling`. Alike is decided by the estimate, not by the bands: a text that bands find below the
-threshold is not alike. Of those above it bands miss some; of the default 0.7, more than half at a resemblance of 0.7
-itself, one in eight at 0.8, one in a thousand at 0.9.
+Departures: none in the method; shingles are those of `shingling`. The estimate decides, not the bands: a text that
+bands find below the threshold is not alike. Bands miss some texts above it: at the default of 0.7, more than half of
+those with a resemblance of 0.7, one in eight at 0.8, one in a thousand at 0.9.
 """
 
 from __future__ import annotations
 
 import struct
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 import xxhash
@@ -28,36 +26,32 @@ import xxhash
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.method import Method, WeightedSet, within
 from dedup_middleware.methods.shingling import in_common, shingle_unit, shingles
+from dedup_middleware.terminal import required
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.fingerprints.method import Print, Text
+    from dedup_middleware.fingerprints.method import Text
 
 # The same permutations in every process.
 _SEED = 1
 
 
 class MinHashLSH(Method):
-    """The smallest hashes under random permutations. 1 ms for an English news page, 4 for a Chinese one.
+    """The smallest hashes of a text's shingles under random *permutations*; *k* and *unit* are those of `Shingles`.
 
-    *permutations* are as many as the numbers of a signature; *k* and *unit* are those of `Shingles`. `ConfigError` if
-    datasketch is not installed, or jieba where words are asked for. The first one of a process takes 0.6 s.
+    `ConfigError` if datasketch is not installed.
     """
 
     def __init__(self, *, permutations: int = 128, threshold: float = 0.7, k: int = 5, unit: str = "words") -> None:
-        try:
-            # Only this method needs it.
-            datasketch = import_module("datasketch")
-        except ImportError as error:
-            raise ConfigError(f"the method 'minhash' needs datasketch ({error}): `pip install datasketch`") from error
-        self._permutations = int(within("permutations", permutations, 2, 1024))
-        self._k = int(within("k", k, 1, 1000))
+        datasketch = required("datasketch", "the method 'minhash'")
+        self._permutations = within("permutations", permutations, 2, 1024)
+        self._k = within("k", k, 1, 1000)
         self._unit = shingle_unit(unit)
         self.threshold = within("threshold", threshold, 0.1, 1)
         self._empty = datasketch.MinHash(self._permutations, seed=_SEED, hashfunc=xxhash.xxh32_intdigest)
         try:
-            # It finds the bands; what they hold is in our own stores.
+            # For the number of bands only: their contents are in our own stores.
             lsh = datasketch.MinHashLSH(self.threshold, self._permutations)
         except ValueError as error:
             raise ConfigError(
@@ -74,13 +68,12 @@ class MinHashLSH(Method):
         signature.update_batch(found)
         return WeightedSet({struct.pack(">II", *placed): 1.0 for placed in enumerate(signature.digest().tolist())})
 
-    def score(self, new: Print, old: Print) -> float:
+    def similarity(self, new: WeightedSet, old: WeightedSet) -> float:
         """Return the share of numbers that are equal, an estimate of the resemblance."""
         return in_common(new, old) / self._permutations
 
-    def keys(self, made: Print) -> Iterable[bytes]:
+    def keys(self, made: WeightedSet) -> Iterable[bytes]:
         """Yield the bands: by default 14 of 9 numbers."""
-        assert isinstance(made, WeightedSet)
         placed = sorted(made.weights)
         for start in range(0, self._bands * self._rows, self._rows):
             # Each number has its place with it, and so has the band.

@@ -1,125 +1,105 @@
-"""P-SimHash: SimHash of the heaviest words, where co-occurring words weigh less and places count.
+"""P-SimHash: SimHash of the heaviest words, in which co-occurring words weigh less and positions count.
 
 Source: Zhang Yanan, Chen Weiwei, Fu Yinjin and Xu Kun, on text deduplication by an improved SimHash, Computer
 Technology and Development (China) 32(8), 2022. BDR: R. Pratap, R. Kulkarni and I. Sohony, "Efficient dimensionality
 reduction for sparse binary data", IEEE Big Data 2018.
 
 Specified: the 20 words with the greatest TF-IDF (TFC). J-Tidf: less weight for a word that occurs in the same texts of
-a corpus as another one. PBDR: every place of a text is mapped to one of the bits at random, the places of a word are
-counted by bit, and the bits with more than the mean form the signature of its places; BDR, its parent, takes those with
-an odd number. A word's vector is mu x the signs of its hash + (1 - mu) x the signs of its places, each bit 1 for +1 and
-0 for -1; mu is best from 1.4 to 1.9, and 1.5. These are added by J-Tidf; 10 of 64 bits may differ.
+a corpus as another one. PBDR: every position of a text is mapped to one of the bits at random, the positions of a word
+are counted by bit, and the bits with more than the mean are the signature of its positions. BDR, the earlier method,
+takes the bits with an odd number. The vector of a word is mu x the signs of its hash + (1 - mu) x the signs of its
+positions, each bit 1 for +1 and 0 for -1; mu is best from 1.4 to 1.9, and 1.5. These vectors are added by J-Tidf, and
+10 of 64 bits may differ.
 
-Left open: in the text that we have, formulas 1, 3, 5 and 6 are lost. Ours are: 1, the similarity, the share of equal
-bits; 3, TFC, the TF-IDF of `charikar`, for its norm would move no sign; 5, how far two words occur together, the sum
-over the texts of the smaller of their counts by the sum of the larger; 6, J-Tidf, TF-IDF x (1 - the largest such value
-with a heavier word of the same text). What a place is: the number of words before it, stop words left out. The random
-map is a hash of that number. The 20 words are chosen before J-Tidf, which else would compare all words with all.
+Left open: formulas 1, 3, 5 and 6, which our copy of the text lacks. Ours are:
 
-Departures: co-occurrence is learned from the first 3,000 texts (the authors use 2,831), and for words that two of them
-have: a pair seen in one text only tells nothing of the language, and a fingerprint must not look through a whole crawl.
+- 1, the similarity: the share of equal bits.
+- 3, TFC: the TF-IDF of `SimHash`, for a norm would change no sign.
+- 5, how far two words occur together: the sum over the texts of the smaller of their counts / that of the larger.
+- 6, J-Tidf: TF-IDF x (1 - the largest such value with a heavier word of the same text).
 
-A word that occurs once sets but one bit of its places. With mu above 1 that vector is subtracted, and raises every
-other bit by mu - 1 for each word. So most bits of a text whose words occur a few times are set, whatever they are: at
-1.5, 47 to 59 of 64 in the short stories of our tests, which stand 9 to 29 bits apart, 18 in the median instead of 32.
+A position is the number of words before it, stop words left out. The random map is a hash of that number. The 20 words
+are chosen before J-Tidf, which otherwise would compare all words with all.
+
+Departures: co-occurrence is learned from the first 3,000 texts (the authors use 2,831), and only for words that occur
+in two of them. A pair in one text says nothing of the language, and a fingerprint must not search a whole crawl.
+
+A word that occurs once sets a single bit of its positions. With mu above 1 that vector is subtracted, and raises every
+other bit by mu - 1 for each word. So most bits are set in any text whose words occur a few times: at mu = 1.5, 47 to 59
+of 64 in the short stories of our tests. These stand 9 to 29 bits apart, with a median of 18 instead of 32.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xxhash import xxh3_64_intdigest
 
-from dedup_middleware.errors import UnreadableError
-from dedup_middleware.fingerprints.method import Bits, Method, least_score, one_of, within
-from dedup_middleware.methods.charikar import LEAST_BITS, MOST_BITS, hash_of, signs, tf_idf
-from dedup_middleware.methods.learned import packed_before, unpacked_before
-from dedup_middleware.methods.wording import DocumentFrequencies, telling_words, whole
+from dedup_middleware.fingerprints.method import one_of, within
+from dedup_middleware.methods.simhash import SimHash, hash_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from dedup_middleware.fingerprints.method import Text
 
-#: Whose words are counted for co-occurrence: the authors learn from 2,831.
+#: Texts that co-occurrence is learned from.
 MOST_TEXTS = 3_000
 # Each is compared with all that are heavier.
 _MOST_WORDS = 100
 
 
-class PSimHash(Method):
-    """The *top* heaviest words of a text as *bits* signs; at most *distance* of them differ in texts that are alike.
+class PSimHash(SimHash):
+    """The *top* heaviest words of a text as *bits* signs, of which *distance* may differ.
 
-    *mu*, 0 to 10, is the share of a word's hash, and 1 - *mu* that of its places: at 1, none. *positions*: how they are
-    reduced to bits, ``"pbdr"`` or ``"bdr"``.
-
-    3 ms for a page of 1,000 words on top of its segmentation; up to 40 more where its heaviest words are common in the
-    corpus. `fit` holds the counts of the words of `MOST_TEXTS` texts in memory, and so does `learned`.
+    *mu*, 0 to 10, is the share of a word's hash, and 1 - *mu* that of its positions. *positions* are reduced to bits by
+    ``pbdr`` or ``bdr``. A page whose heaviest words are common in the corpus takes up to 40 ms.
     """
-
-    learns = True
 
     def __init__(
         self, *, bits: int = 64, distance: int = 10, top: int = 20, mu: float = 1.5, positions: str = "pbdr"
     ) -> None:
-        within("bits", bits, LEAST_BITS, MOST_BITS)
-        within("distance", distance, 0, bits // 2)
-        within("top", top, 1, _MOST_WORDS)
-        self.threshold = least_score(distance, bits)
-        self._bits = bits
-        self._top = top
+        super().__init__(bits=bits, distance=distance)
+        self._top = within("top", top, 1, _MOST_WORDS)
         self._mu = within("mu", mu, 0, 10)
-        self._signature = {"pbdr": pbdr, "bdr": bdr}[one_of("positions", positions, ("pbdr", "bdr"))]
-        self._frequencies = DocumentFrequencies()
+        self._signature = pbdr if one_of("positions", positions, ("pbdr", "bdr")) == "pbdr" else bdr
         self._occurrences: dict[str, dict[int, int]] = {}
 
     def fit(self, texts: Iterable[Text]) -> None:
+        """Learn from *texts*. Holds all their words in memory, and keeps the counts of the first `MOST_TEXTS`."""
+        found = [self.words_of(text) for text in texts]
+        self.count(found)
         occurrences: defaultdict[str, dict[int, int]] = defaultdict(dict)
-
-        def read() -> Iterable[Counter[str]]:
-            for number, text in enumerate(texts):
-                counts = Counter(telling_words(whole(text)))
-                if number < MOST_TEXTS:
-                    for word, count in counts.items():
-                        occurrences[word][number] = count
-                yield counts
-
-        self._frequencies.fit(read())
+        for number, words in enumerate(found[:MOST_TEXTS]):
+            for word, count in Counter(words).items():
+                occurrences[word][number] = count
         self._occurrences = {word: counts for word, counts in sorted(occurrences.items()) if len(counts) > 1}
 
-    def learned(self) -> bytes:
-        occurrences = {word: [*counts.items()] for word, counts in self._occurrences.items()}
-        return packed_before(self._frequencies.learned(), occurrences)
+    def _known(self) -> list[Any]:
+        return [*super()._known(), {word: [*counts.items()] for word, counts in self._occurrences.items()}]
 
-    def recall(self, learned: bytes) -> None:
-        known, rest = unpacked_before(learned)
-        try:
-            occurrences = {str(word): {int(text): int(n) for text, n in counts} for word, counts in known.items()}
-        except (ValueError, TypeError, AttributeError, OverflowError) as error:
-            raise UnreadableError(f"occurrences of words cannot be read: {error}") from error
-        self._frequencies.recall(rest)
-        self._occurrences = occurrences
+    def _restore(self, *known: Any) -> None:
+        *counted, occurrences = known
+        found = {str(word): {int(text): int(n) for text, n in counts} for word, counts in occurrences.items()}
+        super()._restore(*counted)
+        self._occurrences = found
 
-    def fingerprint(self, text: Text) -> Bits | None:
-        """Return the bits of *text*; ``None`` if it has no words but stop words."""
-        words = telling_words(whole(text))
-        if not words:
-            return None
-        weights = self.j_tidf(words)
+    def vectors(self, found: Sequence[str]) -> list[tuple[int, float]]:
+        weights = self.j_tidf(found)
         places: dict[str, list[int]] = {word: [] for word in weights}
-        for place, word in enumerate(words):
+        for place, word in enumerate(found):
             if word in places:
                 places[word].append(place)
         vectors = []
         for word, weight in weights.items():
             vectors.append((hash_of(word, self._bits), self._mu * weight))
             vectors.append((self._signature(places[word], self._bits), (1 - self._mu) * weight))
-        return Bits((signs(vectors, self._bits),), self._bits)
+        return vectors
 
-    def j_tidf(self, words: Iterable[str]) -> dict[str, float]:
-        """Return the J-Tidf of the heaviest of the *words* of a text. O(words + top² x texts that have them)."""
-        weights = tf_idf(words, self._frequencies)
+    def j_tidf(self, found: Iterable[str]) -> dict[str, float]:
+        """Return the J-Tidf of the heaviest of the words *found* in a text. O(words + top² x texts with them)."""
+        weights = self.weights(found)
         heaviest = sorted(weights, key=lambda word: (-weights[word], word))[: self._top]
         known = [self._occurrences.get(word, {}) for word in heaviest]
         return {
@@ -137,8 +117,7 @@ def overlap(ours: Mapping[int, int], theirs: Mapping[int, int]) -> float:
 
 def pbdr(places: Sequence[int], bits: int) -> int:
     """Return the bits to which more of the *places* are mapped than to the mean bit."""
-    counts = _mapped(places, bits)
-    return sum(1 << bit for bit, count in counts.items() if count * bits > len(places))
+    return sum(1 << bit for bit, count in _mapped(places, bits).items() if count * bits > len(places))
 
 
 def bdr(places: Sequence[int], bits: int) -> int:

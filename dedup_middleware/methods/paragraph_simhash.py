@@ -1,49 +1,54 @@
-"""Each paragraph is the SimHash of its heaviest sentences, and pages are alike if all their paragraphs are.
+"""Makes a SimHash of the heaviest sentences of each paragraph; pages are alike if all their paragraphs are.
 
-Source: a Chinese document of the web on the detection of near-duplicate pages by paragraph fingerprints, its author not
-known to us; SimHash is M. Charikar's ("Similarity estimation techniques from rounding algorithms", STOC 2002).
+Source: a Chinese document on the web about finding near-duplicate pages by paragraph fingerprints; its author is not
+known to us. SimHash is M. Charikar's ("Similarity estimation techniques from rounding algorithms", STOC 2002).
 
 Specified: paragraphs are those of the tags; failing these, lines; failing these, sentences joined to paragraphs. A
 sentence of at least 20 characters weighs 0.3 of its length + 0.4 of its relevance to the topic + 0.3 of its place, the
-first and last being high. The heaviest sentences, two in the example, are the feature of a paragraph: their words, cut
+first and last being high. The heaviest sentences, two in the example, are the feature of a paragraph. Their words, cut
 by jieba and weighted by TF-IDF, make a SimHash of 128 bits, over MurmurHash in the plain form and BLAKE2b in the better
-one. The first paragraph, and one under a heading, weigh more, and items by the type and level of their list. Pages are
-alike if no paragraph is farther than T bits from its counterpart; other numbers of paragraphs are not compared.
+one. The first paragraph, and one under a heading, weigh more, and so do items, by the type and level of their list.
+Pages are alike if no paragraph is farther than T bits from its counterpart. Pages with different numbers of paragraphs
+are not compared.
 
-Left open: the scales of the three parts. Ours: length as a share of the paragraph's longest sentence; place 1 for its
-first and last sentence, else 0; relevance as the share of the topic that the sentence names, the topic being the ten
+Left open: the scales of the three parts. Here length is a share of the paragraph's longest sentence; place is 1 for its
+first and last sentence, else 0; relevance is the share of the topic that the sentence contains. The topic is the ten
 heaviest words of title and text (the source has a topic model or keywords). The weights in the worked example do not
-follow from the formula, so that example settles the choice only. A paragraph joined of sentences ends with the one that
-makes it 200 characters long. A paragraph without a long sentence has no feature and is passed over. What is first or
-under a heading weighs half as much again, an item of a numbered list a quarter, of another one an eighth, and on each
-level below half of that. T for 128 bits is 6, the share of the bits that 3 is of 64; the example has 3 for numbers of
-8 bits, and counts one bit where they differ in two. On 505 labelled Chinese pages 4 finds 43 % of the copies, 8 finds
-46 % and 16 finds 49 %, for most of the others have another number of paragraphs; 20 drops a story, and cuts 128 bits
-into 21 keys, which nearly every page in a store would share.
+follow from the formula, so that example settles only the choice of sentences. Further choices of ours:
 
-Departures: a SimHash stays as it is if all words of its paragraph weigh more, so what weighs more in such a paragraph
-are its words of the topic. MurmurHash takes the package mmh3. No
-principal components are taken: they are those of one corpus, and a SimHash has few enough dimensions. Paragraphs after
-the first 1,000 are left out, as without an order all are compared with all.
+- A paragraph joined of sentences ends with the sentence that makes it 200 characters long.
+- A paragraph without a long sentence has no feature and is skipped.
+- A first paragraph, or one under a heading, weighs half as much again, an item of a numbered list a quarter, of another
+  list an eighth, and half of that on each level below.
+- T for 128 bits is 6, the share of the bits that 3 is of 64; the example has 3 for numbers of 8 bits, and counts one
+  bit where they differ in two. On 505 labelled Chinese pages 4 finds 43 % of the copies, 8 finds 46 % and 16 finds 49
+  %, for most of the others have another number of paragraphs. 20 drops a story, and cuts 128 bits into 21 keys, which
+  nearly all pages in a store would share.
+
+Departures: a SimHash stays as it is if all words of its paragraph weigh more, so only the words of the topic weigh more
+in such a paragraph. MurmurHash is that of the package mmh3. No principal components are taken: they are those of one
+corpus, and a SimHash has few enough dimensions. Only the first 1,000 paragraphs count: without an order, all are
+compared with all.
 """
 
 from __future__ import annotations
 
 import math
-import struct
 from collections import Counter
 from hashlib import blake2b
-from importlib import import_module
 from itertools import islice, zip_longest
 from typing import TYPE_CHECKING, TypeAlias
 
-from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.method import Bits, Print, Text, blocks, distance_of, least_score, one_of, within
-from dedup_middleware.methods.wording import STOP_WORDS, FrequencyMethod, whole, words
+from dedup_middleware.fingerprints.method import Bits, blocks, distance_of, least_score, one_of, within
+from dedup_middleware.methods.simhash import signs
+from dedup_middleware.methods.words import STOP_WORDS, FrequencyMethod, words
+from dedup_middleware.terminal import required
 from dedup_middleware.text.clauses import sentences as sentences_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from dedup_middleware.fingerprints.method import Text
 
     #: A sentence as written, and its words.
     Sentence: TypeAlias = tuple[str, list[str]]
@@ -56,10 +61,10 @@ PROMINENT = 1.5
 LISTS = {"ol": 1.25, "ul": 1.125}
 #: Characters, where sentences are joined to paragraphs.
 JOINED = 200
-#: Paragraphs of a page that are looked at.
+#: Paragraphs of a page that count.
 MOST_PARAGRAPHS = 1_000
 _HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-# Weights are summed as whole numbers: the order of the words must not matter.
+# Weights are summed as whole numbers, so that the order of the words does not matter.
 _UNIT = 1_024
 
 
@@ -78,27 +83,27 @@ class ParagraphSimHash(FrequencyMethod):
         hash: str = "blake2b",  # noqa: A002 - the option's name
         ordered: bool = True,
     ) -> None:
-        """Make SimHashes of so many *bits*, 128 or 64, that are alike up to a *distance*.
+        """Make SimHashes of *bits*, 128 or 64, that are alike up to a *distance*.
 
-        They are of the so many heaviest *sentences* of a paragraph with at *least* so many characters, over the *hash*
+        They are those of the heaviest *sentences* of a paragraph with at *least* so many characters, over the *hash*
         ``blake2b`` or ``murmur3``. Unless *ordered*, each paragraph is compared with the nearest, wherever that stands.
         """
         self._bits = int(one_of("bits", str(bits), ("128", "64")))
-        self.threshold = least_score(int(within("distance", distance, 0, self._bits - 1)), self._bits)
-        self._least = int(within("least", least, 1, 10**6))
-        self._sentences = int(within("sentences", sentences, 1, 10**6))
+        self.threshold = least_score(within("distance", distance, 0, bits - 1), bits)
+        self._least = within("least", least, 1, 10**6)
+        self._sentences = within("sentences", sentences, 1, 10**6)
         self._hash = _murmur3() if one_of("hash", hash, ("blake2b", "murmur3")) == "murmur3" else _blake2b
         self._ordered = ordered
         super().__init__()
 
     def words_of(self, text: Text) -> list[str]:
         """Return all words of *text*, in reading order."""
-        return words(whole(text))
+        return words(text.body)
 
-    def fingerprint(self, text: Text) -> Print | None:
+    def fingerprint(self, text: Text) -> Bits | None:
         """Return the SimHash of each paragraph that has a long sentence. O(characters)."""
         paragraphs = [*islice(paragraphs_of(text), MOST_PARAGRAPHS)]
-        cut = [[(said, words(said)) for said in sentences_of(paragraph)] for paragraph, _ in paragraphs]
+        cut = [[(sentence, words(sentence)) for sentence in sentences_of(paragraph)] for paragraph, _ in paragraphs]
         topic = self._topic(text.title, cut)
         values = []
         for (_, prominence), found in zip(paragraphs, cut, strict=True):
@@ -106,27 +111,24 @@ class ParagraphSimHash(FrequencyMethod):
                 values.append(self._simhash(feature, topic, prominence))
         return Bits(tuple(values), self._bits) if values else None
 
-    def score(self, new: Print, old: Print) -> float:
+    def similarity(self, new: Bits, old: Bits) -> float:
         """Return 1 - distance / bits, of the paragraph that is farthest from its counterpart; 0 for other numbers."""
         if self._ordered:
-            return super().score(new, old)
-        assert isinstance(new, Bits)
-        assert isinstance(old, Bits)
+            return super().similarity(new, old)
         if len(new.values) != len(old.values) or new.size != old.size:
             return 0.0
         return 1 - max(_farthest(new.values, old.values), _farthest(old.values, new.values)) / new.size
 
-    def keys(self, made: Print) -> Iterable[bytes]:
+    def keys(self, made: Bits) -> Iterable[bytes]:
         """Yield blocks of the paragraphs' bits, with the paragraph's place if that counts."""
         if self._ordered:
             return super().keys(made)
-        assert isinstance(made, Bits)
         distance = distance_of(self.threshold, made.size)
         return dict.fromkeys(key for value in made.values for key in blocks(Bits((value,), made.size), distance))
 
     def _idf(self, word: str) -> float:
         # Above 0 for every word, and the same for all as long as there is no corpus.
-        return 1 + math.log((1 + self._frequencies.texts) / (1 + self._frequencies[word]))
+        return 1 + math.log((1 + self.texts) / (1 + self.frequency(word)))
 
     def _topic(self, title: str, cut: Iterable[Sequence[Sentence]]) -> dict[str, float]:
         """Return the heaviest words of a text, with their weights."""
@@ -137,8 +139,8 @@ class ParagraphSimHash(FrequencyMethod):
 
     def _feature(self, paragraph: Sequence[Sentence], topic: Mapping[str, float]) -> list[str]:
         """Return the words of the heaviest of the long sentences of *paragraph*."""
-        long = [place for place, (said, _) in enumerate(paragraph) if len(said) >= self._least]
-        longest = max((len(said) for said, _ in paragraph), default=0)
+        long = [place for place, (sentence, _) in enumerate(paragraph) if len(sentence) >= self._least]
+        longest = max((len(sentence) for sentence, _ in paragraph), default=0)
         named = sum(topic.values()) or 1.0
         weights = [
             sentence_weight(
@@ -156,10 +158,8 @@ class ParagraphSimHash(FrequencyMethod):
             for word, count in Counter(feature).items()
         }
         size = self._bits // 8
-        return simhash(
-            ((self._hash(word.encode("utf8", "surrogatepass"), size), weight) for word, weight in weights.items()),
-            self._bits,
-        )
+        hashes = ((self._hash(word.encode("utf8", "surrogatepass"), size), weight) for word, weight in weights.items())
+        return signs(hashes, self._bits)
 
 
 def paragraphs_of(text: Text) -> Iterator[tuple[str, float]]:
@@ -201,29 +201,12 @@ def heaviest(weights: Sequence[float], count: int) -> list[int]:
     return sorted(sorted(range(len(weights)), key=lambda place: -weights[place])[:count])
 
 
-def simhash(hashes: Iterable[tuple[int, int]], bits: int) -> int:
-    """Return the *bits* that more than half of the weight has set, from pairs of hash and weight, a whole number.
-
-    All sums at once, each in 64 bits of one large number: a tenth of the time of a loop over bits.
-    """
-    total, lanes = 0, 0
-    for value, weight in hashes:
-        total += weight
-        lanes += weight * int(f"{value:b}".replace("0", "0" * 16).replace("1", "0" * 15 + "1"), 16)
-    sums = struct.unpack(f"<{bits}Q", lanes.to_bytes(8 * bits, "little"))
-    return sum(1 << place for place, votes in enumerate(sums) if 2 * votes > total)
-
-
 def _blake2b(word: bytes, size: int) -> int:
     return int.from_bytes(blake2b(word, digest_size=size).digest(), "big")
 
 
 def _murmur3() -> Callable[[bytes, int], int]:
-    try:
-        # Only the plain form needs it.
-        hash128 = import_module("mmh3").hash128
-    except ImportError as error:
-        raise ConfigError(f"hash = 'murmur3' needs mmh3 ({error}): `pip install mmh3`") from error
+    hash128 = required("mmh3", "hash = 'murmur3'").hash128
     return lambda word, size: hash128(word, signed=False) & (1 << 8 * size) - 1
 
 

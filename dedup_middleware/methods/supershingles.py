@@ -1,21 +1,21 @@
-"""Supershingles: texts are alike by hashes of several shingles at once, one of which hardly agrees by chance.
+"""Compares texts by supershingles: hashes of several shingles at once, which are hardly ever equal by chance.
 
 Source: A. Broder, S. Glassman, M. Manasse and G. Zweig, "Syntactic clustering of the Web", WWW6, 1997, for
 `SuperShingles`. D. Fetterly, M. Manasse and M. Najork, "On the evolution of clusters of near-duplicate Web pages",
 LA-WEB 2003, for `Fetterly`.
 
-Specified: Broder sorts a sample of a text's shingles and takes each run of neighbours in it as one supershingle; texts
-that share one are alike; short texts have too few. Fetterly has shingles of 5 words, 84 samples, each the smallest
-under a hash of its own, 14 of them to a supershingle, so that there are 6; texts with 2 equal ones are alike.
+Specified: Broder sorts a sample of a text's shingles and takes each run of neighbours in it as one supershingle. Texts
+that share one are alike; short texts have too few. Fetterly takes shingles of 5 words and 84 samples, each the smallest
+under a hash of its own. 14 samples make a supershingle, so a text has 6; texts with 2 equal ones are alike.
 
 Left open: for `SuperShingles`, how many shingles make one: 14, as in the authors' later work. Which sample: one shingle
 in 4 by its hash, where the AltaVista of 1997 took one in 25, for the text of a news page is short. Two texts of 900
 characters then share a supershingle from a resemblance of about 0.7 on. Shingles have 5 characters, as in `shingling`.
-For `Fetterly`, what a word of Chinese is: one of jieba's.
+For `Fetterly`, a word of Chinese is one of jieba's.
 
-Departures: hashes are xxHash's, not Rabin's. A text is read up to its 100,000th character, and one of less than k
-characters or words is one shingle, as in `shingling`. `Fetterly` looks texts up by pairs of supershingles, the
-megashingles of A. Broder, "Identifying and filtering near-duplicate documents" (CPM 2000), which lose nothing.
+Departures: hashes are xxHash's, not Rabin's. Shingles are those of `shingling`. `Fetterly` looks texts up by pairs of
+supershingles, the megashingles of A. Broder, "Identifying and filtering near-duplicate documents" (CPM 2000), which
+miss none.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from dedup_middleware.methods.shingling import LONGEST, divisible, in_common, sh
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.fingerprints.method import Print, Text
+    from dedup_middleware.fingerprints.method import Text
 
-#: Of Fetterly's: a supershingle is made of as many samples, and a text has as many supershingles.
+#: Of Fetterly: the samples in a supershingle, and the supershingles of a text.
 SAMPLES, SUPERSHINGLES = 14, 6
 
 
 class SuperShingles(Method):
-    """The runs of neighbours in a sorted sample of shingles. 2 ms for a news page.
+    """The runs of neighbours in a sorted sample of shingles.
 
-    *k* and *unit* are those of `Shingles`; one shingle in *modulus* is in the sample, *span* make a supershingle, and
-    texts that have *shared* in common are alike.
+    *k* and *unit* are those of `Shingles`. One shingle in *modulus* is in the sample, *span* make a supershingle, and
+    texts with *shared* supershingles in common are alike.
     """
 
     threshold = 1.0
@@ -49,11 +49,11 @@ class SuperShingles(Method):
     def __init__(
         self, *, k: int = 5, unit: str = "characters", modulus: int = 4, span: int = 14, shared: int = 1
     ) -> None:
-        self._k = int(within("k", k, 1, 1000))
+        self._k = within("k", k, 1, 1000)
         self._unit = shingle_unit(unit)
-        self._modulus = int(within("modulus", modulus, 1, 1000))
-        self._span = int(within("span", span, 1, 1000))
-        self._shared = int(within("shared", shared, 1, LONGEST))
+        self._modulus = within("modulus", modulus, 1, 1000)
+        self._span = within("span", span, 1, 1000)
+        self._shared = within("shared", shared, 1, LONGEST)
 
     def fingerprint(self, text: Text) -> WeightedSet | None:
         """Return the supershingles of *text*; ``None`` if they are too few: below some 60 characters. O(characters)."""
@@ -61,22 +61,18 @@ class SuperShingles(Method):
         runs = [b"".join(sample[at : at + self._span]) for at in range(len(sample) - self._span + 1)]
         return None if len(runs) < self._shared else WeightedSet({xxhash.xxh3_64_digest(run): 1.0 for run in runs})
 
-    def score(self, new: Print, old: Print) -> float:
-        """Return the share of the supershingles asked for that the texts have in common; by default 0 or 1."""
+    def similarity(self, new: WeightedSet, old: WeightedSet) -> float:
+        """Return the share of *shared* supershingles that the texts have in common; by default 0 or 1."""
         return min(in_common(new, old) / self._shared, 1.0)
 
 
 class Fetterly(Method):
-    """Six supershingles of 84 samples. 4 ms for a news page.
-
-    *k* is the length of a shingle, in words; texts with *equal* of the six supershingles are alike. `ConfigError` if
-    jieba is not installed.
-    """
+    """Six supershingles of 84 samples, of shingles of *k* words; texts with *equal* supershingles are alike."""
 
     def __init__(self, *, k: int = 5, equal: int = 2) -> None:
-        self._k = int(within("k", k, 1, 1000))
+        self._k = within("k", k, 1, 1000)
         self._unit = shingle_unit("words")
-        self._equal = int(within("equal", equal, 1, SUPERSHINGLES))
+        self._equal = within("equal", equal, 1, SUPERSHINGLES)
         self.threshold = self._equal / SUPERSHINGLES
 
     def fingerprint(self, text: Text) -> WeightedSet | None:
@@ -95,14 +91,13 @@ class Fetterly(Method):
             }
         )
 
-    def score(self, new: Print, old: Print) -> float:
+    def similarity(self, new: WeightedSet, old: WeightedSet) -> float:
         """Return the share of the six supershingles that are equal."""
         return in_common(new, old) / SUPERSHINGLES
 
-    def keys(self, made: Print) -> Iterable[bytes]:
+    def keys(self, made: WeightedSet) -> Iterable[bytes]:
         """Yield as many supershingles at once as must be equal: 15 pairs by default."""
-        assert isinstance(made, WeightedSet)
-        yield from map(b"".join, combinations(sorted(made.weights), self._equal))
+        return map(b"".join, combinations(sorted(made.weights), self._equal))
 
 
 def _placed(place: int, samples: bytes) -> bytes:

@@ -1,70 +1,62 @@
-"""Vector space: texts are alike by the angle between their vectors, of words by TF-IDF or of characters by frequency.
+"""Compares texts by the angle between their vectors, of words by TF-IDF or of characters by frequency.
 
 Source: G. Salton, A. Wong and C. Yang, "A vector space model for automatic indexing", Communications of the ACM 18(11),
 1975; the IDF is K. Sparck Jones's, "A statistical interpretation of term specificity and its application in
-retrieval", Journal of Documentation 28(1), 1972. That single characters do for Chinese, without segmentation, is said
-in a Chinese journal article on removing duplicate pages, as a method already known.
+retrieval", Journal of Documentation 28(1), 1972. A Chinese journal article on removing duplicate pages mentions single
+characters, without segmentation, as a known method.
 
 Specified: a text is a vector with one dimension a word, its weight there the number of times it occurs, times
-log(N / n), where n of N texts have it; or one a character, weighted by occurrences alone. Alike is whose cosine exceeds
-a threshold.
+log(N / n), where n of N texts have it; or one a character, weighted by occurrences alone. Texts are alike if their
+cosine exceeds a threshold.
 
-Left open: the threshold; ours is 0.9 for both. Stop words are no dimensions of `WordVectors`, while `CharacterVectors`
-takes all characters. What a character is in scripts with spaces: a whole word, for letters are as frequent in any
-English page as in the next.
+Left open: the threshold, here 0.9 for both. Stop words are not dimensions of `WordVectors`, while `CharacterVectors`
+takes all characters. In scripts with spaces a character is a whole word, for letters are equally frequent in all
+English pages.
 
 Departures: the IDF is log((N + 1) / n), so that a word of all texts still has some weight, and a text of such words a
-vector; unfitted, all words have the same. Texts are looked up by the part of their dimensions without which they cannot
-reach the threshold, rare ones first: the prefix filter of R. Bayardo, Y. Ma and R. Srikant, "Scaling up all pairs
-similarity search", WWW 2007, with the Cauchy-Schwarz bound on the rest, which loses nothing.
+vector. Before `fit`, all words have the same IDF. Texts are looked up by the dimensions without which they cannot reach
+the threshold, rare ones first: the prefix filter of R. Bayardo, Y. Ma and R. Srikant, "Scaling up all pairs similarity
+search", WWW 2007, with the Cauchy-Schwarz bound on the rest, which misses none.
 """
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from dedup_middleware.fingerprints.method import FEATURE_BYTES, Method, WeightedSet, feature, within
-from dedup_middleware.methods.wording import STOP_WORDS, FrequencyMethod, whole
+from dedup_middleware.methods.words import STOP_WORDS, FrequencyMethod
 from dedup_middleware.text.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from dedup_middleware.fingerprints.method import Print, Text
+    from dedup_middleware.fingerprints.method import Text
 
 # Stores round a weight to 32 bits.
 _ROUNDING = 1e-6
 
 
 class _Vectors(Method):
-    """Texts as vectors; features begin with a byte that is the greater, the less rare they are."""
+    """Texts as vectors. A feature begins with a byte that is the greater, the more frequent the feature is."""
 
     def __init__(self, *, threshold: float = 0.9) -> None:
         self.threshold = within("threshold", threshold, 0.01, 1)
 
-    @abstractmethod
-    def fingerprint(self, text: Text) -> WeightedSet | None:
-        """Return the vector of *text*, of any length; ``None`` if it has no dimension. O(characters)."""
-
-    def score(self, new: Print, old: Print) -> float:
+    def similarity(self, new: WeightedSet, old: WeightedSet) -> float:
         """Return the cosine of the angle between two vectors."""
-        if not isinstance(new, WeightedSet) or not isinstance(old, WeightedSet):
-            return 0.0
         ours, theirs = new.weights, old.weights
         product = math.fsum(weight * theirs[name] for name, weight in ours.items() if name in theirs)
         return min(product / (math.hypot(*ours.values()) * math.hypot(*theirs.values())), 1.0)
 
-    def keys(self, made: Print) -> Iterable[bytes]:
-        """Yield the first dimensions, until those left are too short a vector to reach the threshold."""
-        assert isinstance(made, WeightedSet)
+    def keys(self, made: WeightedSet) -> Iterable[bytes]:
+        """Yield the first dimensions, until the rest is too short a vector to reach the threshold."""
         names = sorted(made.weights)
         squares = [made.weights[name] ** 2 for name in names]
         left = total = math.fsum(squares)
         for name, square in zip(names, squares, strict=True):
-            # Were all that two texts share among what is left of one, their cosine could not exceed its length.
+            # Two texts that share dimensions only in the rest have a cosine of at most the length of the rest.
             if left < total * (self.threshold - _ROUNDING) ** 2:
                 return
             yield name
@@ -72,10 +64,7 @@ class _Vectors(Method):
 
 
 class WordVectors(FrequencyMethod, _Vectors):
-    """Words by TF-IDF. 0.5 ms for an English news page, 3 for a Chinese one.
-
-    From a cosine of *threshold* on, texts are alike. `ConfigError` if jieba is not installed.
-    """
+    """Words by TF-IDF; from a cosine of *threshold* on, texts are alike."""
 
     def __init__(self, *, threshold: float = 0.9) -> None:
         FrequencyMethod.__init__(self)
@@ -83,23 +72,20 @@ class WordVectors(FrequencyMethod, _Vectors):
 
     def fingerprint(self, text: Text) -> WeightedSet | None:
         """Return the vector of the words of *text*; ``None`` if all are stop words. O(characters)."""
-        texts = max(self._frequencies.texts, 1) + 1
+        texts = max(self.texts, 1) + 1
         weights: dict[bytes, float] = {}
         for word, count in Counter(self.words_of(text)).items():
-            having = self._frequencies[word]
+            having = self.frequency(word)
             weights[_dimension(having.bit_length(), word)] = count * math.log(texts / having)
         return WeightedSet(weights) if weights else None
 
 
 class CharacterVectors(_Vectors):
-    """Characters by frequency. 0.5 ms for a news page.
-
-    From a cosine of *threshold* on, texts are alike.
-    """
+    """Characters by frequency; from a cosine of *threshold* on, texts are alike."""
 
     def fingerprint(self, text: Text) -> WeightedSet | None:
-        """Return the vector of the characters of *text*; ``None`` if it has but punctuation. O(characters)."""
-        counts = Counter(words_of(whole(text)))
+        """Return the vector of the characters of *text*; ``None`` if it has only punctuation. O(characters)."""
+        counts = Counter(words_of(text.body))
         return WeightedSet({_dimension(c in STOP_WORDS, c): float(n) for c, n in counts.items()}) if counts else None
 
 

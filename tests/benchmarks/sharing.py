@@ -44,7 +44,7 @@ from local_site import Site, wait_until
 from redis_server import RedisServer
 
 from dedup_middleware.methods.compare.corpus import read_pages
-from dedup_middleware.methods.compare.scoring import scores
+from dedup_middleware.methods.compare.results import scores
 
 if TYPE_CHECKING:
     from typing_extensions import Self

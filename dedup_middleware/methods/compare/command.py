@@ -1,10 +1,12 @@
-"""``scrapy dedup compare``: what a user asks for, and what is answered."""
+"""Runs ``scrapy dedup compare``: measures the methods that a user names, and yields the results to print."""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,7 @@ from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.methods.compare import plots, results
 from dedup_middleware.methods.compare.corpus import prepare
-from dedup_middleware.methods.compare.trial import CLAUSES, MissingPackageError, Sweep, all_choices, contestant
-from dedup_middleware.methods.compare.worker import Job, measure_all
+from dedup_middleware.methods.compare.measure import CLAUSES, Run, all_choices, measure_all, method_of
 from dedup_middleware.terminal import progress, rendered
 
 if TYPE_CHECKING:
@@ -21,17 +22,49 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.methods.compare.corpus import CorpusPage
-    from dedup_middleware.methods.compare.worker import Measured
+    from dedup_middleware.methods.compare.measure import Measurement
     from dedup_middleware.terminal import Table
+
+_NUMBER = r"-?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+_SWEEP = re.compile(
+    r"(?P<choice>[^:]+:(?:.*,)?\s*(?P<option>[^=,:]+?)\s*=)\s*"
+    rf"(?P<first>{_NUMBER})\.\.(?P<last>{_NUMBER})(?::(?P<step>{_NUMBER}))?"
+)
+# Each is a process.
+_MAX_VALUES = 200
+
+
+class Sweep:
+    """The values of one option, from the first to the last."""
+
+    def __init__(self, text: str) -> None:
+        """Read *text*, ``METHOD:OPTION=A..B`` or ``METHOD:OPTION=A..B:STEP``; `ConfigError` if that is not possible.
+
+        The default step is one unit of the finest digit given: 1 in 0..16, 0.1 in 0.5..0.9.
+        """
+        found = _SWEEP.fullmatch(text.strip())
+        if found is None:
+            raise ConfigError(f"{text!r} is not a sweep; write METHOD:OPTION=A..B or METHOD:OPTION=A..B:STEP")
+        first, last = Decimal(found["first"]), Decimal(found["last"])
+        digits = max(len(found[name].partition(".")[2]) for name in ("first", "last"))
+        step = Decimal(found["step"]) if found["step"] else Decimal(1).scaleb(-digits)
+        if last < first or step <= 0:
+            raise ConfigError(f"invalid range {text!r}: write the smaller value first, and a step above 0")
+        count = int((last - first) / step) + 1
+        if count > _MAX_VALUES:
+            raise ConfigError(f"{text!r} has {count} values, more than {_MAX_VALUES}; take larger steps")
+        self.method: str = found["choice"].partition(":")[0]
+        self.option: str = found["option"]
+        self.values = [str(first + n * step) for n in range(count)]
+        self.choices = [found["choice"] + value for value in self.values]
 
 
 def compare(
     opts: argparse.Namespace, corpus: Iterable[tuple[CorpusPage, str]], tell: Callable[[str], None]
 ) -> Iterator[str]:
-    """Yield what to print of the pages of a *corpus*, and *tell* a line on each method that is left out.
+    """Yield what to print about the pages of a *corpus*, and *tell* a line on each method that is left out.
 
-    :class:`DedupError` for a mistake, before anything is measured where that can be known; and at the end, where a
-    method failed.
+    `DedupError` for a mistake, before anything is measured if possible; and at the end, if a method failed.
     """
     _check(opts)
     sweep = None if opts.sweep is None else Sweep(opts.sweep)
@@ -44,27 +77,26 @@ def compare(
             pages = prepare(corpus, prepared, with_html=with_html, read=read)
         if sweep and pages[0].cluster is None:
             raise ConfigError(f"{opts.corpus} has no clusters to score a sweep by; give its pages some")
-        jobs = [Job(choice, str(prepared), not with_html, opts.fit, opts.curve) for choice in choices]
-        with progress("methods measured", len(jobs)) as done:
-            found = dict(zip(choices, measure_all(jobs, done), strict=True))
-    problems = [f"{choice} failed: {line}" for choice, each in found.items() if (line := each.refused or each.failed)]
-    for line in dict.fromkeys(_left_out(choice, each.missing) for choice, each in found.items() if each.missing):
+        runs = [Run(choice, str(prepared), not with_html, opts.fit, opts.curve) for choice in choices]
+        with progress("methods measured", len(runs)) as done:
+            found = dict(zip(choices, measure_all(runs, done), strict=True))
+    measured = {choice: each for choice, each in found.items() if not each.error}
+    failed = [f"{choice} failed: {each.error}" for choice, each in found.items() if each.error]
+    if not measured:
+        raise DedupError(failed[0] if failed else "no method can be measured")
+    yield from _results(opts, sweep, pages, measured)
+    for line in failed:
         tell(line)
-    measured = {choice: each for choice, each in found.items() if not (each.missing or each.refused or each.failed)}
-    if measured:
-        yield from _answer(opts, sweep, pages, measured)
-        for line in problems:
-            tell(line)
-    if problems:
-        raise DedupError(f"{len(problems)} of {len(jobs)} could not be measured" if measured else problems[0])
+    if failed:
+        raise DedupError(f"{len(failed)} of {len(runs)} methods could not be measured")
 
 
 def _check(opts: argparse.Namespace) -> None:
-    """Raise :class:`ConfigError` for what could not be done in the end."""
+    """Raise `ConfigError` for options that cannot work together, and for files that cannot be written."""
     if opts.sweep is not None and (opts.method or opts.curve):
         raise ConfigError(f"--sweep names its method; leave out {'--method' if opts.method else '--curve'}")
     if opts.clusters is not None and (len(set(opts.method)) != 1 or opts.curve):
-        raise ConfigError("--clusters is for what one method decides; add one --method, without --curve")
+        raise ConfigError("--clusters writes the clusters of one method; add one --method, without --curve")
     if opts.plot is not None:
         plots.check(opts.plot)
     for path in (opts.plot, opts.clusters):
@@ -73,25 +105,24 @@ def _check(opts: argparse.Namespace) -> None:
 
 
 def _available(choices: Iterable[str], tell: Callable[[str], None]) -> Iterator[str]:
-    told = set()
+    """Yield the *choices* that can be measured, and *tell* once of each method whose package is missing."""
+    left_out = set()
     for choice in dict.fromkeys(choices):
         try:
-            contestant(choice)
-        except MissingPackageError as error:
-            line = _left_out(choice, str(error))
-            if line not in told:
-                tell(line)
-            told.add(line)
+            method_of(choice)
+        except (ImportError, ConfigError) as error:
+            if not isinstance(error, ImportError) and not isinstance(error.__cause__, ImportError):
+                raise
+            name = choice.partition(":")[0]
+            if name not in left_out:
+                tell(f"left out {name}: {error}")
+            left_out.add(name)
             continue
         yield choice
 
 
-def _left_out(choice: str, why: str) -> str:
-    return f"left out {choice.partition(':')[0]}: {why}"
-
-
-def _answer(
-    opts: argparse.Namespace, sweep: Sweep | None, pages: Sequence[CorpusPage], measured: dict[str, Measured]
+def _results(
+    opts: argparse.Namespace, sweep: Sweep | None, pages: Sequence[CorpusPage], measured: dict[str, Measurement]
 ) -> Iterator[str]:
     if opts.curve:
         yield _shown(opts, results.curve_dicts(measured), results.curve_table(measured))
@@ -107,15 +138,15 @@ def _answer(
         yield _shown(opts, dicts, results.comparison_table(rows))
         _plot(opts, lambda: plots.comparison(rows, opts.corpus.name.partition(".")[0], pure=opts.pure))
     else:
-        drops = results.drops_of(rows)
+        drops = {row.method: row.drops for row in rows}
         disputed, more = results.disputed_table(pages, drops)
         tables = [results.comparison_table(rows), results.agreement_table(drops), *[disputed] * bool(disputed.rows)]
-        yield _shown(opts, results.unlabelled_dict(pages, rows), *tables)
+        yield _shown(opts, results.unlabelled_dict(pages, rows, drops), *tables)
         if more and not opts.json:
             yield f"and {more} more pages; --json has them all"
         _plot(opts, lambda: plots.agreement(drops))
     if opts.clusters is not None:
-        _write_stories(opts, pages, measured)
+        _write_clusters(opts, pages, measured)
 
 
 def _shown(opts: argparse.Namespace, values: Any, *tables: Table) -> str:
@@ -126,18 +157,18 @@ def _shown(opts: argparse.Namespace, values: Any, *tables: Table) -> str:
     return json.dumps(values)
 
 
-def _plot(opts: argparse.Namespace, drawn: Callable[[], Any]) -> None:
+def _plot(opts: argparse.Namespace, draw: Callable[[], Any]) -> None:
     if opts.plot is not None:
-        plots.save(drawn(), opts.plot)
+        plots.save(draw(), opts.plot)
 
 
-def _write_stories(opts: argparse.Namespace, pages: Sequence[CorpusPage], measured: dict[str, Measured]) -> None:
+def _write_clusters(opts: argparse.Namespace, pages: Sequence[CorpusPage], measured: dict[str, Measurement]) -> None:
     (choice,) = set(opts.method)
     if choice not in measured:
         raise DedupError(f"{choice} was not measured: {opts.clusters} was not written")
     try:
-        with permissions.replaced(opts.clusters, results.are_stories) as file:
-            stories = results.stories(pages, measured[choice].originals)
-            file.writelines(f"{json.dumps(story)}\n".encode("ascii") for story in stories)
+        with permissions.replaced(opts.clusters, results.is_clusters) as file:
+            clusters = results.clusters(pages, measured[choice].originals)
+            file.writelines(f"{json.dumps(cluster)}\n".encode("ascii") for cluster in clusters)
     except OSError as error:
         raise ConfigError(f"{opts.clusters} cannot be written ({error.strerror}); name another file") from error

@@ -1,6 +1,6 @@
-"""Pictures of a comparison: what a method finds beside what it costs.
+"""Draws the results of a comparison: what each method finds, and what it costs.
 
-Drawn by matplotlib, which is imported with the first picture, without a display.
+matplotlib is imported with the first picture, and needs no display.
 """
 
 from __future__ import annotations
@@ -9,25 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.methods.compare.options import SUFFIXES
-from dedup_middleware.methods.compare.scoring import pairs
-from dedup_middleware.methods.compare.trial import LENGTHS
+from dedup_middleware.methods.compare.measure import LENGTHS
+from dedup_middleware.methods.compare.results import pairs
 from dedup_middleware.terminal import required
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from dedup_middleware.methods.compare.command import Sweep
+    from dedup_middleware.methods.compare.measure import Measurement
     from dedup_middleware.methods.compare.results import Row
-    from dedup_middleware.methods.compare.trial import Sweep
-    from dedup_middleware.methods.compare.worker import Measured
 
 _INK, _PALE, _GRID = "#22303c", "#b9c6d2", "#e3e8ec"
 _PRECISION, _RECALL, _F1, _OURS = "#c2571a", "#2f6f9f", "#7d8b97", "#2b8a5e"
 # Inches.
 _WIDTH, _LINE = 10.0, 0.3
 _MAKER = "scrapy dedup compare"
-# A picture that is drawn again is the same file.
+# By the suffix of the file. Without dates, the same results give the same file.
 _METADATA: dict[str, dict[str, Any]] = {
     ".png": {"Software": _MAKER},
     ".svg": {"Date": None, "Creator": _MAKER},
@@ -36,14 +35,14 @@ _METADATA: dict[str, dict[str, Any]] = {
 
 
 def check(path: Path) -> None:
-    """Raise :class:`ConfigError` if no picture can be written to *path*."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise ConfigError(f"{path} is no picture; give it a name that ends in {', '.join(SUFFIXES)}")
+    """Raise `ConfigError` if no picture can be written to *path*."""
+    if path.suffix.lower() not in _METADATA:
+        raise ConfigError(f"{path} is not a picture; give it a name that ends in {' or '.join(_METADATA)}")
     required("matplotlib.figure", "--plot")
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write *figure* to *path*; :class:`ConfigError` if that cannot be done."""
+    """Write *figure* to *path*; `ConfigError` if that cannot be done."""
     suffix = path.suffix.lower()
     with required("matplotlib", "--plot").rc_context({"svg.hashsalt": "dedup"}):
         try:
@@ -54,12 +53,12 @@ def save(figure: Any, path: Path) -> None:
 
 
 def _is_picture(start: bytes) -> bool:
-    # A PDF names its maker at its end; so does matplotlib at its beginning.
+    # A PDF has the name of its maker at its end, and these bytes of matplotlib at its beginning.
     return _MAKER.encode("ascii") in start or start.startswith(b"%PDF-1.4\n%\xac\xdc \xab\xba")
 
 
 def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:
-    """Return precision, recall and F1 of each method, the best on top, and beside them what a page costs."""
+    """Return precision, recall and F1 of each method, the best on top, beside the time for a page."""
     ordered = sorted(rows, key=lambda row: row.scores.f1 if row.scores else 0.0)
     figure = _figure(1.7 + _LINE * len(rows))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[3, 2])
@@ -95,7 +94,7 @@ def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:
     return figure
 
 
-def sweep(made: Sweep, values: Sequence[str], rows: Sequence[Row]) -> Any:
+def sweep(swept: Sweep, values: Sequence[str], rows: Sequence[Row]) -> Any:
     """Return precision, recall and F1 over the values of an option."""
     figure = _figure(5)
     axes = figure.subplots()
@@ -110,15 +109,15 @@ def sweep(made: Sweep, values: Sequence[str], rows: Sequence[Row]) -> Any:
     best = max(range(len(found)), key=lambda n: found[n].f1)
     axes.axvline(numbers[best], color=_PALE, lw=1, zorder=0)
     axes.set_ylim(-0.02, 1.05)
-    title = f"{made.method} · best F1 {found[best].f1:.3f} at {made.option} = {values[best]}"
+    title = f"{swept.method} · best F1 {found[best].f1:.3f} at {swept.option} = {values[best]}"
     axes.set_title(title, loc="left", fontsize=11, color=_INK)
-    axes.set_xlabel(made.option)
+    axes.set_xlabel(swept.option)
     _tidy(axes, "both")
     figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
     return figure
 
 
-def curve(measured: Mapping[str, Measured]) -> Any:
+def curve(measured: Mapping[str, Measurement]) -> Any:
     """Return how long a fingerprint takes by the length of its text, each method named at the end of its line."""
     figure = _figure(max(5.0, 1.5 + 0.22 * len(measured)))
     axes = figure.subplots()
@@ -129,7 +128,7 @@ def curve(measured: Mapping[str, Measured]) -> Any:
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.minorticks_off()
-    # Names stand apart though lines do not: evenly over the height, each tied to its line's end.
+    # Lines may end close together; names are placed evenly over the height, each tied to the end of its line.
     for n, (name, each) in enumerate(ordered):
         axes.annotate(
             f"{name}  {each.curve[-1]:.2g}",
@@ -150,7 +149,7 @@ def curve(measured: Mapping[str, Measured]) -> Any:
 
 
 def agreement(drops: Mapping[str, set[int]]) -> Any:
-    """Return, for each two methods, which share of what either drops both do."""
+    """Return the share of drops in common of each two methods."""
     names = list(drops)
     shares = [[1.0] * len(names) for _ in names]
     for pair in pairs(drops):

@@ -1,31 +1,80 @@
-"""What is shown of a comparison, as tables and as plain values for JSON."""
+"""Scores what methods have dropped, and returns the results as tables and as values for JSON."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.methods.compare.scoring import Scores, disputed, dropped, pairs, scores
-from dedup_middleware.methods.compare.trial import LENGTHS
+from dedup_middleware.methods.compare.measure import LENGTHS
 from dedup_middleware.terminal import Table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from dedup_middleware.methods.compare.corpus import CorpusPage
-    from dedup_middleware.methods.compare.worker import Measured
+    from dedup_middleware.methods.compare.measure import Measurement
 
-_UNKNOWN = "-"
+# Digits of a score.
+_DIGITS = 4
+_SCORES = ("precision", "recall", "F1", "lost")
 # Pages on which methods disagree, in a table; JSON has them all.
 _MOST_DISPUTED = 50
 
 
+class Scores(NamedTuple):
+    """How right the drops of a corpus were.
+
+    Of a cluster's n pages one must be kept and n - 1 should be dropped, in any choice. Optional pages are not counted;
+    but if one of them is kept, all others of its cluster may be dropped.
+    """
+
+    precision: float
+    """Right drops / drops, 0-1; 1 if nothing was dropped."""
+    recall: float
+    """Right drops / pages that should be dropped, 0-1; 1 if there are none."""
+    f1: float
+    """Their harmonic mean."""
+    lost: int
+    """Clusters of which nothing was kept."""
+
+
+def scores(pages: Sequence[CorpusPage], originals: Sequence[int]) -> Scores:
+    """Return the scores of *originals*: for each page the number of the page for which it was dropped, or its own."""
+    dropped: dict[str | None, list[bool]] = defaultdict(list)
+    has_kept_optional = set()
+    for number, (page, original) in enumerate(zip(pages, originals, strict=True)):
+        if not page.is_optional:
+            dropped[page.cluster].append(original != number)
+        elif original == number:
+            has_kept_optional.add(page.cluster)
+    drops = right = due = lost = 0
+    for cluster, gone in dropped.items():
+        drops += sum(gone)
+        right += min(sum(gone), len(gone) - (cluster not in has_kept_optional))
+        due += len(gone) - 1
+        lost += all(gone) and cluster not in has_kept_optional
+    precision = right / drops if drops else 1.0
+    # With a kept optional page, a cluster may lose one page more than it should.
+    recall = min(1.0, right / due) if due else 1.0
+    both = precision + recall
+    f1 = 2 * precision * recall / both if both else 0.0
+    return Scores(round(precision, _DIGITS), round(recall, _DIGITS), round(f1, _DIGITS), lost)
+
+
 class Row(NamedTuple):
-    """A method and what came of it."""
+    """A method and its results."""
 
     method: str
     scores: Scores | None
-    """``None`` where nobody knows what is right."""
-    measured: Measured
+    """``None`` if the pages have no clusters."""
+    measured: Measurement
+
+    @property
+    def drops(self) -> set[int]:
+        """The numbers of the dropped pages."""
+        return {number for number, original in enumerate(self.measured.originals) if original != number}
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row for JSON."""
@@ -33,121 +82,139 @@ class Row(NamedTuple):
         costs = ("ms_per_page", "bytes_per_page", "peak_mb")
         return {"method": self.method, **known, **{name: getattr(self.measured, name) for name in costs}}
 
+    def cells(self) -> list[str]:
+        """Return the scores for a table."""
+        return [] if self.scores is None else [*(f"{share:.4f}" for share in self.scores[:3]), str(self.scores.lost)]
 
-def rows_of(pages: Sequence[CorpusPage], measured: Mapping[str, Measured]) -> list[Row]:
+
+def rows_of(pages: Sequence[CorpusPage], measured: Mapping[str, Measurement]) -> list[Row]:
     """Return a row for each method that was *measured*."""
     labelled = pages[0].cluster is not None
     return [Row(name, scores(pages, each.originals) if labelled else None, each) for name, each in measured.items()]
 
 
-def _scores(row: Row) -> list[str]:
-    if row.scores is None:
-        return []
-    return [*(f"{share:.4f}" for share in row.scores[:3]), str(row.scores.lost)]
-
-
-_SCORES = ("precision", "recall", "F1", "lost")
-
-
 def comparison_table(rows: Sequence[Row]) -> Table:
-    """Return precision, recall and costs of each method; without labels, how many pages it drops, and costs."""
+    """Return scores and costs of each method; without clusters, the number of pages it drops, and costs."""
     labelled = rows[0].scores is not None
     header = ["method", *(_SCORES if labelled else ["drops"]), "ms/page", "bytes/page", "peak MB"]
     lines = []
     for row in rows:
         each = row.measured
-        told = _scores(row) if labelled else [str(len(dropped(each.originals)))]
-        peak = _UNKNOWN if each.peak_mb is None else f"{each.peak_mb:.1f}"
-        lines.append([row.method, *told, f"{each.ms_per_page:.2f}", f"{each.bytes_per_page:.0f}", peak])
+        found = row.cells() if labelled else [str(len(row.drops))]
+        peak = "-" if each.peak_mb is None else f"{each.peak_mb:.1f}"
+        lines.append([row.method, *found, f"{each.ms_per_page:.2f}", f"{each.bytes_per_page:.0f}", peak])
     return Table(header, lines)
 
 
 def sweep_table(option: str, values: Sequence[str], rows: Sequence[Row]) -> Table:
-    """Return what comes of each of the *values* of an *option*."""
-    lines = [[value, *_scores(row)] for value, row in zip(values, rows, strict=True)]
+    """Return the scores of each of the *values* of an *option*."""
+    lines = [[value, *row.cells()] for value, row in zip(values, rows, strict=True)]
     return Table([option, *_SCORES], lines, names=0)
 
 
-def curve_table(measured: Mapping[str, Measured]) -> Table:
+def curve_table(measured: Mapping[str, Measurement]) -> Table:
     """Return the milliseconds of a fingerprint by the length of its text."""
     header = ["ms per fingerprint", *(f"{length} characters" for length in LENGTHS)]
     return Table(header, [[name, *(f"{ms:.3f}" for ms in each.curve)] for name, each in measured.items()])
 
 
-def curve_dicts(measured: Mapping[str, Measured]) -> list[dict[str, Any]]:
+def curve_dicts(measured: Mapping[str, Measurement]) -> list[dict[str, Any]]:
     """Return the same for JSON."""
-    return [
-        {"method": name, **dict(zip(map(str, LENGTHS), each.curve, strict=True))} for name, each in measured.items()
-    ]
+    lengths = [*map(str, LENGTHS)]
+    return [{"method": name, **dict(zip(lengths, each.curve, strict=True))} for name, each in measured.items()]
 
 
-# --- where nobody knows what is right
+# --- pages without clusters
 
 
-def drops_of(rows: Sequence[Row]) -> dict[str, set[int]]:
-    """Return which pages each method drops."""
-    return {row.method: dropped(row.measured.originals) for row in rows}
+class Pair(NamedTuple):
+    """Two methods side by side."""
+
+    method: str
+    other: str
+    both: int
+    """Pages that both drop."""
+    either: int
+    """Pages that at least one of them drops."""
+    agreement: float
+    """Both / either, 0-1; 1 if neither drops anything."""
 
 
-def agreement_table(drops: Mapping[str, set[int]]) -> Table:
+def pairs(drops: Mapping[str, AbstractSet[int]]) -> list[Pair]:
+    """Return each two of the methods whose *drops* these are, in their order."""
+    found = []
+    for (one, ours), (other, theirs) in combinations(drops.items(), 2):
+        both, either = len(ours & theirs), len(ours | theirs)
+        found.append(Pair(one, other, both, either, round(both / either, _DIGITS) if either else 1.0))
+    return found
+
+
+def disputed(drops: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the pages on which methods disagree, in their order, and the methods that drop each."""
+    for number in sorted(set().union(*drops.values())):
+        by = [name for name, numbers in drops.items() if number in numbers]
+        if len(by) < len(drops):
+            yield number, by
+
+
+def agreement_table(drops: Mapping[str, AbstractSet[int]]) -> Table:
     """Return how many drops each two methods have in common; on the diagonal, how many each has."""
-    common = {(pair.method, pair.other): str(pair.both) for pair in pairs(drops)}
-    common |= {(other, one): both for (one, other), both in common.items()}
-    common |= {(name, name): str(len(numbers)) for name, numbers in drops.items()}
-    lines = [[str(n), one, *(common[one, other] for other in drops)] for n, one in enumerate(drops, start=1)]
+    names = enumerate(drops, start=1)
+    lines = [[str(n), one, *(str(len(drops[one] & theirs)) for theirs in drops.values())] for n, one in names]
     return Table(["", "drops in common", *map(str, range(1, len(drops) + 1))], lines, names=2)
 
 
-def disputed_table(pages: Sequence[CorpusPage], drops: Mapping[str, set[int]]) -> tuple[Table, int]:
-    """Return the pages on which methods disagree, and how many more there are than it shows."""
+def disputed_table(pages: Sequence[CorpusPage], drops: Mapping[str, AbstractSet[int]]) -> tuple[Table, int]:
+    """Return the pages on which methods disagree, and how many more there are than the table has."""
     found = list(disputed(drops))
     # Those most in doubt: dropped by about half of the methods.
     shown = sorted(found, key=lambda page: abs(2 * len(page[1]) - len(drops)))[:_MOST_DISPUTED]
     numbered = {name: str(n) for n, name in enumerate(drops, start=1)}
-    lines = [
-        [pages[number].url, _numbers(numbered, by), _numbers(numbered, drops.keys() - by)]
-        for number, by in sorted(shown)
-    ]
+
+    def numbers(names: Collection[str]) -> str:
+        return " ".join(number for name, number in numbered.items() if name in names)
+
+    lines = [[pages[number].url, numbers(by), numbers(drops.keys() - by)] for number, by in sorted(shown)]
     return Table(["disputed page", "dropped by", "kept by"], lines, names=3), len(found) - len(shown)
 
 
-def _numbers(numbered: Mapping[str, str], names: Collection[str]) -> str:
-    return " ".join(number for name, number in numbered.items() if name in names)
-
-
-def unlabelled_dict(pages: Sequence[CorpusPage], rows: Sequence[Row]) -> dict[str, Any]:
+def unlabelled_dict(pages: Sequence[CorpusPage], rows: Sequence[Row], drops: Mapping[str, set[int]]) -> dict[str, Any]:
     """Return all of this for JSON."""
-    drops = drops_of(rows)
-    disagreements = ((pages[number], by, [name for name in drops if name not in by]) for number, by in disputed(drops))
     return {
         "methods": [row.as_dict() for row in rows],
-        "agreement": [{**pair._asdict(), "agreement": pair.agreement} for pair in pairs(drops)],
+        "agreement": [pair._asdict() for pair in pairs(drops)],
         "disputed": [
-            {"id": page.id, "url": page.url, "dropped_by": by, "kept_by": others} for page, by, others in disagreements
+            {
+                "id": pages[number].id,
+                "url": pages[number].url,
+                "dropped_by": by,
+                "kept_by": [name for name in drops if name not in by],
+            }
+            for number, by in disputed(drops)
         ],
     }
 
 
-# --- stories
+# --- clusters
 
 
-def stories(pages: Sequence[CorpusPage], originals: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Yield, for each page that was kept, its story: that page first, then those dropped for it, in their order."""
-    told: dict[int, list[int]] = {}
+def clusters(pages: Sequence[CorpusPage], originals: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Yield a cluster for each page that was kept: that page first, then those dropped for it, in their order."""
+    found: dict[int, list[int]] = {}
     for number in range(len(pages)):
-        told.setdefault(_kept(number, originals), []).append(number)
-    for kept, numbers in sorted(told.items()):
+        found.setdefault(_kept(number, originals), []).append(number)
+    for kept, numbers in sorted(found.items()):
         ordered = [kept, *(number for number in numbers if number != kept)]
         yield {"pages": [{"id": pages[number].id, "url": pages[number].url} for number in ordered]}
 
 
-def are_stories(start: bytes) -> bool:
-    """Return whether a file that begins so has :func:`stories`."""
+def is_clusters(start: bytes) -> bool:
+    """Return whether a file that begins with *start* contains `clusters`."""
     return start.startswith(b'{"pages": [{"id": ')
 
 
 def _kept(number: int, originals: Sequence[int]) -> int:
-    # The page for which one was dropped may have been dropped itself, later on, for another.
+    # The original of a page may have been dropped itself, later on, for another page.
     seen = set()
     while originals[number] != number and number not in seen:
         seen.add(number)

@@ -1,4 +1,4 @@
-"""The published ways to find the main text of a page, each in a module of its own; `reading` is what they look at.
+"""Contains the published extractions of main text, which all look at the `reading` of a page.
 
-They are here to be compared, and for whoever prefers one; none is imported unless it is chosen.
+An extraction is imported only when it is chosen: `extraction.EXTRACTORS` has their names.
 """

@@ -1,19 +1,19 @@
-"""The weighted DOM as it was published: an element weighs what its share of text, its kind and its depth give it.
+"""Extracts by the weighted DOM as it was published: an element weighs by its share of text, its kind and its depth.
 
 Source: an article in Chinese on finding near-duplicate pages by fingerprints of paragraphs, which begins with this
-extraction; neither its author nor its year is known to us. The best known of the methods that go by the density of
-text in a tree is that of F. Sun, D. Song and L. Liao, "DOM Based Content Extraction via Text Density", SIGIR 2011.
+extraction; neither its author nor its year is known to us. The best known method that uses the density of text in a
+tree is that of F. Sun, D. Song and L. Liao, "DOM Based Content Extraction via Text Density", SIGIR 2011.
 
-Specified: the density of an element, its text by all its characters, tags included. Paragraphs and headings weigh
-more, and so does what is deep in the tree; lists and elements full of links weigh less, and so does what is near the
-root. Two examples: a deep paragraph of density 0.8 weighs 0.9, a list near the root of density 0.2 weighs 0.1. What is
-light is removed from the tree, and what is left is the text, in document order.
+Specified: the density of an element is its text / all its characters, tags included. Paragraphs and headings weigh
+more, and so do elements deep in the tree. Lists and elements full of links weigh less, and so do elements near the
+root. Two examples: a deep paragraph of density 0.8 weighs 0.9, a list near the root of density 0.2 weighs 0.1. Light
+elements are removed from the tree, and the rest is the text, in document order.
 
-Left open: the formula, what is deep, and how light is light. Ours is the density, 0.05 more or less for its kind, and
-up to 0.05 more or less for its depth, which gives both examples; deep is ten elements and more, and light is below the
-middle, 0.5. A light list, or what is full of links, goes with all that is in it. Any other light element, and any that
-holds half of the page's text, is a frame, whose markup outweighs its text: it loses only what stands in it directly.
-Scripts and comments are no characters of an element, for browsers show none.
+Left open: the formula, and which elements are deep or light. Here the weight is the density, 0.05 more or less for the
+kind, and up to 0.05 more or less for the depth, which gives both examples. Ten elements around an element are deep, and
+a weight below 0.5 is light. A light list, or a light element full of links, is removed with everything in it. Any other
+light element, and any that contains half of the page's text, is a frame, whose markup outweighs its text: it loses only
+the text directly in it. Scripts and comments do not count as characters, for browsers show neither.
 
 Departures: none.
 """
@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.names import HEADINGS
-from dedup_middleware.methods.extractors.reading import ancestors_or_self, read, told
+from dedup_middleware.methods.extractors.reading import ancestors_or_self, extracted, read
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 LEAST = 0.5
 KIND = 0.05
 DEPTH = 0.05
-#: Elements around one that is deep.
+#: Elements around a deep one.
 DEEP = 10
-#: The share of the page's text that makes an element a frame, whatever it is.
+#: The share of the page's text that makes an element of any kind a frame.
 FRAME = 0.5
 _TEXTS = HEADINGS | {"p"}
 _LISTS = frozenset({"ul", "ol", "dl", "menu", "dir"})
@@ -53,7 +53,7 @@ def weight(density: float, kind: int, depth: int) -> float:
 
 
 def by_density(root: _Element, budget: Budget) -> Extracted:
-    """Return what the page under *root* says. O(elements + characters), about five bare parses."""
+    """Return the main text of the page under *root*. O(elements + characters), about five bare parses."""
     reading = read(root, budget)
     nodes = reading.nodes
     light = [_weight(node) < LEAST for node in nodes]
@@ -65,7 +65,7 @@ def by_density(root: _Element, budget: Budget) -> Extracted:
         i for i, line in enumerate(reading.lines) if line.node >= 0 and not pruned[line.node] and not light[line.node]
     }
     budget.check_time()
-    return told(root, reading, chosen)
+    return extracted(root, reading, chosen)
 
 
 def _weight(node: Node) -> float:

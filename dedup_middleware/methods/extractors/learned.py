@@ -1,22 +1,22 @@
-"""Lines of text told apart by what was learned of labelled pages: how long they are, and how much of them is links.
+"""Extracts by a classifier of lines, learned from labelled pages: by their length, and by how much of them is links.
 
 Source: C. Kohlschütter, P. Fankhauser and W. Nejdl, "Boilerplate Detection using Shallow Text Features", WSDM 2010.
-Articles in Chinese that compare extractions have a learned one among them and say no more of it.
+Articles in Chinese that compare extractions have a learned one among them, without details.
 
 Specified: a page is a row of blocks, the text between tags other than those of links. Each has a link density (words
-in links by all words), a number of words, and a text density (words in a line that is wrapped at 80 characters). A
-classifier decides on each block by these features of it, of the block before and of the next one; main text is what it
-accepts.
+in links / all words), a number of words, and a text density (words in a line that is wrapped at 80 characters). A
+classifier decides on each block by these features of it, of the block before and of the next one; the main text is the
+accepted blocks.
 
-Left open: the classifier; the authors learned decision trees and others, of news in English. Ours is a logistic
-regression: ten numbers are all that is learned, and hardly anything can be learned by heart. A tree of 16 leaves was
-no better on pages that it had not seen. Numbers of words count by their logarithm.
-``tests/benchmarks/train_blocks.py`` learned the numbers of one half of two sets of articles, mostly in English.
+Left open: the classifier; the authors learned decision trees and others, from news in English. Ours is a logistic
+regression, with ten numbers, too few to memorise pages. A tree of 16 leaves was no better on unseen pages. Numbers of
+words count by their logarithm. ``tests/benchmarks/train_blocks.py`` learned the numbers from one half of two sets of
+articles, mostly in English.
 
 Departures: a line is the text between block-level elements and ``<br>``, so a bold word does not divide it, as in the
 authors' own program. Link density is that of characters. Two characters of a script without spaces are a word. Lines
-are not wrapped; the text density is words by eightieths of the length, and of what fits on one line all its words. Of
-a line, the first `LOOKED_AT` characters are counted.
+are not wrapped: the text density is words / eightieths of the length, and in a line of up to 80 characters the number
+of its words. Only the first `LOOKED_AT` characters of a line count.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import math
 from typing import TYPE_CHECKING, TypeAlias
 
 from dedup_middleware.extraction.blocks import LOOKED_AT, measure
-from dedup_middleware.methods.extractors.reading import read, told
+from dedup_middleware.methods.extractors.reading import extracted, read
 from dedup_middleware.text.words import is_unspaced, split_words
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from dedup_middleware.extraction import Extracted
     from dedup_middleware.methods.extractors.reading import Line
 
-#: Of one line: the share of links, the logarithm of the number of words, the words on a line of 80 letters.
+#: Of one line: the share of links, the logarithm of the number of words, the words on a line of 80 characters.
 Features: TypeAlias = "tuple[float, float, float]"
 
-#: By feature of the line itself, of the line before and of the next one; then what is added, see `score`.
+#: By feature of the line itself, of the line before and of the next one; and the constant, see `score`.
 WEIGHTS = (-1.775, 0.907, -0.038, -1.373, 0.209, 0.025, -1.39, 0.412, -0.012)
 BIAS = -2.608
 _WRAPPED_AT = 80
@@ -48,11 +48,11 @@ _NO_LINE: Features = (0.0, 0.0, 0.0)
 
 
 def by_learning(root: _Element, budget: Budget) -> Extracted:
-    """Return what the page under *root* says. O(elements + characters), about five bare parses."""
+    """Return the main text of the page under *root*. O(elements + characters), about five bare parses."""
     reading = read(root, budget)
     chosen = {i for i, features in enumerate(features_of_lines(reading.lines)) if score(features) > 0}
     budget.check_time()
-    return told(root, reading, chosen)
+    return extracted(root, reading, chosen)
 
 
 def score(features: Sequence[float]) -> float:
@@ -61,7 +61,7 @@ def score(features: Sequence[float]) -> float:
 
 
 def features_of_lines(lines: Sequence[Line]) -> list[list[float]]:
-    """Return for each of the *lines* of a page what the classifier is told of it. O(characters)."""
+    """Return the features of each of the *lines* of a page, with those of its neighbours. O(characters)."""
     own = [_NO_LINE, *map(_features, lines), _NO_LINE]
     return [[*own[i], *own[i - 1], *own[i + 1]] for i in range(1, len(own) - 1)]
 

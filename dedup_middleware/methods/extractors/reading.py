@@ -1,7 +1,7 @@
-"""A parsed page as the published extractions look at it: its elements with their counts, and its lines of text.
+"""Reads a parsed page for the published extractions: its elements with their counts, and its lines of text.
 
-The product's own reading (`extraction.blocks`) leaves out what its method never looks at: menus, tags, formats. These
-methods go by just that. The tree is read once, front to back, without recursion, and left as it is.
+The product's own reading (`extraction.blocks`) leaves out menus, tags and formats, which these methods use. The tree is
+read once, front to back, without recursion, and is not changed.
 """
 
 from __future__ import annotations
@@ -26,45 +26,43 @@ if TYPE_CHECKING:
 
     from dedup_middleware.budget import Budget
 
-# By these a browser sets text in another font than the text around it.
+# A browser sets these in another font than the text around them.
 _FONTS = "b big blockquote code em font i kbd mark pre s small strong sub sup th tt u var"
 _FORMATTING = HEADINGS.union(_FONTS.split())
 _FORMAT_ATTRIBUTES = ("class", "style", "face", "size", "color")
-# In front of and behind the name of an attribute and its value: a space, the equals sign, two quotation marks.
-_ATTRIBUTE = 4
-# Of a start tag and an end tag, without the name.
-_BRACKETS = 5
+# Characters of an attribute without its name and value, and of a start tag and an end tag without their names.
+_ATTRIBUTE, _BRACKETS = 4, 5
 
 
 @dataclass(slots=True)
 class Node:
-    """A block-level element; counts are in characters, and of all that is in it."""
+    """A block-level element; counts are in characters, with those of the elements in it."""
 
     tag: str
     parent: int
     """The index of the block-level element around it, -1 for the first."""
     depth: int
-    """How many elements of any kind it is in."""
+    """The number of elements of any kind around it."""
     names: str
-    """Its class, its id, and what microdata and ARIA call it, with spaces between."""
+    """Its class, id, itemprop and role, with spaces between."""
     signs: int
-    """What it says of itself: see `extraction.names`."""
+    """See `extraction.names`."""
     text: int = 0
     """Shown text, white space collapsed."""
     linked: int = 0
-    """Those of `text` inside links."""
+    """The part of `text` inside links."""
     markup: int = 0
-    """The tags of what is shown, its own among them."""
+    """The tags of what is shown, its own too."""
 
 
 class Piece(NamedTuple):
-    """Text between two tags, whatever they are."""
+    """Text between two tags of any kind."""
 
     text: str
     line: int
-    """The line that it is part of, as an index."""
+    """The index of its line."""
     format: int
-    """How it is set: a number that is the same for pieces set alike."""
+    """A number that is the same for pieces of one format."""
     is_link: bool
 
 
@@ -74,14 +72,14 @@ class Line(NamedTuple):
     text: str
     """White space collapsed, never empty."""
     node: int
-    """The innermost block-level element around it, as an index."""
+    """The index of the innermost block-level element around it."""
     linked: float
-    """The share of it that is inside links, 0 to 1."""
+    """The share of its text inside links, 0 to 1."""
 
 
 @dataclass(slots=True)
 class Reading:
-    """All that the methods look at, in document order: so a node comes before those in it."""
+    """A page in document order, so that a node comes before those in it."""
 
     nodes: list[Node] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
@@ -89,23 +87,23 @@ class Reading:
 
 
 def read(root: etree._Element, budget: Budget) -> Reading:
-    """Return the page under *root* as these methods look at it. O(elements + characters), about four bare parses.
+    """Return the page under *root*. O(elements + characters), about four bare parses.
 
-    `UncheckableError` where it is not whole, or costs more than the *budget*.
+    `UncheckableError` if it is truncated, or costs more than the *budget*.
     """
     check_complete(root)
     budget.check_time()
     with plain_elements(root):
         reader = _Reader()
         events = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
-        # Each element has two events, a comment has one; so no more than this are looked at.
+        # An element has two events, and a comment has one.
         for event, element in islice(events, min(2 * budget.elements, sys.maxsize)):
             if event == "start":
                 reader.start(element)
             elif event == "end":
                 reader.end(element)
             else:
-                reader.passed(element)
+                reader.comment(element)
         if reader.count > budget.elements or next(events, None) is not None:
             raise UncheckableError(Reason.TOO_MANY_ELEMENTS)
     budget.check_time()
@@ -113,15 +111,15 @@ def read(root: etree._Element, budget: Budget) -> Reading:
 
 
 class _Reader:
-    """Collects what is read. One method for each kind of event."""
+    """Collects a `Reading`, by a method for each kind of event."""
 
     def __init__(self) -> None:
         self.count = 0
         self._reading = Reading()
         self._formats: dict[tuple[int, tuple[str, ...]], int] = {}
-        # The open elements: their block-level ones, and the formats of all that set one.
+        # Of the open elements: the indices of the block-level ones, and the formats of all.
         self._path = [-1]
-        self._set = [0]
+        self._open_formats = [0]
         self._depth = self._links = self._unseen = 0
         # Of the current line.
         self._texts: list[str] = []
@@ -135,7 +133,7 @@ class _Reader:
             self._unseen += 1
         if self._unseen:
             return
-        self._set.append(self._format(element))
+        self._open_formats.append(self._format(element))
         if role is Role.BLOCK:
             self._flush()
             self._open(element)
@@ -153,7 +151,7 @@ class _Reader:
         if self._unseen:
             self._unseen -= role is Role.UNSEEN
         else:
-            self._set.pop()
+            self._open_formats.pop()
             if role is Role.BLOCK:
                 self._flush()
                 self._path.pop()
@@ -161,12 +159,12 @@ class _Reader:
                 self._links -= 1
         self._add(element.tail)
 
-    def passed(self, comment: etree._Element) -> None:
+    def comment(self, comment: etree._Element) -> None:
         self.count += 1
         self._add(comment.tail)
 
     def finished(self) -> Reading:
-        """Return what was read, the counts of each node in those around it."""
+        """Return the reading, with the counts of each node added to those around it."""
         self._flush()
         for node in reversed(self._reading.nodes):
             if node.parent >= 0:
@@ -184,11 +182,11 @@ class _Reader:
         self._path.append(len(self._reading.nodes) - 1)
 
     def _format(self, element: etree._Element) -> int:
-        said = tuple(element.get(name) or "" for name in _FORMAT_ATTRIBUTES) if element.attrib else ()
-        key = (element.tag if element.tag in _FORMATTING else "", *said)
+        values = tuple(element.get(name) or "" for name in _FORMAT_ATTRIBUTES) if element.attrib else ()
+        key = (element.tag if element.tag in _FORMATTING else "", *values)
         if not any(key):
-            return self._set[-1]
-        return self._formats.setdefault((self._set[-1], key), len(self._formats) + 1)
+            return self._open_formats[-1]
+        return self._formats.setdefault((self._open_formats[-1], key), len(self._formats) + 1)
 
     def _add(self, text: str | None) -> None:
         if not text or self._unseen or (text.isspace() and not self._texts):
@@ -196,7 +194,7 @@ class _Reader:
         self._texts.append(text)
         if not text.isspace():
             self._linked += len(text.strip()) if self._links else 0
-            self._reading.pieces.append(Piece(text, len(self._reading.lines), self._set[-1], self._links > 0))
+            self._reading.pieces.append(Piece(text, len(self._reading.lines), self._open_formats[-1], self._links > 0))
 
     def _flush(self) -> None:
         """End the current line, if it has begun."""
@@ -221,7 +219,7 @@ def _role(element: etree._Element) -> Role | None:
 
 
 def _markup(element: etree._Element) -> int:
-    """Return how many characters its tags have, as a browser would write them."""
+    """Return how many characters the tags of *element* have, as a browser would write them."""
     named = sum(len(name) + len(value) + _ATTRIBUTE for name, value in element.items())
     return 2 * len(element.tag) + _BRACKETS + named
 
@@ -234,16 +232,16 @@ def ancestors_or_self(nodes: Sequence[Node], flags: Iterable[bool]) -> list[bool
     return within
 
 
-def told(root: etree._Element, reading: Reading, chosen: Collection[int]) -> Extracted:
-    """Return that the lines *chosen*, by their indices, are the main text of the page under *root*."""
-    return extracted(root, reading, [reading.lines[i].text for i in sorted(chosen)], chosen)
+def extracted(
+    root: etree._Element, reading: Reading, chosen: Collection[int], paragraphs: Sequence[str] | None = None
+) -> Extracted:
+    """Return the main text of the page under *root*: the lines *chosen*, by index, or *paragraphs* made of them.
 
-
-def extracted(root: etree._Element, reading: Reading, paragraphs: Sequence[str], chosen: Collection[int]) -> Extracted:
-    """Return that these *paragraphs* are the main text of the page under *root*, and made of the lines *chosen*.
-
-    Like the product's, it is in doubt where it has no word of the title: no published method has a doubt of its own.
+    As under the default extraction, a text that contains no word of the title is in doubt: the published methods have
+    no measure of doubt.
     """
+    if paragraphs is None:
+        paragraphs = [reading.lines[i].text for i in sorted(chosen)]
     beside = [(i, line) for i, line in enumerate(reading.lines) if line.linked < MOSTLY_LINKS]
     heading = next((line.text for _, line in beside if _tag(reading, line) == "h1"), "")
     others = [line.text for i, line in beside if i not in chosen]

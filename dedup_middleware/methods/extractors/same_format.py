@@ -1,18 +1,16 @@
-"""The text that is set in one format, of all formats the one with the most text.
+"""Extracts the text in one format: of all formats, the one with the most text.
 
 Source: S. Liu, Y. Zhang, Y. Xia and S. Qian, an algorithm that finds duplicate pages by HTML marks and long sentences,
-Microcomputer Applications (in Chinese), 2009. The product's own extraction has the idea that a page sets its text
-alike from here.
+Microcomputer Applications (in Chinese), 2009. The product's own extraction has taken from it the idea that a page has
+its text in one format.
 
-Specified: links are removed, for menus and advertisements are links for the most part. Of the rest, the part in one
-format (size, colour and style of its letters, as the marks say) that holds the largest share of the page's text is the
-main text; headings inside it are lost. The first and the last tenth of that are cut off, for there stand the
-introductions and remarks of whoever reposts it.
+Specified: links are removed, for menus and advertisements are mostly links. Of the rest, the part in one format (size,
+colour and style of its letters, by the marks) with the largest share of the page's text is the main text; headings
+inside it are lost. Its first and last tenth are cut off, which contain the introductions and remarks of reposts.
 
-Left open: what a format is where style sheets set it. Ours: the elements around a text that change how letters look
-(headings, ``<b>``, ``<font>``), with the class, style, face, size and color of any element, all the way up, as
-browsers hand them down. Where the tenths end: at an end of a sentence, and no sentence is cut that is in one of them
-in part.
+Left open: formats in style sheets. Here a format is the elements around a text that change how letters look (headings,
+``<b>``, ``<font>``), with the class, style, face, size and color of any element, all the way up, as browsers inherit
+them. The tenths end at an end of a sentence, and a sentence that is partly in one of them is kept.
 
 Departures: none.
 """
@@ -40,17 +38,17 @@ TRIMMED = 0.1
 
 
 def by_format(root: _Element, budget: Budget) -> Extracted:
-    """Return what the page under *root* says. O(elements + characters), about five bare parses."""
+    """Return the main text of the page under *root*. O(elements + characters), about five bare parses."""
     reading = read(root, budget)
     found = _of_one_format(reading)
     kept = dict(zip(found, trimmed([*found.values()]), strict=True))
     paragraphs = {line: text for line, text in kept.items() if text}
     budget.check_time()
-    return extracted(root, reading, [*paragraphs.values()], paragraphs.keys())
+    return extracted(root, reading, paragraphs.keys(), [*paragraphs.values()])
 
 
 def _of_one_format(reading: Reading) -> dict[int, str]:
-    """Return by line, as indices, the text that is no link and in the format with the most of such text."""
+    """Return, by the index of its line, the text outside links in the format with the most of such text."""
     amounts: defaultdict[int, int] = defaultdict(int)
     for piece in reading.pieces:
         if not piece.is_link:
@@ -64,10 +62,7 @@ def _of_one_format(reading: Reading) -> dict[int, str]:
 
 
 def trimmed(paragraphs: Sequence[str]) -> Iterator[str]:
-    """Yield the *paragraphs* without the sentences that are wholly in the first or in the last tenth of them all.
-
-    Empty ones stand for those of which nothing is left.
-    """
+    """Yield the *paragraphs*, some empty, without the sentences wholly in the first or the last tenth of them all."""
     total = sum(map(len, paragraphs))
     first, last = total * TRIMMED, total * (1 - TRIMMED)
     before = 0

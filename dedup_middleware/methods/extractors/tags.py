@@ -1,23 +1,21 @@
-"""Extraction by rules on tags, class names and the look of a text.
+"""Extracts by rules on tags, class names and the look of a text.
 
-Source: the rule matching that overviews of content extraction name as the elementary way, and that the article with
-the weighted DOM (see `density`) measures as one of its two rivals; neither gives its rules an author. The best known
-of the make are those of S. Gupta, G. Kaiser, D. Neistadt and P. Grimm, "DOM-based Content Extraction of HTML
-Documents", WWW 2003.
+Source: rule matching, which overviews of content extraction name as the elementary way. The article with the weighted
+DOM (see `density`) measures it as one of its two rivals. Neither names an author of the rules. The best known rules are
+those of S. Gupta, G. Kaiser, D. Neistadt and P. Grimm, "DOM-based Content Extraction of HTML Documents", WWW 2003.
 
-Specified: that texts are found by the tags that usually hold them (``<p>``, ``<div>``, ``<span>``), that class and id
-narrow them down, and that features of the text may be asked for as well. No rule is given.
+Specified: texts are found by the tags that usually contain them (``<p>``, ``<div>``, ``<span>``), narrowed down by
+class and id, and perhaps by features of the text. No rule is given.
 
 Left open: all rules. Ours, in this order:
 
-1. Where: in elements that are called the body of an article by microdata; else in ``<article>``; else in ``<main>``;
-   else in those whose class or id has one of the usual words for it; else anywhere. The first of these that hold
-   `ENOUGH` characters of text by the other rules.
-2. Not in ``<nav>``, ``<header>``, ``<footer>``, ``<aside>``, ``<form>``, ``<button>``, nor in what a class or id calls
-   a menu, comments, or other boilerplate (the words are those of `extraction.names`), nor in what is hidden.
-3. In a tag of texts: paragraphs, headings, quotations, list items, cells, preformatted text; or ``<div>`` and its
-   like, if the text stands in it directly.
-4. A text with less than half of it inside links, that has a mark of punctuation or is a heading.
+1. Where: in the body of an article by microdata; else in ``<article>``; else in ``<main>``; else in elements whose
+class or id has one of the usual words for an article; else anywhere. The first of these with `ENOUGH` characters of
+text by the other rules. 2. Not in ``<nav>``, ``<header>``, ``<footer>``, ``<aside>``, ``<form>``, ``<button>``, nor in
+an element whose class or id names a menu, comments, or other boilerplate (by the words of `extraction.names`), nor in a
+hidden element. 3. In a tag of texts: paragraphs, headings, quotations, list items, cells, preformatted text; or
+directly in ``<div>`` and the like. 4. A text with less than half of it inside links, that contains punctuation or is a
+heading.
 
 Departures: none.
 """
@@ -29,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS
 from dedup_middleware.extraction.names import BOILERPLATE, HEADINGS, HIDDEN, has_mark
-from dedup_middleware.methods.extractors.reading import ancestors_or_self, read, told
+from dedup_middleware.methods.extractors.reading import ancestors_or_self, extracted, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,9 +38,9 @@ if TYPE_CHECKING:
     from dedup_middleware.extraction import Extracted
     from dedup_middleware.methods.extractors.reading import Line, Node, Reading
 
-#: Characters of text that a place must hold to be that of the article.
+#: Characters of text that the place of an article must contain.
 ENOUGH = 250
-_BOILERPLATE = frozenset({"nav", "header", "footer", "aside", "form", "button", "figcaption", "noscript"})
+_BOILERPLATE_TAGS = frozenset({"nav", "header", "footer", "aside", "form", "button", "figcaption", "noscript"})
 _TEXTS = HEADINGS | {"p", "blockquote", "li", "dd", "td", "pre"}
 _FRAMES = frozenset({"div", "section", "article", "main", "center", "body"})
 _ARTICLE = re.compile(r"\barticle-?body\b", re.IGNORECASE)
@@ -50,12 +48,12 @@ _WORDS = re.compile(
     r"(?:^|[\s_-])(?:article|content|entry|post|story|text|zhengwen|neirong)(?:$|[\s_-])|(?:Article|Content)\b",
     re.IGNORECASE,
 )
-# Longer names are generated, and would take long to look through.
+# Longer names are generated, and would take long to search.
 _NAME_LENGTH = 200
 
 
 def by_tags(root: _Element, budget: Budget) -> Extracted:
-    """Return what the page under *root* says. O(elements + characters), about five bare parses."""
+    """Return the main text of the page under *root*. O(elements + characters), about five bare parses."""
     reading = read(root, budget)
     nodes = reading.nodes
     barred = ancestors_or_self(nodes, map(_is_boilerplate, nodes))
@@ -69,11 +67,11 @@ def by_tags(root: _Element, budget: Budget) -> Extracted:
     else:
         chosen = set(texts)
     budget.check_time()
-    return told(root, reading, chosen)
+    return extracted(root, reading, chosen)
 
 
 def _places(reading: Reading) -> Iterator[list[bool]]:
-    """Yield, from the most telling sign of an article on, for each node whether it is in an element with that sign."""
+    """Yield for each sign of an article, the clearest first, whether each node is in an element with that sign."""
     nodes = reading.nodes
     yield ancestors_or_self(nodes, (bool(_ARTICLE.search(node.names[:_NAME_LENGTH])) for node in nodes))
     yield ancestors_or_self(nodes, (node.tag == "article" for node in nodes))
@@ -84,7 +82,7 @@ def _places(reading: Reading) -> Iterator[list[bool]]:
 def _is_boilerplate(node: Node) -> bool:
     if node.tag in {"html", "body"}:
         return False
-    return node.tag in _BOILERPLATE or bool(node.signs & (BOILERPLATE | HIDDEN))
+    return node.tag in _BOILERPLATE_TAGS or bool(node.signs & (BOILERPLATE | HIDDEN))
 
 
 def _is_text(line: Line, nodes: list[Node]) -> bool:

@@ -1,17 +1,16 @@
-"""The extraction of the package trafilatura, where that is installed.
+"""Extracts by the package trafilatura, if it is installed.
 
 Source: A. Barbaresi, "Trafilatura: A Web Scraping Library and Command-Line Tool for Text Discovery and Extraction",
 ACL-IJCNLP 2021, system demonstrations.
 
-Specified: all of it, by the package; it looks for containers by rules on names and tags, and asks two other
-extractions where it finds little.
+Specified: all of it, by the package. It looks for containers by rules on names and tags, and uses two other extractions
+where it finds little.
 
-Left open: its options. Ours are its defaults, but for comments, which are not asked for.
+Left open: its options. Here its defaults, but without comments.
 
-Departures: it gets a copy of the tree, for it takes apart what it is given. It cannot be interrupted, so time is asked
-for before and after; the number of elements is limited in advance. What it fails on (nesting deeper than Python's
-stack) is a page that cannot be checked. Where it finds nothing but links, there is no main text. Its hyphens before the
-items of lists are left out.
+Departures: it gets a copy of the tree, which it changes. It cannot be interrupted, so time is checked before and after,
+and the number of elements is limited in advance. A page on which it fails (nesting deeper than Python's stack) is
+unchecked. Where it finds only links, there is no main text. Its hyphens before the items of lists are left out.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ def _library() -> Any:
         return import_module("trafilatura")
     except ImportError as error:
         raise ConfigError(
-            f"the extraction 'trafilatura' needs a package that cannot be imported ({' '.join(str(error).split())}); "
+            f"the extraction 'trafilatura' needs its package ({' '.join(str(error).split())}); "
             "run pip install trafilatura, or choose another"
         ) from error
 
 
 def by_trafilatura(root: etree._Element, budget: Budget) -> Extracted:
-    """Return what the page under *root* says. About twenty bare parses; `ConfigError` where the package is missing."""
+    """Return the main text of the page under *root*. About twenty bare parses; `ConfigError` without the package."""
     library = _library()
     reading = read(root, budget)
     try:
@@ -58,11 +57,11 @@ def by_trafilatura(root: etree._Element, budget: Budget) -> Extracted:
         paragraphs = []
     known = frozenset(paragraphs)
     chosen = {i for i, line in enumerate(reading.lines) if line.text in known}
-    return extracted(root, reading, paragraphs, chosen)
+    return extracted(root, reading, chosen, paragraphs)
 
 
 def _copy(root: etree._Element) -> html.HtmlElement:
-    """Return the tree under *root* again, of the elements that the package asks for, and with no limit to its depth."""
+    """Return a copy of the tree under *root*, of the elements that the package needs, without a limit to its depth."""
     written = etree.tostring(root, encoding="utf-8", method="html")
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
     return html.document_fromstring(written, parser=parser, ensure_head_body=True)

@@ -1,0 +1,149 @@
+"""Words of texts of any script, what a corpus contains of them, and how jieba is loaded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import dedup_middleware
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.methods import words as module
+from dedup_middleware.methods.words import (
+    STOP_WORDS,
+    FrequencyMethod,
+    by_frequency,
+    content_words,
+    load_dictionary,
+    words,
+)
+
+if TYPE_CHECKING:
+    from dedup_middleware.fingerprints.method import Text
+
+pytest.importorskip("jieba")
+
+EN = "the council has voted to rebuild the eastern flood wall"
+ZH = "旧粮仓的屋顶将在明年春天重新修建"
+ANY_TEXT = st.text() | st.text(st.sampled_from("abब東ไक한ا .,:;!?。！？…،؟।\n\r\t\u2028\u200b\u0301\ud800“”’'\")カ"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The old ferry, and its Hull.", ["the", "old", "ferry", "and", "its", "hull"]),
+        (ZH, ["旧", "粮仓", "的", "屋顶", "将", "在", "明年", "春天", "重新", "修建"]),
+        ("老市場關門", ["老", "市场", "关门"]),
+        ("ＦＥＲＲＹ 7路", ["ferry", "7", "路"]),
+        ("2024年iPhone发布", ["2024", "年", "iphone", "发布"]),
+        ("one\ntwo", ["one", "two"]),
+        ("परिषद ने फैसला किया", ["परिषद", "ने", "फैसला", "किया"]),
+        ("ขึ้นใหม่", ["ขึ", "ึ้", "้น", "นใ", "ให", "หม", "ม่"]),
+        ("가을 축제가", ["가을", "축제가"]),
+        ("ذهب الرجل", ["ذهب", "الرجل"]),
+        ("городской совет", ["городской", "совет"]),
+        ("…!?。， 😀", []),
+        ("", []),
+    ],
+)
+def test_words_are_folded_and_in_order_without_punctuation(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+@settings(deadline=None)
+@given(ANY_TEXT.map(lambda text: text * 9))
+def test_any_text_has_words_without_spaces_and_the_same_again(text: str) -> None:
+    found = words(text)
+    assert found == words(text)
+    assert not any(word.isspace() or not word or word in ",.。" for word in found)
+    assert content_words(text) == [word for word in found if word not in STOP_WORDS]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [EN + " ", ZH, "字", "a", "ไ", "a\u0301", "\u0301", "旧粮仓 ", "word ", "A。", "\ud800", "\u200b", "1,000.5 "],
+)
+def test_time_is_linear(piece: str) -> None:
+    load_dictionary()
+
+    def seconds(characters: int) -> float:
+        text = piece * (characters // len(piece))
+        start = time.process_time()
+        words(text)
+        return time.process_time() - start
+
+    # Quadratic would be 64 times as long.
+    assert any(seconds(80_000) < 24 * seconds(10_000) + 0.05 for _ in range(3))
+
+
+def test_stop_words_are_what_texts_are_cut_into() -> None:
+    assert [word for word in sorted(STOP_WORDS) if words(word) != [word]] == []
+    assert content_words("The ferry will not run again") == ["ferry", "run"]
+    assert content_words("渡船在港口，但是我们没有船票") == ["渡船", "港口", "船票"]
+
+
+def test_words_are_ranked_by_frequency_and_ties_by_word() -> None:
+    assert by_frequency(["b", "a", "c", "b", "a"]) == [("a", 2), ("b", 2), ("c", 1)]
+
+
+class Frequencies(FrequencyMethod):
+    threshold = 1.0
+
+    def fingerprint(self, text: Text) -> None: ...
+
+
+@given(st.lists(st.lists(st.sampled_from(["ferry", "goat", "渡船", "港口", "\ud800"]), max_size=8), max_size=8))
+def test_a_word_counts_once_a_text_and_at_least_once(corpus: list[list[str]]) -> None:
+    known, other = Frequencies(), Frequencies()
+    known.count(iter(corpus))
+    other.count(reversed(corpus))
+    assert known.texts == len(corpus)
+    for word in ("ferry", "goat", "渡船", "港口", "\ud800", "never"):
+        assert known.frequency(word) == max(1, sum(word in text for text in corpus))
+    assert known.learned() == other.learned()
+
+
+class TestDictionary:
+    def run(self, script: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+        root = str(Path(dedup_middleware.__file__).parents[1])
+        environment = {**os.environ, "PYTHONPATH": root, "TMPDIR": str(folder), **environment}
+        command = [sys.executable, "-W", "error", "-c", "from dedup_middleware.methods.words import words;" + script]
+        return subprocess.run(command, env=environment, cwd=folder, capture_output=True, check=True, encoding="utf8")
+
+    def test_another_process_finds_the_same_and_neither_prints_nor_leaves_a_file(self, tmp_path: Path) -> None:
+        script = f"import json, logging; logging.basicConfig(level=0); print(json.dumps(words({EN + ZH!r})))"
+        ran = self.run(script, tmp_path, PYTHONHASHSEED="1")
+        assert json.loads(ran.stdout) == words(EN + ZH)
+        assert ran.stderr == ""
+        assert list(tmp_path.iterdir()) == []
+
+    @pytest.mark.parametrize("choice", ["shingles", "characters", "long-sentences", "segments", "bloom"])
+    def test_only_methods_that_cut_words_load_it(self, choice: str, tmp_path: Path) -> None:
+        script = (
+            f"words({EN!r}); import sys; from dedup_middleware.fingerprints.method import Text, method;"
+            f"method({choice!r}).fingerprint(Text(({ZH!r},))); print('jieba' in sys.modules)"
+        )
+        assert self.run(script, tmp_path).stdout == "False\n"
+
+    def test_the_words_and_the_log_level_of_the_project_stay_its_own(self, tmp_path: Path) -> None:
+        script = (
+            "import logging, warnings; warnings.simplefilter('ignore'); import jieba;"
+            "jieba.setLogLevel(logging.ERROR); jieba.add_word('旧粮仓的屋顶');"
+            f"print('/'.join(words({ZH!r})), logging.getLogger('jieba').level == logging.ERROR)"
+        )
+        assert self.run(script, tmp_path).stdout == f"{'/'.join(words(ZH))} True\n"
+
+    def test_without_jieba_the_remedy_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "jieba", None)
+        module._tokenizer.cache_clear()
+        with pytest.raises(ConfigError, match="run `pip install jieba`"):
+            load_dictionary()
+        assert words(EN) == EN.split()
