@@ -193,12 +193,12 @@ class TestScores:
         assert columns(said, 0, 1)[1:] == [["clauses"], ["exact"], ["learner"], ["length"], ["overlap"]]
 
     def test_a_user_gets_an_aligned_table(self, corpus: Path) -> None:
-        said = run("compare", str(corpus), "--pure", *methods("exact"), folder=corpus.parent)
+        said = run("compare", str(corpus), "--pure", *methods("clauses"), folder=corpus.parent)
         assert (said.exit_status, said.err) == (0, "")
-        header, *lines = said.out.splitlines()
+        header, line = said.out.splitlines()
         assert header.split() == ["method", "precision", "recall", "F1", "lost", "ms/page", "bytes/page", "peak", "MB"]
-        assert {len(line) for line in lines} == {len(header)}
-        assert lines[1].split()[:5] == ["exact", "1.0000", "0.6667", "0.8000", "0"]
+        assert len(line) == len(header)
+        assert line.split()[:5] == ["clauses", "1.0000", "0.6667", "0.8000", "0"]
 
     def test_a_method_that_learns_does_so_from_the_first_pages(self, corpus: Path) -> None:
         said = [compare(corpus, "--pure", "--json", "--fit", fit, *methods("learner")) for fit in ("0", "0.2", "1")]

@@ -1,27 +1,22 @@
-"""Compares texts by a digest of their whole content: `TwoStage`, with other features beside it, and `BloomFilter`."""
+"""Compares texts by a digest of their whole content: `BloomFilter`, and `TwoStage`, with other features beside it."""
 
 from __future__ import annotations
 
-from functools import cached_property
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from dedup_middleware.fingerprints.method import Digest, Method, WeightedSet, feature, one_of, within
 from dedup_middleware.methods.words import by_frequency, content_words, load_dictionary
-from dedup_middleware.terminal import required
 from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from rbloom import Bloom
 
     from dedup_middleware.fingerprints.method import Text
 
 _FEATURES = ("url", "title", "keywords", "text")
 # The first byte of a feature is its place; this is the place of the group.
 _GROUP = b"\0"
-# rbloom takes all positions from one hash.
 _HASH_BYTES = 16
 
 
@@ -73,53 +68,27 @@ class TwoStage(Method):
 
 
 class BloomFilter(Method):
-    """Equal hashes of the content, and a filter of such hashes.
+    """Equal hashes of the content.
 
     Source: B. Bloom, "Space/time trade-offs in hash coding with allowable errors", Communications of the ACM 13 (7),
     1970; a text in Chinese on the web about crawlers, of unknown author, proposes it for pages.
 
     Specified: an array of m bits and k hash functions. A content sets the bits of its k positions, and a content whose
-    bits are all set counts as seen. A content that was seen always counts as seen. With n contents in the filter, a new
-    one counts as seen with the probability p = (1 - e^(-kn/m))^k, which is least at k = ln 2 · m/n; so n and p
-    determine m and k.
+    bits are all set counts as seen: always if it was seen, and with a small probability if it was not.
 
-    Left open: what is hashed, n and p. Here the main text, folded, with single spaces, by BLAKE2b, which has no known
-    collisions; a million pages, and one new page in a hundred.
+    Left open: what is hashed. Here the main text, folded, with single spaces, by BLAKE2b.
 
-    Departures: none in `seen`, which is the filter, by the library rbloom. But a filter cannot return which text is
-    repeated, so it does not compare two texts. The fingerprint is therefore the input of the filter, 128 bits that
-    determine all k positions, and two texts are alike if these are equal. That is the filter without its false
-    positives, and *capacity* and *rate* make no difference to it.
+    Departures: a filter cannot return which text is repeated, so it does not compare two texts. The fingerprint is the
+    input of a filter, 128 bits that determine all k positions, and two texts are alike if these are equal. That is the
+    filter without its false positives, so there is no m and no k.
     """
 
     threshold = 1.0
 
-    def __init__(self, *, capacity: int = 1_000_000, rate: float = 0.01) -> None:
-        """Let the filter take the share *rate* of new contents, 1e-9 to 0.5, for seen once *capacity* are in it.
-
-        At a hundredth, each content takes 10 bits. `ConfigError` if rbloom is not installed.
-        """
-        self._capacity = within("capacity", capacity, 1, 100_000_000)
-        self._rate = within("rate", rate, 1e-9, 0.5)
-        required("rbloom", "the method 'bloom'")
-
-    @cached_property
-    def _filter(self) -> Bloom:
-        # Fingerprints alone need no memory for it.
-        from rbloom import Bloom  # noqa: PLC0415 - only this method needs it
-
-        return Bloom(self._capacity, self._rate, lambda value: int.from_bytes(value, "big", signed=True))
-
     def fingerprint(self, text: Text) -> Digest | None:
-        """Return the hash of the content of *text*; ``None`` if it has none."""
+        """Return the hash of the content of *text*; ``None`` if it has none. O(characters)."""
         content = single_spaced(text.body).encode("utf8", "surrogatepass")
         return Digest(blake2b(content, digest_size=_HASH_BYTES).digest()) if content else None
-
-    def seen(self, made: Digest) -> bool:
-        """Return whether *made* counts as seen, and add it. O(1). The same in every process."""
-        is_seen = made.value in self._filter
-        self._filter.add(made.value)
-        return is_seen
 
 
 def single_spaced(text: str) -> str:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
 from hashlib import blake2b, sha1
 from math import log10
 from typing import TYPE_CHECKING
 
-from dedup_middleware.fingerprints.method import ROUNDING, Digest, one_of, within
+from dedup_middleware.fingerprints.method import ROUNDING, Digest, within
 from dedup_middleware.methods.words import FrequencyMethod, joined, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from dedup_middleware.fingerprints.method import Text
 
@@ -61,11 +60,12 @@ class IMatch(FrequencyMethod):
 class IdfTop(FrequencyMethod):
     """Equal strings of the rarer words, looked up by a hash.
 
-    Source: Chinese articles on duplicate detection, which name no author; for the hashes, see `STRING_HASHES`.
+    Source: Chinese articles on duplicate detection, which name no author. The hash is A. Partow's, revised, of his
+    "General Purpose Hash Function Algorithms".
 
     Specified: the IDF of all words of the corpus. The 70 % of a text's words with the larger IDF, in descending order,
     are its string. Texts with equal 32-bit hashes are compared by their strings, and are alike if these are equal. Of
-    eight hashes tried on 1000 pages AP, with the fewest collisions, was chosen.
+    eight classical hashes tried on 1000 pages AP, with the fewest collisions, was chosen.
 
     Left open: ties, of which there are many; here by word. 70 % of few words are rounded down, but not to 0.
 
@@ -74,10 +74,8 @@ class IdfTop(FrequencyMethod):
 
     threshold = 1.0
 
-    def __init__(self, *, share: float = 0.7, hash: str = "ap") -> None:  # noqa: A002 - the option's name
-        """Keep the *share* of the words, 0.01 to 1; look strings up by *hash*, one of `STRING_HASHES`."""
+    def __init__(self, *, share: float = 0.7) -> None:
         self._share = within("share", share, 0.01, 1)
-        self._hash = STRING_HASHES[one_of("hash", hash, STRING_HASHES)]
         super().__init__()
 
     def words_of(self, text: Text) -> list[str]:
@@ -87,7 +85,7 @@ class IdfTop(FrequencyMethod):
     def fingerprint(self, text: Text) -> Digest | None:
         """Return the hash and the digest of the string of *text*; ``None`` if it has no words."""
         string = self.string(text)
-        value = self._hash(string).to_bytes(HASH_BYTES, "big") + blake2b(string, digest_size=_STRING_BYTES).digest()
+        value = ap_hash(string).to_bytes(HASH_BYTES, "big") + blake2b(string, digest_size=_STRING_BYTES).digest()
         return Digest(value) if string else None
 
     def string(self, text: Text) -> bytes:
@@ -101,69 +99,10 @@ class IdfTop(FrequencyMethod):
         return [made.value[:HASH_BYTES]]
 
 
-# --- the classical string hashes: bytes -> 32 bits, one loop over the bytes each, easily made to collide
-
-# ELF: System V Application Binary Interface, 1990. PJW: P. J. Weinberger, in A. Aho, R. Sethi and J. Ullman,
-# "Compilers", 1986. BKDR: B. Kernighan and D. Ritchie, "The C Programming Language", 1988. RS: R. Sedgewick,
-# "Algorithms in C", 1990. SDBM: O. Yigit's database library of that name. DJB: D. J. Bernstein, in comp.lang.c.
-# JS: J. Sobel. AP: A. Partow, whose "General Purpose Hash Function Algorithms" has all eight, and whose code gives the
-# same values. In C bytes from 128 on may be negative, and many copies clear the highest bit; here neither.
-_BITS = 0xFFFFFFFF
-_HIGHEST_FOUR = 0xF0000000
-
-
-def elf(data: bytes) -> int:
-    """Return the hash of symbols in ELF files. With 32 bits, it equals PJW."""
-    found = 0
-    for byte in data:
-        found = (found << 4) + byte & _BITS
-        high = found & _HIGHEST_FOUR
-        found = (found ^ high >> 24) & ~high
-    return found
-
-
-def polynomial(data: bytes, base: int, start: int = 0) -> int:
-    """Return the value of the polynomial at *base* whose coefficients are *start* and the bytes: BKDR, SDBM, DJB."""
-    found = start
-    for byte in data:
-        found = found * base + byte & _BITS
-    return found
-
-
-def rs(data: bytes) -> int:
-    """Return R. Sedgewick's hash, whose multiplier changes with each byte."""
-    found, factor = 0, 63689
-    for byte in data:
-        found = found * factor + byte & _BITS
-        factor = factor * 378551 & _BITS
-    return found
-
-
-def js(data: bytes) -> int:
-    """Return J. Sobel's hash."""
-    found = 1315423911
-    for byte in data:
-        found ^= (found << 5) + byte + (found >> 2) & _BITS
-    return found
-
-
-def ap(data: bytes) -> int:
-    """Return A. Partow's hash, revised: bytes at even and at odd places are mixed in differently."""
+def ap_hash(data: bytes) -> int:
+    """Return A. Partow's hash of *data*, 32 bits: bytes at even and at odd places are mixed in differently."""
     found = 0xAAAAAAAA
     for place, byte in enumerate(data):
         mixed = ~((found << 11) + (byte ^ found >> 5)) if place & 1 else (found << 7) ^ byte * (found >> 3)
-        found = (found ^ mixed) & _BITS
+        found = (found ^ mixed) & 0xFFFFFFFF
     return found
-
-
-#: By name, in the order of the benchmark that chose among them.
-STRING_HASHES: dict[str, Callable[[bytes], int]] = {
-    "elf": elf,
-    "rs": rs,
-    "js": js,
-    "pjw": elf,
-    "bkdr": partial(polynomial, base=131),
-    "sdbm": partial(polynomial, base=65599),
-    "djb": partial(polynomial, base=33, start=5381),
-    "ap": ap,
-}

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.method import Method, WeightedSet, within
-from dedup_middleware.methods.shingling import in_common, shingle_unit, shingles
+from dedup_middleware.fingerprints.method import WeightedSet, within
+from dedup_middleware.methods.shingling import ShingleMethod, in_common
 from dedup_middleware.terminal import required
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 _SEED = 1
 
 
-class MinHashLSH(Method):
-    """The smallest hashes of a text's shingles under random *permutations*; *k* and *unit* are those of `Shingles`.
+class MinHashLSH(ShingleMethod):
+    """The smallest hashes of a text's shingles under random *permutations*.
 
     `ConfigError` if datasketch is not installed.
     """
@@ -46,8 +46,7 @@ class MinHashLSH(Method):
     def __init__(self, *, permutations: int = 128, threshold: float = 0.7, k: int = 5, unit: str = "words") -> None:
         datasketch = required("datasketch", "the method 'minhash'")
         self._permutations = within("permutations", permutations, 2, 1024)
-        self._k = within("k", k, 1, 1000)
-        self._unit = shingle_unit(unit)
+        super().__init__(k, unit)
         self.threshold = within("threshold", threshold, 0.1, 1)
         self._empty = datasketch.MinHash(self._permutations, seed=_SEED, hashfunc=xxhash.xxh32_intdigest)
         try:
@@ -61,7 +60,7 @@ class MinHashLSH(Method):
 
     def fingerprint(self, text: Text) -> WeightedSet | None:
         """Return the signature of *text*, each number with its place; ``None`` if it has no words. O(characters)."""
-        found = {shingle.encode("utf8", "surrogatepass") for shingle in shingles(text, self._k, self._unit)}
+        found = {shingle.encode("utf8", "surrogatepass") for shingle in self.shingles(text)}
         if not found:
             return None
         signature = self._empty.copy()

@@ -50,30 +50,54 @@ _COUNTED = 4
 _NOT_FREQUENT = 10
 
 
-class Shingling(Method):
+class ShingleMethod(Method):
+    """A method that cuts texts into shingles of *k* neighbours, in *unit*: ``characters`` or ``words``."""
+
+    def __init__(self, k: int, unit: str) -> None:
+        self._k = within("k", k, 1, 1000)
+        self._unit = one_of("unit", unit, ("characters", "words"))
+        if unit == "words":
+            load_dictionary()
+
+    def shingles(self, text: Text) -> list[str]:
+        """Return the shingles of *text*, in reading order; one if it is shorter; or none.
+
+        Folded, of letters and digits only. O(k * characters), of the first `LONGEST`.
+        """
+        read = text.body[:LONGEST]
+        if self._unit == "words":
+            cut = words(read)
+            return [" ".join(cut[at : at + self._k]) for at in self._starts(len(cut))]
+        line = NOISE.sub("", folded(read)).replace("\n", "")
+        return [line[at : at + self._k] for at in self._starts(len(line))]
+
+    def _starts(self, length: int) -> range:
+        return range(max(length - self._k + 1, min(length, 1)))
+
+    def hashes(self, text: Text) -> set[bytes]:
+        """Return the shingles of *text* as features."""
+        return {feature(shingle) for shingle in self.shingles(text)}
+
+
+class Shingling(ShingleMethod):
     """Texts as sets of shingles, of which each subclass keeps all or a sample.
 
-    *k* is the length of a shingle, in *unit*: ``characters`` or ``words``. From a resemblance of *threshold* on, texts
-    are alike.
+    From a resemblance of *threshold* on, texts are alike.
     """
 
     def __init__(self, *, k: int = 5, unit: str = "characters", threshold: float = 0.3) -> None:
-        self._k = within("k", k, 1, 1000)
-        self._unit = shingle_unit(unit)
+        super().__init__(k, unit)
         self.threshold = within("threshold", threshold, 0.01, 1)
 
     def fingerprint(self, text: Text) -> WeightedSet | None:
         """Return the shingles of *text* that are kept; ``None`` if there are none. O(characters)."""
-        kept = self._kept(self._shingles(text))
+        kept = self._kept(self.hashes(text))
         return WeightedSet(dict.fromkeys(kept, 1.0)) if kept else None
 
     def keys(self, made: WeightedSet) -> Iterable[bytes]:
         """Yield the smallest (1 - threshold) n + 1 of n shingles: two texts that are alike share one of these."""
         smallest = sorted(made.weights)
         yield from smallest[: len(smallest) - ceil((self.threshold - ROUNDING) * len(smallest)) + 1]
-
-    def _shingles(self, text: Text) -> set[bytes]:
-        return {feature(shingle) for shingle in shingles(text, self._k, self._unit)}
 
     @abstractmethod
     def _kept(self, found: set[bytes]) -> list[bytes]:
@@ -112,7 +136,7 @@ class Heintze(Shingling):
         number = 0
         for text in texts:
             number += 1
-            counts.update(sorted(self._shingles(text))[: _COUNTED * self._smallest])
+            counts.update(sorted(self.hashes(text))[: _COUNTED * self._smallest])
         most = max(_NOT_FREQUENT, self._share * number)
         self._frequent = frozenset(shingle for shingle, count in counts.items() if count > most)
 
@@ -134,26 +158,6 @@ class Bharat(Shingling):
 
     def _kept(self, found: set[bytes]) -> list[bytes]:
         return divisible(found, BHARAT_MODULUS)[:BHARAT_MOST]
-
-
-def shingle_unit(unit: str) -> str:
-    """Return *unit* if it is valid, and load the dictionary that words need; else `ConfigError`."""
-    if one_of("unit", unit, ("characters", "words")) == "words":
-        load_dictionary()
-    return unit
-
-
-def shingles(text: Text, k: int, unit: str) -> list[str]:
-    """Return the runs of *k* ``characters`` or ``words`` of *text*, in reading order; one if it is shorter; or none.
-
-    Folded, of letters and digits only. O(k * characters), of the first `LONGEST`.
-    """
-    read = text.body[:LONGEST]
-    if unit == "words":
-        cut = words(read)
-        return [" ".join(cut[at : at + k]) for at in range(max(len(cut) - k + 1, min(len(cut), 1)))]
-    line = NOISE.sub("", folded(read)).replace("\n", "")
-    return [line[at : at + k] for at in range(max(len(line) - k + 1, min(len(line), 1)))]
 
 
 def in_common(new: WeightedSet, old: WeightedSet) -> int:

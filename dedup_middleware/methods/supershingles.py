@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from dedup_middleware.fingerprints.method import FEATURE_BYTES, Method, WeightedSet, feature, within
-from dedup_middleware.methods.shingling import LONGEST, divisible, in_common, shingle_unit, shingles
+from dedup_middleware.fingerprints.method import FEATURE_BYTES, WeightedSet, within
+from dedup_middleware.methods.shingling import LONGEST, ShingleMethod, divisible, in_common
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 SAMPLES, SUPERSHINGLES = 14, 6
 
 
-class SuperShingles(Method):
+class SuperShingles(ShingleMethod):
     """The runs of neighbours in a sorted sample of shingles.
 
-    *k* and *unit* are those of `Shingles`. One shingle in *modulus* is in the sample, *span* make a supershingle, and
+    One shingle in *modulus* is in the sample, *span* make a supershingle, and
     texts with *shared* supershingles in common are alike.
     """
 
@@ -49,15 +49,14 @@ class SuperShingles(Method):
     def __init__(
         self, *, k: int = 5, unit: str = "characters", modulus: int = 4, span: int = 14, shared: int = 1
     ) -> None:
-        self._k = within("k", k, 1, 1000)
-        self._unit = shingle_unit(unit)
+        super().__init__(k, unit)
         self._modulus = within("modulus", modulus, 1, 1000)
         self._span = within("span", span, 1, 1000)
         self._shared = within("shared", shared, 1, LONGEST)
 
     def fingerprint(self, text: Text) -> WeightedSet | None:
         """Return the supershingles of *text*; ``None`` if they are too few: below some 60 characters. O(characters)."""
-        sample = divisible({feature(s) for s in shingles(text, self._k, self._unit)}, self._modulus)
+        sample = divisible(self.hashes(text), self._modulus)
         runs = [b"".join(sample[at : at + self._span]) for at in range(len(sample) - self._span + 1)]
         return None if len(runs) < self._shared else WeightedSet({xxhash.xxh3_64_digest(run): 1.0 for run in runs})
 
@@ -66,18 +65,17 @@ class SuperShingles(Method):
         return min(in_common(new, old) / self._shared, 1.0)
 
 
-class Fetterly(Method):
+class Fetterly(ShingleMethod):
     """Six supershingles of 84 samples, of shingles of *k* words; texts with *equal* supershingles are alike."""
 
     def __init__(self, *, k: int = 5, equal: int = 2) -> None:
-        self._k = within("k", k, 1, 1000)
-        self._unit = shingle_unit("words")
+        super().__init__(k, "words")
         self._equal = within("equal", equal, 1, SUPERSHINGLES)
         self.threshold = self._equal / SUPERSHINGLES
 
     def fingerprint(self, text: Text) -> WeightedSet | None:
         """Return the supershingles of *text*, each with its place; ``None`` if it has no words. O(characters)."""
-        found = {shingle.encode("utf8", "surrogatepass") for shingle in shingles(text, self._k, self._unit)}
+        found = {shingle.encode("utf8", "surrogatepass") for shingle in self.shingles(text)}
         if not found:
             return None
         smallest = [

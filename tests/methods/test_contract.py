@@ -180,10 +180,10 @@ REFUSED = """
     simhash:distance=33 e-simhash:distance=33 p-simhash:top=0 p-simhash:top=101 p-simhash:mu=11
     p-simhash:positions=mean top-words:words=0 segments:segments=0 segments:equal=11 keywords:variant=6
     keywords:keywords=0 keywords:difference=1.1 random-projection:bits=4097 random-projection:threshold=0.4
-    near-pages:percentage=0 near-pages:sum_interval=1001 idf-top:share=0 idf-top:hash=md5 punctuation:characters=0
+    near-pages:percentage=0 near-pages:sum_interval=1001 idf-top:share=0 punctuation:characters=0
     punctuation:strings=0 punctuation:title=-1 punctuation:needed=4 topic-distances:topic=ferry topic-distances:a=5
     topic-distances:b=0 length-classes:ratio=1 length-classes:threshold=0 two-stage:first=title two-stage:equal=5
-    two-stage:keywords=0 bloom:capacity=0 bloom:rate=0.6 vectors:threshold=nan characters:threshold=1.5
+    two-stage:keywords=0 vectors:threshold=nan characters:threshold=1.5
     minhash:permutations=1 minhash:k=0 minhash:threshold=2
 """
 
@@ -203,7 +203,7 @@ def test_an_unknown_option_is_one_line(name: str) -> None:
 
 
 @pytest.mark.parametrize(("choice", "package"), [
-    ("bloom", "rbloom"), ("minhash", "datasketch"), ("paragraphs:hash=murmur3", "mmh3"),
+    ("minhash", "datasketch"), ("paragraphs:hash=murmur3", "mmh3"),
 ])  # fmt: skip
 def test_a_missing_package_is_named(choice: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)

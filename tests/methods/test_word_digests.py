@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.fingerprints.method import Digest, Method, Text
-from dedup_middleware.methods.idf import STRING_HASHES, IdfTop, IMatch, elf
+from dedup_middleware.methods.idf import IdfTop, IMatch, ap_hash
 from dedup_middleware.methods.keywords import KeywordDigests, NearPages, TopWords, summary_of
 
 
@@ -152,53 +152,8 @@ def test_idf_top_keeps_the_seven_rarest_of_ten_words() -> None:
         assert len(IdfTop(share=share).string(Text((CORPUS[0],))).split()) == count
 
 
-@pytest.mark.parametrize("name", STRING_HASHES)
-def test_idf_top_looks_up_by_the_hash_of_the_string(name: str) -> None:
-    made, text = IdfTop(hash=name), Text((CORPUS[0],))
-    made_of = made.fingerprint(text)
-    assert made_of is not None
-    assert [*made.keys(made_of)] == [STRING_HASHES[name](made.string(text)).to_bytes(4, "big")]
-
-
-def test_strings_with_one_hash_are_compared() -> None:
-    # Two less in a byte are 66 more in the next one.
-    made = IdfTop(hash="djb")
-    one, other = made.fingerprint(Text(("c0",))), made.fingerprint(Text(("ar",)))
-    assert [*made.keys(one)] == [*made.keys(other)]
-    assert not made.is_alike(one, other)
-
-
-# --- string hashes
-
-# What Partow's reference code prints of this key, and of nothing.
-KEY = b"abcdefghijklmnopqrstuvwxyz1234567890"
-REFERENCE = {
-    "elf": (126631744, 0),
-    "rs": (4097835502, 0),
-    "js": (1651003062, 1315423911),
-    "pjw": (126631744, 0),
-    "bkdr": (3153586616, 0),
-    "sdbm": (3449571336, 0),
-    "djb": (729241521, 5381),
-    "ap": (882643939, 0xAAAAAAAA),
-}
-
-
-def test_each_hash_is_that_of_the_reference_code() -> None:
-    assert {name: (function(KEY), function(b"")) for name, function in STRING_HASHES.items()} == REFERENCE
-
-
-@pytest.mark.parametrize(
-    ("symbol", "of_elf", "of_djb"),
-    [(b"printf", 0x077905A6, 0x156B2BB8), (b"exit", 0x0006CF04, 0x7C967E3F), (b"syscall", 0x0B09985C, 0xBAC212A0)],
-)
-def test_symbols_have_the_hashes_that_linkers_use(symbol: bytes, of_elf: int, of_djb: int) -> None:
-    assert (elf(symbol), STRING_HASHES["djb"](symbol)) == (of_elf, of_djb)
-
-
-@given(st.binary(min_size=1))
-def test_each_hash_has_32_bits_and_depends_on_the_last_byte(data: bytes) -> None:
-    other = data[:-1] + bytes([data[-1] ^ 1])
-    for name, function in STRING_HASHES.items():
-        assert 0 <= function(data) < 2**32
-        assert name == "ap" or function(data) != function(other)
+def test_strings_are_looked_up_by_their_hash() -> None:
+    made, text = IdfTop(), Text((CORPUS[0],))
+    assert [*made.keys(made.fingerprint(text))] == [ap_hash(made.string(text)).to_bytes(4, "big")]
+    # What Partow's reference code prints of this key, and of nothing.
+    assert (ap_hash(b"abcdefghijklmnopqrstuvwxyz1234567890"), ap_hash(b"")) == (882643939, 0xAAAAAAAA)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dedup_middleware.methods.compare.results import Row
 
 _INK, _PALE, _GRID = "#22303c", "#b9c6d2", "#e3e8ec"
-_PRECISION, _RECALL, _F1, _OURS = "#c2571a", "#2f6f9f", "#7d8b97", "#2b8a5e"
+_PRECISION, _RECALL, _OTHERS, _OURS = "#c2571a", "#2f6f9f", "#7d8b97", "#2b8a5e"
 # Inches.
 _WIDTH, _LINE = 10.0, 0.3
 _MAKER = "scrapy dedup compare"
@@ -60,11 +60,10 @@ def _is_picture(start: bytes) -> bool:
 def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:
     """Return precision, recall and F1 of each method, the best on top, beside the time for a page."""
     ordered = sorted(rows, key=lambda row: row.scores.f1 if row.scores else 0.0)
+    found = [row.scores for row in ordered if row.scores is not None]
+    places = range(len(ordered))
     figure = _figure(1.7 + _LINE * len(rows))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=[3, 2])
-    places = range(len(ordered))
-    found = [row.scores for row in ordered if row.scores is not None]
-    colours = [_OURS if row.method == "clauses" else _F1 for row in ordered]
     left.hlines(places, [min(each[:2]) for each in found], [max(each[:2]) for each in found], color=_PALE, lw=2)
     left.scatter([each.precision for each in found], places, color=_PRECISION, s=30, zorder=3, label="precision")
     left.scatter([each.recall for each in found], places, color=_RECALL, s=30, zorder=3, label="recall")
@@ -74,9 +73,9 @@ def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:
     left.set_yticks(places, [row.method for row in ordered])
     left.set_xlim(-0.02, 1.02)
     left.set_ylim(-0.7, len(ordered) - 0.3)
-    left.set_title(f"What is found · {corpus}", loc="left", fontsize=11, color=_INK)
-    left.annotate("F1", (1.03, len(ordered) - 0.55), fontsize=8, fontweight="bold", color=_INK, annotation_clip=False)
+    _finish(left, "x", f"Scores · {corpus}, F1 at the right")
     times = [max(row.measured.ms_per_page, 0.001) for row in ordered]
+    colours = [_OURS if row.method == "clauses" else _OTHERS for row in ordered]
     right.scatter(times, places, c=colours, s=42, zorder=3)
     right.hlines(places, min(times) / 2, times, color=colours, lw=1.2)
     for place, time in zip(places, times, strict=True):
@@ -84,12 +83,10 @@ def comparison(rows: Sequence[Row], corpus: str, *, pure: bool) -> Any:
     right.set_xscale("log")
     right.set_xlim(min(times) / 2, max(times) * 3)
     right.xaxis.set_major_formatter("{x:g}")
-    what = "fingerprint and look-up" if pure else "from HTML to verdict"
-    right.set_title(f"Milliseconds a page, {what}", loc="left", fontsize=11, color=_INK)
-    right.tick_params(labelleft=False)
     right.minorticks_off()
-    _tidy(left, "x")
-    _tidy(right, "x")
+    what = "fingerprint and look-up" if pure else "from HTML to verdict"
+    _finish(right, "x", f"Milliseconds a page, {what}")
+    right.tick_params(labelleft=False)
     figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
     return figure
 
@@ -100,19 +97,13 @@ def sweep(swept: Sweep, values: Sequence[str], rows: Sequence[Row]) -> Any:
     axes = figure.subplots()
     numbers = [float(value) for value in values]
     found = [row.scores for row in rows if row.scores is not None]
-    for name, colour, shares in (
-        ("precision", _PRECISION, [each.precision for each in found]),
-        ("recall", _RECALL, [each.recall for each in found]),
-        ("F1", _INK, [each.f1 for each in found]),
-    ):
-        axes.plot(numbers, shares, color=colour, marker="o", ms=4, lw=2, label=name)
+    for place, (name, colour) in enumerate((("precision", _PRECISION), ("recall", _RECALL), ("F1", _INK))):
+        axes.plot(numbers, [each[place] for each in found], color=colour, marker="o", ms=4, lw=2, label=name)
     best = max(range(len(found)), key=lambda n: found[n].f1)
     axes.axvline(numbers[best], color=_PALE, lw=1, zorder=0)
     axes.set_ylim(-0.02, 1.05)
-    title = f"{swept.method} · best F1 {found[best].f1:.3f} at {swept.option} = {values[best]}"
-    axes.set_title(title, loc="left", fontsize=11, color=_INK)
     axes.set_xlabel(swept.option)
-    _tidy(axes, "both")
+    _finish(axes, "both", f"{swept.method} · best F1 {found[best].f1:.3f} at {swept.option} = {values[best]}")
     figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
     return figure
 
@@ -123,13 +114,9 @@ def curve(measured: Mapping[str, Measurement]) -> Any:
     axes = figure.subplots()
     colours = required("matplotlib", "--plot").colormaps["tab20"]
     ordered = sorted(measured.items(), key=lambda item: item[1].curve[-1])
-    for n, (_, each) in enumerate(ordered):
-        axes.plot(LENGTHS, [max(ms, 0.001) for ms in each.curve], color=colours(n % 20), marker="o", ms=3, lw=1.6)
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.minorticks_off()
-    # Lines may end close together; names are placed evenly over the height, each tied to the end of its line.
     for n, (name, each) in enumerate(ordered):
+        axes.plot(LENGTHS, [max(ms, 0.001) for ms in each.curve], color=colours(n % 20), marker="o", ms=3, lw=1.6)
+        # Lines may end close together; names are placed evenly over the height, each tied to the end of its line.
         axes.annotate(
             f"{name}  {each.curve[-1]:.2g}",
             (LENGTHS[-1], max(each.curve[-1], 0.001)),
@@ -141,10 +128,12 @@ def curve(measured: Mapping[str, Measurement]) -> Any:
             arrowprops={"arrowstyle": "-", "color": colours(n % 20), "lw": 0.8, "relpos": (0, 0.5)},
             annotation_clip=False,
         )
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.minorticks_off()
     axes.set_xticks(LENGTHS)
     axes.set_xlabel("characters of text")
-    axes.set_title("Milliseconds for a fingerprint", loc="left", fontsize=11, color=_INK)
-    _tidy(axes, "both")
+    _finish(axes, "both", "Milliseconds for a fingerprint")
     return figure
 
 
@@ -159,11 +148,8 @@ def agreement(drops: Mapping[str, set[int]]) -> Any:
     axes = figure.subplots()
     image = axes.imshow(shares, vmin=0, vmax=1, cmap="Blues")
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.set_title("Drops in common, of the drops of either", loc="left", fontsize=11, color=_INK)
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    axes.tick_params(length=0)
+    axes.set_yticks(range(len(names)), names)
+    _finish(axes, "", "Drops in common, of the drops of either")
     figure.colorbar(image, ax=axes, shrink=0.7)
     return figure
 
@@ -172,8 +158,11 @@ def _figure(height: float) -> Any:
     return required("matplotlib.figure", "--plot").Figure(figsize=(_WIDTH, height), layout="constrained")
 
 
-def _tidy(axes: Any, grid: str) -> None:
-    axes.grid(axis=grid, color=_GRID, lw=0.8)
+def _finish(axes: Any, grid: str, title: str) -> None:
+    """Set the title of *axes*, and the *grid*: ``x``, ``both``, or empty for none."""
+    axes.set_title(title, loc="left", fontsize=11, color=_INK)
+    if grid:
+        axes.grid(axis=grid, color=_GRID, lw=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
