@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedup_middleware.budget import Budget
-    from dedup_middleware.fingerprints.method import Method, MethodFingerprint, Text
+    from dedup_middleware.fingerprints.method import Method, Print, Text
 
 #: A posting list only proposes pages, and shows what is boilerplate; what a page repeats is decided by the hashes in
 #: its original's own record. With six bytes a clause is taken for one of an original's forty once in 7 million million
@@ -220,7 +220,7 @@ class Learner:
         if learned:
             method.recall(learned)
 
-    def fingerprint(self, text: Text) -> MethodFingerprint | None:
+    def fingerprint(self, text: Text) -> Print | None:
         """Return what the method makes of *text*; ``None`` as long as it learns, too."""
         return self.method.fingerprint(text) if self.is_ready else None
 

@@ -71,7 +71,7 @@ class WeightedSet:
     """Feature (`FEATURE_BYTES`) -> its weight, above 0."""
 
 
-MethodFingerprint: TypeAlias = "Digest | Bits | WeightedSet"
+Print: TypeAlias = "Digest | Bits | WeightedSet"
 
 
 class Method(ABC):
@@ -100,10 +100,10 @@ class Method(ABC):
         """Restore what a method of the same options has `learned`. `UnreadableError` if the bytes are damaged."""
 
     @abstractmethod
-    def fingerprint(self, text: Text) -> MethodFingerprint | None:
+    def fingerprint(self, text: Text) -> Print | None:
         """Return the fingerprint of *text*; ``None`` if the text has no features that this method uses."""
 
-    def score(self, new: MethodFingerprint, old: MethodFingerprint) -> float:
+    def score(self, new: Print, old: Print) -> float:
         """Return how alike a *new* text is to an *old* one, 0 to 1; 0 for fingerprints of two kinds."""
         return self.similarity(new, old) if type(new) is type(old) else 0.0
 
@@ -116,7 +116,7 @@ class Method(ABC):
             return float(new == old)
         return bits_alike(new, old) if isinstance(new, Bits) else jaccard(new, old)
 
-    def is_alike(self, new: MethodFingerprint, old: MethodFingerprint) -> bool:
+    def is_alike(self, new: Print, old: Print) -> bool:
         """Return whether the text of *new* repeats that of *old*."""
         return self.score(new, old) >= self.threshold - ROUNDING
 
@@ -205,7 +205,7 @@ _DIGEST, _BITS, _SET = b"d", b"b", b"s"
 MAX_PACKED = 8 * 2**20
 
 
-def packed(made: MethodFingerprint) -> bytes:
+def packed(made: Print) -> bytes:
     """Return *made* as a store keeps it; weights are rounded to 32 bits."""
     if isinstance(made, Digest):
         return _DIGEST + made.value
@@ -215,7 +215,7 @@ def packed(made: MethodFingerprint) -> bytes:
     return _SET + b"".join(name + struct.pack(">f", weight) for name, weight in sorted(made.weights.items()))
 
 
-def unpacked(value: bytes) -> MethodFingerprint:
+def unpacked(value: bytes) -> Print:
     """Return the fingerprint that was `packed` as *value*; `UnreadableError` if the bytes are damaged."""
     kind, rest = value[:1], value[1:]
     if len(value) > MAX_PACKED:

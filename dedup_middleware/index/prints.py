@@ -22,7 +22,7 @@ from dedup_middleware.model import Made
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dedup_middleware.fingerprints.method import Method, MethodFingerprint
+    from dedup_middleware.fingerprints.method import Method, Print
     from dedup_middleware.index.shared import OpenClaims
     from dedup_middleware.stores import OpenStore
 
@@ -39,7 +39,7 @@ class PrintIndex:
         self._store = store
         self._claims = claims
 
-    def made(self, found: MethodFingerprint | None) -> Made | None:
+    def made(self, found: Print | None) -> Made | None:
         """Return what was *found* of a text, as it is stored."""
         packed = b"" if found is None else _packed(found)
         if found is None or not packed:
@@ -68,7 +68,7 @@ class PrintIndex:
         gone = {key for n in before if (old := self.made(self.of(n))) is not None for key, _ in _pairs(n, old)}
         return puts, sorted(gone - kept)
 
-    def of(self, number: int) -> MethodFingerprint | None:
+    def of(self, number: int) -> Print | None:
         """Return what is made of the page or the open claim *number*; ``None`` where nothing is. One get."""
         if number < 0:
             made = self._claims.made.get(number)
@@ -110,13 +110,13 @@ def _print_key(number: int) -> bytes:
     return b"m" + encode_number(number)
 
 
-def _packed(found: MethodFingerprint) -> bytes:
+def _packed(found: Print) -> bytes:
     """Return *found* packed; empty if it is larger than may be stored."""
     made = packed(found)
     return made if len(made) <= MAX_PACKED else b""
 
 
-def _unpacked(value: bytes) -> MethodFingerprint:
+def _unpacked(value: bytes) -> Print:
     from dedup_middleware.fingerprints.method import unpacked  # noqa: PLC0415 - the same
 
     return unpacked(value)

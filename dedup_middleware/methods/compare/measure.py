@@ -29,7 +29,7 @@ from dedup_middleware.methods.compare.corpus import prepared_pages
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from dedup_middleware.fingerprints.method import MethodFingerprint
+    from dedup_middleware.fingerprints.method import Print
     from dedup_middleware.methods.compare.corpus import PreparedPage
 
 #: Our own fingerprint, by its name among the values of ``DEDUP_FINGERPRINT``.
@@ -130,7 +130,7 @@ def without_checks(made: Method, texts: Sequence[Text]) -> list[int]:
     kept.
     """
     index: defaultdict[bytes, list[int]] = defaultdict(list)
-    kept: dict[int, MethodFingerprint] = {}
+    kept: dict[int, Print] = {}
     originals = []
     for number, text in enumerate(texts):
         original = number
