@@ -205,13 +205,6 @@ class TestScores:
         # It has learned the first story, which is enough for its copy, or all.
         assert [by_method(each)["learner"]["recall"] for each in said] == [0.3333, 0.3333, 0.6667]
 
-    def test_a_page_without_text_is_kept(self, tmp_path: Path) -> None:
-        pages = [{"html": html, "cluster": n} for n, html in enumerate(["", "<p>", "\ud800"])]
-        corpus = tmp_path / "empty.jsonl"
-        corpus.write_text("".join(f"{json.dumps(page)}\n" for page in pages))
-        found = by_method(compare(corpus, "--pure", "--json", *methods("exact")))
-        assert {row["lost"] for row in found.values()} == {0}
-
 
 page_lists = st.lists(
     st.tuples(st.sampled_from("abc"), st.booleans(), st.one_of(st.none(), st.integers(0, 9))), min_size=1, max_size=10
@@ -300,9 +293,6 @@ class TestPagesWithoutClusters:
         assert said["agreement"] == [{"method": "clauses", "other": "length", "both": 2, "either": 4, "agreement": 0.5}]
         half = {"id": "3", "url": "http://half.test/", "dropped_by": ["length"], "kept_by": ["clauses"]}
         assert said["disputed"][0] == half
-
-    def test_a_sweep_cannot_be_scored(self, unlabelled: Path) -> None:
-        compare(unlabelled, "--pure", "--sweep", "length:distance=0..1").refused("has no clusters")
 
 
 class TestMethodsThatCannotBeMeasured:

@@ -109,7 +109,7 @@ def keep(folder: Path, header: bytes, body: bytes, timestamp: str, *, is_packed:
         (folder / name).write_bytes(gzip.compress(content) if is_packed else content)
 
 
-@pytest.mark.parametrize(("name", "told"), [("", "holds no recorded page"), ("news.db", "FilesystemCacheStorage")])
+@pytest.mark.parametrize(("name", "told"), [("", "has no recorded page"), ("news.db", "FilesystemCacheStorage")])
 def test_a_folder_without_pages_is_told(tmp_path: Path, name: str, told: str) -> None:
     if name:
         (tmp_path / name).touch()

@@ -1,7 +1,7 @@
-"""The pages of a recorded crawl: what Scrapy's HTTP cache keeps of it in files.
+"""Reads the pages of a recorded crawl from the files of Scrapy's HTTP cache.
 
-Scrapy reads its cache request by request, and with pickle. Here all of it is read, in the order in which it was
-fetched, and nothing is unpickled: somebody else may have recorded it.
+Scrapy reads its cache request by request, and with pickle. Here the whole cache is read, in the order of the crawl, and
+nothing is unpickled: another person may have recorded it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 _GZIP = b"\x1f\x8b"
 _REMEDY = "name the folder of a spider's cache, as in .scrapy/httpcache/news"
-# What a damaged or foreign `meta` raises.
+# A damaged or foreign `meta` raises any of these.
 _UNREADABLE = (OSError, ValueError, SyntaxError, TypeError, KeyError, OverflowError, RecursionError, MemoryError)
-# Bytes of a page, and of what Scrapy notes of it: its URL, twice, and some words.
+# Bytes of a page, and of its `meta`, which has its URL twice and some words.
 _MAX_BYTES, _MAX_META = 24 * 2**20, 2**18
 
 
@@ -53,10 +53,10 @@ class _Entry(NamedTuple):
 def recorded_pages(
     folder: Path, settings: BaseSettings, tell: Callable[[str], None]
 ) -> Iterator[tuple[CorpusPage, str]]:
-    """Yield the HTML pages that the cache in *folder* holds, each with its text, in the order of the crawl.
+    """Yield the HTML pages of the cache in *folder*, each with its HTML, in the order of the crawl.
 
-    Of a page that was fetched several times the last one. *tell* takes a line on what could not be read;
-    :class:`ConfigError` if there is no page.
+    If a page was fetched several times, the last response counts. *tell* gets a line on responses that cannot be read.
+    `ConfigError` if there is no page.
     """
     if any(folder.glob("*.db*")):
         raise ConfigError(
@@ -70,7 +70,7 @@ def recorded_pages(
         try:
             response = compression.process_response(Request(entry.url), _downloaded(entry, max_size))
             html = _html(response) if isinstance(response, HtmlResponse) else None
-        except Exception:  # noqa: BLE001 - each library that unpacks or decodes has errors of its own
+        except Exception:  # noqa: BLE001 - each library that unpacks or decodes has its own errors
             damaged += 1
             continue
         if html is not None:
@@ -79,7 +79,7 @@ def recorded_pages(
     if damaged:
         tell(f"left out {damaged} responses in {folder} that cannot be read")
     if not found:
-        raise ConfigError(f"{folder} holds no recorded page; crawl with HTTPCACHE_ENABLED=True, and {_REMEDY}")
+        raise ConfigError(f"{folder} has no recorded page; crawl with HTTPCACHE_ENABLED=True, and {_REMEDY}")
 
 
 def _content(path: Path, most: int, *, is_packed: bool) -> bytes:
@@ -91,7 +91,7 @@ def _content(path: Path, most: int, *, is_packed: bool) -> bytes:
 
 
 def _entries(folder: Path) -> tuple[list[_Entry], int]:
-    """Return the last good response of each address, and how many cannot be read."""
+    """Return the last good response of each URL, and how many cannot be read."""
     last: dict[str, _Entry] = {}
     damaged = 0
     for path in sorted(folder.glob("**/meta")):
@@ -116,13 +116,13 @@ def _max_size(settings: BaseSettings) -> int:
 def _compression(settings: BaseSettings) -> HttpCompressionMiddleware:
     crawler = Crawler(Spider, Settings(settings))
     crawler.settings.set("DOWNLOAD_MAXSIZE", _max_size(settings), priority="cmdline")
-    # As a crawl would begin; it is never run.
+    # The middleware needs it; the crawler never runs.
     crawler.stats = StatsCollector(crawler)
     return HttpCompressionMiddleware(crawler=crawler)
 
 
 def _downloaded(entry: _Entry, max_size: int) -> Response:
-    """Return the response as it was downloaded: its body may be packed."""
+    """Return the response as it was downloaded: its body may be compressed."""
     headers = Headers(headers_raw_to_dict(entry.read("response_headers", max_size)) or {})
     body = entry.read("response_body", max_size)
     kind = responsetypes.from_args(headers=headers, url=entry.url, body=body)

@@ -151,13 +151,6 @@ def test_what_is_packed_comes_back(made: Print) -> None:
         assert packed(made) == packed(WeightedSet(dict(reversed(made.weights.items()))))
 
 
-@given(st.floats(1e-6, 1e6))
-def test_a_weight_has_32_bits_in_the_store(weight: float) -> None:
-    back = unpacked(packed(WeightedSet({feature("ferry"): weight})))
-    assert isinstance(back, WeightedSet)
-    assert back.weights[feature("ferry")] == pytest.approx(weight, rel=1e-6)
-
-
 @pytest.mark.parametrize(
     "garbage", [b"", b"x", b"b", b"b\x00", b"b\x00\x00", b"b\x00\x00\x01", b"s\x01", b"s" + bytes(13)]
 )
@@ -167,12 +160,6 @@ def test_other_bytes_are_unreadable(garbage: bytes) -> None:
 
 
 # --- options
-
-
-@pytest.mark.parametrize("half", ["\ud800", "\udfff ferry"])
-def test_half_a_character_is_a_feature_too(half: str) -> None:
-    assert len(feature(half)) == FEATURE_BYTES
-    assert feature(half) != feature("ferry")
 
 
 @given(st.floats(), st.floats(-10, 10), st.floats(-10, 10))

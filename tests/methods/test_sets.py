@@ -153,12 +153,6 @@ def test_two_equal_supershingles_of_six_are_alike_and_found(values: list[int], e
     assert len({*Fetterly().keys(old)}) == 15
 
 
-def test_a_replaced_word_leaves_two_supershingles_equal_and_a_new_half_does_not() -> None:
-    made, page = Fetterly(), set_of(Fetterly(), " ".join(WORDS))
-    assert made.is_alike(set_of(made, " ".join([*WORDS[:200], "other", *WORDS[201:]])), page)
-    assert not made.is_alike(set_of(made, " ".join([*WORDS[:200], *(f"new{n}" for n in range(200))])), page)
-
-
 # --- MinHash
 
 
@@ -222,13 +216,6 @@ def test_only_texts_of_one_class_of_length_or_the_next_are_compared(other: int, 
     assert made.score(of_length(other, made), of_length(131, made)) == score
     alone = LengthClasses(neighbours=False)
     assert alone.score(of_length(other, alone), of_length(131, alone)) == (other in {131, 255})
-
-
-@given(st.integers(20, 3000), st.integers(20, 3000), st.booleans(), st.floats(1.01, 10))
-def test_classes_that_are_compared_are_found(one: int, other: int, neighbours: bool, ratio: float) -> None:  # noqa: FBT001
-    made = LengthClasses(ratio=ratio, neighbours=neighbours)
-    ours, theirs = of_length(one, made), of_length(other, made)
-    assert bool({*made.keys(ours)} & {*made.keys(theirs)}) == made.is_alike(ours, theirs)
 
 
 # --- segments
@@ -402,13 +389,6 @@ def test_without_a_topic_the_words_of_the_title_are_it() -> None:
     stop_words = as_print(["the", "goat", "is", "late"], distances([[1, 7], [3, 9], [4]]))
     assert made.fingerprint(Text(body, "The goat is late")) == stop_words
     assert made.fingerprint(Text(body)) is None
-
-
-def test_distances_agree_within_the_interval() -> None:
-    new, old = as_print(TOPIC, [10, 14, 15, 46, 55]), as_print(TOPIC, [10, 50])
-    assert TopicDistances().score(new, old) == pytest.approx(3 / 5)
-    assert TopicDistances(a=1, b=5).score(new, old) == 1
-    assert TopicDistances().score(as_print(["goat"], [10]), old) == 0
 
 
 def test_a_hostile_text_has_a_bounded_number_of_vectors() -> None:

@@ -46,21 +46,6 @@ def corpus(*lines: str) -> list[Text]:
 # --- signs
 
 
-@pytest.mark.parametrize(
-    ("pairs", "expected"),
-    [
-        ([(0b1010, 0.5)], 0b1010),
-        ([(0b1100, 2.0), (0b1010, 1.5)], 0b1100),
-        # A sum of 0 sets no bit.
-        ([(0b1010, 0.1), (0b0101, 0.1)], 0),
-        ([(0b1010, 0.1), (0b1010, -0.1)], 0),
-        ([], 0),
-    ],
-)
-def test_a_bit_is_the_sign_of_a_sum(pairs: list[tuple[int, float]], expected: int) -> None:
-    assert signs(pairs, 4) == expected
-
-
 @given(vectors)
 def test_a_bit_is_set_where_the_sum_of_the_signs_is_above_0(pairs: list[tuple[int, float]]) -> None:
     made = signs(pairs, 8)
@@ -112,12 +97,6 @@ def test_options_set_size_and_distance() -> None:
 # --- random projection
 
 
-def test_372_of_384_bits_are_alike() -> None:
-    made = RandomProjection()
-    assert made.is_alike(Bits((0,), 384), Bits(((1 << 12) - 1,), 384))
-    assert not made.is_alike(Bits((0,), 384), Bits(((1 << 13) - 1,), 384))
-
-
 def test_vectors_of_tokens_are_added_as_often_as_they_occur() -> None:
     made = RandomProjection()
     one, two, three = (bits_of(made, word) for word in ("red", "boat", "gull"))
@@ -125,12 +104,6 @@ def test_vectors_of_tokens_are_added_as_often_as_they_occur() -> None:
     assert bits_of(made, "red boat") == one & two
     assert bits_of(made, "the the the red boat") == bits_of(made, "the")
     assert 150 < (one ^ two).bit_count() < 234
-
-
-@pytest.mark.parametrize("bits", [8, 61, 4096])
-def test_there_are_as_many_bits_as_the_option_says(bits: int) -> None:
-    made = [bits_of(RandomProjection(bits=bits), word) for word in ("red", "boat", "gull", "pier", "net", "rope")]
-    assert bits - 8 < max(made).bit_length() <= bits
 
 
 # --- E-SimHash
@@ -193,12 +166,6 @@ def test_a_word_that_goes_with_a_heavier_one_weighs_less(monkeypatch) -> None:
     monkeypatch.setattr(p_simhash, "MOST_TEXTS", 1)
     made.fit(PAIRS)
     assert made.j_tidf(words)["boat"] == pytest.approx(math.log(1 + 5 / 3))
-
-
-def test_only_the_heaviest_words_count() -> None:
-    heavy = " ".join(f"heavy{n} heavy{n}" for n in range(20))
-    assert bits_of(PSimHash(), heavy) == bits_of(PSimHash(), f"{heavy} light")
-    assert bits_of(PSimHash(top=21), heavy) != bits_of(PSimHash(top=21), f"{heavy} light")
 
 
 def test_mu_decides_between_hashes_and_positions() -> None:
@@ -281,14 +248,6 @@ def test_the_hash_and_its_bits_can_be_chosen() -> None:
     assert all(value.bit_length() <= each.size for each in made for value in each.values)
 
 
-def test_one_paragraph_too_far_or_too_many_is_enough() -> None:
-    method = ParagraphSimHash(distance=3)
-    page = Bits((0, 2**100 - 1), 128)
-    assert method.is_alike(page, Bits((0b111, 2**100 - 1), 128))
-    assert not method.is_alike(page, Bits((0b1111, 2**100 - 1), 128))
-    assert not method.is_alike(page, Bits((0,), 128))
-
-
 @pytest.mark.parametrize("ordered", [True, False])
 def test_paragraphs_in_another_order_are_alike_only_without_order(ordered: bool) -> None:  # noqa: FBT001
     method = ParagraphSimHash(ordered=ordered, distance=3)
@@ -297,8 +256,13 @@ def test_paragraphs_in_another_order_are_alike_only_without_order(ordered: bool)
     assert one is not None
     assert other is not None
     assert method.is_alike(one, other) != ordered
-    assert not method.is_alike(one, Bits(one.values[:-1], 128))
-    assert not method.is_alike(one, Bits((*one.values[:-1], one.values[-1] ^ 15), 128))
+    # Three bits of a paragraph may differ.
+    for values, alike in (
+        (one.values[:-1], False),
+        ((*one.values[:-1], one.values[-1] ^ 0b111), True),
+        ((*one.values[:-1], one.values[-1] ^ 0b1111), False),
+    ):
+        assert method.is_alike(one, Bits(values, 128)) is alike
 
 
 values = st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=4)

@@ -85,11 +85,6 @@ def test_counts_of_the_first_words_decide_and_ties_are_by_word() -> None:
 # --- near pages
 
 
-@pytest.mark.parametrize(("count", "taken"), [(19, 0), (20, 10), (39, 10), (40, 20), (41, 20), (1000, 500)])
-def test_the_number_of_words_is_rounded_down_to_steps(count: int, taken: int) -> None:
-    assert NearPages().taken(count) == taken
-
-
 @given(st.integers(0, 10_000), st.integers(1, 100), st.integers(1, 1000))
 def test_what_is_taken_is_the_largest_multiple_within_the_share(count: int, percent: int, sum_interval: int) -> None:
     taken = NearPages(percentage=percent / 100, sum_interval=sum_interval).taken(count)

@@ -20,7 +20,6 @@ from dedup_middleware.methods import words as module
 from dedup_middleware.methods.words import (
     STOP_WORDS,
     FrequencyMethod,
-    by_frequency,
     content_words,
     load_dictionary,
     words,
@@ -88,10 +87,6 @@ def test_stop_words_are_what_texts_are_cut_into() -> None:
     assert [word for word in sorted(STOP_WORDS) if words(word) != [word]] == []
     assert content_words("The ferry will not run again") == ["ferry", "run"]
     assert content_words("渡船在港口，但是我们没有船票") == ["渡船", "港口", "船票"]
-
-
-def test_words_are_ranked_by_frequency_and_ties_by_word() -> None:
-    assert by_frequency(["b", "a", "c", "b", "a"]) == [("a", 2), ("b", 2), ("c", 1)]
 
 
 class Frequencies(FrequencyMethod):
