@@ -174,7 +174,7 @@ def test_an_original_that_has_changed_is_found_by_what_it_says_now():
     [
         ("first-letters:words=3", "has no option 'words'; it has letters"),
         ("first-letters:letters=many", "takes a whole number for letters, not 'many'"),
-        ("no-such-method:k=3", "or a published method"),
+        ("no-such-method:k=3", 'is not valid; use "clauses", or a method'),
     ],
 )
 def test_a_choice_that_is_none_is_one_line(choice, line):

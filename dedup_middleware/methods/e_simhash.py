@@ -13,9 +13,6 @@ it, stop words left out. Several positions share the weight of their word in equ
 weight already. Neighbours are counted without stop words; the first word has none before it and the last none after it.
 
 Departures: TFC divides all weights of a text by the same norm. That changes no sign, and is left out.
-
-A position touches as many bits as its number has. A word added in front changes the low bits of all hashes, some ten of
-64 in a news page, and the rest are those of SimHash.
 """
 
 from __future__ import annotations

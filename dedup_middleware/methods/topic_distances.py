@@ -15,11 +15,10 @@ different, for their distances are of different words. With fewer than two words
 no fingerprint. The source has several tests for whether a text is on the topic; this is the first of them.
 
 Departures: only the first 16 words of a topic count, and of their positions only so many that there are no more than
-1024 vectors: their number is a product. The printed example does not follow from the definition everywhere: text A has
-73 where the distance is 72, text B has 115 and 107 where it is 117, and one 51 too few. Here the definition is
-followed, and the verdicts are the printed ones. The positions given for A and D omit some occurrences and miscount
-others: with all of them, D still repeats A, and so does C. The source also calls texts different whose numbers of
-distances differ, but its own duplicates have 3 and 16, so there is no such test here.
+1024 vectors: their number is a product. The printed example has misprints, so the definition is followed, with the
+printed verdicts. The positions given for texts A and D omit some occurrences: with all of them, D still repeats A, and
+so does C. The source also calls texts different whose numbers of distances differ, but its own duplicates have 3 and
+16, so there is no such test here.
 """
 
 from __future__ import annotations
