@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.fingerprints import Learner
-    from dedup_middleware.index.prints import PrintIndex
+    from dedup_middleware.index.lookup import Found, PrintIndex
     from dedup_middleware.model import Made, Page, PageFeatures, StoredPage
 
 # Pages that share a key with a new one and are scored.
@@ -98,23 +98,23 @@ class PublishedDetector(Detector):
         return self.learner.method.threshold - ROUNDING
 
     def _check_text(
-        self, page: Page, owns: list[StoredPage], threshold: float, objects: Callable[[StoredPage], object]
+        self, page: Page, found: Found, threshold: float, objects: Callable[[StoredPage], object]
     ) -> Verdict:
         if page.fingerprint.weight < MIN_LIVE_WEIGHT:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         if (made := page.fingerprint.made) is None:
             reason = Reason.NO_FEATURES if self.learner.is_ready else Reason.STILL_LEARNING
             return Verdict(VerdictKind.UNCHECKED, reason=reason)
-        return self._best(page, self._alike(page, owns, made), page.fingerprint.weights.keys(), threshold, objects)
+        return self._best(page, self._alike(page, found, made), page.fingerprint.weights.keys(), threshold, objects)
 
-    def _alike(self, page: Page, owns: list[StoredPage], made: Made) -> Iterator[Match]:
+    def _alike(self, page: Page, found: Found, made: Made) -> Iterator[Match]:
         """Yield the pages that share a key with *page*, the most alike first. Two gets a page."""
-        prints, mine, new = self.index.prints, self.index.numbers_of(page, owns), unpacked(made.value)
+        prints, mine, new = self.index.prints, found.mine, unpacked(made.value)
         assert prints is not None
         method = self.learner.method
         like = islice((number for number in prints.like(made) if number not in mine), _MAX_SCORED)
-        found = ((number, old) for number in like if (old := prints.of(number)) is not None)
-        scored = [(min(method.score(new, old), 1.0), number) for number, old in found]
+        made_of = ((number, old) for number in like if (old := prints.of(number)) is not None)
+        scored = [(min(method.score(new, old), 1.0), number) for number, old in made_of]
         for score, number in sorted(scored, key=lambda pair: -pair[0]):
             if score > 0 and (original := self.index.page(number)) is not None:
                 yield Match(original, score, original.hashes & page.fingerprint.weights.keys())

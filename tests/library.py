@@ -13,7 +13,7 @@ from dedup_middleware.checks.detector import Detector, Preferences
 from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.opening import OpenClaims, index_of
 from dedup_middleware.index.schema import (
     PAGES,
     decode_identity,
@@ -27,7 +27,6 @@ from dedup_middleware.index.schema import (
     page_of_claim,
     repeat_key,
 )
-from dedup_middleware.index.shared import OpenClaims
 from dedup_middleware.model import Action, Eligibility, Page, Scope
 from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import OpenStore, open_store

@@ -16,6 +16,7 @@ from dedup_middleware.checks.alignment import containment
 from dedup_middleware.checks.checklist import renumbered
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.errors import StoreError
+from dedup_middleware.index import schema
 from dedup_middleware.index.lookup import COMMON_ON_HOST
 from dedup_middleware.model import Page, Scope, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -82,7 +83,7 @@ def test_a_page_is_a_duplicate_only_of_one_original_that_holds_enough_of_its_liv
 def test_who_shares_a_quotation_is_looked_at_only_where_its_text_may_be_kept(text_limit: int, looked_at: int) -> None:
     library = Library(text_limit=text_limit)
     library.visit("a", range(40))
-    with patch.object(library.index, "page", wraps=library.index.page) as page:
+    with patch.object(schema, "decode_page", wraps=schema.decode_page) as page:
         assert library.check("b", [0, *range(100, 139)]).kind is NEW
     assert page.call_count == looked_at
 

@@ -119,7 +119,7 @@ def test_a_store_that_is_damaged_or_of_other_fingerprints_comes_with_a_remedy_th
 
 def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
     with closing(open_store(store_uri(tmp_path), fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
-        store.write([(schema.doubt_key(1), Doubt("run", None).encode())])
+        store.write([(schema.doubt_key(1), schema.encode(Doubt("run", None)))])
     before = contents(tmp_path)
     status, findings = doctor(tmp_path)
     assert status == 0
@@ -198,7 +198,7 @@ class TestOfAPage:
     def test_an_original_that_a_crash_left_in_doubt_drops_nothing_and_stays(self, crawled: Path) -> None:
         with closing(open_store(store_uri(crawled), fingerprint_scheme=None)) as store:
             (key,) = [key for key, _ in store.scan(*schema.PAGES)]
-            store.write([(schema.doubt_key(schema.decode_number(key[1:])), Doubt("run", None).encode())])
+            store.write([(schema.doubt_key(schema.decode_number(key[1:])), schema.encode(Doubt("run", None)))])
         before = contents(crawled)
         try:
             _, (finding,) = doctor(crawled, "http://elsewhere/copy", "--html", "copy.html")

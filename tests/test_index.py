@@ -100,13 +100,13 @@ class TestReading:
         numbers = (half.number, younger.number, pending.number, older.number)
         page = library.page("new", range(6))
         live = {h: numbers if h in half.hashes else numbers[1:] for h in page.fingerprint.weights}
-        assert [match.original.number for match in library.index.matches(page.fingerprint, live)] == [
+        assert [match.original.number for match in library.index.matches(page.fingerprint, live, 9)] == [
             older.number,
             younger.number,
             pending.number,
             half.number,
         ]
-        assert [match.score for match in library.index.matches(page.fingerprint, live)] == [1.0, 1.0, 1.0, 4 / 6]
+        assert [match.score for match in library.index.matches(page.fingerprint, live, 9)] == [1.0, 1.0, 1.0, 4 / 6]
 
     def test_text_is_kept_as_far_as_the_limit_goes_and_not_at_all_for_none(self) -> None:
         store = open_store("memory:", fingerprint_scheme=ClauseFingerprinter.scheme)
@@ -199,7 +199,7 @@ class TestOpenClaims:
         for number in ended:
             library.index.release(number)
         claims = library.index._claims
-        assert not any((claims.pages, claims.texts, claims.identities, claims.postings, claims.equals))
+        assert not any((claims.pages, claims.texts, claims.holders))
 
     def test_the_version_grows_with_every_change_and_only_then(self) -> None:
         library = Library()

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedup_middleware.errors import UnreadableError
-from dedup_middleware.index import prints, schema
+from dedup_middleware.index import lookup, schema
 from dedup_middleware.index.in_doubt import Doubt
 from dedup_middleware.model import ItemContent, Kept, Made, PageFeatures, StoredPage
 
 NUMBERS = st.integers(1, 2**56 - 1)
-HASHES = st.frozensets(st.binary(min_size=8, max_size=8), max_size=9)
+HASHES = st.frozensets(st.binary(min_size=6, max_size=6), max_size=9)
 SHORT_HASHES = st.frozensets(st.binary(min_size=4, max_size=4), max_size=9)
 TEXT_HASHES = st.frozensets(st.binary(min_size=2, max_size=2), max_size=9)
 KEEPIES = st.builds(Kept, st.text(), st.text(), st.none() | st.frozensets(st.text(), max_size=3))
@@ -48,34 +48,16 @@ def test_a_page_comes_back_as_it_was(page: StoredPage) -> None:
     assert schema.decode_page(page.number, schema.encode_page(page)) == page
 
 
-@given(PAGES | DUPLICATES)
-def test_the_original_of_a_page_is_read_without_the_rest(page: StoredPage) -> None:
-    assert schema.original_in(page.number, schema.encode_page(page)) == page.original
-
-
 @given(st.text(), st.none() | KEEPIES, st.binary(max_size=8), st.lists(st.text(), max_size=2))
 def test_a_doubt_comes_back_as_it_was(run: str, before: Kept | None, worker: bytes, earlier: list[str]) -> None:
     doubt = Doubt(run, before, worker, tuple(earlier))
-    assert Doubt.decode(doubt.encode()) == doubt
+    assert schema.decode(Doubt, schema.encode(doubt)) == doubt
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        b"garbage",
-        b"5",
-        b"[]",
-        b"{}",
-        b'["", "r", null]',
-        b'["zz", "r", null, []]',
-        b'["", "r", 5, []]',
-        b'["", "r", [1], []]',
-        b'["", "r", null, 5]',
-    ],
-)
-def test_garbage_is_no_doubt(value: bytes) -> None:
+@pytest.mark.parametrize("record", ["r", [], ["r"], ["r", 5], ["r", [1]], ["r", None, b"", 5], ["r", None, b"", [5]]])
+def test_garbage_is_not_a_doubt(record: object) -> None:
     with pytest.raises(UnreadableError):
-        Doubt.decode(value)
+        schema.decode(Doubt, schema.encode(record))
 
 
 @given(st.lists(NUMBERS, max_size=9).map(tuple))
@@ -86,7 +68,6 @@ def test_a_posting_list_comes_back_as_it_was(numbers: tuple[int, ...]) -> None:
 @given(NUMBERS, NUMBERS)
 def test_numbers_sort_as_bytes(one: int, other: int) -> None:
     assert (schema.page_key(one) < schema.page_key(other)) == (one < other)
-    assert schema.decode_number(schema.encode_number(one)) == one
     assert schema.decode_number(schema.encode_number(one) + b"more") == one
 
 
@@ -116,8 +97,8 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
         *(kind[0] for kind in (schema.DROPPED, schema.DROPPED_OF_PAGES, schema.RELEASES)),
         *(kind[0] for kind in (schema.WORKERS, schema.CLAIMED)),
         schema.claims_key(identity),
-        *(key for key, _ in prints._pairs(number, Made(b"made", frozenset([clause_hash])))),
-        prints._LEARNED_KEY,
+        *(key for key, _ in lookup._print_pairs(number, Made(b"made", frozenset([clause_hash])))),
+        lookup._LEARNED_KEY,
     }
     assert len(keys) == len({key[:1] for key in keys}) == 21
     assert [key for key in keys if schema.PAGES[0] <= key < schema.PAGES[1]] == [schema.page_key(number)]
@@ -144,7 +125,7 @@ def test_a_page_that_was_cut_is_no_page(page: StoredPage, data: st.DataObject) -
 
 
 def test_what_the_items_of_a_page_said_of_it_takes_little_room() -> None:
-    hashes = frozenset(number.to_bytes(8, "big") for number in range(40))
+    hashes = frozenset(number.to_bytes(6, "big") for number in range(40))
     page = StoredPage(1, "u", (), b"d", hashes, frozenset(), Kept("r", "t", None))
     said = dataclasses.replace(page, item_content=ItemContent(hashes, frozenset(), has_text=True))
     assert len(schema.encode_page(said)) < len(schema.encode_page(page)) + 20

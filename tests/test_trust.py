@@ -16,11 +16,13 @@ import tempfile
 import threading
 import zlib
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import hostile_bytes
+import msgspec
 import pytest
 import scrapy
 from hostile_bytes import ATTACKS, HEAD, MB, RECORD, dropped_item, item_value
@@ -67,19 +69,17 @@ def recall(method: Any) -> Any:
 #: Every decoder of what a store has.
 DECODERS = {
     "page": lambda data: schema.decode_page(1, data),
-    "original": lambda data: schema.original_in(1, data),
     "claim": lambda data: schema.page_of_claim(1, data),
     "text": schema.decode_text,
     "titles": schema.decode_titles,
     "postings": schema.decode_postings,
     "number": schema.decode_number,
     "identity": schema.decode_identity,
-    "doubt": Doubt.decode,
-    "override": Override.decode,
+    "doubt": partial(schema.decode, Doubt),
+    "override": partial(schema.decode, Override),
     "dropped item": dropped_item,
-    "size of a dropped item": dropped_items._size,
-    "crawl of a dropped item": dropped_items._crawls,
-    "release": lambda data: dropped_items._release(b"key", data),
+    "drop": partial(schema.decode, dropped_items._Drop),
+    "release": partial(schema.decode, dropped_items.Release),
     "fingerprint": unpacked_print,
     "frequencies": recall(SimHash()),
     "shingles": recall(Heintze()),
@@ -87,7 +87,7 @@ DECODERS = {
     "occurrences": recall(PSimHash()),
 }
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=8,
 )
@@ -97,8 +97,9 @@ PACKED = st.one_of(
     JSON.map(lambda value: zlib.compress(json.dumps(value).encode())),
     st.tuples(JSON, JSON).map(lambda both: b"".join(zlib.compress(json.dumps(each).encode()) for each in both)),
     JSON.map(lambda value: json.dumps(value).encode()),
-    JSON.map(lambda value: item_value(zlib.compress(json.dumps(HEAD).encode() + b"\n" + json.dumps(value).encode()))),
-    JSON.map(lambda value: item_value(zlib.compress(json.dumps(HEAD | {"score": value}).encode() + b"\n{}"))),
+    JSON.map(lambda value: item_value(schema.encode([*HEAD, json.dumps(value).encode()]))),
+    JSON.map(lambda value: item_value(msgspec.msgpack.encode([*HEAD[:-1], value, b"{}"]))),
+    JSON.map(msgspec.msgpack.encode),
 )
 
 

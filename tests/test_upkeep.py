@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import gzip
 import json
 import lzma
@@ -26,7 +25,8 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.errors import StoreError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import schema
-from dedup_middleware.index.opening import Forgettable, choose, forget, index_of
+from dedup_middleware.index.opening import index_of
+from dedup_middleware.index.transfer import Forgettable, choose, forget
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.memory import MemoryStore
 from dedup_middleware.urls import url_identity
@@ -177,8 +177,8 @@ class TestMoving:
         (shop.root / "newer").write_text('{"format": "dedup-middleware pages", "version": 99}\n')
         (shop.root / "empty").touch()
         for name, words in {
-            "other": "is no export",
-            "empty": "is no export",
+            "other": "is not an export",
+            "empty": "is not an export",
             "newer": "version",
             "none": "none",
         }.items():
@@ -194,13 +194,12 @@ class TestMoving:
         shop.crawl("a", shop.stories[0])
         shop.run("a", "store", "export", "-o", "pages.jsonl")
 
-        class OnFullDisk:
-            def __init__(self, *_: str) -> None:
-                raise OSError(errno.ENOSPC, "No space left on device")
+        def on_full_disk(*_: object) -> None:
+            raise StoreError("the store cannot be written: No space left on device")
 
         with monkeypatch.context() as patched:
-            patched.setattr("dedup_middleware.index.transfer.Path", OnFullDisk)
-            shop.run("b", "store", "import", "pages.jsonl").refused("No space left", "TMPDIR")
+            patched.setattr("dedup_middleware.index.transfer.put_pages", on_full_disk)
+            shop.run("b", "store", "import", "pages.jsonl").refused("No space left")
         for command in (["store", "info"], ["store", "import", "pages.jsonl"]):
             shop.run("b", *command).refused("was cut off", "scrapy dedup store reset")
         assert "was cut off" in shop.crawl("b", shop.stories[0]).log

@@ -117,7 +117,7 @@ def write_store(engine: Engine, job: Job, counts: Sequence[int], path: Path) -> 
     engine.map("stored", "packed binary", partial(_packed, job, starts), rows, "first")
     templates = engine.rows("SELECT DISTINCT record FROM edges WHERE page < 0")
     with path.open("xb") as file:
-        file.write(_compressed([Origin(job.header, starts[-1]).to_line()]))
+        file.write(_compressed([Origin.of(job.header, starts[-1]).to_line()]))
         file.writelines(bytes(packed) for (packed,) in engine.rows("SELECT packed FROM stored"))
         file.write(_compressed(template_line(bytes(template)) for (template,) in templates))
 
@@ -137,7 +137,7 @@ def _line(job: Job, starts: Sequence[int], row: Any) -> str:
     read, original, is_duplicate = job.decoded(row["content"]), None, bool(row["duplicate"])
     page, other = read.page, job.decoded(row["other"]).page if row["other"] else None
     assert page is not None
-    stored, unlisted = StoredPage.of(page, _number(row["first"], page.url, starts), feeds=None), frozenset[bytes]()
+    stored, unlisted = StoredPage.of(page, _number(row["first"], page.url, starts), feeds=None), list[bytes]()
     if read.time:
         stored = replace(stored, kept=Kept(job.run, read.time, None))
     if other is not None and row["other_first"] is not None:
@@ -149,10 +149,17 @@ def _line(job: Job, starts: Sequence[int], row: Any) -> str:
         stored = replace(stored, item_content=_content(job, page))
         if original is not None:
             # What look-alikes share is not boilerplate: it leads to the first of them alone.
-            unlisted = frozenset(schema.clause_keys(original.hashes & stored.hashes))
+            unlisted = sorted(schema.clause_keys(original.hashes & stored.hashes))
     text, item_text = (*job.kept_text(page),) or None, item_texts(stored) or None
-    exported = Exported(stored, text, item_text, unlisted=unlisted, names=storys_own(page.features, page.url))
-    return exported.to_line(original.url if original is not None and is_duplicate else None)
+    exported = Exported.of(
+        stored,
+        original_url=original.url if original is not None and is_duplicate else None,
+        text=text,
+        item_text=item_text,
+        unlisted=unlisted,
+        names=[*storys_own(page.features, page.url)],
+    )
+    return exported.to_line()
 
 
 def _number(position: int, url: str, starts: Sequence[int]) -> int:

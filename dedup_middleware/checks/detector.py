@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.checks.alignment import Comparison
     from dedup_middleware.index.index import Index
-    from dedup_middleware.index.lookup import Lookup
+    from dedup_middleware.index.lookup import Found, Lookup
     from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.urls import HostPattern
 
@@ -162,52 +162,50 @@ class Detector:
         return page.near(match, threshold)
 
     def _check(self, page: Page, threshold: float, objects: Callable[[StoredPage], object]) -> Verdict:
-        owns = self.index.same(page.identities)
-        unchanged = [stored for stored in owns if stored.digest == page.fingerprint.digest]
+        found = self.index.look_up(page)
+        unchanged = [stored for stored in found.own if stored.digest == page.fingerprint.digest]
         if any(stored.original is None and self._may_drop(stored, page) for stored in unchanged):
             return Verdict(VerdictKind.UNCHANGED)
-        itself = {stored.number for stored in owns}
+        itself = {stored.number for stored in found.own}
         for stored in unchanged:
             if stored.original in itself:
                 continue
             again = self._still_duplicate(page, stored, threshold)
             if again is not None and again.match is not None and not objects(again.match.original):
                 return again
-        return self._check_text(page, owns, threshold, objects)
+        return self._check_text(page, found, threshold, objects)
 
     def _check_text(
-        self, page: Page, owns: list[StoredPage], threshold: float, objects: Callable[[StoredPage], object]
+        self, page: Page, found: Found, threshold: float, objects: Callable[[StoredPage], object]
     ) -> Verdict:
-        live = self.index.live_clauses(page, owns)
+        live = self.index.live_clauses(page, found)
         enough = sum(map(page.fingerprint.weights.__getitem__, live)) >= MIN_LIVE_WEIGHT
-        candidates = self._candidates(page, owns, live) if enough else self._equals(page, owns)
+        candidates = self._candidates(page, found, live) if enough else self._equals(page, found)
         best = self._best(page, candidates, live.keys(), threshold, objects)
         if best.kind is VerdictKind.NEW and not enough:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         return best
 
-    def _candidates(self, page: Page, owns: list[StoredPage], live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
+    def _candidates(self, page: Page, found: Found, live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
         """Yield candidates: pages with the same text, then those with some of the clauses, the best first."""
         seen = set()
-        for equal in self._equals(page, owns):
+        for equal in self._equals(page, found):
             seen.add(equal.original.number)
             yield equal
         weights = {h: page.fingerprint.weights[h] for h in live}
         # Without kept texts there is no comparison, and only a page that holds half of this one matters. Clauses
         # that do not lead to it lead to its look-alike: one of the two is known to hold a quarter.
         first = 0.0 if self.index.has_texts else RELATED_THRESHOLD / 2
-        matches = self.index.matches(page.fingerprint, live, least=CANDIDATE_SHARE, first=first)
+        matches = self.index.matches(page.fingerprint, live, _MAX_MATCHES, least=CANDIDATE_SHARE, first=first)
         # A holder of few of its clauses may say them all, and be a look-alike of who holds the rest.
-        found = [
-            Match(m.original, containment(weights, m.original.hashes), m.shared) for m in islice(matches, _MAX_MATCHES)
-        ]
-        found.sort(key=lambda match: -match.score)
-        yield from (match for match in found if match.original.number not in seen)
+        best = [Match(m.original, containment(weights, m.original.hashes), m.shared) for m in matches]
+        best.sort(key=lambda match: -match.score)
+        yield from (match for match in best if match.original.number not in seen)
 
-    def _equals(self, page: Page, owns: list[StoredPage]) -> Iterator[Match]:
+    def _equals(self, page: Page, found: Found) -> Iterator[Match]:
         """Yield the pages with the same text, boilerplate included."""
         if page.fingerprint.weight >= MIN_LIVE_WEIGHT:
-            for original in islice(self.index.equals(page, owns), _MAX_MATCHES):
+            for original in self.index.equals(page, found, _MAX_MATCHES):
                 yield Match(original, 1.0, frozenset(page.fingerprint.weights))
 
     def _best(

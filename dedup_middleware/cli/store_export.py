@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dedup_middleware.cli.call import add_common_options, existing_store, host_named, tell, whole_file
-from dedup_middleware.index.opening import index_for_upkeep
+from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.index.transfer import Exporter, is_export
 from dedup_middleware.terminal import counted
 
@@ -42,14 +42,10 @@ def run(call: Call) -> None:
     config, opts = call.config, call.opts
     host = host_named(opts.host)
     with (
-        index_for_upkeep(
-            existing_store(config),
-            "store export",
-            fingerprint=config.fingerprint,
-        ) as (store, index),
+        index_for_command(existing_store(config), "store export", fingerprint=config.fingerprint) as (_, index),
         _opened(opts.output) as file,
     ):
-        exporter = Exporter(store, index, host)
+        exporter = Exporter(index, host)
         for line in counted(exporter.lines(), "lines written"):
             file.write(line + "\n")
     if opts.output != "-":

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from dedup_middleware.cli.call import add_common_options, ask, existing_store, host_named
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.errors import CallError
-from dedup_middleware.index.opening import Forgettable, choose, forget, index_for_upkeep
+from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.transfer import Forgettable, choose, forget
 from dedup_middleware.stores import ON_DISK, parse_uri, resolved_uri
 from dedup_middleware.terminal import working
 from dedup_middleware.text.clauses import one_line
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.index import Index
-    from dedup_middleware.index.opening import Chosen
+    from dedup_middleware.index.transfer import Chosen
     from dedup_middleware.settings import Config
 
 
@@ -79,11 +80,7 @@ def _wanted(opts: argparse.Namespace) -> Forgettable:
 
 @contextmanager
 def _index(config: Config) -> Iterator[Index]:
-    with index_for_upkeep(
-        existing_store(config),
-        "store forget",
-        fingerprint=config.fingerprint,
-    ) as (_, index):
+    with index_for_command(existing_store(config), "store forget", fingerprint=config.fingerprint) as (_, index):
         yield index
 
 

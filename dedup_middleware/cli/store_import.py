@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from dedup_middleware.cli.call import Call
     from dedup_middleware.fingerprints import Fingerprinter
     from dedup_middleware.index.index import Index
-    from dedup_middleware.index.transfer import Entry, Exported
-    from dedup_middleware.model import ItemContent, StoredPage
+    from dedup_middleware.index.transfer import Exported
+    from dedup_middleware.model import StoredPage
     from dedup_middleware.settings import Config
-    from dedup_middleware.stores import OpenStore
 
 EXAMPLES = ("store import pages.jsonl.xz", "store import a.jsonl b.jsonl --dry-run")
 
@@ -73,26 +72,25 @@ def run(call: Call) -> None:
 def _check(config: Config, spool: Spool, *, moves: bool) -> None:
     scheme = fingerprinter(config.fingerprint).scheme
     for origin in spool.origins:
-        if origin.header.scheme != scheme:
+        if origin.scheme != scheme:
             raise ConfigError(
-                f"the files hold fingerprints of scheme {origin.header.scheme!r:.80}, and DEDUP_FINGERPRINT="
+                f"the files hold fingerprints of scheme {origin.scheme!r:.80}, and DEDUP_FINGERPRINT="
                 f"{config.fingerprint!r} makes {scheme!r}: set it to what their store was made with"
             )
-    if not moves:
-        refuse_published(config)
+    if not moves and is_published(config.fingerprint):
+        # What a method made of a page cannot be found from its text alone.
+        raise ConfigError(
+            f"stores of DEDUP_FINGERPRINT={config.fingerprint!r} cannot be merged: import one file into an empty store"
+        )
 
 
 def _import(config: Config, spool: Spool, *, moves: bool) -> dict[str, int]:
     if moves:
-        return fill(
-            config.store,
-            spool,
-            fingerprint=config.fingerprint,
-        )
-    # Whatever is in the store counts.
+        return fill(config.store, spool, fingerprint=config.fingerprint)
+    # All that is in the store counts.
     opened = open_at_once(replace(config, log=None, scope=Scope.STORE, expire_after=None))
     try:
-        return merge(opened.store, opened.index, spool, config)
+        return merge(opened.index, spool, config)
     finally:
         opened.store.close()
 
@@ -104,61 +102,53 @@ def _text(report: dict[str, Any]) -> str:
         kinds = ", ".join(f"{report[kind]} {kind}" for kind in ("originals", "duplicates", "known") if kind in report)
         lines = [f"{report['how']} into {report['store']}: {kinds}"]
     if report["left_out"]:
-        lines.append(f"{report['left_out']} left out; crawls will check what they are about anew:")
+        lines.append(f"{report['left_out']} left out; crawls will check these pages again:")
         lines += [f"    {one_line(line)}" for line in report["left_out_first"]]
     return "\n".join(lines)
 
 
-#: Pages between two batches that wait for the medium.
+# Pages between two batches that wait for the medium.
 _SYNC_INTERVAL = 500
 
 
-def merge(store: OpenStore, index: Index, spool: Spool, config: Config) -> Counter[str]:
-    """Take the pages in *spool* into *store*, originals first and the oldest before others; 3 ms a page.
+def merge(index: Index, spool: Spool, config: Config) -> Counter[str]:
+    """Take the pages in *spool* into the store of *index*, originals first and the oldest before others; 3 ms a page.
 
     Returns how many became originals and duplicates, and how many were known: those of before stay as they are, if they
-    are as young. What is left out, *spool* is told.
+    are as young. *spool* counts what is left out.
     """
-    refuse_published(config)
-    here = instance_of(config.fingerprint, store.header.key)
-    origins = [o.header for o in spool.origins]
-    there = [instance_of(config.fingerprint, header.key) for header in origins]
-    merging = _Merging(store, index, here, config.threshold)
+    store = index.store
+    merging = _Merging(index, instance_of(config.fingerprint, store.header.key), config.threshold)
+    there = [instance_of(config.fingerprint, origin.header.key) for origin in spool.origins]
     came = Counter(dict.fromkeys(("originals", "duplicates", "known"), 0))
     for count, (entry, exported) in enumerate(spool.pages(sorted(spool.entries)), 1):
-        kind = merging.take(entry, exported, there[entry.origin])
+        kind = merging.take(exported, there[entry.origin])
         if kind in came:
             came[kind] += 1
         else:
-            spool.refuse(exported.page.url, kind)
+            spool.refuse(exported.url, kind)
         if count % _SYNC_INTERVAL == 0:
             store.write([], sync=True)
-    store.write([*spool.pairs], sync=True)
+    store.write(spool.pairs, sync=True)
     return came
 
 
-def refuse_published(config: Config) -> None:
-    """Raise :class:`ConfigError` under a published method: what it made of a page, its text alone does not tell."""
-    if is_published(config.fingerprint):
-        raise ConfigError(
-            f"stores of DEDUP_FINGERPRINT={config.fingerprint!r} cannot be merged: import one file into an empty store"
-        )
-
-
 class _Merging:
-    def __init__(self, store: OpenStore, index: Index, fingerprint: Fingerprinter, threshold: float) -> None:
-        self._store = store
+    """Checks exported pages by their texts, as a crawl does, for each store hashes clauses with a key of its own."""
+
+    def __init__(self, index: Index, fingerprint: Fingerprinter, threshold: float) -> None:
         self._index = index
         self._fingerprint = fingerprint
         self._detector = Detector(index, fingerprint.hash, threshold)
         self._threshold = threshold
 
-    def take(self, entry: Entry, exported: Exported, there: Fingerprinter) -> str:
+    def take(self, exported: Exported, there: Fingerprinter) -> str:
         """Take one page, whose store hashed as *there*; return what it is here, or why it is left out."""
-        before = self._index.find(exported.page.identities)
-        if before is not None and before.time >= exported.page.time:
+        known = exported.stored
+        before = self._index.find(known.identities)
+        if before is not None and before.time >= known.time:
             return "known"
-        page = self._read_again(exported, there)
+        page = self._read_again(known, exported, there)
         if page is None:
             return "its text was cut or not kept"
         verdict = self._detector.check(page)
@@ -166,49 +156,34 @@ class _Merging:
             return "known"
         if verdict.kind is VerdictKind.DUPLICATE and verdict.match is not None:
             self._index.remember_duplicate(page, verdict.match)
-        elif entry.is_duplicate:
+        elif known.original is not None:
             return "it repeats nothing here"
         else:
             self._index.commit(self._detector.as_kept(page, verdict, self._threshold), durable=True)
         stored = self._index.find(page.identities)
         assert stored is not None
-        self._take_kept(stored, exported)
+        # It was kept when, by whom and for what it was kept there.
+        number, value = stored.number, schema.encode_page(replace(stored, kept=known.kept))
+        named = [(schema.canonical_key(identity), schema.encode_number(number)) for identity in exported.names]
+        self._index.store.write([(schema.page_key(number), value), *named])
         return "originals" if stored.original is None else "duplicates"
 
-    def _take_kept(self, stored: StoredPage, came: Exported) -> None:
-        """Let *stored* have been kept when, by whom and to what *came* was, and name what that names."""
-        kept = replace(stored, kept=came.page.kept)
-        named = [(schema.canonical_key(identity), schema.encode_number(kept.number)) for identity in came.names]
-        self._store.write([(schema.page_key(kept.number), schema.encode_page(kept)), *named])
-
-    def _read_again(self, exported: Exported, there: Fingerprinter) -> Page | None:
+    def _read_again(self, known: StoredPage, exported: Exported, there: Fingerprinter) -> Page | None:
         """Return the page as this store hashes it; ``None`` if its text is not all that it was stored with."""
-        known, text = exported.page, exported.text or ()
-        if not text or frozenset(there(text).weights) != known.hashes:
+        text = tuple(exported.text or ())
+        before = there(text)
+        if not text or frozenset(before.weights) != known.hashes:
             return None
-        page = Page(
-            known.url,
-            known.identities,
-            self._fingerprint(text),
-            text,
-            known.run,
-            source=known.source,
-            features=known.features,
-        )
-        if not known.exact_digest and there(text).exact_digest:
-            # It owned only what its items said.
-            page = page.restricted_to(page.fingerprint.weights.keys(), text)
-        return replace(page, item_content=self._said(exported, there))
-
-    def _said(self, exported: Exported, there: Fingerprinter) -> ItemContent | None:
-        """Return what its items said; of a clause that is in no text that was kept, they said nothing."""
-        known = exported.page.item_content
-        if known is None:
-            return None
-        here = {
-            there.hash(clause): self._fingerprint.hash(clause)
-            for text in (exported.text or (), exported.item_text or ())
-            for clause, _ in clauses("\n".join(text))
-        }
-        hashes = frozenset(here[h] for h in known.hashes if h in here)
-        return replace(known, hashes=hashes, texts=exported.item_text or ())
+        made, source, features = self._fingerprint(text), known.source, known.features
+        page = Page(known.url, known.identities, made, text, known.run, source=source, features=features)
+        if not known.exact_digest and before.exact_digest:
+            # It owned only what its items contain.
+            page = page.restricted_to(made.weights.keys(), text)
+        content = known.item_content
+        if content is not None:
+            # A clause that is in no text that was kept is left out.
+            texts = ("\n".join(text), "\n".join(exported.item_text or ()))
+            here = {there.hash(c): self._fingerprint.hash(c) for each in texts for c, _ in clauses(each)}
+            hashes = frozenset(here[h] for h in content.hashes if h in here)
+            content = replace(content, hashes=hashes, texts=tuple(exported.item_text or ()))
+        return replace(page, item_content=content)

@@ -1,10 +1,8 @@
 """Stores the items that were dropped, so that each of them can be released.
 
-    j<item key, 12>                  -> page number, 7; original's number, 7; zlib of a JSON header, a line end and the
-                                        item, see `item_codec`
-    v<page number, 7><item key, 12>  -> size of that value, 4; the crawl that the drop relies on, NUL, the crawl that
-                                        dropped it
-    r<item key, 12>                  -> to be released: JSON, see `Release`
+    j<item key, 12>                  -> page number, 7; original's number, 7; zlib of a `DroppedItem`
+    v<page number, 7><item key, 12>  -> `_Drop`
+    r<item key, 12>                  -> to be released: `Release`
 
 An item key is the time of the drop in microseconds, 8 bytes, and 4 random ones: items sort by age, and processes that
 share a store need no common counter.
@@ -12,16 +10,11 @@ share a store need no common counter.
 
 from __future__ import annotations
 
-import json
 import os
-import struct
 import time
 import zlib
-from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
 
 from dedup_middleware import bounded, item_codec
 from dedup_middleware.errors import UnreadableError
@@ -36,31 +29,39 @@ if TYPE_CHECKING:
 
     Pair = tuple[bytes, bytes]
 
-_HEAD = struct.Struct(">7s7s")
-_SIZE = struct.Struct(">I")
-# Bytes of an item and its header, unpacked: the header has some URLs. Of what else is stored, far more than we write.
-_MAX_BYTES, _MAX_RELEASE = item_codec.MAX_BYTES + 2**20, 10_000
+# The two numbers before the packed item.
+_HEAD = 2 * schema.NUMBER_BYTES
+# Bytes of an item, unpacked, with some URLs.
+_MAX_BYTES = item_codec.MAX_BYTES + 2**20
 
 
 class Release(NamedTuple):
     """An item that is to be released."""
 
-    key: bytes
     spider: str
     """The spider whose crawls may release it."""
     crawl: str
     """The only crawl that may; empty for any."""
     by_person: bool
     """Whether a person has allowed its page: then it is kept in any case."""
-    worker: str = ""
-    """The process that releases it, in a shared store: hexadecimal."""
+    worker: bytes = b""
+    """The process that releases it, in a shared store."""
+    key: bytes = b""
+    """Empty where it is stored: it is in the key of the store."""
 
 
-@dataclass(frozen=True)
-class DroppedItem:
+class _Drop(NamedTuple):
+    size: int
+    """Bytes of the stored item."""
+    relies_on: str
+    """The crawl that has to make the original durable; empty if it is."""
+    run: str
+    """The crawl that dropped the item."""
+
+
+class DroppedItem(NamedTuple):
     """An item that was dropped."""
 
-    key: bytes
     number: int
     """The number of its page."""
     original: int
@@ -78,6 +79,8 @@ class DroppedItem:
     type: str
     """Its class: ``module:qualified.name``."""
     data: bytes
+    key: bytes = b""
+    """Empty where it is stored: it is in the key of the store."""
 
     @property
     def item(self) -> Any:
@@ -110,42 +113,41 @@ class DroppedItems:
         now = time.time_ns() // 1_000
         key = now.to_bytes(8, "big") + os.urandom(4)
         moment = datetime.fromtimestamp(now / 1e6, timezone.utc).isoformat(timespec="milliseconds")
-        head = json.dumps({**header, "time": moment}).encode("ascii")
-        value = _HEAD.pack(schema.encode_number(number), schema.encode_number(original))
-        value += zlib.compress(head + b"\n" + data, 1)
-        crawls = f"{relies_on}\0{header['run']}".encode("utf8", "surrogatepass")
-        return [(_item_key(key), value), (_page_key(number, key), _SIZE.pack(len(value)) + crawls)]
+        item = DroppedItem(number=number, original=original, time=moment, data=data, **header)
+        value = schema.encode_postings((number, original)) + zlib.compress(schema.encode(item), 1)
+        drop = _Drop(len(value), relies_on, item.run)
+        return [(_item_key(key), value), (_page_key(number, key), schema.encode(drop))]
 
     def deletes(self, items: Iterable[DroppedItem]) -> list[bytes]:
-        """Return the keys of these items, and that they are to be released."""
-        return [key for item in items for key in self._keys(item.number, item.key)]
+        """Return the keys of these items, and of their marks as to be released."""
+        return [key for item in items for key in _keys(item.number, item.key)]
 
     def obsolete(self, number: int, run: str) -> list[bytes]:
         """Return the keys of the items of the page *number* that other crawls than *run* have dropped.
 
         The page was fetched again, and has the items that it has now. What is still to be released stays. One scan.
         """
-        found = self._store.scan(*_page_range(number))
-        keys = [_key_in(name) for name, value in found if _crawls(value)[1] != run]
+        keys = [key for key, drop in self._drops(number) if drop.run != run]
         releases = self._store.get_many([*map(_release_key, keys)])
         pairs = zip(keys, releases, strict=True)
-        return [each for key, release in pairs if release is None for each in self._keys(number, key)]
+        return [each for key, release in pairs if release is None for each in _keys(number, key)]
 
-    @staticmethod
-    def _keys(number: int, key: bytes) -> list[bytes]:
-        return [_item_key(key), _page_key(number, key), _release_key(key)]
+    def _drops(self, number: int) -> Iterator[tuple[bytes, _Drop]]:
+        """Yield the keys of the items of the page *number*, oldest first, and what is known of each drop."""
+        prefix = _page_key(number, b"")
+        for key, value in self._store.scan(prefix, _page_key(number + 1, b"")):
+            yield key[len(prefix) :], schema.decode(_Drop, value)
 
     # --- releases
 
     def lost_with(self, original: int, run: str) -> list[bytes]:
         """Return the keys of the items whose drops rely on the crawl *run* of *original*. A scan, and one a page."""
         pages = [schema.last_number(key) for key, _ in self._store.scan(*schema.repeat_range(original))]
-        scanned = (pair for number in pages for pair in self._store.scan(*_page_range(number)))
-        return [_key_in(name) for name, value in scanned if _crawls(value)[0] == run]
+        return [key for number in pages for key, drop in self._drops(number) if drop.relies_on == run]
 
     def of_page(self, number: int) -> list[bytes]:
         """Return the keys of the items of the page *number*, oldest first. One scan."""
-        return [_key_in(name) for name, _ in self._store.scan(*_page_range(number))]
+        return [key for key, _ in self._drops(number)]
 
     def to_release(self, items: Iterable[DroppedItem], *, by_person: bool = False) -> list[Pair]:
         """Return what marks these items as to be released; only a person marks again what is marked. One get.
@@ -154,9 +156,9 @@ class DroppedItems:
         """
         items = [*items]
         marks = self._store.get_many([_release_key(item.key) for item in items])
-        workers = ("" if mark is None or not by_person else _release(b"", mark).worker for mark in marks)
+        workers = (b"" if mark is None or not by_person else schema.decode(Release, mark).worker for mark in marks)
         return [
-            (_release_key(item.key), json.dumps([item.spider, item.crawl, by_person, worker]).encode())
+            (_release_key(item.key), schema.encode(Release(item.spider, item.crawl, by_person, worker)))
             for item, mark, worker in zip(items, marks, workers, strict=True)
             if by_person or mark is None
         ]
@@ -164,16 +166,13 @@ class DroppedItems:
     def releases(self, spider: str, run: str) -> Iterator[Release]:
         """Yield what the crawl *run* of *spider* is to release, oldest first. One scan."""
         for key, value in list(self._store.scan(*schema.RELEASES)):
-            release = _release(key[1:], value)
+            release = schema.decode(Release, value)
             if release.spider == spider and release.crawl in ("", run):
-                yield release
+                yield release._replace(key=key[1:])
 
     def is_free(self, release: Release) -> bool:
         """Return whether no other process is carrying out *release*."""
-        shared = self._store.shared
-        if shared is None or release.worker in ("", shared.worker.hex()):
-            return True
-        return not shared.is_at_work(bytes.fromhex(release.worker))
+        return release.worker in (b"", self._store.worker) or not self._store.is_at_work(release.worker)
 
     def take(self, release: Release) -> bool:
         """Return whether this process may carry out *release*, and write down that it does. In a transaction."""
@@ -181,9 +180,9 @@ class DroppedItems:
             return True
         key = _release_key(release.key)
         (value,) = self._store.get_many([key])
-        if value is None or not self.is_free(_release(release.key, value)):
+        if value is None or not self.is_free(schema.decode(Release, value)):
             return False
-        self._store.write([(key, json.dumps([*release[1:4], self._store.shared.worker.hex()]).encode())])
+        self._store.write([(key, schema.encode(release._replace(worker=self._store.worker, key=b"")))])
         return True
 
     # --- reading
@@ -211,7 +210,8 @@ class DroppedItems:
         """Bytes of the dropped items. A scan of small values the first time."""
         if self._size is None:
             with refusals.of_value(self._store.uri, UnreadableError):
-                self._size = sum(_size(value) for _, value in self._store.scan(*schema.DROPPED_OF_PAGES))
+                drops = self._store.scan(*schema.DROPPED_OF_PAGES)
+                self._size = sum(schema.decode(_Drop, value).size for _, value in drops)
         return self._size
 
     # --- bounds
@@ -232,15 +232,15 @@ class DroppedItems:
                 break
             if self._may_go(key[1:], value):
                 self._size -= len(value)
-                deletes += self._keys(schema.decode_number(value), key[1:])
+                deletes += _keys(schema.decode_number(value), key[1:])
         self._store.write([], deletes)
 
     def _may_go(self, key: bytes, value: bytes) -> bool:
-        number, original = _pages(value)
+        number, original = schema.decode_number(value), schema.decode_number(value[schema.NUMBER_BYTES :])
         described, release = self._store.get_many([_page_key(number, key), _release_key(key)])
         if release is not None:
             return False
-        relies_on = "" if described is None else _crawls(described)[0]
+        relies_on = "" if described is None else schema.decode(_Drop, described).relies_on
         doubt = self._in_doubt.of(original) if relies_on else None
         return doubt is None or relies_on not in doubt.runs
 
@@ -253,52 +253,14 @@ def _page_key(number: int, key: bytes) -> bytes:
     return schema.DROPPED_OF_PAGES[0] + schema.encode_number(number) + key
 
 
-def _page_range(number: int) -> tuple[bytes, bytes]:
-    return _page_key(number, b""), _page_key(number + 1, b"")
-
-
 def _release_key(key: bytes) -> bytes:
     return schema.RELEASES[0] + key
 
 
-def _key_in(page_key: bytes) -> bytes:
-    return page_key[len(_page_key(0, b"")) :]
-
-
-def _crawls(value: bytes) -> tuple[str, str]:
-    """Return the crawl that a drop relies on, and the one that dropped the item."""
-    try:
-        relies_on, _, run = value[_SIZE.size :].decode("utf8", "surrogatepass").partition("\0")
-    except UnicodeDecodeError as error:
-        raise UnreadableError(f"the crawl of a dropped item cannot be read: {error}") from error
-    return relies_on, run
-
-
-def _size(value: bytes) -> int:
-    if len(value) < _SIZE.size:
-        raise UnreadableError("the size of a dropped item is cut off")
-    return int.from_bytes(value[: _SIZE.size], "big")
-
-
-def _pages(value: bytes) -> tuple[int, int]:
-    """Return the numbers of the page of an item, and of its original."""
-    return schema.decode_number(value), schema.decode_number(value[schema.NUMBER_BYTES : _HEAD.size])
-
-
-def _release(key: bytes, value: bytes) -> Release:
-    try:
-        fields = msgspec.convert(bounded.loads(value, values=_MAX_RELEASE), tuple[str, str, bool, str])
-        bytes.fromhex(fields[-1])
-    except ValueError as error:
-        raise UnreadableError(f"the release of a dropped item cannot be read: {error}") from error
-    return Release(key, *fields)
+def _keys(number: int, key: bytes) -> list[bytes]:
+    return [_item_key(key), _page_key(number, key), _release_key(key)]
 
 
 def _decoded(key: bytes, value: bytes) -> DroppedItem:
-    try:
-        number, original = _pages(value)
-        head, _, data = bounded.unpacked(value[_HEAD.size :], _MAX_BYTES).partition(b"\n")
-        known = {"key": key, "number": number, "original": original, "data": data}
-        return msgspec.convert({**bounded.loads(head), **known}, DroppedItem)
-    except (ValueError, TypeError) as error:
-        raise UnreadableError(f"a dropped item cannot be read: {error}") from error
+    packed = bounded.unpacked(value[_HEAD:], _MAX_BYTES)
+    return schema.decode(DroppedItem, packed, _MAX_BYTES)._replace(key=key)

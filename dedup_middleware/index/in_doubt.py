@@ -1,11 +1,9 @@
-"""Keeps the originals that are in doubt, and the pairs of pages that a person has marked as different."""
+"""Keeps the originals that are in doubt, and the overrides: pairs of pages that a person has marked as different."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
-
-import msgspec
 
 from dedup_middleware import times
 from dedup_middleware.errors import UnreadableError
@@ -18,9 +16,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.model import StoredPage
     from dedup_middleware.stores import OpenStore
-
-# Of a value: far more than the names of some crawls, or two URLs and some identities, take.
-_MAX_BYTES = 2**20
 
 
 class Doubt(NamedTuple):
@@ -40,27 +35,13 @@ class Doubt(NamedTuple):
         """All crawls whose items may be lost with it."""
         return (self.run, *self.earlier)
 
-    def encode(self) -> bytes:
-        """Return the doubt as the value of its key."""
-        return msgspec.msgpack.encode(self)
-
-    @classmethod
-    def decode(cls, value: bytes) -> Doubt:
-        """Return the doubt that *value* encodes; :class:`UnreadableError`."""
-        try:
-            if len(value) > _MAX_BYTES:
-                raise UnreadableError("an original in doubt has too long a value")
-            return msgspec.msgpack.decode(value, type=Doubt)
-        except ValueError as error:
-            raise UnreadableError("an original in doubt cannot be read") from error
-
 
 class InDoubt:
     """The originals in doubt of one open store, private or shared. It keeps nothing in memory."""
 
     def __init__(self, store: OpenStore) -> None:
         self._store = store
-        self.worker = b"" if store.shared is None else store.shared.worker
+        self.worker = store.worker
         """The name of this process in a shared store; empty in a private one."""
 
     def of(self, number: int) -> Doubt | None:
@@ -70,12 +51,7 @@ class InDoubt:
     def _of(self, numbers: Sequence[int]) -> list[Doubt | None]:
         values = self._store.get_many([schema.doubt_key(number) for number in numbers])
         with refusals.of_value(self._store.uri, UnreadableError):
-            return [None if value is None else Doubt.decode(value) for value in values]
-
-    def durable(self, original: StoredPage) -> Kept | None:
-        """Return what of the delivery of *original* no crash can undo; ``None`` if nothing. One get."""
-        doubt = self.of(original.number)
-        return original.kept if doubt is None else doubt.before
+            return [None if value is None else schema.decode(Doubt, value) for value in values]
 
     def after(self, stored: StoredPage, known: StoredPage | None, doubt: Doubt | None) -> Doubt | None:
         """Return the doubt of *stored*, an original that is confirmed now; ``None`` if its delivery is durable.
@@ -93,7 +69,7 @@ class InDoubt:
 
     def is_alive(self, doubt: Doubt) -> bool:
         """Return whether the process that can make the original durable is at work."""
-        return self._store.shared is None or self._store.shared.is_at_work(doubt.worker)
+        return self._store.is_at_work(doubt.worker)
 
     def of_run(self, run: str, numbers: Iterable[int], worker: bytes | None = None) -> dict[int, Doubt]:
         """Return the doubts of those of *numbers* that this process, or *worker*, has put in doubt in the crawl *run*.
@@ -101,9 +77,9 @@ class InDoubt:
         One round trip.
         """
         numbers = [*numbers]
-        whose = (run, self.worker if worker is None else worker)
+        origin = (run, self.worker if worker is None else worker)
         pairs = zip(numbers, self._of(numbers), strict=True)
-        return {n: doubt for n, doubt in pairs if doubt is not None and (doubt.run, doubt.worker) == whose}
+        return {n: doubt for n, doubt in pairs if doubt is not None and (doubt.run, doubt.worker) == origin}
 
     def left_behind(self) -> Iterator[tuple[int, Doubt]]:
         """Yield the originals in doubt that processes have left behind that are not at work any more. One scan.
@@ -113,8 +89,8 @@ class InDoubt:
         """
         for key, value in reversed(list(self._store.scan(*schema.IN_DOUBT))):
             with refusals.of_value(self._store.uri, UnreadableError):
-                doubt = Doubt.decode(value)
-            if self._store.shared is None or not self._store.shared.is_at_work(doubt.worker):
+                doubt = schema.decode(Doubt, value)
+            if self._store.shared is None or not self.is_alive(doubt):
                 yield schema.decode_number(key[1:]), doubt
 
     def note_worker(self) -> None:
@@ -124,10 +100,9 @@ class InDoubt:
 
     def dead_workers(self) -> list[bytes]:
         """Return the processes that :meth:`note_worker` and are not at work any more. One scan of a few keys."""
-        shared = self._store.shared
-        if shared is None:
+        if self._store.shared is None:
             return []
-        return [key[1:] for key, _ in self._store.scan(*schema.WORKERS) if not shared.is_at_work(key[1:])]
+        return [key[1:] for key, _ in self._store.scan(*schema.WORKERS) if not self._store.is_at_work(key[1:])]
 
     def forget_workers(self, workers: Iterable[bytes]) -> None:
         """Forget processes of which nothing is left behind any more."""
@@ -137,7 +112,9 @@ class InDoubt:
     def adopt(self, numbers: Iterable[int], run: str, worker: bytes) -> None:
         """Take over those of *numbers* that are in doubt as this process left them, as *worker*, in the crawl *run*."""
         ours = self.of_run(run, numbers, worker).items()
-        self._store.write([(schema.doubt_key(n), doubt._replace(worker=self.worker).encode()) for n, doubt in ours])
+        self._store.write(
+            [(schema.doubt_key(n), schema.encode(doubt._replace(worker=self.worker))) for n, doubt in ours]
+        )
 
 
 class Override(NamedTuple):
@@ -161,21 +138,8 @@ class Override(NamedTuple):
         return schema.override_key(self.identities[0], self.original_identities[0])
 
     def encode(self) -> tuple[bytes, bytes]:
-        """Return the pair of a store."""
-        return self.key, msgspec.msgpack.encode(self)
-
-    @classmethod
-    def decode(cls, value: bytes) -> Override:
-        """Return the override that *value* encodes; :class:`UnreadableError`."""
-        try:
-            if len(value) > _MAX_BYTES:
-                raise UnreadableError("an override has too long a value")
-            override = msgspec.msgpack.decode(value, type=Override)
-        except ValueError as error:
-            raise UnreadableError("an override cannot be read") from error
-        if not override.identities or not override.original_identities:
-            raise UnreadableError("an override cannot be read: a page has no identity")
-        return override
+        """Return its pair in a store."""
+        return self.key, schema.encode(self)
 
 
 class Overrides:
@@ -196,4 +160,8 @@ class Overrides:
 
 def read_overrides(store: OpenStore) -> Iterator[Override]:
     """Yield the overrides in *store*; :class:`UnreadableError` for one that cannot be read."""
-    return (Override.decode(value) for _, value in store.scan(*schema.OVERRIDES))
+    for _, value in store.scan(*schema.OVERRIDES):
+        override = schema.decode(Override, value)
+        if not override.identities or not override.original_identities:
+            raise UnreadableError("an override cannot be read: a page has no identity")
+        yield override

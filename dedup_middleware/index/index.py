@@ -17,25 +17,19 @@ from dedup_middleware.model import Scope, StoredPage
 from dedup_middleware.urls import storys_own
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from dedup_middleware.index.prints import PrintIndex
-    from dedup_middleware.model import Made
-    from dedup_middleware.stores import OpenStore
-
-if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from dedup_middleware.fingerprints.method import Method
     from dedup_middleware.index.in_doubt import Doubt
-    from dedup_middleware.index.shared import OpenClaims
-    from dedup_middleware.model import Eligibility, Match, Page
+    from dedup_middleware.index.lookup import PrintIndex
+    from dedup_middleware.index.opening import OpenClaims
+    from dedup_middleware.model import Eligibility, Kept, Made, Match, Page
     from dedup_middleware.stores import OpenStore
 
     _T = TypeVar("_T")
 
-# Places in line that are taken at once, so that processes do not wait for one another; one that ends leaves some of
-# them empty, of 10^12.
+# Places that are taken at once, so that processes do not wait for one another; one that ends leaves some of them empty,
+# of 10^12.
 _PLACES_TAKEN = 256
 # A page with fewer clauses than this share of the former original's contains too little of its text to replace it.
 _MIN_CLAUSE_SHARE = 0.5
@@ -68,7 +62,6 @@ class Index(Lookup):
         # One more than makes a clause common: the page that is checked may be a holder itself, and does not count then.
         self._max_holders = common + 2
         self._places = range(0)
-        self._depth = 0
 
     @property
     def version(self) -> int:
@@ -79,25 +72,24 @@ class Index(Lookup):
         """Return whether a verdict on *page* that was made at *version* may be another by now."""
         return self._claims.changed_since(version, page)
 
+    def touch(self, pages: Iterable[StoredPage]) -> None:
+        """Note that what is known of *pages* has changed."""
+        self._claims.touch(*(keys for page in pages for keys in (page.hashes, page.identities)))
+
     def atomically(self, work: Callable[[], _T]) -> _T:
         """Return what *work* returns; in a store that processes share, no other writes while it runs."""
-        if self._depth:
-            return work()
         places = self._places
 
         def run() -> _T:
+            # Those that a try before this one took came to nothing.
             self._places = places
             return work()
 
-        self._depth += 1
         try:
             return self.store.transaction(run)
         except BaseException:
-            # What took them came to nothing.
             self._places = places
             raise
-        finally:
-            self._depth -= 1
 
     def new_number(self, url: str) -> int:
         """Return the number of a page that is stored for the first time, at *url*. Within :meth:`atomically`."""
@@ -199,7 +191,7 @@ class Index(Lookup):
         was dropped in favour of those is released.
         """
         after = None if durable else self.in_doubt.after(stored, known, doubt)
-        pairs = [] if after is None else [(schema.doubt_key(stored.number), after.encode())]
+        pairs = [] if after is None else [(schema.doubt_key(stored.number), schema.encode(after))]
         if known is None and doubt is not None:
             runs = [run for run in doubt.runs if run != stored.run]
             lost = self.dropped.get(key for run in runs for key in self.dropped.lost_with(stored.number, run))
@@ -218,8 +210,10 @@ class Index(Lookup):
         """Return the feeds that have items of *page* now, that is, *feeds* and those that count of before."""
         if known is None or feeds is None:
             return feeds
-        # What another crawl has kept and is still in doubt may be lost.
-        before = known.kept if known.run == page.run else self.in_doubt.durable(known)
+        before: Kept | None = known.kept
+        if known.run != page.run and (doubt := self.in_doubt.of(known.number)) is not None:
+            # What another crawl has kept and is still in doubt may be lost.
+            before = doubt.before
         if before is None or (self.eligibility.scope is Scope.CRAWL and before.run != page.run):
             return feeds
         return None if before.feeds is None else feeds | before.feeds
@@ -276,10 +270,6 @@ class Index(Lookup):
         changes.remove_page(page)
         changes.write()
         self.touch([page])
-
-    def touch(self, pages: Iterable[StoredPage]) -> None:
-        """Note that what is known of *pages* has changed."""
-        self._claims.touch(*(keys for page in pages for keys in (page.hashes, page.identities)))
 
     # --- writing
 
@@ -370,8 +360,8 @@ def item_texts(stored: StoredPage) -> tuple[str, ...]:
 def _superseded_by(stored: StoredPage, former: StoredPage, known: Iterable[StoredPage]) -> list[StoredPage]:
     """Return the originals that give way to *stored*, a preferred page or the one that they name as canonical.
 
-    *former* is the original when *stored* was checked, *known* what its identities lead to now. A page is not
-    replaced if it has another text by now, is no original any more, or is still pending.
+    *former* is the original when *stored* was checked, *known* what its identities lead to now. A page is not replaced
+    if it has another text by now, is not an original any more, or is still pending.
     """
     return [
         page
@@ -445,29 +435,30 @@ class Changes:
         pages = list(pages)
         for page in pages:
             if page.is_claimed:
-                self._end_claim(page)
+                self.deletes += [schema.claimed_key(page.number), schema.text_key(page.number)]
+                self._change_claims(page, is_open=False)
         self._before = {page.number: page for page in pages if not page.is_claimed}
         before = [page for page in pages if page.original is None]
-        mine = frozenset(original.number for original in before) | {number}
+        mine = frozenset(page.number for page in before) | {number}
         held, now = schema.listed(before), schema.listed([] if new is None else [new])
         # What its own claim holds, under the number that the page has now, stays as it is, and need not be read.
         standing = (held & now) - schema.listed(p for p in before if p.number != number or not p.is_claimed)
-        self._change_postings(number, mine, held - standing, now - standing, suppressed)
+        self.change_postings(number, mine, held - standing, now - standing, suppressed)
         if self._prints is not None:
             puts, deletes = self._prints.changes(mine, number, None if new is None else made)
             self.puts += puts
             self.deletes += deletes
 
-    def _change_postings(
+    def change_postings(
         self,
         number: int,
         mine: frozenset[int],
         before: frozenset[bytes],
         now: frozenset[bytes],
-        suppressed: frozenset[bytes],
+        suppressed: frozenset[bytes] = frozenset(),
     ) -> None:
-        alone = schema.encode_number(number)
-        others = frozenset(schema.clause_keys(suppressed))
+        """Let the lists under the keys *now* have *number*, instead of *mine* under *before*; but for *suppressed*."""
+        others, alone = frozenset(schema.clause_keys(suppressed)), schema.encode_number(number)
         keys = list(before | now)
         for key, value in zip(keys, self._store.get_many(keys), strict=True):
             if value is None:
@@ -488,46 +479,41 @@ class Changes:
     def put_page(self, page: StoredPage, text: bytes | None, item_text: bytes | None = None, body: bytes = b"") -> None:
         """Store *page* under its number and its identities, and, packed, its *text* and that of its items.
 
-        *body* is the digest of the bytes that it was read from, if these are to tell that it is the same.
+        *body* is the digest of the bytes that it was read from, if these are to show that it is the same.
         """
-        before = self._before.get(page.number)
-        if before is not None and before.original is not None and before.original != page.original:
-            self.deletes.append(schema.repeat_key(before.original, page.number))
+        number = page.number
+        before = self._before.get(number)
+        if before is not None and before.original not in (None, page.original):
+            self.deletes.append(schema.repeat_key(before.original, number))
         if page.original is not None:
-            self.puts.append((schema.repeat_key(page.original, page.number), b""))
-        self.puts.append((schema.page_key(page.number), schema.encode_page(page)))
-        self.puts += [(schema.identity_key(i), schema.encode_identity(page.number, body)) for i in page.identities]
+            self.puts.append((schema.repeat_key(page.original, number), b""))
+        self.puts.append((schema.page_key(number), schema.encode_page(page)))
+        self.puts += [(schema.identity_key(i), schema.encode_number(number) + body) for i in page.identities]
         if text is not None:
-            self.puts.append((schema.text_key(page.number), text))
+            self.puts.append((schema.text_key(number), text))
         if item_text is not None:
-            self.puts.append((schema.item_text_key(page.number), item_text))
+            self.puts.append((schema.item_text_key(number), item_text))
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page* itself and its texts."""
         if page.original is not None:
             self.deletes.append(schema.repeat_key(page.original, page.number))
-        keys = (schema.page_key, schema.text_key, schema.item_text_key)
-        self.deletes += [key(page.number) for key in keys]
-
-    # --- claims, where processes share the store
+        self.deletes += [key(page.number) for key in (schema.page_key, schema.text_key, schema.item_text_key)]
 
     def put_claim(self, page: StoredPage, worker: bytes, text: bytes | None) -> None:
-        """Store *page*, with its packed *text*, as one whose claim *worker* has open.
+        """Store *page*, with its packed *text*, as one whose claim *worker* has open, in a store that is shared.
 
         The claim ends when :meth:`replace` takes it as one of its pages.
         """
         self.puts.append((schema.claimed_key(page.number), schema.encode_claim(worker, page)))
         if text is not None:
             self.puts.append((schema.text_key(page.number), text))
-        self._change_claims(page, lambda numbers: numbers | {page.number})
+        self._change_claims(page, is_open=True)
 
-    def _end_claim(self, page: StoredPage) -> None:
-        self.deletes += [schema.claimed_key(page.number), schema.text_key(page.number)]
-        self._change_claims(page, lambda numbers: numbers - {page.number})
-
-    def _change_claims(self, page: StoredPage, change: Callable[[frozenset[int]], frozenset[int]]) -> None:
-        """Let the open claims of the identities of *page* be what *change* makes of their numbers."""
+    def _change_claims(self, page: StoredPage, *, is_open: bool) -> None:
+        """Let the open claims of the identities of *page* include its number, or not."""
         keys = [schema.claims_key(identity) for identity in page.identities]
         for key, value in zip(keys, self._store.get_many(keys), strict=True):
-            numbers = change(frozenset(schema.decode_postings(value or b"")))
+            numbers = {*schema.decode_postings(value or b"")} - {page.number}
+            numbers |= {page.number} if is_open else frozenset()
             self.put_or_delete(key, schema.encode_postings(sorted(numbers)) if numbers else None)

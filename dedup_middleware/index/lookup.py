@@ -1,21 +1,23 @@
-"""Which stored pages contain what a new page does, and how much of it.
+"""Finds the stored pages and open claims that contain what a new page does, and how much of it.
 
 The only place of scores and of what is boilerplate. It reads, and does not decide.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import xxhash
 
 from dedup_middleware.errors import UnreadableError
+from dedup_middleware.fingerprints.method import MAX_PACKED, packed, unpacked
 from dedup_middleware.index import schema
 from dedup_middleware.index.in_doubt import Overrides
-from dedup_middleware.index.prints import PrintIndex
-from dedup_middleware.model import Eligibility, Fingerprint, Match, Page
+from dedup_middleware.model import Eligibility, Fingerprint, Made, Match, Page
 from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
 from dedup_middleware.urls import host_of
@@ -23,8 +25,8 @@ from dedup_middleware.urls import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedup_middleware.fingerprints.method import Method
-    from dedup_middleware.index.shared import OpenClaims
+    from dedup_middleware.fingerprints.method import Method, Print
+    from dedup_middleware.index.opening import OpenClaims
     from dedup_middleware.model import Fetched, StoredPage
     from dedup_middleware.stores import OpenStore
 
@@ -44,6 +46,19 @@ def own_template_id(page: Page) -> bytes:
     """Return the template hash that other pages of the host of *page* have for the text of *page*."""
     title = "" if page.features is None else titles.main_part(page.features)
     return schema.template_hash(host_of(page.url), page.fingerprint.digest, title)
+
+
+class Found(NamedTuple):
+    """What the store and the open claims have for one page."""
+
+    own: list[StoredPage]
+    """The stored pages that share an identity with it."""
+    mine: set[int]
+    """The numbers of those, and of the claims that share an identity with it: none is another page."""
+    holders: dict[bytes, tuple[int, ...]]
+    """The other pages that contain a clause, for each clause that any page has."""
+    equal: list[int]
+    """The other pages with the same text and, but for the site's part, title, boilerplate included; oldest first."""
 
 
 class Lookup:
@@ -90,27 +105,38 @@ class Lookup:
         return _unread(known, self._claims.version, run, body_digest)
 
     def same(self, identities: Iterable[bytes]) -> list[StoredPage]:
-        """Return the stored pages with one of these *identities*. One or two gets and one a page."""
-        values = self.store.get_many([schema.identity_key(i) for i in identities])
+        """Return the stored pages with one of these *identities*. Two reads, or one for none."""
+        return self._led_to(self.store.get_many([schema.identity_key(i) for i in identities]))
+
+    def _led_to(self, values: Iterable[bytes | None]) -> list[StoredPage]:
+        """Return the pages that the *values* of identities lead to."""
         numbers = dict.fromkeys(schema.decode_identity(value)[0] for value in values if value is not None)
-        return [page for number in numbers if (page := self.page(number)) is not None]
+        return [*self._pages(numbers)]
 
     def find(self, identities: Iterable[bytes]) -> StoredPage | None:
         """Return the first of the stored pages with one of these *identities*, if any."""
         return next(iter(self.same(identities)), None)
 
     def page(self, number: int) -> StoredPage | None:
-        """Return a page by its number, stored or pending. One get."""
-        if number < 0:
-            return self._claims.pages.get(number)
-        (value,) = self.store.get_many([schema.page_key(number)])
-        if value is None:
-            return self.claimed(number)
-        with self._reading():
-            page = schema.decode_page(number, value)
-        if number in self._met_again:
-            page = replace(page, kept=replace(page.kept, run=self._met_by))
-        return page
+        """Return a page by its number, stored or pending. One read."""
+        return next(self._pages([number]), None)
+
+    def _pages(self, numbers: Iterable[int]) -> Iterator[StoredPage]:
+        """Yield the pages with these numbers that are there, stored or pending. One read."""
+        numbers = [*numbers]
+        stored = [number for number in numbers if number >= 0]
+        values = dict(zip(stored, self.store.get_many([*map(schema.page_key, stored)]), strict=True)) if stored else {}
+        for number in numbers:
+            value = values.get(number)
+            if value is None:
+                page = self.claimed(number)
+            else:
+                with self._reading():
+                    page = schema.decode_page(number, value)
+                if number in self._met_again:
+                    page = replace(page, kept=replace(page.kept, run=self._met_by))
+            if page is not None:
+                yield page
 
     def claimed(self, number: int) -> StoredPage | None:
         """Return the page *number* if its claim is open."""
@@ -123,25 +149,22 @@ class Lookup:
                 yield schema.decode_page(schema.decode_number(key[1:]), value)
 
     def count(self) -> tuple[int, int]:
-        """Return how many originals and duplicates there are. One scan of all pages, 1 µs each."""
-        counts = [0, 0]
-        with self._reading():
-            for key, value in self.store.scan(*schema.PAGES):
-                counts[schema.original_in(schema.decode_number(key[1:]), value) is not None] += 1
-        return counts[0], counts[1]
+        """Return how many originals and duplicates there are. One scan of all pages."""
+        pages, duplicates = (sum(1 for _ in self.store.scan(*kind)) for kind in (schema.PAGES, schema.DUPLICATES))
+        return pages - duplicates, duplicates
 
     def duplicates_of(self, original: int) -> list[int]:
         """Return the numbers of the duplicates of the page *original*, oldest first. One scan of them."""
         return [schema.last_number(key) for key, _ in self.store.scan(*schema.repeat_range(original))]
 
     def text(self, number: int) -> list[str]:
-        """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One get."""
+        """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One read."""
         if number < 0:
             return list(self._claims.texts.get(number, ()) if self._text_limit else ())
         return self._text(schema.text_key(number))
 
     def item_text(self, original: StoredPage) -> list[str]:
-        """Return what is kept of the text of the items of *original*; empty if nothing is. One get."""
+        """Return what is kept of the text of the items of *original*; empty if nothing is. One read."""
         if original.item_content is None or original.item_content.is_text_of(original.hashes):
             return self.text(original.number)
         return self._text(schema.item_text_key(original.number))
@@ -161,7 +184,7 @@ class Lookup:
         return self._text_limit > 0 or next(iter(self.store.scan(*schema.TEXTS)), None) is not None
 
     def read_again(self, stored: StoredPage, run: str, fingerprint: Callable[[Sequence[str]], Fingerprint]) -> Page:
-        """Return the *stored* page as one that the crawl *run* looks at, read from its text. One get.
+        """Return the *stored* page as one that the crawl *run* looks at, read from its text. One read.
 
         Where not all of its text is kept, its clauses have no weights.
         """
@@ -174,91 +197,93 @@ class Lookup:
 
     # --- candidates
 
-    def live_clauses(self, page: Page, own: list[StoredPage]) -> dict[bytes, tuple[int, ...]]:
+    def look_up(self, page: Page) -> Found:
+        """Return what there is for *page*. One read, and one more if the page itself is stored."""
+        identities, hashes, pending = page.identities, [*page.fingerprint.weights], self._claims.holders
+        whole = schema.whole_text_key(page.fingerprint.exact_digest, page.features)
+        keys = [schema.identity_key(i) for i in identities]
+        keys += [schema.claims_key(i) for i in identities] if self.store.worker else ()
+        split = len(keys)
+        keys += schema.clause_keys(hashes)
+        values = self.store.get_many(keys if whole is None else [*keys, whole])
+        with self._reading():
+            own = self._led_to(values[: len(identities)])
+            claimed = [n for value in values[len(identities) : split] if value for n in schema.decode_postings(value)]
+            mine = {n for i in identities for n in pending.get(i, ())}.union(claimed, (p.number for p in own))
+            holders = {}
+            for clause_hash, value in zip(hashes, values[split:], strict=False):
+                numbers = schema.decode_postings(value) if value else ()
+                if clause_hash in pending:
+                    numbers += pending[clause_hash]
+                if numbers:
+                    holders[clause_hash] = tuple(n for n in numbers if n not in mine) if mine else numbers
+            equal: list[int] = []
+            if whole is not None:
+                equal = [*schema.decode_postings(values[-1] or b""), *pending.get(whole, ())]
+        return Found(own, mine, holders, [n for n in equal if n not in mine])
+
+    def live_clauses(self, page: Page, found: Found) -> dict[bytes, tuple[int, ...]]:
         """Return the clauses of *page* that are not boilerplate, each with the numbers of other pages that contain it.
 
-        *own* is the stored page with the identity of *page*: no other page, and neither is a claim of that identity.
-        Cost: one get a clause.
+        One read for each of these, if not all that is stored counts.
         """
-        hashes = list(page.fingerprint.weights)
-        mine = self.numbers_of(page, own)
         host = schema.host_mark(page.url)
-        live: dict[bytes, tuple[int, ...]] = dict.fromkeys(hashes, ())
-        pending = self._claims.postings
-        values = self.store.get_many(schema.clause_keys(hashes))
-        held = [(h, value) for h, value in zip(hashes, values, strict=True) if value or h in pending]
+        live: dict[bytes, tuple[int, ...]] = dict.fromkeys(page.fingerprint.weights, ())
         counts = None if self.eligibility.is_all else self.counting(page.run)
-        with self._reading():
-            for clause_hash, value in held:
-                holders = schema.decode_postings(value) if value else ()
-                if clause_hash in pending:
-                    holders += pending[clause_hash]
-                if mine:
-                    holders = tuple(n for n in holders if n not in mine)
-                if len(holders) > COMMON_ON_HOST and counts is not None:
-                    holders = tuple(n for n in holders if counts(n))
-                if len(holders) > self._common or (
-                    len(holders) > COMMON_ON_HOST and [*map(schema.host_bits, holders)].count(host) > COMMON_ON_HOST
-                ):
-                    del live[clause_hash]
-                else:
-                    live[clause_hash] = holders
+        for clause_hash, numbers in found.holders.items():
+            holders = numbers
+            if len(holders) > COMMON_ON_HOST and counts is not None:
+                holders = tuple(n for n in holders if counts(n))
+            if len(holders) > self._common or (
+                len(holders) > COMMON_ON_HOST and [*map(schema.host_bits, holders)].count(host) > COMMON_ON_HOST
+            ):
+                del live[clause_hash]
+            else:
+                live[clause_hash] = holders
         return live
 
     def counting(self, run: str) -> Callable[[int], bool]:
-        """Return a predicate of page numbers: whether that page may drop one of the crawl *run*. One get a page."""
+        """Return a predicate of page numbers: whether that page may drop one of the crawl *run*. One read a page."""
 
         @cache
         def counts(number: int) -> bool:
-            original = Lookup.page(self, number)
+            original = self.page(number)
             return original is not None and self.eligibility.has(original, run)
 
         return counts
 
-    def numbers_of(self, page: Page, own: list[StoredPage]) -> set[int]:
-        """Return the numbers under which *page* itself is stored, as its *own*, or claimed."""
-        claimed = {number for identity in page.identities for number in self._claims.identities.get(identity, ())}
-        return claimed.union(stored.number for stored in own)
-
     def matches(
-        self, fingerprint: Fingerprint, live: dict[bytes, tuple[int, ...]], *, least: float = 0.0, first: float = 0.0
+        self,
+        fingerprint: Fingerprint,
+        live: dict[bytes, tuple[int, ...]],
+        most: int,
+        *,
+        least: float = 0.0,
+        first: float = 0.0,
     ) -> Iterator[Match]:
-        """Yield the pages that contain some of the *live* clauses, the one with most of their weight first.
+        """Yield at most so many pages that contain some of the *live* clauses, the one with most of their weight first.
 
         Only those that contain the share *least* or more, and none at all unless the first contains the share *first*.
-        Of equals, a stored page comes before a pending one and an older before a younger. Cost: one get a match taken.
+        Of equals, a stored page comes before a pending one and an older before a younger. One read.
         """
         total = sum(map(fingerprint.weights.__getitem__, live))
         contained: defaultdict[int, int] = defaultdict(int)
         for clause_hash, holders in live.items():
             for number in holders:
                 contained[number] += fingerprint.weights[clause_hash]
-        for number in sorted(contained, key=lambda n: (-contained[n], n < 0, abs(n))):
-            if contained[number] / total < max(first, least):
-                return
-            first = 0.0
-            if (original := self.page(number)) is not None:
-                yield Match(original, contained[number] / total, original.hashes & fingerprint.weights.keys())
-
-    def equals(self, page: Page, own: list[StoredPage]) -> Iterator[StoredPage]:
-        """Yield the other pages, oldest first, with the very letters of *page* and, but for the site's part, its title.
-
-        Regardless of what is boilerplate. Cost: one get, and one a page.
-        """
-        key = schema.whole_text_key(page.fingerprint.exact_digest, page.features)
-        if key is None:
+        best = sorted(contained, key=lambda n: (-contained[n], n < 0, abs(n)))[:most]
+        if not best or contained[best[0]] / total < first:
             return
-        (value,) = self.store.get_many([key])
-        with self._reading():
-            stored = schema.decode_postings(value) if value else ()
-        mine = self.numbers_of(page, own)
-        for number in (*stored, *self._claims.equals.get(key, ())):
-            other = None if number in mine else self.page(number)
-            if other is not None and other.exact_digest == page.fingerprint.exact_digest:
-                yield other
+        for original in self._pages(number for number in best if contained[number] / total >= least):
+            yield Match(original, contained[original.number] / total, original.hashes & fingerprint.weights.keys())
+
+    def equals(self, page: Page, found: Found, most: int) -> Iterator[StoredPage]:
+        """Yield at most so many of the other pages with the very text of *page*, oldest first. One read, or none."""
+        exact_digest = page.fingerprint.exact_digest
+        return (other for other in self._pages(found.equal[:most]) if other.exact_digest == exact_digest)
 
     def names(self, original: StoredPage, identities: Iterable[bytes]) -> bool:
-        """Return whether *original* names the page with these *identities* as its story's own. One get an identity."""
+        """Return whether *original* names the page with these *identities* as its canonical URL. One read."""
         values = self.store.get_many([schema.canonical_key(i) for i in identities])
         return any(value is not None and schema.decode_number(value) == original.number for value in values)
 
@@ -269,11 +294,11 @@ class Lookup:
     # --- templates
 
     def is_template(self, template: bytes) -> bool:
-        """Return whether the text with the id *template* is known to be one. One get."""
+        """Return whether the text with the id *template* is known to be one. One read."""
         return self.store.get_many([schema.template_key(template)]) != [None]
 
     def suspect_drops(self, template: bytes) -> Iterator[StoredPage]:
-        """Yield the dropped pages that may fill in the text with the id *template*, oldest first. One get a page."""
+        """Yield the dropped pages that may fill in the text with the id *template*, oldest first. One read a page."""
         return self._suspects(key for key, _ in self.store.scan(*schema.suspect_range(template)))
 
     def suspects_unless_known(self, template: bytes) -> Iterator[StoredPage] | None:
@@ -285,7 +310,7 @@ class Lookup:
     def _suspects(self, keys: Iterable[bytes]) -> Iterator[StoredPage]:
         for key in keys:
             page = self.page(schema.last_number(key))
-            # One that has been kept since is none; its key stays.
+            # One that was kept since is not a duplicate; its key stays.
             if page is not None and page.original is not None:
                 yield page
 
@@ -330,3 +355,87 @@ class Numbers:
         """Return whether the *number* of a stored page was added."""
         byte, bit = divmod(schema.place_of(number), 8)
         return byte < len(self._bits) and bool(self._bits[byte] >> bit & 1)
+
+
+# Holders of one key of a published method that are looked at, oldest first: what more pages have is what all pages of a
+# site have.
+_MAX_HOLDERS = 64
+_LEARNED_KEY = b"l"
+
+
+class PrintIndex:
+    """What a published *method* has made of the pages in a store, and of the open claims.
+
+    k<xxh3_64 of the method's key, 8><page number, 7> -> nothing: what to look the page up by
+    m<page number, 7>                                 -> its fingerprint, see `method.packed`
+    l                                                 -> what the method has learned, once it has
+    """
+
+    def __init__(self, store: OpenStore, claims: OpenClaims, method: Method) -> None:
+        self.method = method
+        self._store = store
+        self._claims = claims
+
+    def made(self, found: Print | None) -> Made | None:
+        """Return what was *found* of a text, as it is stored; ``None`` also if it is too large for that."""
+        value = b"" if found is None else packed(found)
+        if found is None or not 0 < len(value) <= MAX_PACKED:
+            return None
+        return Made(value, frozenset(map(xxhash.xxh3_64_digest, self.method.keys(found))))
+
+    def learned(self) -> bytes:
+        """Return what the method has learned for this store; empty as long as it has not. One read."""
+        return self._store.get_many([_LEARNED_KEY])[0] or b""
+
+    def remember(self, learned: bytes) -> bytes:
+        """Keep for good what the method has *learned*, unless the store has something; return what it has then."""
+        kept = self.learned() or learned
+        self._store.write([(_LEARNED_KEY, kept)])
+        return kept
+
+    def changes(
+        self, before: Iterable[int], number: int, made: Made | None
+    ) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
+        """Return the puts and deletes by which the page *number* is what is *made* of it, in the place of *before*.
+
+        ``None``: these pages have nothing that the method goes by any more.
+        """
+        puts = [] if made is None else _print_pairs(number, made)
+        kept = {key for key, _ in puts}
+        gone = {key for n in before if (old := self.made(self.of(n))) is not None for key, _ in _print_pairs(n, old)}
+        return puts, sorted(gone - kept)
+
+    def of(self, number: int) -> Print | None:
+        """Return what is made of the page or the open claim *number*; ``None`` where nothing is. One read."""
+        value = self.packed(number)
+        return unpacked(value) if value else None
+
+    def packed(self, number: int) -> bytes:
+        """Return the same, packed; empty where nothing is made of it. One read."""
+        if number < 0:
+            return made.value if (made := self._claims.made.get(number)) is not None else b""
+        return self._store.get_many([_print_key(number)])[0] or b""
+
+    def remade(self, value: bytes) -> Made | None:
+        """Return what :meth:`packed` returned, with the keys to look it up by."""
+        return self.made(unpacked(value))
+
+    def like(self, made: Made) -> list[int]:
+        """Return the numbers of the pages that share a key with what is *made* of one, those with most of them first.
+
+        Of equals, a stored page comes before a claimed one and an older before a younger. One scan a key.
+        """
+        counts: Counter[int] = Counter()
+        for key in made.keys:
+            stored = (schema.last_number(each) for each, _ in self._store.scan(b"k" + key, b"k" + key + b"\xff" * 8))
+            counts.update(chain(islice(stored, _MAX_HOLDERS), self._claims.holders.get(key, ())))
+        return sorted(counts, key=lambda number: (-counts[number], number < 0, abs(number)))
+
+
+def _print_pairs(number: int, made: Made) -> list[tuple[bytes, bytes]]:
+    page = schema.encode_number(number)
+    return [(_print_key(number), made.value), *((b"k" + key + page, b"") for key in sorted(made.keys))]
+
+
+def _print_key(number: int) -> bytes:
+    return b"m" + schema.encode_number(number)

@@ -1,31 +1,227 @@
-"""Opens the index of a store for a command, and deletes pages from it."""
+"""Opens the index of a store: a private one, whose open claims are in memory, or one that processes share."""
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from dedup_middleware.fingerprints import fingerprinter, published_method
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import Index
 from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, TEXT_LIMIT
-from dedup_middleware.index.shared import OpenClaims, SharedIndex
+from dedup_middleware.model import StoredPage
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.files import Holder
-from dedup_middleware.urls import host_of, is_under, url_identity
+from dedup_middleware.text import titles
+from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from datetime import timedelta
+    from collections.abc import Collection, Iterator
 
     from dedup_middleware.fingerprints.method import Method
-    from dedup_middleware.model import Eligibility, StoredPage
+    from dedup_middleware.model import Eligibility, Made, Page
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.opened import Shared
+
+# Changes of which is remembered what they touched: as many as come between a download and its callback, and more.
+_REMEMBERED_CHANGES = 64
+# Titles of a host that its workers share, see `titles_beside`: of what comes later, each worker has met enough. The
+# longest that others can learn from, in characters. Hosts whose titles this worker has read, 150 bytes each.
+_FIRST_TITLES, _LONGEST_TITLE, _MAX_HOSTS = 12, 200, 20_000
+
+
+class OpenClaims:
+    """The pages whose claims are open, in memory, under negative numbers.
+
+    Crawlers of one process that share a store share these too, so that they see one another's claims.
+    """
+
+    def __init__(self) -> None:
+        self.pages: dict[int, StoredPage] = {}
+        self.made: dict[int, Made] = {}
+        self.texts: dict[int, tuple[str, ...]] = {}
+        self.holders: defaultdict[bytes, tuple[int, ...]] = defaultdict(tuple)
+        """The claims by identity, clause hash, `schema.whole_text_key` and key of a published method. These have 16, 6,
+        9 and 8 bytes."""
+        self.version = 0
+        self._recent: deque[tuple[Collection[bytes], ...]] = deque(maxlen=_REMEMBERED_CHANGES)
+        self._last = 0
+        self._changes_of_others = 0
+
+    def add(self, page: Page) -> StoredPage:
+        """Add *page* and return it under its pending number. O(clauses)."""
+        self._last += 1
+        number = -schema.page_number(self._last, page.url)
+        pending = self.pages[number] = StoredPage.of(page, number)
+        self.texts[number] = page.paragraphs
+        if (made := page.fingerprint.made) is not None:
+            self.made[number] = made
+        for key in self._keys(pending) - page.suppressed:
+            self.holders[key] += (number,)
+        self.touch(pending.hashes, pending.identities)
+        return pending
+
+    def remove(self, number: int) -> None:
+        """Forget the page *number*. O(clauses)."""
+        pending = self.pages[number]
+        for key in self._keys(pending) & self.holders.keys():
+            others = tuple(n for n in self.holders.pop(key) if n != number)
+            if others:
+                self.holders[key] = others
+        del self.pages[number], self.texts[number]
+        self.made.pop(number, None)
+        self.touch(pending.hashes, pending.identities)
+
+    def _keys(self, page: StoredPage) -> set[bytes]:
+        keys = {*page.hashes, *page.identities}
+        if (key := schema.whole_text_key(page.exact_digest, page.features)) is not None:
+            keys.add(key)
+        return keys.union(self.made[page.number].keys) if page.number in self.made else keys
+
+    def touch(self, *touched: Collection[bytes]) -> None:
+        """Note that what is known of these clauses and identities has changed. They are kept, not copied."""
+        self.version += 1
+        self._recent.append(touched)
+
+    def notice_others(self, changes: int) -> None:
+        """Note how much other processes have changed by now: if that has changed, so may anything have."""
+        if changes != self._changes_of_others:
+            self._changes_of_others = changes
+            self.touch_all()
+
+    def touch_all(self) -> None:
+        """Note that what is known of anything may have changed, though nothing is written."""
+        self.version += _REMEMBERED_CHANGES + 1
+
+    def changed_since(self, version: int, page: Page) -> bool:
+        """Return whether anything that concerns *page* has changed since *version*. O(changes since * clauses)."""
+        changes = self.version - version
+        if not changes:
+            return False
+        # By a published method any page may be alike to it.
+        if changes > len(self._recent) or page.fingerprint.made is not None:
+            return True
+        its_keys = page.fingerprint.weights.keys() | page.identities
+        recent = islice(reversed(self._recent), changes)
+        return any(not its_keys.isdisjoint(keys) for touched in recent for keys in touched)
+
+
+class SharedIndex(Index):
+    """An `Index` whose open claims are in the store. What it reads in order to write, no other process changes."""
+
+    @cached_property
+    def has_texts(self) -> bool:
+        """See Lookup; others may keep some."""
+        return True
+
+    @property
+    def version(self) -> int:
+        """See Index; any change of another process may change any answer."""
+        self._claims.notice_others(self.store.changes_of_others())
+        return super().version
+
+    def changed_since(self, version: int, page: Page) -> bool:
+        """See Index. Where it returns ``False`` in a transaction, that ends only if no other process has written."""
+        self._claims.notice_others(self.store.changes_of_others())
+        if super().changed_since(version, page):
+            return True
+        self.store.require_unchanged()
+        return False
+
+    # --- claims
+
+    def claim(self, page: Page) -> StoredPage:
+        """Open a claim, in the store. One batch, of what :meth:`commit` then finds there already."""
+        return self.atomically(partial(self._claim, page))
+
+    def _claim(self, page: Page) -> StoredPage:
+        changes = self.changes(page.run)
+        claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
+        with self._reading():
+            changes.replace([], claimed.number, claimed, page.suppressed, page.fingerprint.made)
+            changes.put_claim(claimed, self.store.worker, self._packed(page.paragraphs))
+            changes.puts += self._title_of(page)
+        changes.write()
+        self.touch([claimed])
+        return claimed
+
+    def release(self, number: int) -> None:
+        """See Index; does nothing where it is released already."""
+        self.atomically(partial(self._release, number))
+
+    def _release(self, number: int) -> None:
+        changes, ended = self.changes(), self._ended(number)
+        with self._reading():
+            changes.replace(ended, number, None)
+        changes.write()
+        self.touch(ended)
+
+    def _ended(self, claim: int) -> list[StoredPage]:
+        found = self._find_claim(claim)
+        return [] if found is None else [found[1]]
+
+    def claimed(self, number: int) -> StoredPage | None:
+        """See Lookup; of a worker that is at work. One read."""
+        found = self._find_claim(number)
+        if found is None:
+            return None
+        if self.store.is_at_work(found[0]):
+            return found[1]
+        # It does not count by now, though nothing was written.
+        self._claims.touch_all()
+        return None
+
+    def _find_claim(self, number: int) -> tuple[bytes, StoredPage] | None:
+        (value,) = self.store.get_many([schema.claimed_key(number)])
+        if value is None:
+            return None
+        with self._reading():
+            page = replace(schema.page_of_claim(number, value), is_claimed=True)
+        return schema.worker_of_claim(value), page
+
+    def release_dead_claims(self) -> None:
+        """See Index. One scan of the open claims."""
+        for key, value in list(self.store.scan(*schema.CLAIMED)):
+            if not self.store.is_at_work(schema.worker_of_claim(value)):
+                self.release(schema.decode_number(key[1:]))
+
+    # --- what belongs to a site in the titles of its pages: each worker learns it, and meets only some of the pages
+
+    @cached_property
+    def _titles_read(self) -> dict[str, int]:
+        """How many titles of a host were read."""
+        return {}
+
+    def titles_beside(self, page: Page) -> list[str]:
+        """See Lookup. One read, or none."""
+        host = host_of(page.url)
+        before = self._titles_read.get(host, 0)
+        found = self._titles_of(host) if before < _FIRST_TITLES else []
+        if len(self._titles_read) >= _MAX_HOSTS:
+            self._titles_read.clear()
+        self._titles_read[host] = max(before, len(found))
+        return found[before:]
+
+    def _titles_of(self, host: str) -> list[str]:
+        (value,) = self.store.get_many([schema.titles_key(host)])
+        with self._reading():
+            return [] if value is None else schema.decode_titles(value)
+
+    def _title_of(self, page: Page) -> list[tuple[bytes, bytes]]:
+        """Return what lets the others read the title of *page*; nothing if they have enough. One read, or none."""
+        host, title = host_of(page.url), "" if page.features is None else page.features.title
+        is_enough = self._titles_read.get(host, 0) >= _FIRST_TITLES
+        if is_enough or len(title) > _LONGEST_TITLE or len(titles.parts(title)) <= 1:
+            return []
+        found = self._titles_of(host)
+        is_new = title not in found and len(found) < _FIRST_TITLES
+        return [(schema.titles_key(host), schema.encode_titles([*found, title]))] if is_new else []
+
 
 _claims: WeakKeyDictionary[Shared, OpenClaims] = WeakKeyDictionary()
 
@@ -40,144 +236,23 @@ def index_of(
 ) -> Index:
     """Return an index of *store*; those of one process that share the store share their open claims."""
     claims = _claims.setdefault(store.in_process, OpenClaims())
-    return (Index if store.shared is None else SharedIndex)(
-        store,
-        claims,
-        common=common,
-        text_limit=text_limit,
-        method=method,
-        eligibility=eligibility,
-    )
+    kind = Index if store.shared is None else SharedIndex
+    return kind(store, claims, common=common, text_limit=text_limit, method=method, eligibility=eligibility)
 
 
 @contextmanager
-def index_for_command(uri: str, command: str) -> Iterator[tuple[OpenStore, Index]]:
-    """Open the store at *uri* for as long as the block runs; of whatever fingerprints and older schema it is.
+def index_for_command(uri: str, command: str, *, fingerprint: str | None = None) -> Iterator[tuple[OpenStore, Index]]:
+    """Open the store at *uri* for as long as the block runs; :class:`StoreError` if it is absent, or in use.
 
-    :class:`StoreError` if there is no store, or if it is in use.
+    To change its pages, with all that leads to them, *fingerprint* must be the one that it was made with, else
+    `StoreVersionError`.
     """
-    with _open_for_command(uri, command) as store:
-        yield store, index_of(store)
-
-
-@contextmanager
-def index_for_upkeep(uri: str, command: str, *, fingerprint: str) -> Iterator[tuple[OpenStore, Index]]:
-    """Open the store at *uri* as :func:`index_for_command` does, to change its pages with all that leads to them.
-
-    *fingerprint* is the one that it was made with, else `StoreVersionError`.
-    """
-    method = fingerprinter(fingerprint)
-    with _open_for_command(uri, command) as store:
-        store.header.check_scheme(method.scheme, uri)
-        yield (
-            store,
-            index_of(
-                store,
-                method=published_method(fingerprint),
-            ),
-        )
-
-
-@contextmanager
-def _open_for_command(uri: str, command: str) -> Iterator[OpenStore]:
     holder = Holder.this_process(f"scrapy dedup {command}", brief=True)
+    scheme = None if fingerprint is None else fingerprinter(fingerprint).scheme
+    method = None if fingerprint is None else published_method(fingerprint)
     store = open_store(uri, fingerprint_scheme=None, holder=holder)
     try:
-        yield store
+        store.header.check_scheme(scheme, uri)
+        yield store, index_of(store, method=method)
     finally:
         store.close()
-
-
-_T = TypeVar("_T")
-
-#: Pages between two batches that wait for the medium.
-_SYNC_INTERVAL = 500
-_NAMED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Forgettable:
-    """Which pages: all that have every one of these."""
-
-    url: str | None = None
-    """As a request has it, or as the store shows it."""
-    host: str | None = None
-    """As in URLs; its subdomains count."""
-    older_than: timedelta | None = None
-    """Stored longer ago than that, and not written anew since."""
-
-    def has(self, page: StoredPage, now: datetime) -> bool:
-        """Tell whether *page* is one of them."""
-        if self.url is not None and page.url != self.url and url_identity(self.url) not in page.identities:
-            return False
-        if self.host is not None and not is_under(host_of(page.url), [self.host]):
-            return False
-        return self.older_than is None or datetime.fromisoformat(page.time) < now - self.older_than
-
-
-@dataclass(slots=True)
-class Chosen:
-    """The pages to be forgotten, by number: 100 bytes each in memory."""
-
-    originals: set[int] = field(default_factory=set)
-    duplicates: set[int] = field(default_factory=set)
-    """With those whose original is forgotten."""
-    in_doubt: int = 0
-    """Pages that stay, because a crawl is to release or to roll back what a crash has left."""
-    urls: list[str] = field(default_factory=list)
-    """The first few."""
-
-    def __len__(self) -> int:
-        """Return how many pages there are."""
-        return len(self.originals) + len(self.duplicates)
-
-
-def choose(index: Index, wanted: Forgettable) -> Chosen:
-    """Return the pages of *index* that are *wanted*, and the duplicates of those that are originals; writes nothing.
-
-    Reads every page twice: 40 s a million.
-    """
-    now, chosen = datetime.now(timezone.utc), Chosen()
-    awaited = {schema.decode_number(key[1:]) for key, _ in index.store.scan(*schema.IN_DOUBT)}
-    awaited |= {item.number for item in index.dropped.get(key[1:] for key, _ in index.store.scan(*schema.RELEASES))}
-    for page in index.pages():
-        if page.original is None and wanted.has(page, now):
-            _choose(page, chosen, awaited)
-    for page in index.pages():
-        if page.original is not None and (page.original in chosen.originals or wanted.has(page, now)):
-            _choose(page, chosen, awaited)
-    return chosen
-
-
-def _choose(page: StoredPage, chosen: Chosen, awaited: set[int]) -> None:
-    if page.number in awaited:
-        chosen.in_doubt += 1
-        return
-    (chosen.originals if page.original is None else chosen.duplicates).add(page.number)
-    if len(chosen.urls) < _NAMED:
-        chosen.urls.append(page.url)
-
-
-def forget(index: Index, chosen: Chosen) -> None:
-    """Remove the *chosen* pages, 1 ms each: a batch a page, so that what a crash leaves is whole.
-
-    Duplicates go first: none is ever without its original.
-    """
-    store = index.store
-    for step in _in_steps([*sorted(chosen.duplicates), *sorted(chosen.originals)]):
-        index.remove(step)
-        items = index.dropped.get(key for number in step for key in index.dropped.of_page(number))
-        store.write([], index.dropped.deletes(items), sync=True)
-    suspects = (key for key, _ in store.scan(b"d", b"e") if _is_of(key, chosen.duplicates))
-    for keys in _in_steps(suspects):
-        store.write([], keys, sync=True)
-
-
-def _is_of(key: bytes, duplicates: set[int]) -> bool:
-    return not schema.is_template_key(key) and schema.last_number(key) in duplicates
-
-
-def _in_steps(values: Iterable[_T]) -> Iterator[list[_T]]:
-    rest = iter(values)
-    while step := list(islice(rest, _SYNC_INTERVAL)):
-        yield step

@@ -22,8 +22,8 @@ from dedup_middleware.stores import refusals
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-#: Version of the layout of keys and values. Raise it with every change of the layout; other versions are refused.
-SCHEMA_VERSION = 7
+#: The layout of keys and values; a store of another one is refused. Raise it with every change of the layout.
+SCHEMA_VERSION = 8
 
 # The zero byte sorts it before every other key, so that no range of pages contains it.
 HEADER_KEY = b"\x00header"

@@ -54,7 +54,7 @@ from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import lookup
 from dedup_middleware.index.index import Index
-from dedup_middleware.index.shared import OpenClaims
+from dedup_middleware.index.opening import OpenClaims
 from dedup_middleware.model import Action, Page
 from dedup_middleware.settings import SETTINGS
 from dedup_middleware.stores import open_store

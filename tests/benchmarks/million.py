@@ -158,10 +158,10 @@ def fill(store: OpenStore, shared: Shared, pages: int, *, text: bool = False) ->
             said = texts[number % len(texts)]
             page = stored_page(number, chance, shared.of_stored(number, chance), said)
             original = StoredPage.of(page, page_number(number + 1, page.url), feeds=frozenset())
-            yield Exported(original, said or None, None)
+            yield Exported.of(original, text=said or None)
 
     store.write([(NEXT_PLACE_KEY, encode_number(pages + 1))])
-    put_pages(store, stored(), count=pages)
+    put_pages(store, stored())
     store.sync()
     gc.enable()
 
