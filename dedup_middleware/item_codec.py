@@ -1,9 +1,9 @@
 """Writes items as bytes and reads them back: JSON in which types are named, never code.
 
-``decode(encode(item).data) == item``, of the same type, for dicts, Scrapy items, dataclasses, attrs and pydantic
-models. A field with a value that cannot be read back exactly, such as a response or an open file, is left out. A class
+``decode(encode(item)) == item``, of the same type, for dicts, Scrapy items, dataclasses, attrs and pydantic models with
+values of the types below. An item with any other value, such as a response or an open file, cannot be stored. A class
 is named, and found among those of the project when the item is read: see :class:`ProjectClasses`. If it is gone, or is
-not a class of items any more, the item is read as a dict. Nothing is imported, and nothing runs ``__init__``.
+not a class of items any more, the item is read as a dict. Nothing is imported, and no ``__init__`` runs.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import base64
 import json
 import sys
 from dataclasses import fields
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
-from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -27,11 +26,11 @@ from dedup_middleware.bounded import MAX_VALUES, has_more, loads
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-#: Levels of an item: far more than anybody writes, far fewer than the stack has.
+#: Levels of an item: far more than projects use, far fewer than the stack has.
 MAX_DEPTH = 100
 #: Bytes of an item. A larger one is not stored, and so not dropped.
 MAX_BYTES = 8 * 2**20
-# JSON readers of other makes have 64 bits, and Python's own refuses to read thousands of digits.
+# Other JSON readers have 64 bits, and Python's own refuses to read thousands of digits.
 _MAX_INT = 2**63
 
 
@@ -43,29 +42,19 @@ class UnkeepableError(ValueError):
         self.kind = kind
 
 
-class Encoded(NamedTuple):
-    """An item as bytes."""
-
-    data: bytes
-    left_out: dict[str, type]
-    """The fields that could not be stored, each with the class of the value."""
-
-
-def encode(item: Any) -> Encoded:
-    """Return *item* as bytes; :class:`UnkeepableError` if its class cannot be stored. 10 µs for a small one."""
-    left_out: dict[str, type] = {}
+def encode(item: Any) -> bytes:
+    """Return *item* as bytes; :class:`UnkeepableError` if it could not be read back as it is."""
     try:
-        written = _written(item, MAX_DEPTH, left_out)
+        written = _written(item, MAX_DEPTH)
     except UnkeepableError:
         raise
     except Exception as error:  # an item's class is the project's
         raise UnkeepableError(type(item)) from error
-    text = json.dumps(written, ensure_ascii=False, separators=(",", ":"))
     # Escaped, two surrogates would come back as one character.
-    data = text.encode("utf8", "surrogatepass")
+    data = json.dumps(written, ensure_ascii=False, separators=(",", ":")).encode("utf8", "surrogatepass")
     if len(data) > MAX_BYTES or has_more(data, MAX_VALUES):
         raise UnkeepableError(type(item))
-    return Encoded(data, left_out)
+    return data
 
 
 def decode(data: bytes) -> Any:
@@ -73,7 +62,7 @@ def decode(data: bytes) -> Any:
     try:
         return _read(loads(data.decode("utf8", "surrogatepass")))
     except Exception as error:
-        raise ValueError(f"no item: {error!r}") from error
+        raise ValueError(f"not an item: {error!r}") from error
 
 
 def name_of(kind: type) -> str:
@@ -84,7 +73,7 @@ def name_of(kind: type) -> str:
 class ProjectClasses:
     """The classes that items may be of: those that loaded modules of the project define, or have imported.
 
-    A store may be anybody's: what it names is looked up among these, and nothing else, and no module is imported.
+    A store may have been written by others: what it names is looked up among these only, and no module is imported.
     """
 
     def __init__(self) -> None:
@@ -98,12 +87,21 @@ class ProjectClasses:
 
     def named(self, name: str) -> type | None:
         """Return the class with this :func:`name_of`; ``None`` if the project has none. O(names) the first time."""
-        if name not in self._found:
-            outer, found = _loaded(name)
-            if found is None or not self._has(outer):
-                return None
+        if (found := self._found.get(name) or self._loaded(name)) is not None:
             self._found[name] = found
-        return self._found[name]
+        return found
+
+    def _loaded(self, name: str) -> type | None:
+        module, _, path = name.partition(":")
+        found: Any = sys.modules.get(module)
+        classes: list[type] = []
+        for part in path.split("."):
+            # Not getattr, which may run code.
+            found = vars(found).get(part) if isinstance(found, (ModuleType, type)) else None
+            if not isinstance(found, type):
+                return None
+            classes.append(found)
+        return classes[-1] if name_of(classes[-1]) == name and self._has(classes[0]) else None
 
     def _has(self, outer: type) -> bool:
         if outer.__module__.partition(".")[0] in self._packages:
@@ -117,161 +115,95 @@ class ProjectClasses:
         )
 
 
-def _loaded(name: str) -> tuple[type, type | None]:
-    """Return the class with this :func:`name_of`, if its module is loaded, and before it the outermost around it."""
-    module, _, path = name.partition(":")
-    found: Any = sys.modules.get(module)
-    classes: list[type] = []
-    for part in path.split("."):
-        # Not getattr, which may run code.
-        found = vars(found).get(part) if isinstance(found, (ModuleType, type)) else None
-        if not isinstance(found, type):
-            return type(None), None
-        classes.append(found)
-    return classes[0], classes[-1] if name_of(classes[-1]) == name else None
-
-
 #: Those of the projects of this process.
 PROJECT = ProjectClasses()
 
 
-# --- writing: a value as itself where JSON has it, else an object with its tag alone; of an item, not of what is in it,
-# fields may be *left_out*
+# --- writing: a value as itself where JSON has it, else an object with its tag alone
 
 
-def _written(value: Any, depth: int, left_out: dict[str, type] | None = None) -> Any:  # noqa: PLR0911 - one for each kind of values
+def _written(value: Any, depth: int) -> Any:
     kind = type(value)
     if kind in (str, float, bool, type(None)) or (kind is int and -_MAX_INT <= value < _MAX_INT):
         return value
     if not depth:
         raise UnkeepableError(kind)
-    if kind is list:
-        return [_written(each, depth - 1) for each in value]
-    if kind is dict:
-        return _written_dict(value, depth - 1, left_out)
     if kind in _COLLECTIONS:
-        return {_COLLECTIONS[kind]: [_written(each, depth - 1) for each in value]}
+        written = [_written(each, depth - 1) for each in value]
+        return written if kind is list else {_COLLECTIONS[kind]: written}
+    if kind is dict:
+        return {"dict": [[_written(key, depth - 1), _written(each, depth - 1)] for key, each in value.items()]}
     if kind in _SCALARS:
         tag, write, _ = _SCALARS[kind]
         return {tag: write(value)}
-    if isinstance(value, Enum):
-        if PROJECT.named(name_of(kind)) is not kind:
-            raise UnkeepableError(kind)
-        return {"enum": [name_of(kind), _written(value.value, depth - 1)]}
-    if isinstance(value, str):
-        # Texts that know where they come from, such as those that lxml finds: of an item, they are texts.
+    if isinstance(value, str) and not isinstance(value, Enum):
+        # A text that refers to its document, as those that lxml finds: of an item, it is a text.
         return str.__str__(value)
-    return _written_item(value, kind, depth - 1, left_out)
+    tag, content = _taken_apart(value, kind)
+    if PROJECT.named(name_of(kind)) is not kind:
+        raise UnkeepableError(kind)
+    return {tag: [name_of(kind), _written(content, depth - 1)]}
 
 
-def _written_dict(value: dict[Any, Any], depth: int, left_out: dict[str, type] | None) -> Any:
-    if all(type(key) is str for key in value):
-        return {"dict": _written_fields(value, depth, left_out)}
-    return {"pairs": [[_written(key, depth), _written(each, depth)] for key, each in value.items()]}
-
-
-def _written_fields(values: dict[str, Any], depth: int, left_out: dict[str, type] | None) -> dict[str, Any]:
-    written = {}
-    for name, value in values.items():
-        try:
-            written[name] = _written(value, depth)
-        except UnkeepableError as error:  # noqa: PERF203 - raised for few items
-            if left_out is None:
-                raise
-            left_out[name] = error.kind
-    return written
-
-
-def _written_item(item: Any, kind: type, depth: int, left_out: dict[str, type] | None) -> Any:
+def _taken_apart(value: Any, kind: type) -> tuple[str, Any]:
+    """Return what makes *value*, an item or a member of an Enum, and the tag of its *kind*."""
+    if isinstance(value, Enum):
+        return "enum", value.value
     family = _family(kind)
-    if family is None or PROJECT.named(name_of(kind)) is not kind:
+    if family is None:
         raise UnkeepableError(kind)
     if family == "pydantic":
-        state = dict(item.__getstate__())
-        attributes = _written_attributes(state.pop("__dict__"), depth, left_out)
-        parts = {part: _written(value, depth) for part, value in state.items()}
-        return {family: [name_of(kind), {"__dict__": {"dict": attributes}, **parts}]}
+        return family, dict(value.__getstate__())
     if family == "scrapy":
-        values = item._values  # noqa: SLF001 - dict() would copy
-        return {family: [name_of(kind), _written_fields(values, depth, left_out)]}
-    return {family: [name_of(kind), _written_attributes(_fields_of(item, family), depth, left_out)]}
-
-
-def _written_attributes(values: dict[str, Any], depth: int, left_out: dict[str, type] | None) -> dict[str, Any]:
-    # An object without one of its attributes fails wherever it is shown.
-    return {**_written_fields(values, depth, left_out), **dict.fromkeys(left_out or ())}
-
-
-def _fields_of(item: Any, family: str) -> dict[str, Any]:
-    names = [f.name for f in (fields(item) if family == "dataclass" else type(item).__attrs_attrs__)]
-    return {name: getattr(item, name) for name in names if hasattr(item, name)}
+        return family, value._values  # noqa: SLF001 - dict() would copy
+    names = [f.name for f in (fields(value) if family == "dataclass" else kind.__attrs_attrs__)]  # type: ignore[attr-defined]
+    return family, {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
 @lru_cache(maxsize=1000)
 def _family(kind: type) -> str | None:
-    """Return what sort of items *kind* makes; ``None`` for whatever is not known to come back as it was."""
+    """Return what sort of items *kind* makes; ``None`` for what is not known to come back as it was."""
     # Where Scrapy is installed itemadapter imports it, which a program that only checks pages need not wait for.
-    from itemadapter.adapter import (  # noqa: PLC0415
-        AttrsAdapter,
-        DataclassAdapter,
-        PydanticAdapter,
-        ScrapyItemAdapter,
-    )
+    from itemadapter import adapter  # noqa: PLC0415
 
     families = {
-        "scrapy": ScrapyItemAdapter,
-        "dataclass": DataclassAdapter,
-        "attrs": AttrsAdapter,
-        "pydantic": PydanticAdapter,
+        "scrapy": adapter.ScrapyItemAdapter,
+        "dataclass": adapter.DataclassAdapter,
+        "attrs": adapter.AttrsAdapter,
+        "pydantic": adapter.PydanticAdapter,
     }
-    return next((name for name, adapter in families.items() if adapter.is_item_class(kind)), None)
+    return next((name for name, adapter_class in families.items() if adapter_class.is_item_class(kind)), None)
 
 
-def _zone(zone: Any, moment: datetime | None) -> Any:
-    if zone is None or (type(zone) is ZoneInfo and zone.key is not None):
-        return None if zone is None else zone.key
-    offset = zone.utcoffset(moment)
-    if offset is None:
-        raise UnkeepableError(type(zone))
-    # Of a zone of another make, what it says of this moment.
-    return [offset.total_seconds(), zone.tzname(moment)]
+def _written_time(value: datetime) -> list[str]:
+    if value.fold or (value.tzinfo is not None and value.utcoffset() is None):
+        raise UnkeepableError(type(value))
+    if isinstance(value.tzinfo, ZoneInfo) and value.tzinfo.key:
+        return [value.replace(tzinfo=None).isoformat(), value.tzinfo.key]
+    # Of a time zone of another make, its offset at this moment.
+    return [value.isoformat()]
 
 
-def _read_zone(written: Any) -> ZoneInfo | timezone | None:
-    if written is None or isinstance(written, str):
-        return None if written is None else ZoneInfo(written)
-    seconds, name = written
-    offset = timedelta(seconds=seconds)
-    unnamed = timezone(offset)
-    return unnamed if name in (None, unnamed.tzname(None)) else timezone(offset, name)
+def _read_time(written: list[str]) -> datetime:
+    value = datetime.fromisoformat(written[0])
+    return value.replace(tzinfo=ZoneInfo(written[1])) if written[1:] else value
 
 
-def _written_time(value: datetime | time) -> Any:
-    moment = value if isinstance(value, datetime) else None
-    return [value.replace(tzinfo=None).isoformat(), value.fold, _zone(value.tzinfo, moment)]
+def _written_hour(value: time) -> str:
+    if value.tzinfo is not None or value.fold:
+        raise UnkeepableError(type(value))
+    return value.isoformat()
 
 
-_COLLECTIONS: dict[type, str] = {tuple: "tuple", set: "set", frozenset: "frozenset"}
-_MADE: dict[str, Callable[[Any], Any]] = {"tuple": tuple, "set": set, "frozenset": frozenset}
+_COLLECTIONS: dict[type, str] = {list: "list", tuple: "tuple", set: "set"}
 #: Type -> its tag, how it is written, and how it is read.
 _SCALARS: dict[type, tuple[str, Callable[[Any], Any], Callable[[Any], Any]]] = {
-    int: ("int", hex, lambda text: int(text, 16)),
     bytes: ("bytes", lambda value: base64.b64encode(value).decode(), base64.b64decode),
-    datetime: (
-        "datetime",
-        _written_time,
-        lambda w: datetime.fromisoformat(w[0]).replace(fold=w[1], tzinfo=_read_zone(w[2])),
-    ),
-    time: ("time", _written_time, lambda w: time.fromisoformat(w[0]).replace(fold=w[1], tzinfo=_read_zone(w[2]))),
+    datetime: ("datetime", _written_time, _read_time),
+    time: ("time", _written_hour, time.fromisoformat),
     date: ("date", date.isoformat, date.fromisoformat),
-    timedelta: (
-        "timedelta",
-        lambda value: [value.days, value.seconds, value.microseconds],
-        lambda w: timedelta(w[0], w[1], w[2]),
-    ),
     Decimal: ("decimal", str, Decimal),
     UUID: ("uuid", str, UUID),
-    type(Path()): ("path", str, Path),
 }
 _READERS = {tag: read for tag, _, read in _SCALARS.values()}
 
@@ -279,54 +211,40 @@ _READERS = {tag: read for tag, _, read in _SCALARS.values()}
 # --- reading
 
 
-def _read(written: Any) -> Any:  # noqa: PLR0911 - one for each tag
+def _read(written: Any) -> Any:
     if isinstance(written, list):
         return [_read(each) for each in written]
     if not isinstance(written, dict):
         return written
     ((tag, value),) = written.items()
-    if tag == "dict":
-        return {name: _read(each) for name, each in value.items()}
-    if tag == "pairs":
-        return {_read(key): _read(each) for key, each in value}
-    if tag in _MADE:
-        return _MADE[tag](map(_read, value))
     if tag in _READERS:
         return _READERS[tag](value)
+    if tag == "dict":
+        return {_read(key): _read(each) for key, each in value}
+    if tag in ("tuple", "set"):
+        return (tuple if tag == "tuple" else set)(map(_read, value))
     name, content = value
+    return _put_together(tag, PROJECT.named(name), _read(content))
+
+
+def _put_together(tag: str, kind: Any, content: Any) -> Any:
+    """Return what :func:`_taken_apart` has taken apart; of a *kind* that the project does not have, a dict or value."""
     if tag == "enum":
-        return _read_enum(name, _read(content))
-    values = {field: _read(each) for field, each in content.items()}
-    return _read_pydantic(name, values) if tag == "pydantic" else _read_fields(tag, name, values)
-
-
-def _read_enum(name: str, value: Any) -> Any:
-    kind = PROJECT.named(name)
-    try:
-        return kind(value) if kind is not None and issubclass(kind, Enum) else value
-    except ValueError:  # it has no such member any more
-        return value
-
-
-def _read_fields(family: str, name: str, values: dict[str, Any]) -> Any:
-    kind = PROJECT.named(name)
-    if kind is None or _family(kind) != family:
-        return values
+        try:
+            return kind(content) if kind is not None and issubclass(kind, Enum) else content
+        except ValueError:  # it has no such member any more
+            return content
+    is_gone = kind is None or _family(kind) != tag
+    if tag == "pydantic" and is_gone:
+        return {**content["__dict__"], **(content.get("__pydantic_extra__") or {})}
+    if is_gone or (tag == "scrapy" and not content.keys() <= kind.fields.keys()):
+        return dict(content)
     item: Any = object.__new__(kind)
-    if family == "scrapy":
-        if not values.keys() <= item.fields.keys():
-            return values
-        item._values = values  # noqa: SLF001 - what its __init__ would do
+    if tag == "pydantic":
+        item.__setstate__(content)
+    elif tag == "scrapy":
+        item._values = content  # noqa: SLF001 - what its __init__ would do
     else:
-        for field, value in values.items():
-            object.__setattr__(item, field, value)
-    return item
-
-
-def _read_pydantic(name: str, state: dict[str, Any]) -> Any:
-    kind = PROJECT.named(name)
-    if kind is None or _family(kind) != "pydantic":
-        return {**state["__dict__"], **(state.get("__pydantic_extra__") or {})}
-    item: Any = object.__new__(kind)
-    item.__setstate__(state)
+        for name, value in content.items():
+            object.__setattr__(item, name, value)
     return item

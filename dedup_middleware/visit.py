@@ -30,9 +30,9 @@ _NOT_STORED = (
     "duplicates of class {} cannot be stored, so they are kept; yield a dict, a Scrapy item, or an attrs, dataclass or "
     "pydantic object"
 )
-_STORED_IN_PART = (
-    "duplicates of class {} are stored without {}, which cannot be stored; set such a field in a pipeline, or give it "
-    "as a text or a number"
+_VALUE_NOT_STORED = (
+    "duplicates of class {} with a value of class {} cannot be stored, so they are kept; set such a field in a pipeline, "
+    "or give it as a text or a number"
 )
 _NOT_TAGGED = (
     "items of class {} cannot be tagged and are kept without a tag: declare a field {!r} in it (scrapy.Field() in an "
@@ -219,18 +219,16 @@ class ItemClasses:
         self._warned: set[tuple[str, type]] = set()
 
     def encode(self, item: Any) -> bytes | None:
-        """Return *item* as it is stored; ``None`` if its class cannot be stored."""
+        """Return *item* as it is stored; ``None`` if its class, or a value in it, cannot be stored."""
         try:
-            data, left_out = item_codec.encode(item)
-        except item_codec.UnkeepableError:
+            return item_codec.encode(item)
+        except item_codec.UnkeepableError as error:
             self._listener.count("items/not_keepable", 1)
-            self._warn_once(_NOT_STORED, type(item))
+            if error.kind is type(item):
+                self._warn_once(_NOT_STORED, type(item))
+            else:
+                self._warn_once(_VALUE_NOT_STORED, type(item), _name(error.kind))
             return None
-        if left_out:
-            self._listener.count("items/stored_in_part", 1)
-            fields = ", ".join(f"{name!r} ({_name(kind)})" for name, kind in left_out.items())
-            self._warn_once(_STORED_IN_PART, type(item), fields)
-        return data
 
     def tag(self, visit: Visit, item: Any, *, repeats: bool) -> None:
         """Put ``{original_url, score, verdict}`` on *item* under ``dedup``, if its class allows that.

@@ -279,17 +279,17 @@ ATTACKS: dict[str, Attack] = {
     "a dropped item that unpacks to 500 MB": Attack(
         lambda size: schema.encode_number(1) * 2 + deflated(size),
         512 * MB,
-        item_value(schema.encode([*HEAD, b'{"dict":{}}'])),
+        item_value(schema.encode([*HEAD, b'{"dict":[]}'])),
         value(dropped_item),
     ),
     "a dropped item of empty lists": Attack(
         lambda size: item_value(schema.encode([*HEAD, nested(size)])),
         250 * MB,
-        item_value(schema.encode([*HEAD, b'{"dict":{}}'])),
+        item_value(schema.encode([*HEAD, b'{"dict":[]}'])),
         value(dropped_item),
     ),
-    "an item of empty lists, as large as it may be": Attack(nested, 8 * MB, b'{"dict":{}}', value(item)),
-    "an item of lists in lists": Attack(lambda size: b"[" * size, 10**6, b'{"dict":{}}', value(item)),
+    "an item of empty lists, as large as it may be": Attack(nested, 8 * MB, b'{"dict":[]}', value(item)),
+    "an item of lists in lists": Attack(lambda size: b"[" * size, 10**6, b'{"dict":[]}', value(item)),
     "a page of a million clauses": Attack(
         page_of_clauses, 10**6, schema.encode_page(_page()), value(lambda data: schema.decode_page(1, data))
     ),

@@ -9,7 +9,6 @@ import shutil
 import pytest
 from crawling import IN_ORDER, run_job, store_uri, write_job
 from fault_injection import EXIT_STATUS
-from itemadapter import ItemAdapter
 from local_site import Answer, Site
 from prose import article, blog, story
 from sample_spiders_items import KINDS
@@ -441,16 +440,14 @@ def test_a_full_disk_costs_no_item(site, tmp_path):
         assert set(dropped) <= {item.url for item in index.dropped}
 
 
-def test_an_item_with_a_field_that_cannot_be_stored_is_dropped_and_stored_without_it(site, tmp_path):
+def test_an_item_with_a_field_that_cannot_be_stored_is_kept(site, tmp_path):
     urls = add_pairs(site, 6)
     outcome = stories(tmp_path, urls, spider="Unstorable", feed={})
-    assert outcome.kept == urls[::2]
-    assert outcome.stats["dedup/items/stored_in_part"] == 6
+    assert outcome.kept == urls
+    assert outcome.stats["dedup/items/not_keepable"] == 6
     assert len(outcome.problems) == 5  # one a class
-    assert "without 'extra' (scrapy.http.response.html.HtmlResponse)" in outcome.problems[0]
-    items = [ItemAdapter(item.item) for item in stored(tmp_path)]
-    assert [item["url"] for item in items] == urls[1::2]
-    assert not any(item.get("extra") for item in items)
+    assert "one has a scrapy.http.response.html.HtmlResponse" in outcome.problems[0]
+    assert stored(tmp_path) == []
 
 
 def test_an_item_of_a_class_that_cannot_be_stored_is_kept(site, tmp_path):

@@ -204,7 +204,7 @@ def test_classes_of_the_projects_packages_are_found_and_no_others(project) -> No
         with pytest.raises(item_codec.UnkeepableError):
             item_codec.encode(item)
     project.give([Spider])
-    found = [item_codec.decode(item_codec.encode(item).data) for item in items]
+    found = [item_codec.decode(item_codec.encode(item)) for item in items]
     assert (found, [*map(type, found)]) == (items, [Story, DataStory])
 
 
@@ -231,7 +231,8 @@ def test_names_in_a_store_import_nothing_and_make_no_other_class(project, monkey
     monkeypatch.setattr(importlib, "import_module", lambda *_: pytest.fail("imported"))
     monkeypatch.setattr(builtins, "__import__", _import_of_loaded(builtins.__import__))
     for tag in ("scrapy", "dataclass", "attrs", "pydantic"):
-        state = {"__dict__": {"dict": {"url": "u"}}} if tag == "pydantic" else {"url": "u"}
+        values = {"dict": [["url", "u"]]}
+        state = {"dict": [["__dict__", values]]} if tag == "pydantic" else values
         assert item_codec.decode(json.dumps({tag: [name, state]}).encode()) == {"url": "u"}
     assert item_codec.decode(json.dumps({"enum": [name, 1]}).encode()) == 1
     assert {*sys.modules} == modules
