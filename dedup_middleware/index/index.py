@@ -443,19 +443,19 @@ class Changes:
         held, now = schema.listed(before), schema.listed([] if new is None else [new])
         # What its own claim holds, under the number that the page has now, stays as it is, and need not be read.
         standing = (held & now) - schema.listed(p for p in before if p.number != number or not p.is_claimed)
-        self.change_postings(number, mine, held - standing, now - standing, suppressed)
+        self._change_postings(number, mine, held - standing, now - standing, suppressed)
         if self._prints is not None:
             puts, deletes = self._prints.changes(mine, number, None if new is None else made)
             self.puts += puts
             self.deletes += deletes
 
-    def change_postings(
+    def _change_postings(
         self,
         number: int,
         mine: frozenset[int],
         before: frozenset[bytes],
         now: frozenset[bytes],
-        suppressed: frozenset[bytes] = frozenset(),
+        suppressed: frozenset[bytes],
     ) -> None:
         """Let the lists under the keys *now* have *number*, instead of *mine* under *before*; but for *suppressed*."""
         others, alone = frozenset(schema.clause_keys(suppressed)), schema.encode_number(number)
