@@ -16,6 +16,7 @@ from dedup_middleware.index.index import Index
 from dedup_middleware.index.opening import OpenClaims, index_of
 from dedup_middleware.index.schema import (
     PAGES,
+    decode_claim,
     decode_identity,
     decode_number,
     decode_page,
@@ -24,7 +25,6 @@ from dedup_middleware.index.schema import (
     is_template_key,
     last_number,
     listed,
-    page_of_claim,
     repeat_key,
 )
 from dedup_middleware.model import Action, Eligibility, Page, Scope
@@ -77,7 +77,6 @@ class Library:
         threshold: float = 0.8,
         scope: Scope = Scope.STORE,
         lease: timedelta | None = None,
-        text_limit: int = 20_000,
         fingerprint: ClauseFingerprinter = fingerprint,
         preferred: Collection[str] = (),
         room: int = sys.maxsize,
@@ -90,7 +89,7 @@ class Library:
         self.dropped_size = dropped_size
         self.store = store or open_store("memory:", fingerprint_scheme=fingerprint.scheme, room=room)
         eligibility = Eligibility(scope, lease)
-        self.index = index_of(self.store, common=COMMON, text_limit=text_limit, eligibility=eligibility)
+        self.index = index_of(self.store, eligibility=eligibility)
         self.detector = Detector(self.index, fingerprint.hash, threshold, preferences(preferred))
         self.stats: Counter[str] = Counter()
         self.failures: list[DedupError] = []
@@ -131,9 +130,7 @@ class Library:
 
     def crash(self) -> None:
         """Forget what was in memory only, as a process does that is killed and begun again."""
-        self.index = Index(
-            self.store, OpenClaims(), common=COMMON, text_limit=20_000, eligibility=self.index.eligibility
-        )
+        self.index = Index(self.store, OpenClaims(), eligibility=self.index.eligibility)
         self.detector = replace(self.detector, index=self.index)
 
     def page(self, name: str, clauses: Iterable[int | str], *, request: str | None = None) -> Page:
@@ -194,7 +191,7 @@ class Library:
         }
         originals = {number: page for number, page in pages.items() if page.original is None}
         claims = {
-            number: page_of_claim(number, value)
+            number: decode_claim(number, value)[1]
             for key, value in pairs.items()
             if key[:1] == b"g"
             for number in [decode_number(key[1:])]

@@ -398,7 +398,7 @@ class TestExplain:
     def test_of_a_page_whose_original_is_gone_nothing_is_marked(self, own: Crawled) -> None:
         uri = store_uri(own.outcome.folder)
         with contextlib.closing(open_store(uri, fingerprint_scheme=None)) as store:
-            index = index_of(store, common=3, text_limit=20_000)
+            index = index_of(store)
             index.remove(page.number for page in list(index.pages()) if page.url == own.first)
         (explained,) = own.run_here("explain", own.repost, "--json").json
         assert explained["stored"]["original_url"] is None

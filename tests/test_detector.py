@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
-from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given, settings
@@ -16,7 +15,6 @@ from dedup_middleware.checks.alignment import containment
 from dedup_middleware.checks.checklist import renumbered
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.errors import StoreError
-from dedup_middleware.index import schema
 from dedup_middleware.index.lookup import COMMON_ON_HOST
 from dedup_middleware.model import Page, Scope, VerdictKind
 from dedup_middleware.reasons import Reason
@@ -63,13 +61,12 @@ class Oracle:
         return verdict
 
 
-@pytest.mark.parametrize("text_limit", [20_000, 0])
 @settings(deadline=None)
 @given(texts=st.lists(st.tuples(st.sampled_from(["one", "two"]), TEXTS), max_size=14), threshold=THRESHOLDS)
 def test_a_page_is_a_duplicate_only_of_one_original_that_holds_enough_of_its_live_text(
-    texts: list[tuple[str, frozenset[int]]], threshold: float, text_limit: int
+    texts: list[tuple[str, frozenset[int]]], threshold: float
 ) -> None:
-    library, oracle = Library(threshold=threshold, text_limit=text_limit), Oracle(threshold)
+    library, oracle = Library(threshold=threshold), Oracle(threshold)
     for number, (host, text) in enumerate(texts):
         verdict = library.visit(f"http://{host}/p{number}", sorted(text)).verdict
         kind, score = oracle.arrive(host, text)
@@ -77,24 +74,6 @@ def test_a_page_is_a_duplicate_only_of_one_original_that_holds_enough_of_its_liv
         assert (verdict.match.score if verdict.match else None) == score
         if kind is RELATED and score is not None and score >= threshold:
             return  # kept beside its match, and no holder of what both say: that, the oracle does not know
-
-
-@pytest.mark.parametrize(("text_limit", "looked_at"), [(20_000, 1), (0, 0)])
-def test_who_shares_a_quotation_is_looked_at_only_where_its_text_may_be_kept(text_limit: int, looked_at: int) -> None:
-    library = Library(text_limit=text_limit)
-    library.visit("a", range(40))
-    with patch.object(schema, "decode_page", wraps=schema.decode_page) as page:
-        assert library.check("b", [0, *range(100, 139)]).kind is NEW
-    assert page.call_count == looked_at
-
-
-def test_a_look_alike_of_who_leads_to_a_text_owns_it_where_no_texts_are_kept() -> None:
-    library = Library(text_limit=0)
-    library.visit("a", [*range(20), "Item 1 costs 10 euros a piece", "and it has been there since 1990"])
-    kept = library.visit("b", [*range(20), "Item 2 costs 20 euros a piece", "and it has been there since 2000"])
-    assert kept.verdict.kind is RELATED
-    copy = library.check("http://elsewhere/", [*range(20), "Item 2 costs 20 euros a piece"])
-    assert (copy.kind, copy.match and copy.match.original.url) == (DUPLICATE, "http://site/b")
 
 
 @settings(deadline=None)

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from library import COMMON, Library, fingerprint, page_of
+from library import COMMON, Library, fingerprint
 
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.durability import Durability, recover
-from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.schema import clause_keys, decode_postings
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
-from dedup_middleware.stores import open_store
 from dedup_middleware.urls import url_identity
 
 if TYPE_CHECKING:
@@ -108,14 +106,6 @@ class TestReading:
         ]
         assert [match.score for match in library.index.matches(page.fingerprint, live, 9)] == [1.0, 1.0, 1.0, 4 / 6]
 
-    def test_text_is_kept_as_far_as_the_limit_goes_and_not_at_all_for_none(self) -> None:
-        store = open_store("memory:", fingerprint_scheme=ClauseFingerprinter.scheme)
-        page = page_of("a", range(9))
-        for limit, expected in ((40, "\n".join(page.paragraphs)[:40].split("\n")), (0, [])):
-            index = index_of(store, common=COMMON, text_limit=limit)
-            kept, _ = index.commit(page_of(str(limit), range(9)))
-            assert index.text(kept.number) == expected
-
 
 def test_the_list_of_a_common_clause_stays_short() -> None:
     library = Library()
@@ -185,7 +175,7 @@ class TestOpenClaims:
 
     def test_those_who_share_a_store_share_them(self) -> None:
         library = Library()
-        other = index_of(library.store, common=COMMON, text_limit=0)
+        other = index_of(library.store)
         pending = library.index.claim(library.page("a", range(9)))
         assert other.page(pending.number) == pending
         other.release(pending.number)

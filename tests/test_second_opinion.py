@@ -50,12 +50,6 @@ class TestEditedCopies:
             assert library.visit("http://two/", edited(tell(1), each=2)).is_duplicate
         library.check_invariants()
 
-    def test_without_kept_texts_it_is_only_related(self, tell: type) -> None:
-        library = Library(text_limit=0)
-        library.visit("http://one/", tell(1))
-        case = library.visit("http://two/", edited(tell(1), each=2))
-        assert (case.verdict.kind, case.verdict.reason) == (RELATED, Reason.BELOW_THRESHOLD)
-
     def test_a_claim_that_is_open_has_its_text(self, tell: type) -> None:
         library = Library()
         library.enter(library.page("http://one/", tell(1)))

@@ -69,7 +69,7 @@ def recall(method: Any) -> Any:
 #: Every decoder of what a store has.
 DECODERS = {
     "page": lambda data: schema.decode_page(1, data),
-    "claim": lambda data: schema.page_of_claim(1, data),
+    "claim": lambda data: schema.decode_claim(1, data),
     "text": schema.decode_text,
     "titles": schema.decode_titles,
     "postings": schema.decode_postings,

@@ -289,7 +289,7 @@ class TestMerging:
 def age(shop: Shop, folder: str, *, days: int, url: str | None = None) -> None:
     """Let the pages of a store, or the one at *url*, be *days* older than they are."""
     with closing(open_store(store_uri(shop.root / folder), fingerprint_scheme=None)) as store:
-        for page in index_of(store, common=3, text_limit=20_000).pages():
+        for page in index_of(store).pages():
             then = datetime.fromisoformat(page.time) - timedelta(days=days)
             old = replace(page, kept=replace(page.kept, time=then.isoformat(timespec="seconds")))
             if url in (None, page.url):

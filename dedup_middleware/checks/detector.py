@@ -193,10 +193,7 @@ class Detector:
             seen.add(equal.original.number)
             yield equal
         weights = {h: page.fingerprint.weights[h] for h in live}
-        # Without kept texts there is no comparison, and only a page that holds half of this one matters. Clauses
-        # that do not lead to it lead to its look-alike: one of the two is known to hold a quarter.
-        first = 0.0 if self.index.has_texts else RELATED_THRESHOLD / 2
-        matches = self.index.matches(page.fingerprint, live, _MAX_MATCHES, least=CANDIDATE_SHARE, first=first)
+        matches = self.index.matches(page.fingerprint, live, _MAX_MATCHES, least=CANDIDATE_SHARE)
         # A holder of few of its clauses may say them all, and be a look-alike of who holds the rest.
         best = [Match(m.original, containment(weights, m.original.hashes), m.shared) for m in matches]
         best.sort(key=lambda match: -match.score)
@@ -279,9 +276,10 @@ class Detector:
 
         ``None`` if the text is a known template.
         """
-        if (suspects := self.index.suspects_unless_known(template)) is None:
+        if self.index.is_template(template):
             return None
-        found = [other for other in islice(suspects, _MAX_SUSPECTS) if self._may_drop(other, page)]
+        suspects = islice(self.index.suspect_drops(template), _MAX_SUSPECTS)
+        found = [other for other in suspects if self._may_drop(other, page)]
         return [(other, self.index.text(other.number)) for other in found]
 
     def _compare(self, pair: Pair, threshold: float) -> Comparison | None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.fingerprints.method import Method
     from dedup_middleware.index.in_doubt import Doubt
-    from dedup_middleware.index.lookup import PrintIndex
     from dedup_middleware.index.opening import OpenClaims
     from dedup_middleware.model import Eligibility, Kept, Made, Match, Page
     from dedup_middleware.stores import OpenStore
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
 # Places that are taken at once, so that processes do not wait for one another; one that ends leaves some of them empty,
 # of 10^12.
 _PLACES_TAKEN = 256
+#: Pages in a posting list. One more than makes a clause boilerplate: the page that is checked may be in it, too.
+MAX_HOLDERS = COMMON_IN_STORE + 2
 # A page with fewer clauses than this share of the former original's contains too little of its text to replace it.
 _MIN_CLAUSE_SHARE = 0.5
 
@@ -38,29 +39,17 @@ _MIN_CLAUSE_SHARE = 0.5
 class Index(Lookup):
     """The stored pages and the open claims of one store.
 
-    *common*: a clause in more kept pages than this is boilerplate, without a vote, and its posting list is capped; on
-    pages of one host, a clause in more than two of that host's.
-    *text_limit*: characters of a page's text kept, for `explain` and the alignment; 0 keeps none.
     *method*: the published method that decides, if one does.
     *eligibility*: which originals may drop a page, and so whether what earlier crawls have kept counts as kept.
     Every method that reads the store raises :class:`StoreCorruptError` for what it cannot read there.
     """
 
-    def __init__(  # noqa: PLR0913 - what an index is made of, by name
-        self,
-        store: OpenStore,
-        claims: OpenClaims,
-        *,
-        common: int = COMMON_IN_STORE,
-        text_limit: int = TEXT_LIMIT,
-        method: Method | None = None,
-        eligibility: Eligibility = ALL,
+    def __init__(
+        self, store: OpenStore, claims: OpenClaims, *, method: Method | None = None, eligibility: Eligibility = ALL
     ) -> None:
-        super().__init__(store, claims, common=common, text_limit=text_limit, method=method, eligibility=eligibility)
+        super().__init__(store, claims, method=method, eligibility=eligibility)
         self.in_doubt = InDoubt(store)
         self.dropped = DroppedItems(store, self.in_doubt)
-        # One more than makes a clause common: the page that is checked may be a holder itself, and does not count then.
-        self._max_holders = common + 2
         self._places = range(0)
 
     @property
@@ -142,7 +131,7 @@ class Index(Lookup):
         known_of_former = [] if former is None else self.same(former.identities)
         known = own[0] if own and own[0].says(page) and _has_given(own[0], page) else None
         reached = self._reached(page, known, feeds)
-        changes = self.changes(page.run)
+        changes = Changes(self, page.run)
         number = next((before.number for before in (*own, *ended)), None) or self.new_number(page.url)
         stored = StoredPage.of(page, number, feeds=reached)
         changes.puts += self._doubt(stored, known, self.in_doubt.of(number) if own else None, durable=durable)
@@ -166,7 +155,7 @@ class Index(Lookup):
         kept = StoredPage.of(page, known.number, feeds=reached).kept
         stored = replace(known, kept=kept, item_content=page.item_content)
         key, texts = schema.item_text_key(known.number), item_texts(stored)
-        packed = self._packed(texts) if texts else None
+        packed = schema.encode_text(texts, TEXT_LIMIT) if texts else None
         is_as_it_was = not _differ(stored, known) and (packed is None or self.store.get_many([key]) == [packed])
         doubt = self.in_doubt.of(known.number)
         is_certain = doubt is None and reached == known.kept.feeds
@@ -174,7 +163,7 @@ class Index(Lookup):
             self._met_again.add(known.number)
             self._met_by = page.run
             return None
-        changes = self.changes(page.run)
+        changes = Changes(self, page.run)
         changes.puts += self._doubt(stored, given, doubt, durable=durable)
         changes.put_page(stored, None, body=page.body_digest)
         changes.put_or_delete(key, packed)
@@ -232,7 +221,7 @@ class Index(Lookup):
         that other crawls have dropped of the page go. *template* is the key of the text that it may fill in, if any.
         """
         own = self.same(page.identities)
-        changes = self.changes()
+        changes = Changes(self)
         number = own[0].number if own else self.new_number(page.url)
         if own and own[0].original is not None:
             changes.deletes += self.dropped.obsolete(number, page.run)
@@ -263,7 +252,7 @@ class Index(Lookup):
         page = self.page(number)
         if page is None or page.pending:
             return
-        changes = self.changes()
+        changes = Changes(self)
         with self._reading():
             changes.replace([page], number, None)
         changes.deletes += map(schema.identity_key, page.identities)
@@ -272,11 +261,6 @@ class Index(Lookup):
         self.touch([page])
 
     # --- writing
-
-    def changes(self, run: str = "") -> Changes:
-        """Return what collects the changes of one page, of the crawl *run*."""
-        gives_way = None if self.eligibility.is_all or not run else self.counting(run)
-        return Changes(self.store, self._max_holders, gives_way, self.prints)
 
     def _write(  # noqa: PLR0913 - what is written, by name
         self,
@@ -302,7 +286,9 @@ class Index(Lookup):
             )
         texts = item_texts(stored)
         body_digest = b"" if _must_be_read(stored, page, own) else page.body_digest
-        changes.put_page(stored, self._packed(page.paragraphs), self._packed(texts) if texts else None, body_digest)
+        text = schema.encode_text(page.paragraphs, TEXT_LIMIT)
+        item_text = schema.encode_text(texts, TEXT_LIMIT) if texts else None
+        changes.put_page(stored, text, item_text, body_digest)
         if own and not texts:
             changes.deletes.append(schema.item_text_key(stored.number))
         gone = (i for known in own for i in known.identities if i not in stored.identities)
@@ -315,9 +301,6 @@ class Index(Lookup):
         touched = (stored, *own, *superseded)
         owned = (known.hashes for known in touched if known.original is None)
         self._claims.touch(*owned, *(known.identities for known in touched))
-
-    def _packed(self, texts: tuple[str, ...]) -> bytes | None:
-        return schema.encode_text(texts, self._text_limit) if self._text_limit else None
 
 
 def _differ(stored: StoredPage, known: StoredPage) -> bool:
@@ -389,23 +372,13 @@ def _as_duplicate(former: StoredPage, original: StoredPage) -> StoredPage:
 class Changes:
     """Puts and deletes for one page; :meth:`write` makes them all at once, or none."""
 
-    def __init__(
-        self,
-        store: OpenStore,
-        max_holders: int,
-        counts: Callable[[int], bool] | None = None,
-        prints: PrintIndex | None = None,
-    ) -> None:
-        """Collect for *store*, where no posting list grows beyond *max_holders*.
-
-        In a full one, those of which *counts* returns that they may drop nothing any more make room.
-        """
+    def __init__(self, index: Index, run: str = "") -> None:
+        """Collect for a page of the crawl *run*: in a full posting list, pages that cannot drop it make room."""
         self.puts: list[tuple[bytes, bytes]] = []
         self.deletes: list[bytes] = []
-        self._store = store
-        self._max_holders = max_holders
-        self._counts = counts
-        self._prints = prints
+        self._store = index.store
+        self._prints = index.prints
+        self._counts = None if index.eligibility.is_all or not run else index.counting(run)
         self._before: dict[int, StoredPage] = {}
 
     def write(self) -> None:
@@ -469,9 +442,9 @@ class Changes:
             kept = holders - mine
             # What it had before it goes on holding as it did: as one of the holders, or not.
             holds = key in now and (bool(holders & mine) or not kept if key in before else key not in others)
-            if holds and len(kept) >= self._max_holders and self._counts is not None:
+            if holds and len(kept) >= MAX_HOLDERS and self._counts is not None:
                 kept = frozenset(filter(self._counts, kept))
-            if holds and len(kept) < self._max_holders:
+            if holds and len(kept) < MAX_HOLDERS:
                 kept |= {number}
             if kept != holders:
                 self.put_or_delete(key, schema.encode_postings(sorted(kept)) if kept else None)

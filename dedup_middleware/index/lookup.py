@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,27 +64,19 @@ class Found(NamedTuple):
 class Lookup:
     """The stored pages and the open claims of one store, to be read; see `Index` for the arguments."""
 
-    def __init__(  # noqa: PLR0913 - what there is to look up, by name
-        self,
-        store: OpenStore,
-        claims: OpenClaims,
-        *,
-        common: int = COMMON_IN_STORE,
-        text_limit: int = TEXT_LIMIT,
-        method: Method | None = None,
-        eligibility: Eligibility = ALL,
+    def __init__(
+        self, store: OpenStore, claims: OpenClaims, *, method: Method | None = None, eligibility: Eligibility = ALL
     ) -> None:
         self.store = store
         self.eligibility = eligibility
         self._claims = claims
-        self._common = common
-        self._text_limit = text_limit
         self._reading = partial(refusals.of_value, store.uri, UnreadableError)
         self.prints = None if method is None else PrintIndex(store, claims, method)
         with self._reading():
             self.overrides = Overrides(store)
-        # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl.
-        self._met_again, self._met_by = Numbers(), ""
+        # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl. 80
+        # bytes each, less than Scrapy's own filter of requests takes.
+        self._met_again, self._met_by = set[int](), ""
 
     # --- pages and their texts
 
@@ -160,7 +152,7 @@ class Lookup:
     def text(self, number: int) -> list[str]:
         """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One read."""
         if number < 0:
-            return list(self._claims.texts.get(number, ()) if self._text_limit else ())
+            return [*self._claims.texts.get(number, ())]
         return self._text(schema.text_key(number))
 
     def item_text(self, original: StoredPage) -> list[str]:
@@ -176,12 +168,7 @@ class Lookup:
 
     def is_cut(self, text: Sequence[str]) -> bool:
         """Return whether *text*, as it was kept, may go on."""
-        return sum(map(len, text)) + len(text) > self._text_limit
-
-    @cached_property
-    def has_texts(self) -> bool:
-        """Whether the text of any page may be kept. One scan."""
-        return self._text_limit > 0 or next(iter(self.store.scan(*schema.TEXTS)), None) is not None
+        return sum(map(len, text)) + len(text) > TEXT_LIMIT
 
     def read_again(self, stored: StoredPage, run: str, fingerprint: Callable[[Sequence[str]], Fingerprint]) -> Page:
         """Return the *stored* page as one that the crawl *run* looks at, read from its text. One read.
@@ -234,7 +221,7 @@ class Lookup:
             holders = numbers
             if len(holders) > COMMON_ON_HOST and counts is not None:
                 holders = tuple(n for n in holders if counts(n))
-            if len(holders) > self._common or (
+            if len(holders) > COMMON_IN_STORE or (
                 len(holders) > COMMON_ON_HOST and [*map(schema.host_bits, holders)].count(host) > COMMON_ON_HOST
             ):
                 del live[clause_hash]
@@ -253,18 +240,12 @@ class Lookup:
         return counts
 
     def matches(
-        self,
-        fingerprint: Fingerprint,
-        live: dict[bytes, tuple[int, ...]],
-        most: int,
-        *,
-        least: float = 0.0,
-        first: float = 0.0,
+        self, fingerprint: Fingerprint, live: dict[bytes, tuple[int, ...]], most: int, *, least: float = 0.0
     ) -> Iterator[Match]:
         """Yield at most so many pages that contain some of the *live* clauses, the one with most of their weight first.
 
-        Only those that contain the share *least* or more, and none at all unless the first contains the share *first*.
-        Of equals, a stored page comes before a pending one and an older before a younger. One read.
+        Only those that contain the share *least* or more. Of equals, a stored page comes before a pending one and an
+        older before a younger. One read.
         """
         total = sum(map(fingerprint.weights.__getitem__, live))
         contained: defaultdict[int, int] = defaultdict(int)
@@ -272,8 +253,6 @@ class Lookup:
             for number in holders:
                 contained[number] += fingerprint.weights[clause_hash]
         best = sorted(contained, key=lambda n: (-contained[n], n < 0, abs(n)))[:most]
-        if not best or contained[best[0]] / total < first:
-            return
         for original in self._pages(number for number in best if contained[number] / total >= least):
             yield Match(original, contained[original.number] / total, original.hashes & fingerprint.weights.keys())
 
@@ -299,16 +278,7 @@ class Lookup:
 
     def suspect_drops(self, template: bytes) -> Iterator[StoredPage]:
         """Yield the dropped pages that may fill in the text with the id *template*, oldest first. One read a page."""
-        return self._suspects(key for key, _ in self.store.scan(*schema.suspect_range(template)))
-
-    def suspects_unless_known(self, template: bytes) -> Iterator[StoredPage] | None:
-        """Return `suspect_drops`; ``None`` where :meth:`is_template`. Both by one scan."""
-        keys = (key for key, _ in self.store.scan(schema.template_key(template), schema.suspect_range(template)[1]))
-        first = [*islice(keys, 1)]
-        return None if first == [schema.template_key(template)] else self._suspects(chain(first, keys))
-
-    def _suspects(self, keys: Iterable[bytes]) -> Iterator[StoredPage]:
-        for key in keys:
+        for key, _ in self.store.scan(*schema.suspect_range(template)):
             page = self.page(schema.last_number(key))
             # One that was kept since is not a duplicate; its key stays.
             if page is not None and page.original is not None:
@@ -336,25 +306,6 @@ def _unread(known: StoredPage, version: int, run: str, body_digest: bytes) -> Pa
         known=known,
         known_at=version,
     )
-
-
-class Numbers:
-    """A set of page numbers, a bit for each page of the store: 125 kB for a million."""
-
-    def __init__(self) -> None:
-        self._bits = bytearray()
-
-    def add(self, number: int) -> None:
-        """Add the *number* of a stored page. O(1), amortised."""
-        byte, bit = divmod(schema.place_of(number), 8)
-        if byte >= len(self._bits):
-            self._bits.extend(bytes(byte + 1 - len(self._bits)))
-        self._bits[byte] |= 1 << bit
-
-    def __contains__(self, number: int) -> bool:
-        """Return whether the *number* of a stored page was added."""
-        byte, bit = divmod(schema.place_of(number), 8)
-        return byte < len(self._bits) and bool(self._bits[byte] >> bit & 1)
 
 
 # Holders of one key of a published method that are looked at, oldest first: what more pages have is what all pages of a
@@ -415,10 +366,6 @@ class PrintIndex:
         if number < 0:
             return made.value if (made := self._claims.made.get(number)) is not None else b""
         return self._store.get_many([_print_key(number)])[0] or b""
-
-    def remade(self, value: bytes) -> Made | None:
-        """Return what :meth:`packed` returned, with the keys to look it up by."""
-        return self.made(unpacked(value))
 
     def like(self, made: Made) -> list[int]:
         """Return the numbers of the pages that share a key with what is *made* of one, those with most of them first.

@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 from dedup_middleware.fingerprints import fingerprinter, published_method
 from dedup_middleware.index import schema
-from dedup_middleware.index.index import Index
-from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, TEXT_LIMIT
+from dedup_middleware.index.index import Changes, Index
+from dedup_middleware.index.lookup import ALL, TEXT_LIMIT
 from dedup_middleware.model import StoredPage
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.files import Holder
@@ -45,6 +45,7 @@ class OpenClaims:
         self.pages: dict[int, StoredPage] = {}
         self.made: dict[int, Made] = {}
         self.texts: dict[int, tuple[str, ...]] = {}
+        self._keys: dict[int, set[bytes]] = {}
         self.holders: defaultdict[bytes, tuple[int, ...]] = defaultdict(tuple)
         """The claims by identity, clause hash, `schema.whole_text_key` and key of a published method. These have 16, 6,
         9 and 8 bytes."""
@@ -59,29 +60,28 @@ class OpenClaims:
         number = -schema.page_number(self._last, page.url)
         pending = self.pages[number] = StoredPage.of(page, number)
         self.texts[number] = page.paragraphs
+        keys = {*pending.hashes, *pending.identities} - page.suppressed
+        if (whole := schema.whole_text_key(pending.exact_digest, pending.features)) is not None:
+            keys.add(whole)
         if (made := page.fingerprint.made) is not None:
             self.made[number] = made
-        for key in self._keys(pending) - page.suppressed:
+            keys |= made.keys
+        for key in keys:
             self.holders[key] += (number,)
+        self._keys[number] = keys
         self.touch(pending.hashes, pending.identities)
         return pending
 
     def remove(self, number: int) -> None:
         """Forget the page *number*. O(clauses)."""
-        pending = self.pages[number]
-        for key in self._keys(pending) & self.holders.keys():
-            others = tuple(n for n in self.holders.pop(key) if n != number)
-            if others:
-                self.holders[key] = others
-        del self.pages[number], self.texts[number]
+        pending = self.pages.pop(number)
+        for key in self._keys.pop(number):
+            holders = self.holders.pop(key)
+            if holders != (number,):
+                self.holders[key] = tuple([n for n in holders if n != number])
+        del self.texts[number]
         self.made.pop(number, None)
         self.touch(pending.hashes, pending.identities)
-
-    def _keys(self, page: StoredPage) -> set[bytes]:
-        keys = {*page.hashes, *page.identities}
-        if (key := schema.whole_text_key(page.exact_digest, page.features)) is not None:
-            keys.add(key)
-        return keys.union(self.made[page.number].keys) if page.number in self.made else keys
 
     def touch(self, *touched: Collection[bytes]) -> None:
         """Note that what is known of these clauses and identities has changed. They are kept, not copied."""
@@ -114,11 +114,6 @@ class OpenClaims:
 class SharedIndex(Index):
     """An `Index` whose open claims are in the store. What it reads in order to write, no other process changes."""
 
-    @cached_property
-    def has_texts(self) -> bool:
-        """See Lookup; others may keep some."""
-        return True
-
     @property
     def version(self) -> int:
         """See Index; any change of another process may change any answer."""
@@ -140,11 +135,11 @@ class SharedIndex(Index):
         return self.atomically(partial(self._claim, page))
 
     def _claim(self, page: Page) -> StoredPage:
-        changes = self.changes(page.run)
+        changes = Changes(self, page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
         with self._reading():
             changes.replace([], claimed.number, claimed, page.suppressed, page.fingerprint.made)
-            changes.put_claim(claimed, self.store.worker, self._packed(page.paragraphs))
+            changes.put_claim(claimed, self.store.worker, schema.encode_text(page.paragraphs, TEXT_LIMIT))
             changes.puts += self._title_of(page)
         changes.write()
         self.touch([claimed])
@@ -155,7 +150,7 @@ class SharedIndex(Index):
         self.atomically(partial(self._release, number))
 
     def _release(self, number: int) -> None:
-        changes, ended = self.changes(), self._ended(number)
+        changes, ended = Changes(self), self._ended(number)
         with self._reading():
             changes.replace(ended, number, None)
         changes.write()
@@ -181,14 +176,14 @@ class SharedIndex(Index):
         if value is None:
             return None
         with self._reading():
-            page = replace(schema.page_of_claim(number, value), is_claimed=True)
-        return schema.worker_of_claim(value), page
+            return schema.decode_claim(number, value)
 
     def release_dead_claims(self) -> None:
         """See Index. One scan of the open claims."""
         for key, value in list(self.store.scan(*schema.CLAIMED)):
-            if not self.store.is_at_work(schema.worker_of_claim(value)):
-                self.release(schema.decode_number(key[1:]))
+            number = schema.decode_number(key[1:])
+            if not self.store.is_at_work(schema.decode_claim(number, value)[0]):
+                self.release(number)
 
     # --- what belongs to a site in the titles of its pages: each worker learns it, and meets only some of the pages
 
@@ -226,18 +221,11 @@ class SharedIndex(Index):
 _claims: WeakKeyDictionary[Shared, OpenClaims] = WeakKeyDictionary()
 
 
-def index_of(
-    store: OpenStore,
-    *,
-    common: int = COMMON_IN_STORE,
-    text_limit: int = TEXT_LIMIT,
-    method: Method | None = None,
-    eligibility: Eligibility = ALL,
-) -> Index:
+def index_of(store: OpenStore, *, method: Method | None = None, eligibility: Eligibility = ALL) -> Index:
     """Return an index of *store*; those of one process that share the store share their open claims."""
     claims = _claims.setdefault(store.in_process, OpenClaims())
     kind = Index if store.shared is None else SharedIndex
-    return kind(store, claims, common=common, text_limit=text_limit, method=method, eligibility=eligibility)
+    return kind(store, claims, method=method, eligibility=eligibility)
 
 
 @contextmanager

@@ -34,6 +34,7 @@ pages are on one host, and numbers still sort by age.
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -390,11 +391,6 @@ def encode_claim(worker: bytes, page: StoredPage) -> bytes:
     return worker + encode_page(page)
 
 
-def worker_of_claim(value: bytes) -> bytes:
-    """Return the worker in a value of :func:`encode_claim`."""
-    return value[:_WORKER_BYTES]
-
-
-def page_of_claim(number: int, value: bytes) -> StoredPage:
-    """Return the page in a value of :func:`encode_claim`."""
-    return decode_page(number, value[_WORKER_BYTES:])
+def decode_claim(number: int, value: bytes) -> tuple[bytes, StoredPage]:
+    """Return what :func:`encode_claim` has made *value* of; the page is marked as claimed."""
+    return value[:_WORKER_BYTES], replace(decode_page(number, value[_WORKER_BYTES:]), is_claimed=True)

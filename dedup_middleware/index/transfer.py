@@ -21,10 +21,11 @@ import msgspec
 from dedup_middleware import bounded
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.fingerprints import fingerprinter, published_method
+from dedup_middleware.fingerprints.method import unpacked
 from dedup_middleware.index import schema
 from dedup_middleware.index.in_doubt import Override, read_overrides
-from dedup_middleware.index.index import Changes
-from dedup_middleware.index.lookup import COMMON_IN_STORE, TEXT_LIMIT
+from dedup_middleware.index.index import MAX_HOLDERS, Changes
+from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.opening import index_for_command, index_of
 from dedup_middleware.stores import adopt_header, open_store, refusals, store_exists
 from dedup_middleware.stores.base import SCHEMA_VERSION, Header
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from dedup_middleware.index.index import Index
-    from dedup_middleware.index.lookup import PrintIndex
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.stores import OpenStore
 
     _T = TypeVar("_T")
 
@@ -419,10 +418,10 @@ def fill(uri: str, spool: Spool, *, fingerprint: str) -> dict[str, int]:
         place = max([origin.place, *(schema.place_of(entry.number) + 1 for entry in entries)])
         # First: where an import is interrupted, no later page may take the number of one that is there.
         store.write([(schema.NEXT_PLACE_KEY, schema.encode_number(place))])
-        prints = index_of(store, method=published_method(fingerprint)).prints
-        if prints is not None and origin.learned:
-            prints.remember(origin.learned)
-        put_pages(store, (exported for _, exported in spool.pages(entries)), prints)
+        index = index_of(store, method=published_method(fingerprint))
+        if index.prints is not None and origin.learned:
+            index.prints.remember(origin.learned)
+        put_pages(index, (exported for _, exported in spool.pages(entries)))
         store.write(spool.pairs, sync=True)
         adopt_header(store, origin.header)
     finally:
@@ -431,10 +430,10 @@ def fill(uri: str, spool: Spool, *, fingerprint: str) -> dict[str, int]:
     return {"originals": len(entries) - duplicates, "duplicates": duplicates}
 
 
-def put_pages(store: OpenStore, pages: Iterable[Exported], prints: PrintIndex | None = None) -> None:
-    """Write *pages*, oldest first, into *store* under the numbers that they had."""
+def put_pages(index: Index, pages: Iterable[Exported]) -> None:
+    """Write *pages*, oldest first, into the store of *index* under the numbers that they had."""
     for step in _in_steps(pages, _PUT_AT_ONCE):
-        changes, postings = Changes(store, 0), defaultdict[bytes, list[int]](list)
+        changes, postings = Changes(index), defaultdict[bytes, list[int]](list)
         for exported in step:
             page, named = exported.stored, schema.encode_number(exported.number)
             changes.put_page(page, _packed(exported.text), _packed(exported.item_text), exported.body_digest)
@@ -443,13 +442,14 @@ def put_pages(store: OpenStore, pages: Iterable[Exported], prints: PrintIndex | 
             if page.original is None:
                 for key in schema.listed([page]).difference(exported.unlisted):
                     postings[key].append(page.number)
-                if prints is not None and exported.made:
-                    changes.puts += prints.changes((), page.number, prints.remade(exported.made))[0]
+                if index.prints is not None and exported.made:
+                    made = index.prints.made(unpacked(exported.made))
+                    changes.puts += index.prints.changes((), page.number, made)[0]
         # In their order, both gets and puts take a fraction of the time.
         keys = sorted(postings)
-        for key, value in zip(keys, store.get_many(keys), strict=True):
+        for key, value in zip(keys, index.store.get_many(keys), strict=True):
             numbers = [*schema.decode_postings(value or b""), *postings[key]]
-            changes.puts.append((key, schema.encode_postings(numbers[: COMMON_IN_STORE + 2])))
+            changes.puts.append((key, schema.encode_postings(numbers[:MAX_HOLDERS])))
         changes.write()
 
 

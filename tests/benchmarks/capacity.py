@@ -35,7 +35,6 @@ from dedup_middleware.checks.detector import Detector
 from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.errors import StoreError
 from dedup_middleware.fingerprints import ClauseFingerprinter, instance_of
-from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Action
 from dedup_middleware.settings import SETTINGS
@@ -90,13 +89,12 @@ def measured(uri: str, pages: int, new: int, *, text: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"store": kind, "pages": pages, "bytes_a_page": size(uri) // pages}
     with closing(opened(uri)) as store:
         chance = random.Random(5)
-        limit = TEXT_LIMIT if text else 0
-        first = crawl_on(store, limit, "first")
+        first = crawl_on(store, "first")
         strangers = [new_page(first, number, chance, shared) for number in range(new)]
         copies = [copy_of(page, number, chance) for number, page in enumerate(strangers)]
         found["new page"] = passed(store, first, strangers, is_duplicate=False)
         found["duplicate"] = passed(store, first, copies, is_duplicate=True)
-        found["the same again"] = passed(store, crawl_on(store, limit, "second"), strangers, is_duplicate=False)
+        found["the same again"] = passed(store, crawl_on(store, "second"), strangers, is_duplicate=False)
     return found
 
 
@@ -105,10 +103,10 @@ def opened(uri: str) -> OpenStore:
     return open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)
 
 
-def crawl_on(store: OpenStore, text_limit: int, run: str) -> Deduplication:
+def crawl_on(store: OpenStore, run: str) -> Deduplication:
     """Return a crawl, *run*, of *store*."""
     fingerprint = instance_of("clauses", store.header.key)
-    index = index_of(store, text_limit=text_limit)
+    index = index_of(store)
     detector = Detector(index, fingerprint.hash, SETTINGS["DEDUP_THRESHOLD"].default)
     listener = Silence()
     return Deduplication(spider="x", run=run, detector=detector, fingerprint=fingerprint, log=None, listener=listener)

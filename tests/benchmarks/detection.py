@@ -130,12 +130,11 @@ class Product:
         self,
         *,
         threshold: float = SETTINGS["DEDUP_THRESHOLD"].default,
-        common: int = lookup.COMMON_IN_STORE,
         index: Callable[..., Index] = Index,
         fingerprinter: Callable[[bytes], ClauseFingerprinter] = ClauseFingerprinter,
     ) -> None:
         store = open_store("memory:", fingerprint_scheme="benchmark")
-        stored = index(store, OpenClaims(), common=common)
+        stored = index(store, OpenClaims())
         fingerprint = fingerprinter(store.header.key)
         self._threshold = threshold
         self._listener = Silence()
@@ -212,7 +211,7 @@ VARIANTS = {
     "nothing learned of sites": replaced(Sites, _is_known=never),
     "no equal texts": replaced(Index, equals=lambda *_: iter(())),
     "no least live weight": replaced(detector, MIN_LIVE_WEIGHT=0),
-    "no common clauses": Variant(partial(Product, common=sys.maxsize)),
+    "no common clauses": replaced(lookup, COMMON_IN_STORE=sys.maxsize),
     "no host frequency": replaced(lookup, COMMON_ON_HOST=sys.maxsize),
     "look-alikes hold what they share": replaced(Page, beside=lambda page, *_: page),
     "no alignment": replaced(Detector, _compare=never),

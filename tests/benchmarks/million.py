@@ -42,7 +42,6 @@ from dedup_middleware.cli.store_info import store_info
 from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.durability import recover
 from dedup_middleware.fingerprints import FAST_HASH_BYTES, ClauseFingerprinter, Fingerprinter, instance_of
-from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.schema import NEXT_PLACE_KEY, encode_number, page_number
 from dedup_middleware.index.transfer import Exported, put_pages
@@ -161,7 +160,7 @@ def fill(store: OpenStore, shared: Shared, pages: int, *, text: bool = False) ->
             yield Exported.of(original, text=said or None)
 
     store.write([(NEXT_PLACE_KEY, encode_number(pages + 1))])
-    put_pages(store, stored())
+    put_pages(index_of(store), stored())
     store.sync()
     gc.enable()
 
@@ -170,7 +169,7 @@ def leave_in_doubt(store: OpenStore, originals: int) -> None:
     """Let a crawl keep so many pages, and crash."""
     chance = random.Random(1)
     shared = Shared(originals, instance_of("clauses", store.header.key))
-    index = index_of(store, text_limit=0)
+    index = index_of(store)
     for number in range(originals):
         index.commit(stored_page(number, chance, shared.of_stored(number, chance), ()))
 
@@ -186,12 +185,11 @@ def new_page(crawl: Deduplication, number: int, chance: random.Random, shared: S
     return crawl.reader.paragraphs(url, asked, paragraphs, features=features_of(chance, number, host))
 
 
-def checked(store: Any, shared: Shared, pages: int, *, text: bool) -> dict[str, Any]:
+def checked(store: Any, shared: Shared, pages: int) -> dict[str, Any]:
     """Check and keep so many new pages; return what they cost."""
     fingerprint = instance_of("clauses", store.header.key)
     threshold = SETTINGS["DEDUP_THRESHOLD"].default
-    limit = TEXT_LIMIT if text else 0
-    index = index_of(store, text_limit=limit)
+    index = index_of(store)
     detector = Detector(index, fingerprint.hash, threshold)
     listener = Silence()
     crawl = Deduplication(
@@ -240,7 +238,7 @@ def recovery(uri: str, originals: int) -> dict[str, float]:
     for is_there in (False, True):
         with closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
             if is_there:
-                found["recover_s"] = _seconds(lambda: recover(index_of(store, common=3, text_limit=0)))
+                found["recover_s"] = _seconds(lambda: recover(index_of(store)))
             else:
                 leave_in_doubt(store, originals)
     return found
@@ -316,7 +314,7 @@ def measured(folder: Path, scheme: str, pages: int, new: int, *, text: bool) -> 
     began = time.perf_counter()
     with closing(opened()) as store:
         found["open_s"] = round(time.perf_counter() - began, 2)
-        found |= checked(store, shared, new, text=text)
+        found |= checked(store, shared, new)
         found["memory_mb"] = round(anonymous_mb() - before)
     return found | commands(uri, url_of(pages // 2))
 
