@@ -71,7 +71,6 @@ DECODERS = {
     "page": lambda data: schema.decode_page(1, data),
     "claim": lambda data: schema.decode_claim(1, data),
     "text": schema.decode_text,
-    "titles": schema.decode_titles,
     "postings": schema.decode_postings,
     "number": schema.decode_number,
     "identity": schema.decode_identity,

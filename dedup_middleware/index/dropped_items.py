@@ -135,14 +135,14 @@ class DroppedItems:
     def _drops(self, number: int) -> Iterator[tuple[bytes, _Drop]]:
         """Yield the keys of the items of the page *number*, oldest first, and what is known of each drop."""
         prefix = _page_key(number, b"")
-        for key, value in self._store.scan(prefix, _page_key(number + 1, b"")):
+        for key, value in self._store.scan(*schema.within(prefix)):
             yield key[len(prefix) :], schema.decode(_Drop, value)
 
     # --- releases
 
     def lost_with(self, original: int, run: str) -> list[bytes]:
         """Return the keys of the items whose drops rely on the crawl *run* of *original*. A scan, and one a page."""
-        pages = [schema.last_number(key) for key, _ in self._store.scan(*schema.repeat_range(original))]
+        pages = [schema.last_number(key) for key, _ in self._store.scan(*schema.within(schema.repeats_key(original)))]
         return [key for number in pages for key, drop in self._drops(number) if drop.relies_on == run]
 
     def of_page(self, number: int) -> list[bytes]:

@@ -255,7 +255,6 @@ class Index(Lookup):
         changes = Changes(self)
         with self._reading():
             changes.replace([page], number, None)
-        changes.deletes += map(schema.identity_key, page.identities)
         changes.remove_page(page)
         changes.write()
         self.touch([page])
@@ -291,8 +290,6 @@ class Index(Lookup):
         changes.put_page(stored, text, item_text, body_digest)
         if own and not texts:
             changes.deletes.append(schema.item_text_key(stored.number))
-        gone = (i for known in own for i in known.identities if i not in stored.identities)
-        changes.deletes += map(schema.identity_key, gone)
         for other in own[1:]:
             changes.remove_page(other)
         for view in superseded:
@@ -379,7 +376,6 @@ class Changes:
         self._store = index.store
         self._prints = index.prints
         self._counts = None if index.eligibility.is_all or not run else index.counting(run)
-        self._before: dict[int, StoredPage] = {}
 
     def write(self) -> None:
         """Apply what was collected, if anything was; :class:`StoreError` if the medium fails."""
@@ -410,7 +406,10 @@ class Changes:
             if page.is_claimed:
                 self.deletes += [schema.claimed_key(page.number), schema.text_key(page.number)]
                 self._change_claims(page, is_open=False)
-        self._before = {page.number: page for page in pages if not page.is_claimed}
+            else:
+                self.deletes += map(schema.identity_key, page.identities)
+            if page.original is not None:
+                self.deletes.append(schema.repeat_key(page.original, page.number))
         before = [page for page in pages if page.original is None]
         mine = frozenset(page.number for page in before) | {number}
         held, now = schema.listed(before), schema.listed([] if new is None else [new])
@@ -455,9 +454,6 @@ class Changes:
         *body* is the digest of the bytes that it was read from, if these are to show that it is the same.
         """
         number = page.number
-        before = self._before.get(number)
-        if before is not None and before.original not in (None, page.original):
-            self.deletes.append(schema.repeat_key(before.original, number))
         if page.original is not None:
             self.puts.append((schema.repeat_key(page.original, number), b""))
         self.puts.append((schema.page_key(number), schema.encode_page(page)))
@@ -468,9 +464,7 @@ class Changes:
             self.puts.append((schema.item_text_key(number), item_text))
 
     def remove_page(self, page: StoredPage) -> None:
-        """Remove *page* itself and its texts."""
-        if page.original is not None:
-            self.deletes.append(schema.repeat_key(page.original, page.number))
+        """Remove *page*, which :meth:`replace` has taken as one of its pages, and its texts."""
         self.deletes += [key(page.number) for key in (schema.page_key, schema.text_key, schema.item_text_key)]
 
     def put_claim(self, page: StoredPage, worker: bytes, text: bytes | None) -> None:

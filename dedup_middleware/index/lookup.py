@@ -147,7 +147,7 @@ class Lookup:
 
     def duplicates_of(self, original: int) -> list[int]:
         """Return the numbers of the duplicates of the page *original*, oldest first. One scan of them."""
-        return [schema.last_number(key) for key, _ in self.store.scan(*schema.repeat_range(original))]
+        return [schema.last_number(key) for key, _ in self.store.scan(*schema.within(schema.repeats_key(original)))]
 
     def text(self, number: int) -> list[str]:
         """Return the kept paragraphs of a page, stored or pending; empty if none were kept. One read."""
@@ -278,8 +278,8 @@ class Lookup:
 
     def suspect_drops(self, template: bytes) -> Iterator[StoredPage]:
         """Yield the dropped pages that may fill in the text with the id *template*, oldest first. One read a page."""
-        for key, _ in self.store.scan(*schema.suspect_range(template)):
-            page = self.page(schema.last_number(key))
+        for key, _ in self.store.scan(*schema.within(schema.template_key(template))):
+            page = None if schema.is_template_key(key) else self.page(schema.last_number(key))
             # One that was kept since is not a duplicate; its key stays.
             if page is not None and page.original is not None:
                 yield page
@@ -374,7 +374,7 @@ class PrintIndex:
         """
         counts: Counter[int] = Counter()
         for key in made.keys:
-            stored = (schema.last_number(each) for each, _ in self._store.scan(b"k" + key, b"k" + key + b"\xff" * 8))
+            stored = (schema.last_number(each) for each, _ in self._store.scan(*schema.within(b"k" + key)))
             counts.update(chain(islice(stored, _MAX_HOLDERS), self._claims.holders.get(key, ())))
         return sorted(counts, key=lambda number: (-counts[number], number < 0, abs(number)))
 

@@ -205,7 +205,7 @@ class SharedIndex(Index):
     def _titles_of(self, host: str) -> list[str]:
         (value,) = self.store.get_many([schema.titles_key(host)])
         with self._reading():
-            return [] if value is None else schema.decode_titles(value)
+            return [] if value is None else schema.decode_text(value)
 
     def _title_of(self, page: Page) -> list[tuple[bytes, bytes]]:
         """Return what lets the others read the title of *page*; nothing if they have enough. One read, or none."""
@@ -215,7 +215,7 @@ class SharedIndex(Index):
             return []
         found = self._titles_of(host)
         is_new = title not in found and len(found) < _FIRST_TITLES
-        return [(schema.titles_key(host), schema.encode_titles([*found, title]))] if is_new else []
+        return [(schema.titles_key(host), schema.encode_text([*found, title], TEXT_LIMIT))] if is_new else []
 
 
 _claims: WeakKeyDictionary[Shared, OpenClaims] = WeakKeyDictionary()

@@ -25,7 +25,7 @@ And where processes share the store:
     w<worker, 8>               nothing: it has the store open, or has died
     g<page number, 7>          worker, 8, and a page whose claim it has open
     q<identity, 16>            page numbers: the open claims of that identity
-    h<host, 8>                 titles of its first pages, a line each
+    h<host, 8>                 titles of its first pages, as a text
 
 A page number is the page's place, from 1 on, followed by two bytes of its host. So a posting list shows how many of its
 pages are on one host, and numbers still sort by age.
@@ -67,15 +67,15 @@ _MAX_TEXT, _MAX_PAGE, _MAX_POSTINGS, _MAX_VALUE = 4 * 20_000, 8 * 2**20, 2**16, 
 # --- keys
 
 
-def _all(kind: bytes) -> tuple[bytes, bytes]:
-    """Return the range of the keys of one *kind*."""
-    return kind, bytes([kind[0] + 1])
+def within(prefix: bytes) -> tuple[bytes, bytes]:
+    """Return the range of the keys that begin with *prefix*, as a scan takes it."""
+    return prefix, (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
 
 
 NEXT_PLACE_KEY = b"n"
-PAGES, TEXTS, DUPLICATES, CANONICAL, TEMPLATES = map(_all, (b"p", b"t", b"o", b"a", b"d"))
-IN_DOUBT, OVERRIDES, WORKERS, CLAIMED = map(_all, (b"u", b"x", b"w", b"g"))
-DROPPED, DROPPED_OF_PAGES, RELEASES = map(_all, (b"j", b"v", b"r"))
+PAGES, TEXTS, DUPLICATES, CANONICAL, TEMPLATES = map(within, (b"p", b"t", b"o", b"a", b"d"))
+IN_DOUBT, OVERRIDES, WORKERS, CLAIMED = map(within, (b"u", b"x", b"w", b"g"))
+DROPPED, DROPPED_OF_PAGES, RELEASES = map(within, (b"j", b"v", b"r"))
 #: The kinds of keys whose value is a posting list.
 POSTINGS = frozenset((b"c", b"e", b"q"))
 
@@ -105,7 +105,7 @@ def _named(kind: bytes, name: bytes) -> bytes:
 
 # Of a page's number, of an identity, of a `template_hash`, of a worker: as in the table above.
 page_key, text_key, item_text_key = (partial(_numbered, kind) for kind in (b"p", b"t", b"s"))
-doubt_key, claimed_key = (partial(_numbered, kind) for kind in (b"u", b"g"))
+doubt_key, claimed_key, repeats_key = (partial(_numbered, kind) for kind in (b"u", b"g", b"o"))
 identity_key, canonical_key, claims_key = (partial(_named, kind) for kind in (b"i", b"a", b"q"))
 template_key, worker_key = partial(_named, b"d"), partial(_named, b"w")
 
@@ -135,12 +135,7 @@ def listed(pages: Iterable[StoredPage]) -> frozenset[bytes]:
 
 def repeat_key(original: int, number: int) -> bytes:
     """Return the key that marks the page *number* as a duplicate of *original*."""
-    return b"o" + encode_number(original) + encode_number(number)
-
-
-def repeat_range(original: int) -> tuple[bytes, bytes]:
-    """Return the range of the keys of :func:`repeat_key`."""
-    return b"o" + encode_number(original), b"o" + encode_number(original + 1)
+    return repeats_key(original) + encode_number(number)
 
 
 def last_number(key: bytes) -> int:
@@ -166,11 +161,6 @@ def is_template_key(key: bytes) -> bool:
 def suspect_key(template: bytes, number: int) -> bytes:
     """Return the key that marks a dropped page as one that may fill in the text with that :func:`template_hash`."""
     return template_key(template) + encode_number(number)
-
-
-def suspect_range(template: bytes) -> tuple[bytes, bytes]:
-    """Return the range of the keys of :func:`suspect_key`."""
-    return template_key(template) + b"\0", template_key(template) + b"\xff" * (NUMBER_BYTES + 1)
 
 
 def titles_key(host: str) -> bytes:
@@ -243,18 +233,8 @@ def encode_text(paragraphs: Iterable[str], limit: int) -> bytes:
 
 def decode_text(value: bytes) -> list[str]:
     """Return the paragraphs that :func:`encode_text` packed."""
-    return decode_titles(unpacked(value, _MAX_TEXT))
-
-
-def encode_titles(found: Iterable[str]) -> bytes:
-    """Return titles, each on one line, as they are stored."""
-    return _bytes("\n".join(found))
-
-
-def decode_titles(value: bytes) -> list[str]:
-    """Return the titles in a value of :func:`encode_titles`."""
     try:
-        return _text(value).split("\n")
+        return _text(unpacked(value, _MAX_TEXT)).split("\n")
     except UnicodeDecodeError as error:
         raise UnreadableError(f"a text cannot be read: {error}") from error
 

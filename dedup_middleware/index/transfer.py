@@ -61,9 +61,10 @@ _SYNC_INTERVAL = 500
 # --- lines
 
 
-class Origin(msgspec.Struct):
+class Origin(msgspec.Struct, tag_field="format", tag=FORMAT):
     """The first line: the store that an export was made of."""
 
+    version: int
     scheme: str
     key: str
     """The hashing key, in hexadecimal."""
@@ -76,7 +77,7 @@ class Origin(msgspec.Struct):
     @classmethod
     def of(cls, header: Header, place: int, learned: bytes = b"") -> Origin:
         """Return the line of a store with this *header*."""
-        return cls(header.scheme, header.key.hex(), header.created, place, learned)
+        return cls(VERSION, header.scheme, header.key.hex(), header.created, place, learned)
 
     @property
     def header(self) -> Header:
@@ -86,7 +87,7 @@ class Origin(msgspec.Struct):
 
     def to_line(self) -> str:
         """Return it as one line, without its line end."""
-        return json.dumps({"format": FORMAT, "version": VERSION, **msgspec.to_builtins(self)}, separators=(",", ":"))
+        return msgspec.json.encode(self).decode("ascii")
 
     @classmethod
     def read(cls, fields: dict[str, Any]) -> Origin:
