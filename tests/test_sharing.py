@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from contextlib import ExitStack, closing, suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import urlsplit
@@ -24,7 +23,8 @@ from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.cli import health
 from dedup_middleware.durability import recover
 from dedup_middleware.errors import StoreError
-from dedup_middleware.model import Action, PageFeatures, VerdictKind
+from dedup_middleware.model import Action, Verdict, VerdictKind
+from dedup_middleware.plugin.threads import OriginalWait
 from dedup_middleware.reasons import Reason
 from dedup_middleware.releases import Releaser
 from dedup_middleware.stores import destroy_store, redis
@@ -185,24 +185,6 @@ class TestOriginals:
         recover(here.index)
         assert not any(key[:1] in (b"g", b"q") for key in here.contents())
         here.check_invariants()
-
-
-def called(page: Page, title: str) -> Page:
-    return replace(page, features=PageFeatures(title))
-
-
-@pytest.mark.usefixtures("repeats")
-def test_what_others_have_met_tells_what_of_a_title_is_a_sites_own(two: tuple[Worker, Worker]) -> None:
-    here, there = two
-    site = "The Harbour Chronicle and Evening News of the Three Counties"
-    there.leave(there.enter(called(there.page("http://paper/story", range(9)), "First snow")))
-    first = here.enter(called(here.page("http://copies/first", range(9)), f"First snow | {site}"))
-    assert not first.is_duplicate, "whose the longer part is, nothing tells yet"
-    for number in range(1, 4):
-        other = there.page(f"http://copies/{number}", range(9 * number, 9 * number + 9))
-        there.leave(there.enter(called(other, f"Story {number} | {site}")))
-    last = here.enter(called(here.page("http://copies/last", range(9)), f"First snow | {site}"))
-    assert last.is_duplicate
 
 
 @pytest.mark.usefixtures("repeats")

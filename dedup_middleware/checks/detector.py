@@ -107,7 +107,7 @@ class Detector:
         *objects* returns why an original is rejected for an item of the page, or ``None``.
         """
         if page.features is not None:
-            self.sites.note(host_of(page.url), page.features, self.index.titles_beside(page))
+            self.sites.note(host_of(page.url), page.features)
         verdict = self._check(page, self.least_score(self.threshold if threshold is None else threshold), objects)
         return self.preferences.applied(page, verdict, self.index)
 

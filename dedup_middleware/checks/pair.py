@@ -19,7 +19,7 @@ from dedup_middleware.text.words import split_words
 from dedup_middleware.urls import host_of, split
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.checks.alignment import Comparison
@@ -130,10 +130,9 @@ class Sites:
         # How many things the younger one has, of all hosts.
         self._kept = 0
 
-    def note(self, host: str, features: PageFeatures, titles_beside: Iterable[str] = ()) -> None:
-        """Note a page of *host*, and what others there are called. O(texts around it), 10 µs for thirty."""
-        for called in (features, *map(PageFeatures, titles_beside)):
-            self.note_title(host, called)
+    def note(self, host: str, features: PageFeatures) -> None:
+        """Note a page of *host*. O(texts around it)."""
+        self.note_title(host, features)
         self._note(host, features.texts | features.facts, hash(folded(f"{features.title}\n{features.heading}")))
 
     def note_title(self, host: str, features: PageFeatures) -> None:

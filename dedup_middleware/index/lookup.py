@@ -266,10 +266,6 @@ class Lookup:
         values = self.store.get_many([schema.canonical_key(i) for i in identities])
         return any(value is not None and schema.decode_number(value) == original.number for value in values)
 
-    def titles_beside(self, page: Page) -> list[str]:  # noqa: ARG002
-        """Return titles of the host of *page* that other processes have met, unless they were returned before."""
-        return []
-
     # --- templates
 
     def is_template(self, template: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -17,8 +17,6 @@ from dedup_middleware.index.lookup import ALL, TEXT_LIMIT
 from dedup_middleware.model import StoredPage
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.files import Holder
-from dedup_middleware.text import titles
-from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -30,9 +28,6 @@ if TYPE_CHECKING:
 
 # Changes of which is remembered what they touched: as many as come between a download and its callback, and more.
 _REMEMBERED_CHANGES = 64
-# Titles of a host that its workers share, see `titles_beside`: of what comes later, each worker has met enough. The
-# longest that others can learn from, in characters. Hosts whose titles this worker has read, 150 bytes each.
-_FIRST_TITLES, _LONGEST_TITLE, _MAX_HOSTS = 12, 200, 20_000
 
 
 class OpenClaims:
@@ -140,7 +135,6 @@ class SharedIndex(Index):
         with self._reading():
             changes.replace([], claimed.number, claimed, page.suppressed, page.fingerprint.made)
             changes.put_claim(claimed, self.store.worker, schema.encode_text(page.paragraphs, TEXT_LIMIT))
-            changes.puts += self._title_of(page)
         changes.write()
         self.touch([claimed])
         return claimed
@@ -184,38 +178,6 @@ class SharedIndex(Index):
             number = schema.decode_number(key[1:])
             if not self.store.is_at_work(schema.decode_claim(number, value)[0]):
                 self.release(number)
-
-    # --- what belongs to a site in the titles of its pages: each worker learns it, and meets only some of the pages
-
-    @cached_property
-    def _titles_read(self) -> dict[str, int]:
-        """How many titles of a host were read."""
-        return {}
-
-    def titles_beside(self, page: Page) -> list[str]:
-        """See Lookup. One read, or none."""
-        host = host_of(page.url)
-        before = self._titles_read.get(host, 0)
-        found = self._titles_of(host) if before < _FIRST_TITLES else []
-        if len(self._titles_read) >= _MAX_HOSTS:
-            self._titles_read.clear()
-        self._titles_read[host] = max(before, len(found))
-        return found[before:]
-
-    def _titles_of(self, host: str) -> list[str]:
-        (value,) = self.store.get_many([schema.titles_key(host)])
-        with self._reading():
-            return [] if value is None else schema.decode_text(value)
-
-    def _title_of(self, page: Page) -> list[tuple[bytes, bytes]]:
-        """Return what lets the others read the title of *page*; nothing if they have enough. One read, or none."""
-        host, title = host_of(page.url), "" if page.features is None else page.features.title
-        is_enough = self._titles_read.get(host, 0) >= _FIRST_TITLES
-        if is_enough or len(title) > _LONGEST_TITLE or len(titles.parts(title)) <= 1:
-            return []
-        found = self._titles_of(host)
-        is_new = title not in found and len(found) < _FIRST_TITLES
-        return [(schema.titles_key(host), schema.encode_text([*found, title], TEXT_LIMIT))] if is_new else []
 
 
 _claims: WeakKeyDictionary[Shared, OpenClaims] = WeakKeyDictionary()

@@ -25,7 +25,6 @@ And where processes share the store:
     w<worker, 8>               nothing: it has the store open, or has died
     g<page number, 7>          worker, 8, and a page whose claim it has open
     q<identity, 16>            page numbers: the open claims of that identity
-    h<host, 8>                 titles of its first pages, as a text
 
 A page number is the page's place, from 1 on, followed by two bytes of its host. So a posting list shows how many of its
 pages are on one host, and numbers still sort by age.
@@ -161,11 +160,6 @@ def is_template_key(key: bytes) -> bool:
 def suspect_key(template: bytes, number: int) -> bytes:
     """Return the key that marks a dropped page as one that may fill in the text with that :func:`template_hash`."""
     return template_key(template) + encode_number(number)
-
-
-def titles_key(host: str) -> bytes:
-    """Return the key of the titles of the first pages of *host*."""
-    return b"h" + xxhash.xxh3_64_digest(_bytes(host))
 
 
 # --- page numbers
