@@ -315,7 +315,7 @@ ATTACKS: dict[str, Attack] = {
             b"\x95\xa1u\xa1o\xa1t\xdd" + (size // 3).to_bytes(4, "big") + b"\xc4\1x" * (size // 3) + b"\x91\xc4\1x"
         ),
         100 * MB,
-        Override("u", "o", "t", (b"i",), (b"j",)).encode()[1],
+        Override("u", "o", "t", (b"i" * 16,), (b"j" * 16,)).encode()[1],
         value(partial(schema.decode, Override)),
     ),
     "a header of lists in lists": Attack(

@@ -23,7 +23,7 @@ from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import item_texts
-from dedup_middleware.index.transfer import Exported, Origin, template_line
+from dedup_middleware.index.transfer import Exported, Known, Origin
 from dedup_middleware.model import Kept, StoredPage, VerdictKind
 from dedup_middleware.urls import storys_own
 
@@ -119,7 +119,7 @@ def write_store(engine: Engine, job: Job, counts: Sequence[int], path: Path) -> 
     with path.open("xb") as file:
         file.write(_compressed([Origin.of(job.header, starts[-1]).to_line()]))
         file.writelines(bytes(packed) for (packed,) in engine.rows("SELECT packed FROM stored"))
-        file.write(_compressed(template_line(bytes(template)) for (template,) in templates))
+        file.write(_compressed(Known(bytes(template)).to_line() for (template,) in templates))
 
 
 def _packed(job: Job, starts: Sequence[int], rows: Iterator[Any]) -> Iterator[tuple[bytes]]:

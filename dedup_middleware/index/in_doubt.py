@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import msgspec
 
 from dedup_middleware import times
 from dedup_middleware.errors import UnreadableError
@@ -117,6 +119,9 @@ class InDoubt:
         )
 
 
+_Identities = Annotated[tuple[schema.Identity, ...], msgspec.Meta(min_length=1)]
+
+
 class Override(NamedTuple):
     """Two pages that a person has marked as different."""
 
@@ -124,8 +129,8 @@ class Override(NamedTuple):
     original_url: str
     time: str
     """When: ISO 8601, UTC, to the second."""
-    identities: tuple[bytes, ...]
-    original_identities: tuple[bytes, ...]
+    identities: _Identities
+    original_identities: _Identities
 
     @classmethod
     def of(cls, page: StoredPage, original: StoredPage) -> Override:
@@ -160,8 +165,4 @@ class Overrides:
 
 def read_overrides(store: OpenStore) -> Iterator[Override]:
     """Yield the overrides in *store*; :class:`UnreadableError` for one that cannot be read."""
-    for _, value in store.scan(*schema.OVERRIDES):
-        override = schema.decode(Override, value)
-        if not override.identities or not override.original_identities:
-            raise UnreadableError("an override cannot be read: a page has no identity")
-        yield override
+    return (schema.decode(Override, value) for _, value in store.scan(*schema.OVERRIDES))

@@ -35,7 +35,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
 
 import msgspec
 import xxhash
@@ -55,9 +55,13 @@ _T = TypeVar("_T")
 # boilerplate too soon, and then a page is kept twice.
 NUMBER_BYTES = 7
 _HOST_BITS = 16
-IDENTITY_BYTES = 16
+_IDENTITY_BYTES = 16
 TEMPLATE_BYTES = 8
 _WORKER_BYTES = 8
+#: Values of these sizes, in records and exports.
+Identity = Annotated[bytes, msgspec.Meta(min_length=_IDENTITY_BYTES, max_length=_IDENTITY_BYTES)]
+Template = Annotated[bytes, msgspec.Meta(min_length=TEMPLATE_BYTES, max_length=TEMPLATE_BYTES)]
+Number = Annotated[int, msgspec.Meta(ge=1 << _HOST_BITS, lt=1 << 8 * NUMBER_BYTES)]
 # A longer value was not written by us. A kept text has `TEXT_LIMIT` characters of at most four bytes. A page with the
 # most clauses and texts that are allowed takes 1 MB. A posting list has as many pages as make a clause boilerplate, or
 # as have open claims of one identity.
@@ -272,7 +276,7 @@ class _Page(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     """Title, heading, texts and facts of the context."""
     items: tuple[bool, bytes, bytes, bool] | None
     """Of the content of its items: whether all hashes of the page are in it, the other hashes, values, has_text."""
-    original: tuple[int, float, bytes] | None
+    original: tuple[int, Annotated[float, msgspec.Meta(ge=0, le=1)], bytes] | None
     """Of a duplicate: its original's number, its score, and the original's content."""
 
 
@@ -335,7 +339,7 @@ def _decoded_page(number: int, record: _Page) -> StoredPage:
     return StoredPage(
         number=number,
         url=_text(record.url),
-        identities=_split(record.identities, IDENTITY_BYTES),
+        identities=_split(record.identities, _IDENTITY_BYTES),
         digest=record.digest,
         hashes=hashes,
         masked_hashes=frozenset(_split(record.masked_hashes, FAST_HASH_BYTES)),

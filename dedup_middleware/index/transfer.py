@@ -14,7 +14,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -49,7 +49,6 @@ VERSION = 4
 
 #: Bytes of a line: a page with the most clauses and the most text that a store keeps of one takes 2 MB.
 MAX_LINE = 16 * 2**20
-_MAX_PLACE = 2**40 - 1
 # Lines that cannot be read, and pages to be forgotten, that are named.
 _NAMED = 20
 # Pages that are imported by one batch: 50 MB in memory.
@@ -61,7 +60,13 @@ _SYNC_INTERVAL = 500
 # --- lines
 
 
-class Origin(msgspec.Struct, tag_field="format", tag=FORMAT):
+class _Line(msgspec.Struct, omit_defaults=True):
+    def to_line(self) -> str:
+        """Return it as one line, without its line end; bytes are in base64."""
+        return msgspec.json.encode(self).decode("utf8")
+
+
+class Origin(_Line, tag_field="format", tag=FORMAT):
     """The first line: the store that an export was made of."""
 
     version: int
@@ -69,7 +74,7 @@ class Origin(msgspec.Struct, tag_field="format", tag=FORMAT):
     key: str
     """The hashing key, in hexadecimal."""
     created: str
-    place: int
+    place: Annotated[int, msgspec.Meta(ge=1, lt=2**40)]
     """The next page's."""
     learned: bytes = b""
     """What a published method has learned, if one decides there."""
@@ -85,25 +90,20 @@ class Origin(msgspec.Struct, tag_field="format", tag=FORMAT):
         header = Header(SCHEMA_VERSION, self.scheme, bytes.fromhex(self.key), self.created)
         return Header.decode(header.encode())
 
-    def to_line(self) -> str:
-        """Return it as one line, without its line end."""
-        return msgspec.json.encode(self).decode("ascii")
-
     @classmethod
     def read(cls, fields: dict[str, Any]) -> Origin:
         """Return what :meth:`to_line` made *fields* of; ``ValueError``."""
         _check(fields.get("version") == VERSION, f"its version is {fields.get('version')!r:.20}, and not {VERSION}")
         origin = msgspec.convert(fields, cls)
-        _place(origin.place)
         _check(origin.header, "it has no header")
         return origin
 
 
-class Exported(msgspec.Struct, omit_defaults=True):
-    """The line of a page, with all that a store has of it but its dropped items; bytes are in base64."""
+class Exported(_Line):
+    """The line of a page, with all that a store has of it but its dropped items."""
 
     url: str
-    number: int
+    number: schema.Number
     page: bytes
     title: str = ""
     time: str = ""
@@ -117,9 +117,9 @@ class Exported(msgspec.Struct, omit_defaults=True):
     body_digest: bytes = b""
     unlisted: list[bytes] = []
     """Keys of posting lists that do not lead to it, though it has what they stand for: boilerplate, or suppressed."""
-    suspect_of: list[bytes] = []
+    suspect_of: list[schema.Template] = []
     """The templates that it may fill in."""
-    names: list[bytes] = []
+    names: list[schema.Identity] = []
     """The identities of what it names as its canonical URL."""
     made: bytes = b""
     """What a published method has made of it."""
@@ -147,55 +147,27 @@ class Exported(msgspec.Struct, omit_defaults=True):
         """The page, as the store has it; :class:`UnreadableError`."""
         return schema.decode_page(self.number, self.page)
 
-    def to_line(self) -> str:
-        """Return it as one line, without its line end."""
-        return msgspec.json.encode(self).decode("utf8")
-
     @classmethod
     def read(cls, fields: dict[str, Any]) -> Exported:
         """Return what :meth:`to_line` made *fields* of; ``ValueError`` if a store cannot have it."""
         line = msgspec.convert(fields, cls)
-        _place(schema.place_of(line.number))
         page = line.stored
         _check(_whole(page.url) == line.url, "its URL is not the one that it was stored under")
         _check(datetime.fromisoformat(page.time).utcoffset() is not None, "it has no time")
-        _check(0 <= page.score <= 1, "its score is not valid")
         _check(page.identities, "it has no identity")
-        _check_size(line.suspect_of, schema.TEMPLATE_BYTES)
-        _check_size(line.names, schema.IDENTITY_BYTES)
         return line
 
 
-def template_line(template: bytes) -> str:
-    """Return the line, without its end, that marks a text as a template."""
-    return json.dumps({"template": template.hex()})
+class Known(_Line):
+    """The line of a template, or of an override."""
 
-
-def _template_of(written: object) -> bytes:
-    template = bytes.fromhex(str(written))
-    _check_size([template], schema.TEMPLATE_BYTES)
-    return template
-
-
-def _override_of(written: object) -> Override:
-    override = msgspec.convert(written, Override)
-    _check(override.identities and override.original_identities, "a page has no identity")
-    _check_size((*override.identities, *override.original_identities), schema.IDENTITY_BYTES)
-    return override
+    template: schema.Template | None = None
+    override: Override | None = None
 
 
 def _check(holds: object, otherwise: str) -> None:
     if not holds:
         raise ValueError(otherwise)
-
-
-def _check_size(values: Iterable[bytes], size: int) -> None:
-    for value in values:
-        _check(len(value) == size, f"it has {len(value)} bytes where {size} must be")
-
-
-def _place(place: int) -> None:
-    _check(1 <= place <= _MAX_PLACE, "it has no valid number")
 
 
 def _whole(text: str) -> str:
@@ -246,10 +218,10 @@ class Exporter:
             if self._is_wanted(page.url) and page.number not in self._in_doubt:
                 yield self._exported(page, suspects.get(page.number, []), names.get(page.number, [])).to_line()
                 self.pages += 1
-        yield from map(template_line, templates)
+        yield from (Known(template).to_line() for template in templates)
         for override in read_overrides(self._store):
             if self._is_wanted(override.url):
-                yield msgspec.json.encode({"override": override}).decode("utf8")
+                yield Known(override=override).to_line()
 
     def _is_wanted(self, url: str) -> bool:
         return self._host is None or is_under(host_of(url), [self._host])
@@ -368,10 +340,11 @@ class Spool:
         _check(fields is not None, "the line cannot be read, or is cut off or too long")
         assert fields is not None
         assert line is not None
-        if "template" in fields:
-            self.pairs.append((schema.template_key(_template_of(fields["template"])), b""))
-        elif "override" in fields:
-            self.pairs.append(_override_of(fields["override"]).encode())
+        if "url" not in fields:
+            known = msgspec.convert(fields, Known)
+            _check(known != Known(), "it is neither a page nor a template nor an override")
+            self.pairs += [(schema.template_key(known.template), b"")] if known.template is not None else []
+            self.pairs += [known.override.encode()] if known.override is not None else []
         else:
             page = Exported.read(fields).stored
             _check(page.number not in numbers, "another page has its number")
