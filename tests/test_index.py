@@ -11,7 +11,6 @@ from library import COMMON, Library, fingerprint
 
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.durability import Durability, recover
-from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.schema import clause_keys, decode_postings
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
 from dedup_middleware.urls import url_identity
@@ -39,15 +38,6 @@ def commit(library: Library, page: Page, *, durable: bool = False, feeds: str = 
     return stored
 
 
-def identity_keys(library: Library) -> dict[bytes, set[int]]:
-    """Return each identity with the numbers of the pages that list it."""
-    listed: dict[bytes, set[int]] = {}
-    for page in library.index.pages():
-        for identity in page.identities:
-            listed.setdefault(identity, set()).add(page.number)
-    return listed
-
-
 @settings(max_examples=150, deadline=None)
 @given(st.lists(VISITS, max_size=12))
 def test_nothing_in_the_store_dangles_whatever_comes(visits: Visits) -> None:
@@ -55,20 +45,8 @@ def test_nothing_in_the_store_dangles_whatever_comes(visits: Visits) -> None:
     for name, request, clauses, items in visits:
         library.visit(name, clauses, request=request, items=items)
         library.check_invariants()
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(VISITS, max_size=12))
-def test_every_identity_leads_to_the_one_page_that_lists_it(
-    visits: Visits,
-) -> None:
-    library = Library()
-    for name, request, clauses, items in visits:
-        library.visit(name, clauses, request=request, items=items)
-    for identity, numbers in identity_keys(library).items():
-        found = library.index.find([identity])
-        assert found is not None
-        assert numbers == {found.number}
+    for page in library.index.pages():
+        assert [library.index.find([identity]) for identity in page.identities] == [page] * len(page.identities)
 
 
 class TestReading:
@@ -83,12 +61,6 @@ class TestReading:
         assert library.index.find([url_identity("http://elsewhere/")]) is None
         assert library.index.page(kept.number + 1) is None
         assert library.index.text(kept.number + 1) == []
-
-    def test_pages_come_oldest_first(self) -> None:
-        library = Library()
-        for number in range(300):
-            library.visit(f"p{number}", range(number * 10, number * 10 + 6))
-        assert [page.url for page in library.index.pages()] == [f"http://site/p{number}" for number in range(300)]
 
     def test_of_equal_matches_the_older_stored_one_comes_first(self) -> None:
         library = Library()
@@ -127,14 +99,6 @@ class TestSuperseding:
             assert list(held.values()) == [(new.number,) if number >= 5 else ()]
         library.check_invariants()
 
-    def test_an_original_that_becomes_a_duplicate_loses_its_postings(self) -> None:
-        library = Library()
-        library.visit("a", range(9))
-        library.visit("b", range(20, 29))
-        assert library.visit("b", range(9)).verdict.kind is VerdictKind.DUPLICATE
-        assert set(holders(library, library.page("c", range(20, 29))).values()) == {()}
-        library.check_invariants()
-
     def test_a_duplicate_that_says_something_new_becomes_an_original(self) -> None:
         library = Library()
         library.visit("a", range(9))
@@ -143,14 +107,6 @@ class TestSuperseding:
         assert library.visit("b", range(20, 29)).verdict.kind is VerdictKind.NEW
         assert library.check("c", range(20, 29)).kind is VerdictKind.DUPLICATE
         library.check_invariants()
-
-    def test_another_address_of_the_same_request_replaces_the_old_one(self) -> None:
-        library = Library()
-        library.visit("old", range(9), request="start")
-        library.visit("new", range(20, 29), request="start")
-        assert library.index.find([url_identity("http://site/old")]) is None
-        (page,) = library.index.pages()
-        assert page.url == "http://site/new"
 
 
 class TestOpenClaims:
@@ -173,41 +129,6 @@ class TestOpenClaims:
         assert library.check("a", range(9)).kind is VerdictKind.NEW
         assert library.check("a", range(1, 10)).kind is VerdictKind.NEW
 
-    def test_those_who_share_a_store_share_them(self) -> None:
-        library = Library()
-        other = index_of(library.store)
-        pending = library.index.claim(library.page("a", range(9)))
-        assert other.page(pending.number) == pending
-        other.release(pending.number)
-        assert library.index.page(pending.number) is None
-
-    def test_nothing_is_left_of_those_that_ended_looked_up_or_not(self) -> None:
-        library = Library()
-        ended = [library.index.claim(library.page(name, range(9))).number for name in "ab"]
-        assert library.check("c", range(9)).kind is VerdictKind.DUPLICATE
-        ended.append(library.index.claim(library.page("d", range(9))).number)
-        for number in ended:
-            library.index.release(number)
-        claims = library.index._claims
-        assert not any((claims.pages, claims.texts, claims.holders))
-
-    def test_the_version_grows_with_every_change_and_only_then(self) -> None:
-        library = Library()
-        index, versions = library.index, [library.index.version]
-        kept = commit(library, library.page("a", range(9)))
-        versions.append(index.version)
-        pending = index.claim(library.page("b", range(20, 29)))
-        versions.append(index.version)
-        index.release(pending.number)
-        versions.append(index.version)
-        verdict = library.check("c", range(9))
-        assert index.version == versions[-1]
-        assert verdict.match is not None
-        index.remember_duplicate(library.page("c", range(9)), verdict.match)
-        versions.append(index.version)
-        assert versions == sorted(set(versions))
-        assert index.page(kept.number) == kept
-
 
 class TestStaleness:
     """A verdict is made anew only where something that concerns its page has changed."""
@@ -227,14 +148,6 @@ class TestStaleness:
         commit(library, library.page("a", range(200, 210)))
         assert index.changed_since(version, page), "the page itself, as another crawler saw it"
         assert not index.changed_since(index.version, page)
-
-    def test_what_is_long_ago_is_taken_for_a_change(self) -> None:
-        library = Library()
-        index, page = library.index, library.page("a", range(10))
-        version = index.version
-        for number in range(200):
-            commit(library, library.page(f"p{number}", [1000 + number]))
-        assert index.changed_since(version, page)
 
     @given(st.lists(st.tuples(st.integers(0, 5), st.sets(st.integers(0, 20), min_size=1, max_size=8)), max_size=12))
     def test_a_verdict_that_is_not_stale_is_the_verdict(self, changes: list[tuple[int, set[int]]]) -> None:
@@ -348,21 +261,6 @@ class TestDurability:
         recover(library.index)
         assert library.check("copy", range(9)).kind is VerdictKind.NEW
         library.check_invariants()
-
-    def test_of_a_page_that_now_gives_less_everything_was_durable(self) -> None:
-        library = Library()
-        page = library.page("a", range(9))
-        commit(library, page, durable=True)
-        less = page.restricted_to(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1])
-        assert self.durability(library, "run").relies_on(commit(library, less), frozenset()) == ""
-
-    def test_the_same_again_in_the_same_crawl_changes_nothing(self) -> None:
-        library = Library()
-        original = commit(library, library.page("a", range(9)), feeds="f")
-        durability = self.durability(library, "run")
-        durability.confirmed(original.number)
-        again = commit(library, library.page("a", range(9)), feeds="f")
-        assert durability.relies_on(again, {"f"}) == ""
 
     def test_a_delivery_that_is_not_stored_yet_is_not_durable_by_an_earlier_checkpoint(self) -> None:
         """The first is on disk, the second waits for a feed that is stored at its end."""

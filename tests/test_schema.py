@@ -104,12 +104,6 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
     assert [key for key in keys if schema.PAGES[0] <= key < schema.PAGES[1]] == [schema.page_key(number)]
 
 
-def test_the_largest_number_and_no_larger_one_fits() -> None:
-    assert schema.decode_number(schema.encode_number(2**56 - 1)) == 2**56 - 1
-    with pytest.raises(UnreadableError):
-        schema.encode_number(2**56)
-
-
 @given(st.binary())
 def test_garbage_is_no_page(value: bytes) -> None:
     with pytest.raises(UnreadableError, match="page 7 cannot be read"):
@@ -129,15 +123,3 @@ def test_what_the_items_of_a_page_said_of_it_takes_little_room() -> None:
     page = StoredPage(1, "u", (), b"d", hashes, frozenset(), Kept("r", "t", None))
     said = dataclasses.replace(page, item_content=ItemContent(hashes, frozenset(), has_text=True))
     assert len(schema.encode_page(said)) < len(schema.encode_page(page)) + 20
-
-
-@pytest.mark.parametrize("value", [b"", b"garbage", schema.encode_text(("a text",), 99)[:-3]])
-def test_garbage_is_no_text(value: bytes) -> None:
-    with pytest.raises(UnreadableError):
-        schema.decode_text(value)
-
-
-@pytest.mark.parametrize("value", [b"1234", b"123456", b"1234567890123"])
-def test_garbage_is_no_posting_list(value: bytes) -> None:
-    with pytest.raises(UnreadableError):
-        schema.decode_postings(value)

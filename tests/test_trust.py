@@ -38,7 +38,6 @@ from dedup_middleware.errors import ConfigError, RecordsError, StoreCorruptError
 from dedup_middleware.fingerprints.method import unpacked as unpacked_print
 from dedup_middleware.index import dropped_items, schema
 from dedup_middleware.index.in_doubt import Doubt, Override
-from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.transfer import Spool
 from dedup_middleware.methods.e_simhash import ESimHash
 from dedup_middleware.methods.p_simhash import PSimHash
@@ -135,12 +134,6 @@ def test_nothing_is_unpacked_beyond_its_limit(data: bytes, most: int) -> None:
 def test_lines_that_are_too_long_are_none(lines: list[str]) -> None:
     found = bounded.lines(io.BytesIO("".join(f"{line}\n" for line in lines).encode()), 5)
     assert [*found] == [None if len(line.encode()) > 5 else line.encode() for line in lines]
-
-
-def test_a_text_of_the_most_characters_is_kept_and_read() -> None:
-    for character in "a猫😀\ud800":
-        text = schema.encode_text([character * (2 * TEXT_LIMIT)], TEXT_LIMIT)
-        assert schema.decode_text(text) == [character * TEXT_LIMIT]
 
 
 def test_commas_in_texts_are_no_values() -> None:
@@ -341,15 +334,6 @@ def test_a_log_that_is_none_is_not_removed(tmp_path, content) -> None:
     with pytest.raises(RecordsError, match="cannot be removed"):
         remove_log(path)
     assert path.read_bytes() == content
-
-
-@POSIX
-def test_a_device_is_no_log(tmp_path) -> None:
-    pipe = tmp_path / "log.jsonl"
-    os.mkfifo(pipe)
-    with pytest.raises(RecordsError, match="cannot be removed"):
-        remove_log(pipe)
-    assert pipe.exists()
 
 
 def test_only_logs_of_observers_are_found_beside_a_log(tmp_path) -> None:

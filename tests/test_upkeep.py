@@ -10,13 +10,13 @@ import shutil
 import stat
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawling import Outcome, run_job, store_uri, write_job
 from engines import ENGINES, need
-from library import Library, page_of
+from library import Library
 from local_site import Site
 from prose import article, blog, story
 from test_commands import at_a_terminal, run_here
@@ -28,7 +28,6 @@ from dedup_middleware.index import schema
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.transfer import Forgettable, choose, forget
 from dedup_middleware.stores import open_store
-from dedup_middleware.stores.memory import MemoryStore
 from dedup_middleware.urls import url_identity
 
 if TYPE_CHECKING:
@@ -358,39 +357,6 @@ class TestForgetting:
         assert library.index.count() == (7, 0)
         assert schema.template_key(b"template") in library.contents()
 
-    def test_it_takes_linear_time(self) -> None:
-        """By the gets and puts, which are what it costs."""
-        assert cost(400) < 2.2 * cost(200)
-
-
-def cost(pages: int) -> int:
-    """Return how many keys are read and written while so many pages of one host are forgotten."""
-    library = Library()
-    for n in range(pages):
-        page = page_of(f"http://h/{n}", [*range(5), *range(100 + 5 * n, 105 + 5 * n)])
-        library.index.commit(page, durable=True)
-    touched = 0
-    inner = library.store.in_process.store
-    assert isinstance(inner, MemoryStore)
-    get, write = inner.get_many, inner.write
-
-    def counting_get(keys: Any) -> Any:
-        nonlocal touched
-        touched += len(keys)
-        return get(keys)
-
-    def counting_write(puts: Any, deletes: Any = (), *, sync: bool = False) -> None:
-        nonlocal touched
-        puts, deletes = list(puts), list(deletes)
-        touched += len(puts) + len(deletes)
-        write(puts, deletes, sync=sync)
-
-    inner.get_many, inner.write = counting_get, counting_write  # type: ignore[method-assign]
-    chosen = choose(library.index, Forgettable(host="h"))
-    assert len(chosen) == pages
-    forget(library.index, chosen)
-    return touched
-
 
 class TestCompacting:
     @pytest.mark.parametrize("backend", [*ENGINES, "sqlite"])
@@ -411,13 +377,6 @@ class TestCompacting:
             assert [key for key, _ in store.scan(b"z", b"{")] == [b"z" + key for key in keys[:10]]
         assert "bytes before" in run_here("store", "compact", "-s", f"DEDUP_STORE={uri}", folder=tmp_path).out
 
-    def test_a_store_that_cannot_be_compacted_says_so(self) -> None:
-        with (
-            closing(open_store("memory:", fingerprint_scheme="any")) as store,
-            pytest.raises(StoreError, match="cannot be compacted"),
-        ):
-            store.compact()
-
     def test_where_there_is_no_store_it_says_so(self, tmp_path: Path) -> None:
         for name in (["store", "compact"], ["store", "export"], ["store", "forget", "--host", "h"]):
             run_here(*name, "-s", "DEDUP_STORE=sqlite:none", folder=tmp_path).refused("no store found", "crawl first")
@@ -429,13 +388,3 @@ def test_compressed_files_are_told_by_what_is_in_them(shop: Shop) -> None:
     for name, packed in {"gz": gzip.compress(plain), "xz": lzma.compress(plain), "plain": plain}.items():
         (shop.root / f"pages.{name}.bin").write_bytes(packed)
         assert shop.report(name, "store", "import", f"pages.{name}.bin")["originals"] == 2
-
-
-def test_what_is_old_is_told_in_utc() -> None:
-    library = Library()
-    library.visit("http://a/", range(9))
-    page = library.index.find([url_identity("http://a/")])
-    assert page is not None
-    now = datetime.now(timezone.utc)
-    assert not Forgettable(older_than=timedelta(days=1)).has(page, now)
-    assert Forgettable(older_than=timedelta(days=1)).has(page, now + timedelta(days=1, minutes=1))
