@@ -188,7 +188,7 @@ class _Host:
             eligibility=Eligibility(),
             overrides=SimpleNamespace(mark=lambda *_: None),
             is_template=lambda _: False,
-            suspects_unless_known=lambda _: iter(()),
+            suspect_drops=lambda _: iter(()),
         )
         self._index = index
         self._detector = Detector(index, job.fingerprint.hash, job.config.threshold)

@@ -255,7 +255,7 @@ def decode(kind: type[_T], value: bytes, most: int = _MAX_VALUE) -> _T:
     try:
         record: _T = _decoder(cast("Hashable", kind)).decode(value)
     except ValueError as error:
-        raise UnreadableError(f"a record of the kind {kind.__name__} cannot be read: {error}") from error
+        raise UnreadableError(f"a record of the kind {kind.__name__} cannot be read") from error
     return record
 
 
@@ -313,7 +313,7 @@ def decode_page(number: int, value: bytes) -> StoredPage:
     try:
         return _decoded_page(number, decode(_Page, value, _MAX_PAGE))
     except ValueError as error:
-        raise UnreadableError(f"page {number} cannot be read: {error}") from error
+        raise UnreadableError(f"page {number} cannot be read") from error
 
 
 def _decoded_page(number: int, record: _Page) -> StoredPage:
