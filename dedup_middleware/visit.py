@@ -31,8 +31,8 @@ _NOT_STORED = (
     "pydantic object"
 )
 _VALUE_NOT_STORED = (
-    "duplicates of class {} with a value of class {} cannot be stored, so they are kept; set such a field in a pipeline, "
-    "or give it as a text or a number"
+    "duplicates of class {} with a value of class {} cannot be stored, so they are kept; set such a field in a "
+    "pipeline, or give it as a text or a number"
 )
 _NOT_TAGGED = (
     "items of class {} cannot be tagged and are kept without a tag: declare a field {!r} in it (scrapy.Field() in an "

@@ -422,7 +422,7 @@ def test_a_full_disk_costs_no_item(site, tmp_path):
 @pytest.mark.parametrize(
     ("spider", "said", "classes"),
     [
-        ("Unstorable", "one has a scrapy.http.response.html.HtmlResponse", 5),
+        ("Unstorable", "with a value of class scrapy.http.response.html.HtmlResponse cannot be stored", 5),
         ("Foreign", "sample_spiders_items.ForeignStory cannot be stored", 1),
     ],
 )
