@@ -1,7 +1,7 @@
-"""The stored pages of one store and its open claims, and how they change.
+"""Changes the stored pages and the open claims of one store, in one atomic batch a page.
 
-Nothing changes but in one atomic batch a page. In a private store, pages whose claim is open are in memory only, under
-negative numbers; confirming one writes it. A crash therefore leaves nothing provisional behind.
+In a private store, pages whose claim is open are in memory only, under negative numbers; confirming a claim writes its
+page. A crash therefore leaves nothing provisional behind.
 """
 
 from __future__ import annotations
@@ -234,7 +234,7 @@ class Index(Lookup):
     def roll_back(self, number: int, doubt: Doubt) -> None:
         """Let an original in *doubt* be what it was before; without that, remove it. Call it within :meth:`atomically`.
 
-        Its doubt stays: who rolls it back also sees to what was dropped in favour of it, and clears the doubt then.
+        Its doubt stays: the caller releases what was dropped in favour of it, and clears the doubt with that.
         """
         page = self.page(number)
         if doubt.before is None or page is None:
@@ -308,9 +308,8 @@ def _differ(stored: StoredPage, known: StoredPage) -> bool:
 def _must_be_read(stored: StoredPage, page: Page, own: list[StoredPage]) -> bool:
     """Return whether *page*, *stored* so in the place of its *own*, is to be read even if it comes unchanged.
 
-    One that is kept beside another leads to it by what both contain, as long as that one is there. And of one that owns
-    only what its items contain, but for those that have been the same twice, the text would tell what it owns if they
-    contain something else.
+    A page that is kept near another leads to it by what both contain, as long as that page is there. A page that owns
+    only what its items contain is read until these were the same twice: its text shows what it owns when they change.
     """
     if stored.original is not None:
         return False

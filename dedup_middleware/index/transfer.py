@@ -227,21 +227,22 @@ class Exporter:
         return self._host is None or is_under(host_of(url), [self._host])
 
     def _exported(self, page: StoredPage, suspect_of: list[bytes], names: list[bytes]) -> Exported:
-        number, store = page.number, self._store
+        number = page.number
         original = None if page.original is None else self._index.page(page.original)
-        keys = sorted(schema.listed([page])) if page.original is None else []
+        listed = sorted(schema.listed([page])) if page.original is None else []
         identities = [schema.identity_key(identity) for identity in page.identities]
-        texts = [schema.text_key(number), schema.item_text_key(number)]
-        with refusals.of_value(store.uri, UnreadableError):
-            lists = zip(keys, store.get_many(keys), strict=True)
+        keys = [schema.text_key(number), schema.item_text_key(number), *listed, *identities]
+        text, item_text, *values = self._store.get_many(keys)
+        with refusals.of_value(self._store.uri, UnreadableError):
+            lists = zip(listed, values, strict=False)
             unlisted = [key for key, value in lists if number not in schema.decode_postings(value or b"")]
-            known = [schema.decode_identity(value) for value in store.get_many(identities) if value is not None]
-            text, item_text = (None if v is None else schema.decode_text(v) for v in store.get_many(texts))
+            known = [schema.decode_identity(value) for value in values[len(listed) :] if value is not None]
+            paragraphs, of_items = (None if v is None else schema.decode_text(v) for v in (text, item_text))
         return Exported.of(
             page,
             original_url=None if original is None else original.url,
-            text=text,
-            item_text=item_text,
+            text=paragraphs,
+            item_text=of_items,
             body_digest=next((digest for leads_to, digest in known if leads_to == number), b""),
             unlisted=unlisted,
             suspect_of=suspect_of,
@@ -295,7 +296,10 @@ class Spool:
             with bounded.opened(path) as file:
                 self._read_lines(path, bounded.lines(file, MAX_LINE))
         except OSError as error:
-            raise ConfigError(f"{path} cannot be read ({error.strerror or error}); name another file") from error
+            raise ConfigError(
+                f"{path} cannot be read ({error.strerror or error}); name another file, or, if {tempfile.gettempdir()} "
+                "is full, another folder in the environment variable TMPDIR"
+            ) from error
 
     def pages(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, Exported]]:
         """Yield the pages of *entries*, in their order."""

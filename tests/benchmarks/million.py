@@ -12,7 +12,7 @@ latter with the engine's own threads;
 ``bytes_a_page`` of the files, ``text_bytes_a_page`` of them texts; ``tables``; ``memory_mb``, anonymous, by which the
 process has grown; the seconds of opening, of ``stats`` and ``explain`` in a process that is up already, and as a
 command, whose bare start is ``scrapy version``; and of rolling back the originals that a crash left in a store of
-their own. A million pages take four minutes and 1 GB, ten million an hour, 10 GB and 6 GB in the temporary folder.
+their own. A million pages take some eight minutes and 1 GB.
 """
 
 from __future__ import annotations
