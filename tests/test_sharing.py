@@ -23,8 +23,7 @@ from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.cli import health
 from dedup_middleware.durability import recover
 from dedup_middleware.errors import StoreError
-from dedup_middleware.model import Action, Verdict, VerdictKind
-from dedup_middleware.plugin.threads import OriginalWait
+from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.releases import Releaser
 from dedup_middleware.stores import destroy_store, redis
