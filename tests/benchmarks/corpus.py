@@ -35,8 +35,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import xxhash
-from lxml import etree
-from parsel import Selector
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -249,39 +247,6 @@ def grams(paragraphs: Sequence[str]) -> collections.Counter[tuple[str, ...]]:
     return collections.Counter(tuple(tokens[i : i + _GRAM]) for i in starts)
 
 
-# --- pages
-
-
-def parsed(html: str) -> etree._Element:
-    """Return the root of the tree that a callback gets: ``response.selector.root``."""
-    root = Selector(text=html.encode("utf8", "replace").decode(), type="html").root
-    assert isinstance(root, etree._Element)
-    return root
-
-
-_INLINE_TAGS = "a abbr b bdi bdo cite code del em font i ins kbd label mark q s small span strong sub sup u"
-_INLINE = frozenset(_INLINE_TAGS.split())
-_UNSEEN = frozenset({"head", "noscript", "script", "select", "style", "template", "textarea"})
-_WHITE_SPACE = re.compile(r"\s+")
-
-
-def whole_body(html: str) -> list[str]:
-    """Return all text that the page *html* shows, menus and comments included, a line for each block."""
-    pieces: list[str] = []
-    unseen: etree._Element | None = None
-    for event, element in etree.iterwalk(parsed(html), events=("start", "end", "comment", "pi")):
-        if event == "start" and unseen is None and element.tag in _UNSEEN:
-            unseen = element
-        if unseen is None and event in ("start", "end") and element.tag not in _INLINE:
-            pieces.append("\n")
-        if event != "start" and element is unseen:
-            unseen = None
-        text = element.text if event == "start" else element.tail
-        if unseen is None and text:
-            pieces.append(_WHITE_SPACE.sub(" ", text))
-    return [stripped for line in "".join(pieces).split("\n") if (stripped := line.strip())]
-
-
 # --- commands
 
 
@@ -291,6 +256,11 @@ def command(description: str | None, variants: Collection[str]) -> argparse.Argu
     parser.add_argument("corpora", metavar="CORPUS", nargs="+", type=Path)
     parser.add_argument("--only", metavar="VARIANT", action="append", choices=variants, help="may be given repeatedly")
     return parser
+
+
+def name_of(corpus: Path) -> str:
+    """Return the name of the corpus at this path, for a table."""
+    return corpus.name.removesuffix(".xz").removesuffix(".jsonl")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -1,30 +1,22 @@
-"""Kill crawls at random moments, let them go on, and ask a witness of its own what was lost.
+"""Kills crawls at random moments, lets them go on, and examines what was lost.
 
-Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 10] [--seed 1] [--interval 100] [--kept]
-           [--fingerprint NAME] [--filtered | --unstorable]
-       python tests/benchmarks/crashes.py --edges 20 | --store-calls 500 | --full-disks 5
+Usage: python tests/benchmarks/crashes.py [--kills 200] [--pages 2000] [--chain 10] [--seed 1] [--interval 100]
+           [--filtered | --unstorable]
 A chain is one store, one feed and one site: the crawl is killed (SIGKILL) *chain* times, at moments drawn from the
-whole length of a crawl, begun again each time, and at last let run to its end. Chains take turns: with and without
-JOBDIR, twins far apart and side by side, a feed in a local file and one in batches that are stored when they are
-complete, as on S3. The witness knows the site's map of stories, the feed and the records, and nothing else. With
-``--kept``, an earlier crawl has filled the store and a feed of its own, and only pages of the same crawl drop others
-(``DEDUP_SCOPE=crawl``). ``--fingerprint`` lets a published method decide. With ``--filtered``, items have different
-classes, and go to one feed, to another, or to none; instead of batches, a feed has a filter of its own. With
-``--unstorable``, a third of the items are of a class that cannot be stored, and a third have such a field.
+whole length of a crawl, begun again each time, and at last run to its end. Chains take turns: with and without JOBDIR,
+copies far apart and side by side, a feed in a local file and one in batches that are stored when they are complete, as
+on S3. What was lost is computed from the site's map of stories, the feed and the records, and nothing else. With
+``--filtered``, items have different classes, and go to one feed, to another, or to none; instead of batches, a feed has
+a filter of its own. With ``--unstorable``, a third of the items are of a class that cannot be stored, and a third have
+such a field.
 
-Printed, for each kind of chain: kills; chains, and how many of their last crawls ended with exit status 0; last crawls
+Prints for each kind of chain: kills; chains, and how many of their last crawls ended with exit status 0; last crawls
 that never ended and were begun again (queuelib's fault: killed while it removes an empty queue of a JOBDIR, it counts a
 request there that it cannot read); stores that did not open; stories of which a page was dropped and none is where its
 item belongs; pages dropped in favour of themselves; chains that dropped what cannot be stored; and distinct pages of a
 story that were kept beyond the first, a kill, beside the bound that the documentation gives: checkpoint interval +
 concurrency, and a batch. Pages that a crawl keeps without being killed, because it may not drop them, do not count:
 they are ``kept``.
-
-``--edges N``: the process ends (``os._exit``) before or after a claim, a confirmation, a drop, a flush or a checkpoint,
-N times each, at random places; then it is begun again, with and without JOBDIR in turn.
-``--store-calls N``: the first, second … Nth call of the store fails; the crawl must come to its end and lose nothing.
-``--full-disks N``: a small disk (a tmpfs: needs root) is full after a while, N different whiles, under the store, the
-log or the feed; then there is room again, and a second crawl. Drops after the failure are counted too.
 """
 
 from __future__ import annotations
@@ -44,14 +36,13 @@ from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from crawling import Outcome, Running, run_job, store_uri, write_job
-from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS
+from crawling import Outcome, Running, run_job, write_job
 from local_site import Site
 from prose import article, blog, story, zh_story
 from sample_spiders_items import AttrsStory, DataStory, Filed, ForeignStory, PartlyStorable, ScrapyStory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 #: Seconds for one crawl to its end, on a busy machine.
 PATIENCE = 120
@@ -147,17 +138,11 @@ def witness(
 
 def whole_lines(path: Path) -> list[dict[str, Any]]:
     """Return the JSON objects in *path*; a killed process leaves torn lines, and the next one appends to them."""
-    lines = path.read_text(encoding="utf8").splitlines() if path.exists() else []
-    return [found for line in lines if (found := parsed(line)) is not None]
-
-
-def parsed(line: str) -> dict[str, Any] | None:
-    """Return the JSON object in *line*, if there is one."""
-    try:
-        found = json.loads(line)
-    except ValueError:
-        return None
-    return found if isinstance(found, dict) else None
+    found = []
+    for line in path.read_text(encoding="utf8").splitlines() if path.exists() else ():
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(line))
+    return [row for row in found if isinstance(row, dict)]
 
 
 def settings_of(*, jobdir: bool, interval: int) -> dict[str, Any]:
@@ -170,16 +155,6 @@ def settings_of(*, jobdir: bool, interval: int) -> dict[str, Any]:
         "CHECKPOINT_INTERVAL": interval,
     }
     return settings | ({"JOBDIR": "job"} if jobdir else {})
-
-
-def fill(folder: Path, told: StorySite) -> None:
-    """Let an earlier crawl fill the store in *folder*, with a feed and a log of its own."""
-    elsewhere = {"FEEDS": {"earlier.jsonl": JSON_LINES}, "DEDUP_LOG": "earlier-records.jsonl"}
-    settings = {"LOG_LEVEL": "INFO", **elsewhere}
-    command = write_job(folder, ARTICLES, urls=",".join(told.urls), settings=settings)
-    run_job(folder, command, timeout=PATIENCE)
-    for name in ("items.jsonl", "dropped.jsonl", "stats.jsonl", "log.txt"):
-        (folder / name).unlink()
 
 
 def run_with_fault(told: StorySite, settings: dict[str, Any], fault: dict[str, Any]) -> tuple[int, Verdict]:
@@ -195,133 +170,13 @@ def run_with_fault(told: StorySite, settings: dict[str, Any], fault: dict[str, A
         return status, witness(told.stories, outcome)
 
 
-def edges(times: int, chance: random.Random) -> None:
-    """Print a line for each edge."""
-    sites = [StorySite.build(120, together=together) for together in (False, True)]
-    for edge, places in EDGES.items():
-        for moment in ("before", "after"):
-            total: Counter[str] = Counter()
-            for turn in range(times):
-                # Every third claim becomes an original, and a checkpoint comes with every tenth of them.
-                nth = chance.randint(1, 4 if edge in ROUND else 40)
-                settings = settings_of(jobdir=bool(turn % 2), interval=10)
-                fault = {"at": places, "nth": nth, "moment": moment, "kind": "exit"}
-                status, seen = run_with_fault(sites[turn // 2 % 2], settings, fault)
-                total.update(times=1, ended=status == EXIT_STATUS, lost=len(seen.lost), self_drops=seen.self_drops)
-                total.update(twice=seen.twice, missing=seen.missing)
-            print(json.dumps({"edge": f"{moment} {edge}", **total}), flush=True)
-
-
-def store_calls(most: int) -> None:
-    """Print one line: what the failure of each single call did."""
-    told = StorySite.build(60, together=False)
-    total: Counter[str] = Counter()
-    for nth in range(1, most + 1):
-        fault = {"at": STORE_CALLS, "nth": nth, "kind": "fail"}
-        status, seen = run_with_fault(told, settings_of(jobdir=False, interval=5), fault)
-        refused_at_start = status == 1
-        total.update(calls=1, refused_at_start=refused_at_start, crashed=status not in (0, 1))
-        total.update(lost=len(seen.lost), missing=seen.missing, self_drops=seen.self_drops)
-    print(json.dumps(total))
-
-
-@contextlib.contextmanager
-def small_disk(at: Path, room: int) -> Iterator[None]:
-    """Mount a disk with *room* bytes at *at*; afterwards there is more room on it, until it is unmounted."""
-    at.mkdir(parents=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(at)], check=True)
-    try:
-        yield
-        subprocess.run(["mount", "-o", "remount,size=256m", str(at)], check=True)
-    except BaseException:
-        subprocess.run(["umount", str(at)], check=False)
-        raise
-
-
-#: What is on the full disk: its settings, and how much room it has in the first of several crawls.
-ON_DISK = {
-    "store": (lambda disk: {"DEDUP_STORE": store_uri(disk)}, 200_000),
-    "log": (lambda disk: {"DEDUP_LOG": str(disk / "records.jsonl")}, 16_384),
-    "feed": (lambda disk: {"FEEDS": {str(disk / "feed.jsonl"): {"format": "jsonlines"}}}, 4_096),
-}
-
-
-def run_on_full_disk(told: StorySite, place: str, times_room: int) -> Counter[str]:
-    """Crawl until the disk under *place* is full and to the end, and once more with room; return what was seen."""
-    settings_on, room = ON_DISK[place]
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        disk = folder / "disk"
-        settings = settings_of(jobdir=False, interval=10) | settings_on(disk)
-        command = write_job(folder, ARTICLES, urls=",".join(told.urls), settings=settings)
-        with small_disk(disk, room * times_room):
-            outcome = run_job(folder, command)
-        refused = outcome.exit_status == 1
-        failed = refused or outcome.stats.get("dedup/failures", 0)
-        dropped_after = sum("Dropped:" in line for line in after_failure(outcome.log.splitlines()))
-        outcome = run_job(folder, command)
-        for name in ("feed.jsonl", "records.jsonl"):
-            if (disk / name).exists():
-                (folder / name).write_bytes((disk / name).read_bytes())
-        subprocess.run(["umount", str(disk)], check=True)
-        seen = witness(told.stories, outcome)
-    seen_so = {"lost": len(seen.lost), "missing": seen.missing, "dropped_after": dropped_after}
-    return Counter({"times": 1, "refused_at_start": refused, "failed": failed, **seen_so})
-
-
-def full_disks(times: int) -> None:
-    """Print a line for each thing that is on the full disk."""
-    told = StorySite.build(1200, together=False)
-    for place in ON_DISK:
-        total: Counter[str] = Counter()
-        for turn in range(1, times + 1):
-            total.update(run_on_full_disk(told, place, turn))
-        print(json.dumps({"full disk under": place, **total}), flush=True)
-
-
-def after_failure(lines: list[str]) -> list[str]:
-    """Return the lines after the one that says that nothing is dropped any more; none where it is missing."""
-    said = [number for number, line in enumerate(lines) if "nothing is dropped" in line]
-    return lines[said[0] :] if said else []
-
-
-def main() -> None:
-    """Print one line of JSON for each kind of chain."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--pages", type=int, default=2000)
-    parser.add_argument("--chain", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--interval", type=int, default=100)
-    parser.add_argument("--kept", action="store_true")
-    parser.add_argument("--fingerprint", default="clauses")
-    parser.add_argument("--filtered", action="store_true")
-    parser.add_argument("--unstorable", action="store_true")
-    parser.add_argument("--edges", type=int, default=0)
-    parser.add_argument("--store-calls", type=int, default=0)
-    parser.add_argument("--full-disks", type=int, default=0)
-    options = parser.parse_args()
-    chance = random.Random(options.seed)
-    if options.edges or options.store_calls or options.full_disks:
-        if options.edges:
-            edges(options.edges, chance)
-        if options.store_calls:
-            store_calls(options.store_calls)
-        if options.full_disks:
-            full_disks(options.full_disks)
-        return
-    chains(options, chance)
-
-
 def kinds_of_chains(options: argparse.Namespace) -> list[tuple[str, bool, dict[str, Any]]]:
-    """Return each kind of chain: its name, whether twins are side by side, and its settings."""
+    """Return each kind of chain: its name, whether copies are side by side, and its settings."""
     kinds = []
     orders = [(jobdir, together, False) for jobdir in (False, True) for together in (False, True)]
     for jobdir, together, is_last in [*orders, (False, False, True), (True, True, True)]:
-        name = f"{'JOBDIR' if jobdir else 'afresh'}, twins {'side by side' if together else 'far apart'}"
-        settings = settings_of(jobdir=jobdir, interval=options.interval) | {"DEDUP_FINGERPRINT": options.fingerprint}
-        if options.kept:
-            settings["DEDUP_SCOPE"] = "crawl"
+        name = f"{'JOBDIR' if jobdir else 'afresh'}, copies {'side by side' if together else 'far apart'}"
+        settings = settings_of(jobdir=jobdir, interval=options.interval)
         if options.filtered:
             settings["FEEDS"] = BY_CLASS | ({"feed.jsonl": OWN_FILTER} if is_last else {})
         elif is_last:
@@ -339,8 +194,6 @@ def run_chain(
     spider = FILED if options.filtered else PARTLY_STORABLE if options.unstorable else ARTICLES
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        if options.kept:
-            fill(folder, told)
         command = write_job(folder, spider, urls=",".join(told.urls), settings=settings)
         for moment in moments:
             with Running(folder, command) as running:
@@ -372,8 +225,18 @@ def run_chain(
     )
 
 
-def chains(options: argparse.Namespace, chance: random.Random) -> None:
-    """Print a line for each kind of chain."""
+def main() -> None:
+    """Print one line of JSON for each kind of chain."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--pages", type=int, default=2000)
+    parser.add_argument("--chain", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--interval", type=int, default=100)
+    parser.add_argument("--filtered", action="store_true")
+    parser.add_argument("--unstorable", action="store_true")
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
     kinds, sums = kinds_of_chains(options), defaultdict(Counter)
     sites = {together: StorySite.build(options.pages, together=together) for together in (False, True)}
     kept: dict[str, int] = {}

@@ -1,25 +1,19 @@
-"""Processes that share one store: what they lose, what they keep twice, and what it costs.
+"""Measures what processes that share one store lose and keep twice.
 
-Usage: python tests/benchmarks/sharing.py [--processes 4] [--pages 600] [--seed 1] [--store 'sqlite:{}?shared=1']
-           [--races 20] [--kills 50] [--interval 20] [--chain 10] [--for-good]
-           [--corpus FILE]...
-In ``--store``, ``{}`` stands for a path in a folder of the run's own, and ``{name}`` for a name of its own. ``redis``
-is a store on a Redis server that is begun for it, with ``appendfsync everysec``.
+Usage: python tests/benchmarks/sharing.py [--races 20] [--kills 50] [--processes 4] [--pages 600] [--seed 1]
+           [--store 'sqlite:{}?shared=1'] [--interval 20] [--chain 10] [--victims worker]
+In ``--store``, ``{}`` stands for a path in a folder of the run's own. ``redis`` is a store on a Redis server that is
+started for it, with ``appendfsync everysec``.
 
 ``--races N``: each story is told on as many pages as there are processes, and each process gets one of them, in the
-same order and at the same time. Printed: stories that nobody kept, and pages kept beyond the first of their
+same order and at the same time. Prints the stories that no process kept, and the pages kept beyond the first of their
 story, in N runs.
 ``--kills N``: each process crawls a part of one site whose stories are told three times, with a feed of its own, and
 makes durable after so many pages (``--interval``). One of them, drawn at random, is killed (SIGKILL) after a random
-number of its pages and begun again in its folder, *chain* times; then all run to their ends. Printed: how many were
-still at work when they were killed; stories of which a page was dropped and none is in a feed; pages kept beyond
-the first of their story, and items that were released; processes that did not end with status 0. ``--for-good``: they
-are not begun again, until one is left, and whatever was dropped for what they had not made durable is for that one, and
-for the next crawl of their spider, which follows.
-``--victims``: who is killed each time: ``worker``, ``server`` (of ``--store redis``, and begun again), or ``both``.
-``--corpus FILE``: labelled pages (see `corpus.py`), every nth for each process; and one process with LevelDB that gets
-all of them, in the order in which the several had them, and in the corpus's own. Which copy comes first decides a good
-deal by itself. Printed: F1, lost stories, seconds of CPU, how often a process waited for another.
+number of its pages and begun again in its folder, *chain* times; then all run to their ends. Prints how many were still
+at work when they were killed; stories of which a page was dropped and none is in a feed; pages kept beyond the first of
+their story, and items that were released; processes that did not end with status 0. ``--victims``: what is killed each
+time: ``worker``, ``server`` (of ``--store redis``, and begun again), or ``both``.
 """
 
 from __future__ import annotations
@@ -32,32 +26,18 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from crashes import PATIENCE, StorySite, settings_of, whole_lines
-from crawling import Outcome, Running, store_uri, write_job
-from local_site import Site, wait_until
+from crawling import Outcome, Running, write_job
+from local_site import wait_until
 from redis_server import RedisServer
-
-from dedup_middleware.methods.compare.corpus import read_pages
-from dedup_middleware.methods.compare.results import scores
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from dedup_middleware.methods.compare.corpus import CorpusPage
-
-# Pages in the order in which they are asked for: Scrapy's default takes turns between hosts.
-_IN_ORDER = {
-    "LOG_LEVEL": "INFO",
-    "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
-    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
-    "CONCURRENT_REQUESTS": 8,
-}
 
 
 class Together:
@@ -65,16 +45,12 @@ class Together:
 
     def __init__(self, scratch: Path, store: str, parts: list[list[str]], settings: dict[str, Any]) -> None:
         self._running = ExitStack()
-        shared = {
-            "DEDUP_STORE": store.replace("{}", str(scratch / "store")).replace("{name}", scratch.name),
-            **settings,
-        }
+        path = store.replace("{}", str(scratch / "store")).replace("{name}", scratch.name)
+        shared = {"DEDUP_STORE": path, **settings}
         self._commands = {}
         for number, urls in enumerate(parts):
             folder = scratch / str(number)
             self._commands[folder] = write_job(folder, "sample_spiders.Articles", urls=",".join(urls), settings=shared)
-        self._gone: set[Path] = set()
-        self._last = scratch / "last", shared
         self._crawls = {folder: self._begin(folder) for folder in self._commands}
 
     def __enter__(self) -> Self:
@@ -86,34 +62,24 @@ class Together:
     def _begin(self, folder: Path) -> Running:
         return self._running.enter_context(Running(folder, self._commands[folder]))
 
-    def kill_one(self, chance: random.Random, pages: int, *, for_good: bool) -> bool:
-        """Kill one of them within so many *pages*, and begin it again; tell whether it was still at work."""
-        folder = chance.choice([folder for folder in self._crawls if folder not in self._gone])
+    def kill_one(self, chance: random.Random, pages: int) -> bool:
+        """Kill one of them within so many *pages*, and begin it again; return whether it was still at work."""
+        folder = chance.choice([*self._crawls])
         crawl, log = self._crawls[folder], folder / "records.jsonl"
         enough = len(whole_lines(log)) + chance.randint(1, pages)
         wait_until(lambda: crawl.is_over or len(whole_lines(log)) >= enough, PATIENCE)
         was_at_work = not crawl.is_over
         crawl.kill()
-        if for_good:
-            self._gone.add(folder)
-        else:
-            self._crawls[folder] = self._begin(folder)
+        self._crawls[folder] = self._begin(folder)
         return was_at_work
 
     def wait(self) -> list[Outcome]:
-        """Return what came of each that was not killed for good, once all have ended."""
-        return [crawl.wait(PATIENCE) for folder, crawl in self._crawls.items() if folder not in self._gone]
-
-    def crawl_what_is_left(self, url: str) -> Outcome:
-        """Let one more crawl of the same spider, of nothing but *url*, keep what the dead have left."""
-        folder, settings = self._last
-        self._commands[folder] = write_job(folder, "sample_spiders.Articles", urls=url, settings=settings)
-        self._crawls[folder] = self._begin(folder)
-        return self._crawls[folder].wait(PATIENCE)
+        """Return what came of each, once all have ended."""
+        return [crawl.wait(PATIENCE) for crawl in self._crawls.values()]
 
     @property
     def folders(self) -> list[Path]:
-        """The folder of each, of those that were killed for good too."""
+        """The folder of each."""
         return [*self._crawls]
 
 
@@ -168,16 +134,12 @@ def kill(options: argparse.Namespace, chance: random.Random) -> Counter[str]:
                 if options.victims == "server":
                     time.sleep(chance.uniform(0.3, options.pages * 0.006))
                 else:
-                    at_work -= not crawls.kill_one(
-                        chance, len(parts[0]) // options.processes, for_good=options.for_good
-                    )
+                    at_work -= not crawls.kill_one(chance, len(parts[0]) // options.processes)
                 if options.victims != "worker":
                     options.server.kill()
                     time.sleep(chance.uniform(0, 2))
                     options.server.begin()
             outcomes = crawls.wait()
-            if options.for_good:
-                outcomes.append(crawls.crawl_what_is_left(told.urls[0]))
         told.site.close()
         kept, dropped = told_in(crawls.folders, told.stories), dropped_in(crawls.folders, told.stories)
         return Counter(
@@ -192,61 +154,6 @@ def kill(options: argparse.Namespace, chance: random.Random) -> Counter[str]:
         )
 
 
-def corpora(path: Path, options: argparse.Namespace) -> None:
-    """Crawl the corpus at *path* in all processes, then in one in the order in which they got it; print what came."""
-    labelled = LabelledSite(path)
-    try:
-        shared = labelled.crawl(options.processes, options.store)
-        again = labelled.crawl(1, store_uri(Path("{}")), shared.pop("order"))
-        own = labelled.crawl(1, store_uri(Path("{}")))
-        for name, result in ((options.store, shared), ("one process, in that order", again), ("one process", own)):
-            result.pop("order", None)
-            print(json.dumps({"corpus": path.name, "store": name, **result}), flush=True)
-    finally:
-        labelled.site.close()
-
-
-class LabelledSite:
-    """A site with the pages of a corpus."""
-
-    def __init__(self, path: Path) -> None:
-        self.site = Site(hosts=9)
-        self._pages: dict[str, CorpusPage] = {}
-        hosts: dict[str, int] = {}
-        for page, html in read_pages(path):
-            host, _, rest = page.url.removeprefix("http://").partition("/")
-            number = hosts.setdefault(host, len(hosts)) % 9
-            self._pages[self.site.add(f"/{rest}", html, host=number)] = page
-
-    def crawl(self, processes: int, store: str, order: list[str] | None = None) -> dict[str, Any]:
-        """Crawl it, every nth page in each process; return how right that was, what it cost, and the *order* it had."""
-        urls = order or [*self._pages]
-        with tempfile.TemporaryDirectory() as scratch:
-            parts = [urls[n::processes] for n in range(processes)]
-            before = len(self.site.requests)
-            with Together(Path(scratch), store, parts, _IN_ORDER) as crawls:
-                outcomes = crawls.wait()
-            asked = [f"http://{host}:{self.site.port}{path}" for _, host, path in self.site.requests[before:]]
-            kept = {item["url"] for outcome in outcomes for item in outcome.lines("feed.jsonl")}
-            checked = [record for outcome in outcomes for record in outcome.lines("records.jsonl")]
-            cost = {
-                "cpu_s": round(counted(outcomes, "process/cpu_s"), 1),
-                "waits": counted(outcomes, "dedup/waits"),
-                "problems": sum(len(o.problems) for o in outcomes),
-            }
-        order = list(dict.fromkeys(url for url in asked if url in self._pages))
-        owned_by = {record["url"]: self._pages.get(record.get("original_url")) for record in checked}
-        pages = [_with_leave(self._pages[url], owned_by.get(url)) for url in order]
-        originals = [number if url in kept else -1 for number, url in enumerate(order)]
-        return {"processes": processes, **scores(pages, originals)._asdict(), **cost, "order": order}
-
-
-def _with_leave(page: CorpusPage, original: CorpusPage | None) -> CorpusPage:
-    """Let a short version be dropped for *original*, the story that covers it and came before, as `score.py` does."""
-    may_go = original is not None and page.cluster == f"{original.cluster}-brief"
-    return replace(page, is_optional=page.is_optional or may_go)
-
-
 def main() -> None:
     """Print one line of JSON for each thing that was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -257,33 +164,22 @@ def main() -> None:
     parser.add_argument("--races", type=int, default=0)
     parser.add_argument("--kills", type=int, default=0)
     parser.add_argument("--victims", choices=["worker", "server", "both"], default="worker")
-    parser.add_argument("--for-good", action="store_true")
     parser.add_argument("--interval", type=int, default=20)
     parser.add_argument("--chain", type=int, default=10)
-    parser.add_argument("--corpus", type=Path, action="append", default=[])
     options = parser.parse_args()
-    if options.for_good:
-        options.chain = options.processes - 1
     with ExitStack() as running:
         if options.store == "redis":
             folder = running.enter_context(tempfile.TemporaryDirectory())
             server = running.enter_context(RedisServer(Path(folder) / "redis"))
             options.server = server
             options.store = f"{server.url}?store={{name}}"
-        run(options)
-
-
-def run(options: argparse.Namespace) -> None:
-    """Do what was asked for."""
-    chance = random.Random(options.seed)
-    for name, rounds in (("races", options.races), ("kills", options.kills // options.chain)):
-        total: Counter[str] = Counter()
-        for _ in range(rounds):
-            total.update(race(options) if name == "races" else kill(options, chance))
-        if rounds:
-            print(json.dumps({"what": name, "store": options.store, "processes": options.processes, **total}))
-    for path in options.corpus:
-        corpora(path, options)
+        chance = random.Random(options.seed)
+        for name, rounds in (("races", options.races), ("kills", options.kills // options.chain)):
+            total: Counter[str] = Counter()
+            for _ in range(rounds):
+                total.update(race(options) if name == "races" else kill(options, chance))
+            if rounds:
+                print(json.dumps({"what": name, "store": options.store, "processes": options.processes, **total}))
 
 
 if __name__ == "__main__":
