@@ -8,10 +8,10 @@ in links / all words), a number of words, and a text density (words in a line th
 classifier decides on each block by these features of it, of the block before and of the next one; the main text is the
 accepted blocks.
 
-Left open: the classifier; the authors learned decision trees and others, from news in English. Ours is a logistic
-regression, with ten numbers, too few to memorise pages. A tree of 16 leaves was no better on unseen pages. Numbers of
-words count by their logarithm. ``tests/benchmarks/train_blocks.py`` learned the numbers from one half of two sets of
-articles, mostly in English.
+Left open: the classifier; the authors learned decision trees and others, of news in English. Ours is a logistic
+regression: ten numbers are all that is learned, and hardly anything can be learned by heart. A tree of 16 leaves was
+no better on pages that it had not seen. Numbers of words count by their logarithm.
+The numbers were learned of one half of two sets of articles, mostly in English.
 
 Departures: a line is the text between block-level elements and ``<br>``, so a bold word does not divide it, as in the
 authors' own program. Link density is that of characters. Two characters of a script without spaces are a word. Lines
