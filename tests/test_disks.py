@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
 
 import pytest
 from benchmarks.crashes import StorySite
 from crawling import run_job, write_job
-
-from dedup_middleware.plugin import threads
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there a descriptor tells its file")
 
@@ -73,27 +70,3 @@ def test_after_a_sync_that_failed_nothing_is_dropped(told, tmp_path, store, brok
     outcome = crawled(tmp_path, told, {}, store)
     assert outcome.problems == []
     assert outcome.exit_status == 0
-
-
-def test_the_event_loop_looks_for_all_waits_at_once(monkeypatch):
-    later = []
-    monkeypatch.setattr(threads, "call_later", lambda _, look: later.append(look))
-    disks = threads.Threads(pytest.fail)
-    ended = []
-
-    def nothing():
-        pass
-
-    def then(rounds, outcome):
-        outcome()
-        ended.append(rounds)
-        if rounds:
-            disks.begin(nothing, partial(then, rounds - 1))
-
-    # A feed's wait is followed by the store's, and other feeds are closed meanwhile.
-    disks.begin(nothing, partial(then, 3))
-    disks.begin(nothing, partial(then, 0))
-    while later:
-        assert len(later) == 1
-        later.pop()()
-    assert sorted(ended) == [0, 0, 1, 2, 3]

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
-from crawling import Running, scrapy, write_job
+from crawling import scrapy
 from prose import article, blog, story
 
 if TYPE_CHECKING:
@@ -40,29 +39,6 @@ class Shingles:
         weights = {self.hash(" ".join(words[i : i + 4])): 10 for i in range(len(words) - 3)}
         digest = blake2b(b"".join(sorted(weights)), digest_size=16, key=self._key).digest()
         return Fingerprint(weights, {}, digest)
-'''
-DIGEST = '''
-"""One digest of the whole text: equal or not."""
-
-from hashlib import blake2b
-
-from dedup_middleware.model import Fingerprint
-
-
-class Digest:
-    scheme = "whole-1"
-    is_by_line = False
-
-    def __init__(self, key):
-        self._key = key
-
-    def hash(self, clause):
-        return blake2b(clause.encode(), digest_size=6, key=self._key).digest()
-
-    def __call__(self, paragraphs, budget=None):
-        text = " ".join(" ".join(paragraphs).split())
-        whole = self.hash(text)
-        return Fingerprint({whole: len(text)}, {}, whole * 2)
 '''
 FOLDER_STORE = '''
 """A store of one JSON file, written anew for each batch: small, and safe."""
@@ -114,73 +90,6 @@ def remove_store(uri):
     Path(uri.partition(":")[2]).unlink(missing_ok=True)
     return found
 '''
-SHARED_STORE = """
-import fcntl
-import os
-
-
-class SharedFileStore(FileStore):
-    def __init__(self, uri):
-        super().__init__(uri)
-        self.worker = os.getpid().to_bytes(8, "big")
-        self._lock = None
-
-    def get_many(self, keys):
-        self._read()
-        return super().get_many(keys)
-
-    def scan(self, start, stop):
-        self._read()
-        return super().scan(start, stop)
-
-    def write(self, puts, deletes, *, sync=False):
-        self.begin()
-        self.commit(puts, deletes)
-
-    def begin(self):
-        lock = self._path.with_suffix(".lock").open("a")
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        self._read()
-        self._lock = lock
-
-    def commit(self, puts, deletes):
-        super().write(puts, deletes)
-        return self.rollback()
-
-    def rollback(self):
-        self._lock.close()
-        self._lock = None
-        return True
-
-    def changes_of_others(self):
-        return self._path.stat().st_mtime_ns if self._path.exists() else 0
-
-    def is_at_work(self, worker):
-        try:
-            os.kill(int.from_bytes(worker, "big"), 0)
-        except ProcessLookupError:
-            return False
-        return True
-
-    def _read(self):
-        if self._lock is None:
-            self._pairs = FileStore(self.uri)._pairs
-
-
-open_store = SharedFileStore
-"""
-SYNCING = """
-import threading
-
-
-def sync(self):
-    with self._path.with_suffix(".waited").open("a") as told:
-        print(threading.current_thread() is threading.main_thread(), file=told)
-    {}
-
-
-FileStore.sync = sync
-"""
 EXTRACTION = '''
 """Of a page, what is in <section class="story">, whatever else there is; else what the product finds."""
 
@@ -221,19 +130,17 @@ def reposts(site) -> tuple[str, str, str]:
     )
 
 
-@pytest.mark.parametrize("method", [("fours", SHINGLES, "Shingles"), ("whole", DIGEST, "Digest")])
-def test_a_fingerprint_method(site, crawl, install, method):
-    environment, name = install("fingerprints", *method), method[0]
+def test_a_fingerprint_method(site, crawl, install):
+    environment = install("fingerprints", "fours", SHINGLES, "Shingles")
     a, b, c = reposts(site)
-    outcome = crawl(
-        "sample_spiders.OneByOne", urls=f"{a},{b},{c}", settings={"DEDUP_FINGERPRINT": name}, env=environment
-    )
+    chosen = {"DEDUP_FINGERPRINT": "fours"}
+    outcome = crawl("sample_spiders.OneByOne", urls=f"{a},{b},{c}", settings=chosen, env=environment)
     assert (outcome.kept, outcome.exit_status, outcome.problems) == ([a, b], 0, [])
     assert outcome.record(c)["original_url"] == a
     # Its store is its own: another method's fingerprints mean nothing in it.
     refused = crawl("sample_spiders.OneByOne", urls=a, folder="crawl1", env=environment)
     assert refused.exit_status == 1
-    assert f"{name}-1" in refused.log
+    assert "fours-1" in refused.log
 
 
 def test_a_store(site, crawl, install, tmp_path: Path):
@@ -258,26 +165,6 @@ def test_a_store(site, crawl, install, tmp_path: Path):
     assert a in dedup("explain", c)
     assert "removed the store" in dedup("store", "reset", "--yes")
     assert not (tmp_path / "pages.json").exists()
-
-
-def test_a_store_that_processes_share(site, install, tmp_path: Path):
-    pytest.importorskip("fcntl")
-    environment = install("stores", "json", FOLDER_STORE + SHARED_STORE)
-    parts = [
-        [site.add(f"/{told}", form(f"Story {told}", story(told)), host=host) for told in range(6)]
-        for host, form in enumerate((article, blog))
-    ]
-    store = {"DEDUP_STORE": f"json:{tmp_path}/pages.json"}
-    with ExitStack() as running:
-        crawls = []
-        for number, urls in enumerate(parts):
-            folder = tmp_path / str(number)
-            command = write_job(folder, "sample_spiders.Articles", urls=",".join(urls), settings=store, env=environment)
-            crawls.append(running.enter_context(Running(folder, command)))
-        outcomes = [each.wait() for each in crawls]
-    assert [outcome.problems for outcome in outcomes] == [[], []]
-    told = [url.rpartition("/")[2] for outcome in outcomes for url in outcome.kept]
-    assert sorted(told) == [str(number) for number in range(6)]
 
 
 def test_an_extraction(site, crawl, install):
@@ -305,8 +192,6 @@ def test_one_that_cannot_be_imported_ends_the_crawl_with_one_line(site, crawl, i
 
 BROKEN = {
     "no scheme": ("fingerprints", SHINGLES.replace('scheme = "fours-1"', "pass"), "its scheme is None"),
-    "short hashes": ("fingerprints", SHINGLES.replace("digest_size=6", "digest_size=4"), "hashes of 6 bytes"),
-    "no fingerprint": ("fingerprints", SHINGLES.replace("return Fingerprint(", "return list("), "TypeError"),
     "a text": ("extractors", EXTRACTION.replace("return Extracted(", "return str("), "cannot be used (TypeError"),
     "an error": ("extractors", EXTRACTION.replace("found = ", "found = 1 / 0, "), "ZeroDivisionError"),
 }
@@ -324,55 +209,3 @@ def test_one_that_breaks_its_contract_ends_the_crawl_before_it_begins(site, craw
     assert line in said
     assert "mend its package, or choose another" in said
     assert "Traceback" not in outcome.log
-
-
-LATER = """
-def later(method, wrong):
-    calls = []
-
-    def spoilt(*args, **kwargs):
-        calls.append(1)
-        return wrong() if len(calls) > {calls} else method(*args, **kwargs)
-
-    return spoilt
-
-
-def fail():
-    raise OSError("the disk is gone")
-"""
-
-
-@pytest.mark.parametrize(
-    ("calls", "spoilt"),
-    [
-        (2, "FileStore.write = later(FileStore.write, fail)"),
-        (4, "FileStore.get_many = later(FileStore.get_many, fail)"),
-    ],
-)
-def test_a_store_that_fails_takes_no_item(site, crawl, install, tmp_path: Path, calls, spoilt):  # noqa: PLR0913, PLR0917
-    environment = install("stores", "json", FOLDER_STORE + LATER.replace("{calls}", str(calls)) + spoilt)
-    settings = {"DEDUP_STORE": f"json:{tmp_path}/pages.json"}
-    outcome = crawl("sample_spiders.OneByOne", urls=",".join(reposts(site)), settings=settings, env=environment)
-    assert len(outcome.kept) == 3
-    assert outcome.stats["dedup/failures"] == 1
-    assert "Traceback" not in outcome.log
-
-
-@pytest.mark.parametrize("spoilt", ["pass", "raise OSError('the disk is gone')"])
-def test_the_disk_of_a_store_is_waited_for_in_a_thread(site, crawl, install, tmp_path: Path, spoilt):
-    environment = install("stores", "json", FOLDER_STORE + SYNCING.replace("{}", spoilt))
-    settings = {
-        "DEDUP_STORE": f"json:{tmp_path}/pages.json",
-        "CHECKPOINT_INTERVAL": 1,
-        "FEEDS": {"feed.jsonl": {"format": "jsonlines"}},
-    }
-    a, b, c = reposts(site)
-    outcome = crawl("sample_spiders.OneByOne", urls=f"{a},{b},{c}", settings=settings, env=environment)
-    assert set((tmp_path / "pages.waited").read_text().split()) == {"False"}
-    assert "Traceback" not in outcome.log
-    if spoilt == "pass":
-        assert (outcome.kept, outcome.problems) == ([a, b], [])
-    else:
-        assert set(outcome.kept) >= {a, b}
-        assert outcome.stats["dedup/failures"] == 1
-        assert len([line for line in outcome.log.splitlines() if "the disk is gone" in line]) == 1

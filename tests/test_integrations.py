@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import threading
 
 import pytest
-from crawling import REACTOR, Running, heeding_ctrl_c, run_job, write_job
+from crawling import REACTOR, Running, run_job, write_job
 from local_site import Answer, wait_until
 from prose import article, blog, story, zh_story
 
@@ -79,46 +76,13 @@ def test_pages_from_the_http_cache_get_the_same_verdicts(site, crawl):
 # --- JOBDIR
 
 
-def test_a_paused_crawl_goes_on_as_the_same_crawl(site, tmp_path):
-    urls, _ = a_small_paper(site)
-    copies = [site.add(f"/late-copy{n}", blog("Late", story(n))) for n in (1, 3)]
-    more = [site.add(f"/more{n}", article("More", story(n))) for n in range(10, 16)]
-    site.add("/more10", Answer(article("More", story(10)), hold=(release := threading.Event())))
-    settings = {
-        "JOBDIR": "job",
-        "CONCURRENT_REQUESTS": 1,
-        "CLOSESPIDER_ITEMCOUNT": 3,
-        "DEDUP_SCOPE": "crawl",
-        "EXTRA_PIPELINES": {"sample_spiders.SlowPipeline": 100},
-    }
-    wanted = [*urls[:2], urls[4], *more, *copies]
-    command = write_job(tmp_path, "sample_spiders.Articles", urls=",".join(wanted), settings=settings)
-    with Running(tmp_path, command) as running:
-        log = tmp_path / "log.txt"
-        wait_until(lambda: log.exists() and "Closing spider" in log.read_text(encoding="utf8"))
-        release.set()
-        first = running.wait()
-    assert first.stats["finish_reason"] == "closespider_itemcount"
-    assert sorted(first.kept) == sorted(wanted[:4])
-    settings["CLOSESPIDER_ITEMCOUNT"] = 0
-    outcome = run_job(
-        tmp_path, write_job(tmp_path, "sample_spiders.Articles", urls=",".join(wanted), settings=settings)
-    )
-    assert sorted(outcome.kept) == sorted(wanted[:-2])
-    # Both originals are of the first run; that they drop in scope "crawl" shows that it is the same crawl.
-    assert [i["url"] for i in outcome.dropped] == copies
-    assert {r["original_run"] for r in outcome.records} == {r["run"] for r in outcome.records}
-    assert "dedup/items/dropped_for_earlier_crawls" not in outcome.stats
-    assert outcome.problems == []
-
-
 def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
     texts = {n: story(n) for n in range(4)}
     urls = [site.add(f"/{n}", article("First", text)) for n, text in texts.items()]
     held = site.add("/held", Answer(article("Held", story(9)), hold=(release := threading.Event())))
     copies = [site.add(f"/copy{n}", blog("Copy", text)) for n, text in texts.items()]
     wanted = ",".join([*urls, held, *copies])
-    settings = {"JOBDIR": "job", "CONCURRENT_REQUESTS": 1}
+    settings = {"JOBDIR": "job", "CONCURRENT_REQUESTS": 1, "DEDUP_SCOPE": "crawl"}
     with Running(tmp_path, write_job(tmp_path, "sample_spiders.Articles", urls=wanted, settings=settings)) as running:
         wait_until(lambda: "/held" in site.paths())
         running.interrupt()
@@ -131,20 +95,9 @@ def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
     outcome = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Articles", urls=wanted, settings=settings))
     assert outcome.kept == [*urls, held]
     assert [i["url"] for i in outcome.dropped] == copies
-    assert len({r["run"] for r in outcome.records}) == 1
-
-
-def test_ctrl_c_is_heeded_though_the_suite_was_begun_with_an_ampersand():
-    """A script that begins a process so lets it ignore Ctrl-C, and so do all that are begun by that."""
-    show = "import signal; print(signal.getsignal(signal.SIGINT) is signal.default_int_handler)"
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with heeding_ctrl_c():
-            said = subprocess.run([sys.executable, "-c", show], capture_output=True, text=True, check=True).stdout
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert said == "True\n"
+    # Both runs are one crawl: its originals are of the first run.
+    assert {r["original_run"] for r in outcome.records} == {r["run"] for r in outcome.records}
+    assert "dedup/items/dropped_for_earlier_crawls" not in outcome.stats
 
 
 def test_memory_and_jobdir_do_not_go_together(site, crawl):

@@ -6,9 +6,9 @@ import pytest
 from parsel import Selector
 from prose import article, story, zh_story
 
-from dedup_middleware.extraction import Texts, texts_of
+from dedup_middleware.extraction import texts_of
 from dedup_middleware.extraction.blocks import PageText
-from dedup_middleware.extraction.features import MAX_TEXTS, features_of
+from dedup_middleware.extraction.features import features_of
 
 NOTICE = story(7, 1)[0]
 
@@ -74,13 +74,6 @@ class TestFacts:
         text = PageText(Selector(text=page).root)
         shown = ["5 t", "7 8 81 9", "11", "12", "13", "14 5 15 30", "1600", "1 600", "17"]
         assert [words for words in [*shown, "10", "81 7", "60"] if text.shows(words)] == shown
-
-    def test_no_more_texts_than_tell_something(self):
-        texts = [f"text {chr(97 + n % 26)}{chr(97 + n // 26)}" for n in range(600)]
-        root = Selector(text="<p>x").root
-        features = features_of(root, Texts([], texts, ""))
-        assert len(features.texts) == MAX_TEXTS + 1
-        assert features.texts != features_of(root, Texts([], [*texts[:-1], "another last one"], "")).texts
 
     @pytest.mark.parametrize(
         ("page", "title", "heading"),

@@ -180,23 +180,6 @@ def test_a_new_text_supersedes_only_once_its_items_are_safe(site, crawl):
     assert outcome.record(copies[0])["original_url"] == changing
 
 
-def test_scope_crawl_keeps_a_story_once_in_each_crawl(site, crawl):
-    a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)))
-    settings = {"DEDUP_SCOPE": "crawl"}
-    first = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings, folder="scope")
-    assert first.kept == [a]
-    second = crawl(
-        "sample_spiders.Steps", steps=[{"url": b}, {"url": a}], settings=settings, folder="scope", afresh=True
-    )
-    assert second.kept == [b]
-    assert second.record(a)["original_run"] == second.record(a)["run"]
-    assert "dedup/items/dropped_for_earlier_crawls" not in second.stats
-
-    third = crawl("sample_spiders.Steps", steps=[{"url": a}], folder="scope", afresh=True)
-    assert third.kept == []
-    assert third.record(a)["original_url"] == b
-
-
 # --- a project with a mind of its own
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import socket
 import subprocess
 import sys
 import threading
-import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,7 +20,7 @@ from local_site import Answer, wait_until
 from prose import article, blog, story
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 
@@ -62,8 +60,8 @@ dbs_dir = dbs
 """
 
 
-def egg() -> bytes:
-    """Return a project as ``scrapyd-deploy`` sends it."""
+def write_egg(path: Path) -> None:
+    """Write the project as ``scrapyd-deploy`` sends it and scrapyd keeps it."""
     files = {
         "shop/__init__.py": "",
         "shop/settings.py": SETTINGS,
@@ -71,74 +69,41 @@ def egg() -> bytes:
         "EGG-INFO/PKG-INFO": "Metadata-Version: 1.0\nName: shop\nVersion: 1\n",
         "EGG-INFO/entry_points.txt": "[scrapy]\nsettings = shop.settings\n",
     }
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
+    path.parent.mkdir(parents=True)
+    with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
             archive.writestr(name, content)
-    return packed.getvalue()
-
-
-class Daemon:
-    """A scrapyd that listens at *port*."""
-
-    def __init__(self, port: int) -> None:
-        self._root = f"http://127.0.0.1:{port}/"
-
-    def ask(self, service: str, **fields: str) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self._root}{service}.json?{urllib.parse.urlencode(fields)}", timeout=30) as said:
-            return json.load(said)
-
-    def post(self, service: str, **fields: str | bytes) -> dict[str, Any]:
-        parts = b"".join(
-            b'--part\r\nContent-Disposition: form-data; name="%b"%b\r\n\r\n%b\r\n'
-            % (name.encode(), b'; filename="egg"' if isinstance(value, bytes) else b"", _bytes(value))
-            for name, value in fields.items()
-        )
-        headers = {"Content-Type": "multipart/form-data; boundary=part"}
-        request = urllib.request.Request(f"{self._root}{service}.json", parts + b"--part--\r\n", headers)
-        with urllib.request.urlopen(request, timeout=60) as said:
-            answer = json.load(said)
-        assert answer["status"] == "ok", answer
-        return answer
-
-    def is_up(self) -> bool:
-        try:
-            return self.ask("daemonstatus")["status"] == "ok"
-        except (urllib.error.URLError, ConnectionError):
-            return False
-
-    def finished(self) -> list[str]:
-        return [job["id"] for job in self.ask("listjobs", project="shop")["finished"]]
-
-
-def _bytes(value: str | bytes) -> bytes:
-    return value if isinstance(value, bytes) else value.encode()
 
 
 @contextmanager
-def scrapyd(folder: Path) -> Iterator[Daemon]:
-    """Run scrapyd in *folder*, where no ``scrapy.cfg`` is, nor above it."""
+def scrapyd(folder: Path) -> Iterator[Callable[..., dict[str, Any]]]:
+    """Run scrapyd in *folder*, where no ``scrapy.cfg`` is, nor above it; yield a function that asks its services."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     (folder / "scrapyd.conf").write_text(CONFIGURATION.format(port=port))
-    log = (folder / "daemon.log").open("wb")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "scrapyd"],
-        cwd=folder,
-        env=environment() | {"XDG_DATA_HOME": str(folder / "data")},
-        stdout=log,
-        stderr=log,
-    )
-    try:
-        daemon = Daemon(port)
-        wait_until(lambda: process.poll() is not None or daemon.is_up(), 30)
-        assert process.poll() is None, (folder / "daemon.log").read_text()
-        yield daemon
-    finally:
-        process.terminate()
-        process.wait(30)
-        log.close()
+    write_egg(folder / "eggs" / "shop" / "1.egg")
+
+    def ask(service: str, *, post: bool = False, **fields: str) -> dict[str, Any]:
+        url, data = f"http://127.0.0.1:{port}/{service}.json", urllib.parse.urlencode(fields)
+        with urllib.request.urlopen(*([url, data.encode()] if post else [f"{url}?{data}"]), timeout=60) as answer:
+            return json.load(answer)
+
+    def is_up() -> bool:
+        with suppress(OSError):
+            return ask("daemonstatus")["status"] == "ok"
+        return False
+
+    with (folder / "daemon.log").open("wb") as log:
+        env = environment() | {"XDG_DATA_HOME": str(folder / "data")}
+        process = subprocess.Popen([sys.executable, "-m", "scrapyd"], cwd=folder, env=env, stdout=log, stderr=log)
+        try:
+            wait_until(lambda: process.poll() is not None or is_up(), 30)
+            assert process.poll() is None, (folder / "daemon.log").read_text()
+            yield ask
+        finally:
+            process.terminate()
+            process.wait(30)
 
 
 def fed(folder: Path, job: str) -> list[str]:
@@ -152,14 +117,13 @@ def test_two_jobs_of_one_spider_at_a_time(site, tmp_path):
     held = site.add("/held", Answer(article("held", story(9)), hold=release))
     copies = [site.add(f"/{name}/copy", blog(name, story(number)), host=1) for number, name in enumerate("ab")]
     urls = [a, b, held, *copies]
-    with scrapyd(tmp_path) as daemon:
-        daemon.post("addversion", project="shop", version="1", egg=egg())
+    with scrapyd(tmp_path) as ask:
         jobs = []
         for number in (1, 2):
-            jobs.append(daemon.post("schedule", project="shop", spider="pages", urls=",".join(urls))["jobid"])
+            jobs.append(ask("schedule", post=True, project="shop", spider="pages", urls=",".join(urls))["jobid"])
             wait_until(lambda number=number: site.paths().count("/held") == number, 60)
         release.set()
-        wait_until(lambda: sorted(daemon.finished()) == sorted(jobs), 60)
+        wait_until(lambda: {job["id"] for job in ask("listjobs", project="shop")["finished"]} == {*jobs}, 60)
     first, second = (fed(tmp_path, job) for job in jobs)
     assert first == [a, b, held]
     assert second == urls
