@@ -22,6 +22,16 @@ settings.register_profile("searching", deadline=None, max_examples=1000)
 settings.load_profile("repeatable")
 
 
+#: What compares methods or opens a browser, beside the tests that are marked one by one.
+RESEARCH = ("literature", "methods", "test_compare.py", "test_report_page.py")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.relative_to(Path(__file__).parent).parts[0] in RESEARCH:
+            item.add_marker(pytest.mark.research)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _forked_crawls():
     with forked_crawls():

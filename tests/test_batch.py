@@ -327,6 +327,7 @@ class TestArchives:
         assert (found, refused.counts) == ([], {reason: 1})
 
 
+@pytest.mark.research
 @pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java: apt-get install default-jre-headless")
 def test_the_results_are_the_same_on_spark(tmp_path) -> None:
     pytest.importorskip("pyspark")
@@ -338,6 +339,7 @@ def test_the_results_are_the_same_on_spark(tmp_path) -> None:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.adaptive.enabled": "false",
+        "spark.sql.shuffle.partitions": "1",
         "spark.ui.enabled": "false",
     }
     (tmp_path / "spark-defaults.conf").write_text("".join(f"{name} {value}\n" for name, value in conf.items()))

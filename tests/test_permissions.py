@@ -148,8 +148,8 @@ def test_no_url_is_written_with_its_secrets(site, tmp_path):
     )
     redacted = f"http://127.0.0.2:{site.port}/b?token=*"
     commands = [
-        ["log", "--json"], ["stats"], ["explain", b], ["doctor"],
-        ["report", "-o", "report.html", "--csv", "report.csv"], ["dropped"], ["store", "info"], ["store", "export", "-o", "export.jsonl"], ["allow", b],
+        ["log", "--json"], ["stats"], ["explain", b], ["report", "-o", "report.html"], ["report", "--csv", "r.csv"],
+        ["doctor"], ["dropped"], ["store", "info"], ["store", "export", "-o", "export.jsonl"], ["allow", b],
     ]  # fmt: skip
     for command in commands:
         done = run_scrapy(tmp_path, "dedup", *command)
