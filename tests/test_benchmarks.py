@@ -96,10 +96,9 @@ def test_what_is_right_depends_on_the_order(tmp_path):
 
 def test_extractors_side_by_side(tmp_path):
     corpus = written(tmp_path / "tiny.jsonl", ROWS)
-    names = [PRODUCT, "density", "all text of the body"]
-    pages, time = table(run("extraction.py", corpus, "--rounds", "1", *(w for n in names for w in ("--only", n))))
+    pages, time = table(run("extraction.py", corpus, "--rounds", "1", "--only", PRODUCT, "--only", "density"))
     assert (pages["pages"], pages[PRODUCT]) == ("4", "1.000 (0)")
-    assert float(pages["all text of the body"].split()[0]) < 1 < float(time[PRODUCT])
+    assert float(time[PRODUCT]) > 1
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,17 @@
-"""Measures what the extraction finds on pages whose article is known, and what it costs, beside other extractors.
+"""Measures what the extraction finds on pages whose article is known, and what it costs, beside others.
 
 Usage: python tests/benchmarks/extraction.py CORPUS... [--only EXTRACTOR]... [--half 1] [--limit 400] [--rounds 3]
 `corpus.py` documents the format of a corpus. The command prints one table in Markdown, with a row for each kind of
 page: F1 of 4-grams of words and Han characters, averaged over the pages, and in brackets of how many pages with a text
 nothing was found. The last row is the CPU time of parsing and extracting, in times of a bare lxml parse of the same
-page just before, as the median of the rounds. Rivals that are not installed are left out. An EXTRACTOR is a rival, or a
-value of ``DEDUP_EXTRACTOR``; ``--half 1`` leaves out the pages that "learned" has learned from.
+page just before, as the median of the rounds. An EXTRACTOR is a value of ``DEDUP_EXTRACTOR``, or "the product", which
+falls back on what a page shows; one that is not installed is left out. ``--half 1`` leaves out the pages that "learned"
+has learned from.
 """
 
 from __future__ import annotations
 
 import collections
-import importlib
 import statistics
 import sys
 import time
@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import lxml.html
 from corpus import ARTICLE_FIELDS, CorpusError, command, half_of, name_of, read_corpus, table, text_agreement
-from parsel import Selector
 
 from dedup_middleware import extract_paragraphs
 from dedup_middleware.budget import UNLIMITED, UncheckableError
@@ -39,50 +38,8 @@ if TYPE_CHECKING:
 PRODUCT = "the product"
 
 
-def whole_body(html: str) -> list[str]:
-    """Return all text that the page *html* shows, menus included."""
-    return Selector(html).xpath("//body//text()[not(parent::script or parent::style or parent::noscript)]").getall()
-
-
-# Each returns an extractor, and raises ImportError if it is not installed.
-
-
-def trafilatura(**options: bool) -> Extract:
-    extract = importlib.import_module("trafilatura").extract
-    return lambda html: (extract(html, include_comments=False, **options) or "").split("\n")
-
-
-def readability() -> Extract:
-    rival = importlib.import_module("readability")
-
-    def extract(html: str) -> Sequence[str]:
-        try:
-            return whole_body(rival.Document(html).summary(html_partial=True))
-        except rival.readability.Unparseable:
-            return []
-
-    return extract
-
-
-def resiliparse() -> Extract:
-    extract = importlib.import_module("resiliparse.extract.html2text").extract_plain_text
-    return lambda html: extract(html, main_content=True).split("\n")
-
-
-def justext() -> Extract:
-    rival = importlib.import_module("justext")
-    stoplist = rival.get_stoplist("English")
-
-    def extract(html: str) -> Sequence[str]:
-        try:
-            return [p.text for p in rival.justext(html.encode("utf8", "replace"), stoplist) if not p.is_boilerplate]
-        except (rival.core.JustextError, ValueError):
-            return []
-
-    return extract
-
-
 def by_name(name: str) -> Extract:
+    """Return the extractor of this *name*; ``ImportError`` if it needs a package that is not installed."""
     try:
         extract = extractor(name)
     except ConfigError as error:
@@ -97,18 +54,9 @@ def by_name(name: str) -> Extract:
     return paragraphs
 
 
-RIVALS: dict[str, Callable[[], Extract]] = {
-    "all text of the body": lambda: whole_body,
-    "trafilatura": trafilatura,
-    "trafilatura, fast": partial(trafilatura, fast=True),
-    "readability-lxml": readability,
-    "resiliparse": resiliparse,
-    "jusText": justext,
-}
 EXTRACTORS: dict[str, Callable[[], Extract]] = {
     PRODUCT: lambda: extract_paragraphs,
     **{name: partial(by_name, name) for name in BY_NAME.names()},
-    **RIVALS,
 }
 
 
@@ -172,7 +120,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--half", type=int, choices=(0, 1), help="measure the pages of one half of each corpus only")
     options = parser.parse_args()
-    names = options.only or [PRODUCT, *RIVALS]
+    names = options.only or [*EXTRACTORS]
     rows: list[list[str]] = []
     try:
         for corpus in options.corpora:
