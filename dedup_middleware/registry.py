@@ -10,13 +10,14 @@ Nothing is imported before it is chosen, and ours win: no package can replace th
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.errors import ConfigError, DedupError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from importlib.metadata import EntryPoint
 
 
@@ -51,6 +52,18 @@ class Registry:
             raise ConfigError(
                 f"{name!r} of {self.group} cannot be imported from {theirs[0].value} ({error!r}): "
                 "mend or remove its package"
+            ) from error
+
+    @contextmanager
+    def usable(self, name: str) -> Iterator[None]:
+        """Raise :class:`ConfigError` for any error of the package that *name* comes from meanwhile."""
+        try:
+            yield
+        except DedupError:
+            raise
+        except Exception as error:
+            raise ConfigError(
+                f"{name!r} of {self.group} cannot be used ({error!r}); fix its package, or choose another"
             ) from error
 
     def version(self, name: str) -> str:

@@ -224,7 +224,7 @@ class TestVotes:
         assert compare(page, story(1)).containment < 1.0
 
     def test_what_the_original_does_not_own_is_not_said(self) -> None:
-        assert compare(EN, EN, says=lambda _: False) == Comparison(0.0)
+        assert compare(EN, EN, has=lambda _: False) == Comparison(0.0)
 
 
 @pytest.mark.parametrize(

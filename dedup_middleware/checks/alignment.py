@@ -1,10 +1,8 @@
 """Aligns two texts word by word.
 
-Pure functions over texts, without hashes or stores. Small edits break many clauses (a word changed in each sentence,
-characters misread, other punctuation), so that two copies share few; and reports made from one template share nearly
-all clauses and have other names. Both show once the words are aligned. MinHash, the usual verification, estimates how
-many shingles two texts share, and takes such reports for copies. `tests/benchmarks/second_opinion.py` measures every
-number here.
+Small edits break many clauses (a word changed in each sentence, characters misread, other punctuation), so that two
+copies share few of them; and reports made from one template share nearly all clauses and have other names. Both show
+once the words are aligned. `tests/benchmarks/second_opinion.py` measures every number here.
 """
 
 from __future__ import annotations
@@ -12,17 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import Indel
 
-from dedup_middleware.text.characters import DENSE
 from dedup_middleware.text.clauses import MONTHS, clauses, folded, reduced_once, sentences, significant_clauses, weight
 from dedup_middleware.text.words import (
     LONG_WORD,
     SAME_WORD,
-    VARIANTS,
     differ_in_numbers,
     is_unspaced,
     likeness,
@@ -37,18 +32,18 @@ if TYPE_CHECKING:
 
     from dedup_middleware.text.words import Replacement
 
-#: A sentence of which at least this share is aligned with the other text is said there too, nearly.
+#: A sentence of which at least this share is aligned with the other text is nearly contained in it.
 NEAR = 0.85
-#: From this share on it is of the same make, and a name or a number that differs is another one.
+#: From this share on it is the same sentence, and a name or a number that differs is another one.
 ALIKE = 0.7
-#: From this share on, the letters that different words have in common count as said.
+#: From this share on, the letters that different words have in common count as aligned.
 SOME_LETTERS = 0.5
-#: Less of a text than this in clauses of which the other one has a third, letter by letter, and it is another story:
-#: copies edited or misread all over have two thirds and more.
-AT_A_GLANCE = 0.5
-#: Where this many times as many ordinary words have slipped as names, the names have slipped too.
+#: A prefilter. With less of a text than this in clauses of which the other one has a third, it is another story: copies
+#: edited or misread all over have two thirds and more.
+MIN_IN_PIECES = 0.5
+#: Where this many times as many ordinary words are misspelt as names, the names are misspelt too.
 NOISE = 2
-#: No text longer than this should be compared: what a store keeps of the other one by default is a fifth of it.
+#: Longer texts should not be compared: what a store keeps of the other one by default is a fifth of it.
 MAX_CHARACTERS = 100_000
 #: Words of each text that are aligned: the time is their product, 20 ms for these.
 MAX_WORDS = 8_000
@@ -60,12 +55,9 @@ _AUXILIARIES = "do does did has have had is are was were be will would longer"
 _NEGATED = NEGATIONS.union(_AUXILIARIES.split())
 # Words in a row that show where in the original a sentence belongs.
 _ANCHOR = 3
-# Of sums of shares, in letters.
-_ROUNDING = 1e-6
-# What stands beside a number in a date: reposts are published on another day.
+# Beside a number in a date: reposts are published on another day.
 _DATE_WORD = re.compile(rf"[年月日号]|{MONTHS}")
-_INTERCHANGED = frozenset(chain.from_iterable(VARIANTS))
-# A sentence with a larger share of capitalised words is a headline, or shouted: they tell no names.
+# A sentence with a larger share of capitalised words is a headline, or shouted: capitals do not mark names there.
 _HEADLINE = 0.6
 
 
@@ -81,7 +73,6 @@ class Comparison:
     """Pairs of words of the original and of the page, in nearly the same sentences, whose numbers differ."""
     other_names: tuple[tuple[str, str], ...] = ()
     """Pairs of other names, as above. With either, the page is not a duplicate at any containment."""
-
     negated: tuple[str, ...] = ()
     """The page's sentences, nearly the original's, of which one is negated and the other is not."""
     reworded: tuple[str, ...] = ()
@@ -108,59 +99,54 @@ class _Sentence:
         return self.aligned >= share * weight("".join(self.words))
 
 
-def compare(  # noqa: PLR0913 - two texts, what is known of them, and what is asked
+def compare(
     page: Sequence[str],
     original: Sequence[str],
     *,
     votes: Callable[[str], bool] = lambda _: True,
-    says: Callable[[str], bool] | None = None,
-    glance: bool = False,
-    enough: float = 0.0,
+    has: Callable[[str], bool] | None = None,
+    is_filtered: bool = False,
 ) -> Comparison:
-    """Compare the paragraphs of *page* with those of *original*, the original; additions of the original do not matter.
+    """Compare the paragraphs of *page* with those of *original*, whose additions do not matter.
 
-    *votes* returns whether a clause of the page counts (boilerplate does not); *says* whether the original contains a
-    clause, where more is known than its text. O(page * original) in words, up to `MAX_WORDS` of each:
-    0.5 ms for a news page of which most paragraphs are the same, 3 ms where all are edited, 80 ms for the worst of
-    20 000 characters. With a *glance*, texts that share too little are compared by equal clauses only, in 0.2 ms;
-    so are texts whose containment cannot reach *enough* by any alignment.
+    *votes* returns whether a clause of the page counts (boilerplate does not); *has* whether the original contains a
+    clause, where more is known than its text. With *is_filtered*, texts that share too little for two copies are
+    compared by equal clauses only, in 0.2 ms. O(page * original) in words, up to `MAX_WORDS` of each: 0.5 ms for a news
+    page with a few edits, 3 ms with edits everywhere, 80 ms for the worst of 20 000 characters.
     """
-    if says is None:
-        says = {clause for clause, _ in clauses("\n".join(original))}.__contains__
-    telling = {clause: w for clause, w in significant_clauses(reduced_once("\n".join(page))) if w and votes(clause)}
-    total = sum(telling.values())
+    if has is None:
+        has = {clause for clause, _ in clauses("\n".join(original))}.__contains__
+    counted = {clause: w for clause, w in significant_clauses(reduced_once("\n".join(page))) if w and votes(clause)}
+    total = sum(counted.values())
     if not total:
         return Comparison(0.0)
-    missing = {clause: w for clause, w in telling.items() if not says(clause)}
-    if glance and total - sum(missing.values()) + in_pieces(missing, original) < AT_A_GLANCE * total:
-        return Comparison(1 - sum(missing.values()) / total)
+    missing = {clause: w for clause, w in counted.items() if not has(clause)}
+    exact = total - sum(missing.values())
+    if is_filtered and exact + _in_pieces(missing, original) < MIN_IN_PIECES * total:
+        return Comparison(exact / total)
     ours, theirs = _where_they_differ(page, original)
-    sentences_here, words_there = _with_missing(ours, missing), words_of("\n".join(theirs))
-    if (
-        enough
-        and total - sum(missing.values()) + _within_reach(sentences_here, words_there) < enough * total - _ROUNDING
-    ):
-        return Comparison(1 - sum(missing.values()) / total)
-    alike = _aligned(sentences_here, words_there)
+    alike = _aligned(_with_missing(ours, missing), words_of("\n".join(theirs)))
     numbers = {pair for sentence in alike for pair in sentence.numbers}
     doubtful = _other_names(alike, page, original)
     names = {p for p in doubtful if not may_be_slip(p) or sum(s.replaced.count(p) for s in alike) > 1}
-    nearly: dict[str, int] = {}
+    near: dict[str, int] = {}
     for sentence in alike:
         is_other = sentence.numbers or sentence.is_negated or not doubtful.isdisjoint(sentence.replaced)
         if sentence.is_aligned(NEAR) and not is_other:
-            nearly |= sentence.missing
-    containment = 1 - (sum(missing.values()) - sum(nearly.values())) / total
+            near |= sentence.missing
+    share = (exact + sum(near.values())) / total
     negated = tuple(s.text for s in alike if s.is_negated and s.is_aligned(NEAR))
-    return Comparison(
-        containment, tuple(nearly), _as_text(numbers), _as_text(names), negated, tuple(s.text for s in alike)
+    return Comparison(share, tuple(near), _as_text(numbers), _as_text(names), negated, tuple(s.text for s in alike))
+
+
+def _in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
+    """Return the weight of the *missing* clauses of which *original* contains a third, character by character."""
+    there = reduced_once("\n".join(original)).replace("\n", "")
+    return sum(
+        w
+        for clause, w in missing.items()
+        if any(clause[len(clause) * n // 3 : len(clause) * (n + 1) // 3] in there for n in range(3))
     )
-
-
-def _within_reach(page: Iterable[_Sentence], original: Iterable[str]) -> int:
-    """Return the weight of the missing clauses of *page* in sentences that *original* may contain nearly."""
-    there = characters_of(original)
-    return sum(sum(s.missing.values()) for s in page if s.missing and may_be_near(s.words, there, NEAR))
 
 
 def _where_they_differ(page: Sequence[str], original: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -216,7 +202,7 @@ def _in_order_of(original: list[str], page: list[_Sentence]) -> list[_Sentence]:
     """Return the sentences of *page* in the order of *original*; one that is not found follows the one before."""
     positions: dict[tuple[str, ...], int] = {}
     for position, run in enumerate(_runs(original)):
-        # What the original says twice shows no place.
+        # A run that occurs twice shows no place.
         positions[run] = -1 if run in positions else position
     places, place = [], 0
     for sentence in page:
@@ -237,7 +223,7 @@ def _replace(page: list[tuple[_Sentence, str]], original: list[str], before: lis
         return
     sentence = page[0][0]
     here = tuple(word for other, word in page if other is sentence)
-    # The original may say more at this place, before or after.
+    # The original may have more words at this place, before or after.
     places = (original, original[: len(here)], original[-len(here) :]) if len(original) > len(here) else (original,)
     pair = there, _ = max(((tuple(place), here) for place in places), key=likeness)
     alike = likeness(pair)
@@ -246,7 +232,7 @@ def _replace(page: list[tuple[_Sentence, str]], original: list[str], before: lis
     if differ_in_numbers(pair) and not _is_date(*before, *after):
         sentence.numbers.append(pair)
     if len(there) == len(here) == 1 and _are_characters(pair):
-        # A character is no word: what it makes with its neighbours may be one.
+        # A character is not a word: with a neighbour it may be one.
         near = [((*before, *there), (*before, *here)), ((*there, *after), (*here, *after))]
         sentence.replaced += [near_pair for near_pair in near if alike < 1 and _are_characters(near_pair)]
     else:
@@ -269,8 +255,7 @@ def _other_names(alike: list[_Sentence], page: Iterable[str], original: Iterable
 
     The replaced name is gone from the page, and the original has the new one nowhere. One occurrence is enough if both
     have capitals. In a script without capitals two are needed, of two characters where characters are words. A single
-    name that is nearly the original's is a slip where ordinary words slip too. Elsewhere it is returned, and the caller
-    decides whether it may be a slip.
+    name that is nearly the original's is left out where ordinary words are misspelt too.
     """
     times = Counter(pair for sentence in alike for pair in sentence.replaced)
     names_here = _capitalised(sentence.text for sentence in alike if sentence.replaced)
@@ -313,40 +298,7 @@ def _as_text(pairs: Iterable[Replacement]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((" ".join(there), " ".join(here)) for there, here in pairs))
 
 
-def containment(weights: Mapping[bytes, int], said: AbstractSet[bytes]) -> float:
-    """Return the share of a text's weight that is in the clauses *said*, 0-1; 0 for one without clauses."""
+def containment(weights: Mapping[bytes, int], hashes: AbstractSet[bytes]) -> float:
+    """Return the containment of a text in the clauses with these *hashes*, 0-1 by weight; 0 for an empty text."""
     total = sum(weights.values())
-    return sum(w for h, w in weights.items() if h in said) / total if total else 0.0
-
-
-# --- prefilters, by which most alignments need not be made
-
-
-def in_pieces(missing: Mapping[str, int], original: Sequence[str]) -> int:
-    """Return the weight of the *missing* clauses of which *original* contains a third, character by character."""
-    said = reduced_once("\n".join(original)).replace("\n", "")
-    return sum(
-        w
-        for clause, w in missing.items()
-        if any(clause[len(clause) * n // 3 : len(clause) * (n + 1) // 3] in said for n in range(3))
-    )
-
-
-def characters_of(words: Iterable[str]) -> frozenset[str]:
-    """Return the characters that may stand for those of *words*."""
-    return _INTERCHANGED.union(*words)
-
-
-def may_be_near(words: Sequence[str], there: frozenset[str], share: float) -> bool:
-    """Return whether *share* of the weight of a sentence's *words* may be aligned with a text of characters *there*.
-
-    Of a gap with n characters that the text does not have and m others, at most 2m / (2m + n) counts as said. A Han
-    character weighs three letters, so that n of them take at least n (1/2 + n / (n + l)) from the sentence, where l
-    counts its letters of other scripts; of these nothing is known, for words may be alike. O(words).
-    """
-    absent = sum(word not in there and is_unspaced(word) and bool(DENSE.match(word)) for word in words)
-    if not absent:
-        return True
-    sentence = "".join(words)
-    others = len(DENSE.sub("", sentence))
-    return absent * (0.5 + absent / (absent + others)) <= (1 - share) * weight(sentence)
+    return sum(map(weights.__getitem__, weights.keys() & hashes)) / total if total else 0.0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from dedup_middleware.checks.own_content import letters_of, moved_clauses, not_contained, own_clauses, own_symbols
-from dedup_middleware.checks.pair import is_same_address, own_address
-from dedup_middleware.extraction.features import fact_hash, text_hash
+from dedup_middleware.checks.pair import Pair, is_same_address, own_address
+from dedup_middleware.extraction.features import text_hash
+from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import titles
@@ -16,14 +18,36 @@ from dedup_middleware.text.facts import all_facts
 from dedup_middleware.text.words import without_credits, without_links
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from collections.abc import Set as AbstractSet
 
-    from dedup_middleware.checks.pair import Pair
     from dedup_middleware.model import Fingerprint, StoredPage
 
+Check: TypeAlias = Callable[[Pair], Rejection | None]
+
+#: A page whose main text may be another one is a copy from this containment on.
+DOUBTFUL_THRESHOLD = 0.95
+#: A text lighter than this, in letters (200 Han characters), may be a notice or a wall that many URLs show.
+LITTLE_TEXT_WEIGHT = 600
+#: Share of the words of a page's title that the original must have in its names or its text.
+SHARED_TITLE = 0.5
+#: The same where the texts match word by word only: two reports of one event have titles of their own.
+SHARED_TITLE_NEARLY = 0.8
+#: A passage of this weight, in letters (80 Han characters), that the original lacks is a part of another story.
+MAX_OWN_PASSAGE = 250
+# Characters of a line that a template adds to a text: "Ingredients", "Back to the newsroom".
+_MAX_LABEL = 30
 # Four digits that are not a year: a text that has these somewhere has the same number.
 _LONG_NUMBER = re.compile(r"(?<!\d)(?!(?:19|20)\d\d(?!\d))\d{4,}")
+
+
+# --- any two pages
+
+
+def doubtful(pair: Pair) -> Rejection | None:
+    """Reject a page whose extracted text may not be its main text, unless the original contains nearly all of it."""
+    is_doubtful = pair.page.is_doubtful and pair.score < DOUBTFUL_THRESHOLD
+    return Rejection(Reason.UNCERTAIN_EXTRACTION) if is_doubtful else None
 
 
 def other_numbers(pair: Pair) -> Rejection | None:
@@ -57,10 +81,7 @@ def not_in_text(
     return tuple(not_contained(others, paragraphs, text))
 
 
-#: A text lighter than this, in letters (200 Han characters), may be a notice or a wall that many URLs show.
-LITTLE_TEXT_WEIGHT = 600
-# Characters of a line that a template adds to a text: "Ingredients", "Back to the newsroom".
-_MAX_LABEL = 30
+# --- pages of one site
 
 
 def new_title(pair: Pair) -> Rejection | None:
@@ -73,22 +94,18 @@ def own_title(pair: Pair) -> list[str]:
     """Return the parts of the page's title and heading that neither the original has nor the site adds."""
     own = titles.own_parts(pair.here, pair.there, lambda: pair.text)
     own = [part for part in own if not pair.is_around_original(part)]
-    if own and _names_all(pair):
-        own = [part for part in own if not pair.sites.has_part(pair.host, titles.site_row(part))]
+    # A title with all parts of the original's, version numbers apart, may add the site's.
+    here, there = ({*map(titles.site_row, titles.parts(names.title))} for names in (pair.here, pair.there))
+    if here >= there:
+        own = [part for part in own if not pair.sites.has(pair.host, titles.site_row(part))]
     return own
-
-
-def _names_all(pair: Pair) -> bool:
-    """Return whether the title has all parts of the original's, version numbers apart: it may add the site's."""
-    here = set(map(titles.site_row, titles.parts(pair.here.title)))
-    return here.issuperset(map(titles.site_row, titles.parts(pair.there.title)))
 
 
 def new_facts(pair: Pair) -> Rejection | None:
     """Reject a page around whose text stand facts that the original has nowhere: a price, an amount, a number."""
     own = pair.sites.own_texts(pair.host, pair.here.facts - pair.there.facts)
     if own:
-        own -= set(map(fact_hash, all_facts(pair.text)))
+        own -= set(map(fast_hash, all_facts(pair.text)))
     return Rejection(Reason.DIFFERENT_CONTEXT) if own else None
 
 
@@ -127,6 +144,10 @@ def new_address(pair: Pair) -> Rejection | None:
     return Rejection(Reason.DIFFERENT_URL_SHORT_TEXT, tuple(own)) if own else None
 
 
+def _has_little_text(pair: Pair) -> bool:
+    return pair.page.fingerprint.weight < LITTLE_TEXT_WEIGHT
+
+
 def new_text(pair: Pair) -> Rejection | None:
     """Reject a page whose main text has words or symbols that the original has nowhere."""
     if own := own_symbols(pair.page.paragraphs, pair.text, replaced=pair.has_other_template):
@@ -145,69 +166,30 @@ def new_text(pair: Pair) -> Rejection | None:
     return Rejection(Reason.EXTRA_TEXT, tuple(own)) if own else None
 
 
-def _has_little_text(pair: Pair) -> bool:
-    return pair.page.fingerprint.weight < LITTLE_TEXT_WEIGHT
+# --- pages of two sites
 
 
-#: Share of the words of a page's title that the original must have in its names or its text.
-SHARED_TITLE = 0.5
-#: The same where the texts match word by word only: two reports of one event have titles of their own.
-SHARED_TITLE_NEARLY = 0.8
-#: A passage of this weight, in letters (80 Han characters), that the original lacks is a part of another story.
-MAX_OWN_PASSAGE = 250
+def other_boilerplate(pair: Pair) -> Rejection | None:
+    """Reject a page whose extracted text is boilerplate, such as a notice of its software, with other text around."""
+    own = pair.sites.own_texts(pair.host, pair.own_context) if pair.page.is_boilerplate else set()
+    return Rejection(Reason.DIFFERENT_CONTEXT) if own.difference(map(text_hash, pair.text)) else None
 
 
 def other_title(pair: Pair) -> Rejection | None:
     """Reject a page whose title has too few words in common with the original's names and text."""
-    called = pair.sites.own_parts(pair.host, pair.here)
+    parts = pair.sites.own_parts(pair.host, pair.here)
     # Unless the site's part is known, the longest part is taken for the page's.
-    own = [titles.longest(called)] if called else []
+    own = [titles.longest(parts)] if parts else []
     # A title that is a sentence of the text adds nothing to it.
     letters = letters_of(pair.page.paragraphs) if own else ""
     own = [part for part in own if letters_of([part]) not in letters]
     shared = titles.shared_terms(own, pair.there, lambda: pair.text)
     if pair.is_nearly and shared < 1:
-        # Words of a title stand in any report of one event.
-        shared = min(shared, titles.shared_terms(own, pair.there, list))
+        # Any report of one event contains some words of the title.
+        shared = titles.shared_terms(own, pair.there, list)
     if shared >= (SHARED_TITLE_NEARLY if pair.is_nearly else SHARED_TITLE):
         return None
     return Rejection(Reason.OTHER_TITLE, tuple(own))
-
-
-def other_boilerplate(pair: Pair) -> Rejection | None:
-    """Reject a page whose extracted text is boilerplate, such as a software notice, and has other text around."""
-    own = pair.sites.own_texts(pair.host, pair.own_context) if pair.page.is_boilerplate else set()
-    return Rejection(Reason.DIFFERENT_CONTEXT) if own.difference(map(text_hash, pair.text)) else None
-
-
-def new_passage(pair: Pair) -> Rejection | None:
-    """Reject a page with a passage in one piece that neither the original has nor other sites."""
-    weights = pair.page.fingerprint.weights
-    if sum(weights[clause_hash] for clause_hash in pair.live if clause_hash not in pair.shared) < MAX_OWN_PASSAGE:
-        return None
-    nearly = frozenset(pair.comparison.near) if pair.comparison else frozenset()
-    reworded = frozenset(pair.comparison.reworded) if pair.comparison else frozenset()
-    for paragraph in without_links(without_credits(pair.page.paragraphs)):
-        passage: list[str] = []
-        run = 0
-        for sentence in sentences(paragraph):
-            for clause, weight in clauses(sentence):
-                clause_hash = pair.hash_clause(clause)
-                if clause_hash in pair.shared or clause in nearly or sentence in reworded:
-                    run = 0
-                    passage.clear()
-                elif clause_hash in pair.live:
-                    run += weight
-                    passage.append(clause)
-            if run >= MAX_OWN_PASSAGE:
-                return Rejection(Reason.EXTRA_TEXT, tuple(passage))
-    return None
-
-
-def new_symbols(pair: Pair) -> Rejection | None:
-    """Reject a page that has other symbols in the sentences of the original."""
-    own = own_symbols(pair.page.paragraphs, pair.text, replaced=True)
-    return Rejection(Reason.EXTRA_TEXT, tuple(own)) if own else None
 
 
 def replaced_words(pair: Pair) -> Rejection | None:
@@ -227,21 +209,33 @@ def _shown(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     return tuple(f"{here} (not {there})" for there, here in pairs)
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from dedup_middleware.checks.pair import Pair
-
-    Check: TypeAlias = Callable[[Pair], Rejection | None]
-
-#: A page whose main text may be another one is a copy from this containment on.
-DOUBTFUL_THRESHOLD = 0.95
+def new_symbols(pair: Pair) -> Rejection | None:
+    """Reject a page that has other symbols in the sentences of the original."""
+    own = own_symbols(pair.page.paragraphs, pair.text, replaced=True)
+    return Rejection(Reason.EXTRA_TEXT, tuple(own)) if own else None
 
 
-def doubtful(pair: Pair) -> Rejection | None:
-    """Reject a page whose extracted text may not be its main text, unless the original contains nearly all of it."""
-    is_doubtful = pair.page.is_doubtful and pair.score < DOUBTFUL_THRESHOLD
-    return Rejection(Reason.UNCERTAIN_EXTRACTION) if is_doubtful else None
+def new_passage(pair: Pair) -> Rejection | None:
+    """Reject a page with a passage in one piece that neither the original has nor other sites."""
+    weights = pair.page.fingerprint.weights
+    if sum(map(weights.__getitem__, pair.live - pair.shared)) < MAX_OWN_PASSAGE:
+        return None
+    near, reworded = map(frozenset, (pair.comparison.near, pair.comparison.reworded) if pair.comparison else ((), ()))
+    for paragraph in without_links(without_credits(pair.page.paragraphs)):
+        passage: list[str] = []
+        run = 0
+        for sentence in sentences(paragraph):
+            for clause, weight in clauses(sentence):
+                clause_hash = pair.hash_clause(clause)
+                if clause_hash in pair.shared or clause in near or sentence in reworded:
+                    run = 0
+                    passage.clear()
+                elif clause_hash in pair.live:
+                    run += weight
+                    passage.append(clause)
+            if run >= MAX_OWN_PASSAGE:
+                return Rejection(Reason.EXTRA_TEXT, tuple(passage))
+    return None
 
 
 # Quick checks first.
@@ -263,7 +257,7 @@ BETWEEN_SITES: tuple[Check, ...] = (
     new_symbols,
     new_passage,
 )
-#: For items that stand for a page each: they have nothing around their text.
+#: For items that stand for a page each: they have no context.
 ITEMS: tuple[Check, ...] = (other_numbers, replaced_words, new_symbols)
 
 
@@ -272,6 +266,8 @@ def first_rejection(pair: Pair, *, is_template: bool) -> Rejection | None:
 
     *is_template*: pages that fill in one template are compared as pages of one site are, on different sites too.
     """
-    are_strict = pair.is_one_site or is_template
-    checks = ITEMS if pair.are_items else ONE_SITE if are_strict else BETWEEN_SITES
-    return next((found for check in checks if (found := check(pair)) is not None), None)
+    checks = ITEMS if pair.are_items else ONE_SITE if pair.is_one_site or is_template else BETWEEN_SITES
+    for check in checks:
+        if (found := check(pair)) is not None:
+            return found
+    return None

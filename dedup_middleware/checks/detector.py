@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks import checklist
@@ -108,8 +109,7 @@ class Detector:
         """
         if page.features is not None:
             self.sites.note(host_of(page.url), page.features)
-        verdict = self._check(page, self.least_score(self.threshold if threshold is None else threshold), objects)
-        return self.preferences.applied(page, verdict, self.index)
+        return self._check(page, self.threshold if threshold is None else threshold, objects)
 
     def check_unread(self, page: Page) -> Verdict | None:
         """Return the verdict on an unread *page*, an original that has not changed; ``None`` if it must be read.
@@ -119,23 +119,21 @@ class Detector:
         known = page.known
         if known is None or known.features is None or not self._may_drop(known, page):
             return None
-        self.sites.note_title(host_of(page.url), known.features)
+        self.sites.note_title(host_of(page.url), known.features.title)
         return Verdict(VerdictKind.UNCHANGED)
 
     def check_stored(self, page: Page) -> Verdict:
         """Return the verdict on a *page* that was read again from the store: ``new`` if its clauses have no weights."""
-        if not any(page.fingerprint.weights.values()):
+        if not page.fingerprint.weight:
             return Verdict(VerdictKind.NEW)
-        return self.preferences.applied(
-            page, self._check(page, self.least_score(self.threshold), _no_objection), self.index
-        )
+        return self._check(page, self.threshold, lambda _: None)
 
     def check_pair(self, page: Page, candidate: Match, live: AbstractSet[bytes]) -> Verdict:
         """Return the verdict on *page* if *candidate* were the only stored page; notes templates, and nothing else.
 
         *live*: the clauses of *page* that are not boilerplate.
         """
-        return self._best(page, [candidate], live, self.threshold, _no_objection)
+        return self._best(page, [candidate], live, self.threshold, lambda _: None)
 
     def least_score(self, threshold: float) -> float:
         """Return the least score of a duplicate, for the *threshold* of a setting or a request."""
@@ -148,9 +146,9 @@ class Detector:
         return self.templates.suspected_template(page, verdict.match.original)
 
     def as_kept(self, page: Page, verdict: Verdict, threshold: float) -> Page:
-        """Return *page* as it is kept beside its match: clauses that both have are listed for the match only.
+        """Return *page* as it is stored: posting lists of clauses that its match has too lead to the match only.
 
-        All clauses of *page* are listed if it replaces the match, or fills in a template of another host.
+        Those of all clauses lead to *page* if it replaces the match, or fills in a template of another host.
         """
         match = verdict.match
         if match is not None and verdict.reason in REPLACES:
@@ -162,18 +160,20 @@ class Detector:
         return page.near(match, threshold)
 
     def _check(self, page: Page, threshold: float, objects: Callable[[StoredPage], object]) -> Verdict:
+        threshold = self.least_score(threshold)
         found = self.index.look_up(page)
         unchanged = [stored for stored in found.own if stored.digest == page.fingerprint.digest]
-        if any(stored.original is None and self._may_drop(stored, page) for stored in unchanged):
-            return Verdict(VerdictKind.UNCHANGED)
-        itself = {stored.number for stored in found.own}
+        numbers = [stored.number for stored in found.own]
         for stored in unchanged:
-            if stored.original in itself:
-                continue
-            again = self._still_duplicate(page, stored, threshold)
-            if again is not None and again.match is not None and not objects(again.match.original):
-                return again
-        return self._check_text(page, found, threshold, objects)
+            if stored.original is None and self._may_drop(stored, page):
+                return Verdict(VerdictKind.UNCHANGED)
+        for stored in unchanged:
+            verdict = None if stored.original in numbers else self._still_duplicate(page, stored, threshold)
+            if verdict is not None and verdict.match is not None and not objects(verdict.match.original):
+                break
+        else:
+            verdict = self._check_text(page, found, threshold, objects)
+        return self.preferences.applied(page, verdict, self.index)
 
     def _check_text(
         self, page: Page, found: Found, threshold: float, objects: Callable[[StoredPage], object]
@@ -194,10 +194,10 @@ class Detector:
             yield equal
         weights = {h: page.fingerprint.weights[h] for h in live}
         matches = self.index.matches(page.fingerprint, live, _MAX_MATCHES, least=CANDIDATE_SHARE)
-        # A holder of few of its clauses may say them all, and be a look-alike of who holds the rest.
+        # A page may be listed for few of the clauses that it has, and be a look-alike of a page listed for the rest.
         best = [Match(m.original, containment(weights, m.original.hashes), m.shared) for m in matches]
-        best.sort(key=lambda match: -match.score)
-        yield from (match for match in best if match.original.number not in seen)
+        best.sort(key=attrgetter("score"), reverse=True)
+        yield from [match for match in best if match.original.number not in seen]
 
     def _equals(self, page: Page, found: Found) -> Iterator[Match]:
         """Yield the pages with the same text, boilerplate included."""
@@ -298,9 +298,8 @@ class Detector:
             page.paragraphs,
             pair.text,
             votes=lambda clause: self.hash_clause(clause) in live,
-            says=lambda clause: self.hash_clause(clause) in original.hashes,
-            glance=score < threshold,
-            enough=threshold if score < threshold else 0.0,
+            has=lambda clause: self.hash_clause(clause) in original.hashes,
+            is_filtered=score < threshold,
         )
 
     def _may_drop(self, original: StoredPage, page: Page) -> bool:
@@ -328,10 +327,6 @@ class Detector:
         if self.templates.has(page, original) or self._learns_template(pair):
             return None
         return Verdict(VerdictKind.DUPLICATE, match, _how(page, match, nearly=False))
-
-
-def _no_objection(_: StoredPage) -> None:
-    """Have no objection to any original."""
 
 
 def _how(page: Page, match: Match, *, nearly: bool) -> str:

@@ -1,4 +1,4 @@
-"""Compares an item of a duplicate page with the items that the page's original kept.
+"""Compares an item of a duplicate page with the kept items of the page's original.
 
 The item is dropped only if they contain what it contains: its text, and on the original's site its short values too.
 Between sites values differ as titles do, and a copy is the page that has the text.
@@ -102,7 +102,7 @@ class ItemCheck:
     """Reads and compares items whose texts have *max_characters* in all at most, within the budgets of their pages."""
 
     def __init__(self, fingerprint: Fingerprinter, max_characters: int, fields: Iterable[str] = ()) -> None:
-        """Read the *fields* of items; all fields if none are named."""
+        """Read the *fields* of items; all fields if empty."""
         self._fingerprint = fingerprint
         self._max_characters = max_characters
         self._fields = tuple(fields) or None
@@ -147,7 +147,7 @@ class ItemCheck:
         carried: AbstractSet[str],
         threshold: float,
     ) -> Rejection | None:
-        """Return what *item* of *page* contains and the items of *original* do not, if anything.
+        """Return what *item* of *page* contains and the items of *original* do not, or ``None``.
 
         Its text is compared by the page's *threshold*. *shows* returns whether the page contains words; *carried* are
         the values that its request carried.
@@ -172,11 +172,11 @@ class ItemCheck:
     def _is_content(
         self, value: Value, url: str, original: str, shows: Callable[[str], bool], carried: AbstractSet[str]
     ) -> bool:
-        """Return whether another *value* than the *original* has is other content.
+        """Return whether a *value* that the original lacks is content.
 
-        Words are, but for those by which the URL names a view. Numbers differ on every fetch too, such as times,
-        lengths and serials: these are content if the page shows them, or if the request carried them and they are not
-        a key of the crawl.
+        Words are, but for those by which the URL names a view. Numbers may differ on every fetch, such as times,
+        lengths and serials: they are content if the page shows them, or if the request carried them and they are not a
+        key of the crawl.
         """
         if not value.has_number:
             return not is_view(value.words, url, original)
@@ -184,17 +184,16 @@ class ItemCheck:
 
     def _is_contained(self, page: Page, item: ItemText, original: StoredPage, lookup: Lookup, threshold: float) -> bool:
         content = original.item_content
+        hash_clause = self._fingerprint.hash
         hashes = original.hashes if content is None or original.source else content.hashes
         text = lookup.item_text(original)
-        if content is not None and content.is_text_of(original.hashes):
-            # The store has the page's text, of which the items may lack a part.
-            text = [
-                line for line in text if all(self._fingerprint.hash(clause) in hashes for clause, _ in clauses(line))
-            ]
+        if content is not None and content.is_text_of(original.hashes) and (missing := original.hashes - hashes):
+            # The store has the page's text, of which the items lack a part.
+            text = [line for line in text if missing.isdisjoint([hash_clause(clause) for clause, _ in clauses(line)])]
         if _is_on_site(page, original) and self._has_own_text(item, original, text, hashes, lookup):
             return False
         others = renumbered(item.fingerprint, original, hashes)
-        if others and not_in_text(others, item.texts, text, self._fingerprint.hash):
+        if others and not_in_text(others, item.texts, text, hash_clause):
             return False
         if containment(item.fingerprint.weights, hashes) >= threshold:
             return True
@@ -221,7 +220,7 @@ class ItemCheck:
 
     def _nearly(self, item: ItemText, text: Sequence[str], hashes: AbstractSet[bytes]) -> float:
         """Return the share of *item* that *text* contains in nearly the same words; 0 after a veto."""
-        opinion = compare(item.texts, text, says=lambda clause: self._fingerprint.hash(clause) in hashes)
+        opinion = compare(item.texts, text, has=lambda clause: self._fingerprint.hash(clause) in hashes)
         return 0.0 if opinion.other_numbers or opinion.other_names else opinion.containment
 
 
@@ -265,7 +264,7 @@ def _is_name(value: Value, page: Page, original: StoredPage, detector: Detector)
 
     pair = Pair(page, original, detector.sites, text, detector.hash_clause)
     own = own_title(pair)
-    return any(part not in own or detector.sites.has_part(pair.host, titles.site_row(part)) for part in named)
+    return any(part not in own or detector.sites.has(pair.host, titles.site_row(part)) for part in named)
 
 
 def _hash(value: Value) -> bytes:
@@ -288,6 +287,7 @@ _START = 200
 _MARKUP = re.compile(r"<[a-zA-Z][^<>]*>")
 # Beside words and punctuation; a hyphen only where it joins no words: "-5", "A-".
 _PERHAPS_SIGN = re.compile(r"[^\w\s.,;:!?'\"()/-]|(?<!\w)-(?=\w)|(?<=\w)-(?!\w)")
+_DIGIT = re.compile(r"\d")
 _SIGNS = frozenset("#%&*@-")
 _SIGN_CATEGORIES = ("Sm", "Sc", "So")
 # Of cb_kwargs and meta: more is a text or a data set, not what a list page gives with a link.
@@ -310,7 +310,7 @@ class Value(NamedTuple):
     @property
     def has_number(self) -> bool:
         """Whether a digit is among its words."""
-        return any(character.isdigit() for character in self.words)
+        return _DIGIT.search(self.words) is not None
 
 
 def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
@@ -327,7 +327,7 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
         adapter = _fields_of(item)
         if adapter is None:
             return []
-        names = adapter.keys() if fields is None else (f for f in fields if f in adapter)
+        names = adapter.keys() if fields is None else [f for f in fields if f in adapter]
         values = [each for name in names if name != TAG_FIELD for each in _values(item, name, adapter[name])]
     except Exception as error:
         raise UncheckableError(Reason.UNREADABLE_ITEM) from error
@@ -392,35 +392,36 @@ def _is_prose(text: str) -> bool:
     return len(text) >= MAX_VALUE_WEIGHT or weight(text) >= MAX_VALUE_WEIGHT or _is_markup(text)
 
 
-def _values(item: Any, name: str, value: Any) -> Iterator[tuple[str, Plain]]:
-    """Yield the texts and numbers in a *value* of *item*, each with the innermost *name* that it stands under.
+def _values(item: Any, name: Any, value: Any) -> list[tuple[str, Plain]]:
+    """Return the texts and numbers in a *value* of *item*, each with the innermost *name* that it stands under.
 
-    Each object's are yielded once, for objects may refer to one another.
-    Without recursion, for they may nest deeper than the stack. What is neither, such as a response, is left out.
+    Each object's are returned once, for objects may refer to one another. Without recursion, for they may nest deeper
+    than the stack. Other objects, such as a response, are left out.
     """
+    found: list[tuple[str, Plain]] = []
     # The objects themselves are kept too: a new one may have the id of one that is gone.
     seen = {id(item): item}
     waiting = [(name, value)]
     while waiting:
         name, value = waiting.pop()
         if isinstance(value, (str, int, float, Decimal)):
-            yield name, value
+            found.append((name, value))
+        elif isinstance(value, (date, time)):
+            found.append((name, str(value)))
+        elif value is None or id(value) in seen:
             continue
-        if isinstance(value, (date, time)):
-            yield name, str(value)
-            continue
-        if value is None or id(value) in seen:
-            continue
-        seen[id(value)] = value
-        if isinstance(value, Enum):
+        elif isinstance(value, Enum):
             waiting.append((name, value.value))
-        elif isinstance(value, (set, frozenset)):
-            # A set of texts has another order in each process.
-            waiting.extend((name, each) for each in sorted(value, key=repr, reverse=True))
-        elif isinstance(value, (list, tuple)):
-            waiting.extend((name, each) for each in reversed(value))
-        elif (fields := value if isinstance(value, Mapping) else _fields_of(value)) is not None:
-            waiting.extend(reversed([*fields.items()]))
+        else:
+            seen[id(value)] = value
+            if isinstance(value, (set, frozenset)):
+                # A set of texts has another order in each process.
+                waiting += [(name, each) for each in sorted(value, key=repr, reverse=True)]
+            elif isinstance(value, (list, tuple)):
+                waiting += [(name, each) for each in reversed(value)]
+            elif (nested := value if isinstance(value, Mapping) else _fields_of(value)) is not None:
+                waiting += reversed([*nested.items()])
+    return found
 
 
 def is_item(item: Any) -> bool:

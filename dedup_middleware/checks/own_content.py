@@ -1,17 +1,15 @@
-"""Finds what one text contains and another one does not: clauses and symbols.
-
-Pure functions over paragraphs.
-"""
+"""Finds what one text contains and another one does not: clauses and symbols."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, reduced_once, sentences, weight
-from dedup_middleware.text.titles import in_a_row
+from dedup_middleware.text.titles import row_of_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -32,6 +30,7 @@ _SYMBOL = re.compile(
 )
 
 _MINUS = "-\u2212\u2013"
+_HAS_WORDS = re.compile(r"[^\W_]").search
 
 #: Clauses that are found before a text counts as another one: more than a record shows.
 MAX_FOUND = 8
@@ -56,11 +55,11 @@ def not_contained(clauses: Iterable[str], texts: Sequence[str], original: Iterab
     Another template may break lines elsewhere, and so clauses too.
     """
     left = dict.fromkeys(clauses)
-    row = in_a_row(original) if left else ""
+    row = row_of_all(original) if left else ""
     found: list[str] = []
-    for sentence in (sentence for text in (texts if left else ()) for sentence in sentences(text)):
+    for sentence in [sentence for text in (texts if left else ()) for sentence in sentences(text)]:
         here = [clause for clause in _clauses([sentence]) if clause in left]
-        if here and in_a_row([sentence]) not in row:
+        if here and row_of_all([sentence]) not in row:
             found += here
             if len(found) >= MAX_FOUND:
                 break
@@ -106,13 +105,9 @@ def _own_symbols(texts: Sequence[str], original: Sequence[str], *, replaced: boo
     for sentence, symbols in new:
         # Another sentence is other words, see `own_clauses`.
         same = letters_of([sentence])
-        left, missing = [*known.get(same, () if same in letters else symbols)], []
-        for symbol in symbols:
-            if symbol in left:
-                left.remove(symbol)
-            else:
-                missing.append(symbol)
-        own += missing if left or not replaced else []
+        left = Counter(known.get(same, () if same in letters else symbols))
+        missing = Counter(symbols) - left
+        own += missing.elements() if left - Counter(symbols) or not replaced else []
     return own
 
 
@@ -121,29 +116,25 @@ def _symbols_by_sentence(
 ) -> dict[tuple[str, tuple[str, ...]], None]:
     """Return the sentences of *texts* that have symbols, with these; those of *known* texts are left out.
 
-    A mark by itself belongs to the sentence or the text before it.
+    A symbol by itself belongs to the sentence or the text before it.
     """
     found: dict[tuple[str, tuple[str, ...]], None] = {}
     before = ""
     for text in texts:
-        has_words = _has_words(text)
-        if not has_words or (text not in known and _SYMBOL.search(text)):
-            label = before if has_words else "".join(sentences(before)[-1:])
-            for sentence in sentences(text) if has_words else [text]:
-                if _has_words(sentence):
+        if not _HAS_WORDS(text):
+            found["".join(sentences(before)[-1:]), tuple(text)] = None
+            continue
+        if text not in known and _SYMBOL.search(text):
+            label = before
+            for sentence in sentences(text):
+                symbols = [*sentence]
+                if _HAS_WORDS(sentence):
                     label, symbols = sentence, _SYMBOL.findall(unicodedata.normalize("NFKC", sentence))
                     symbols = ["-" if symbol in _MINUS else symbol for symbol in symbols]
-                else:
-                    symbols = [*sentence]
                 if symbols:
                     found[label, tuple(symbols)] = None
-        if has_words:
-            before = text
+        before = text
     return found
-
-
-def _has_words(text: str) -> bool:
-    return any(map(str.isalnum, text))
 
 
 def letters_of(texts: Iterable[str]) -> str:

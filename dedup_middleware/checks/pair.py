@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
-from dedup_middleware.extraction.features import fact_hash, text_hash
+from dedup_middleware.extraction.features import text_hash
+from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, PageFeatures
 from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import folded
@@ -53,12 +54,12 @@ class Pair:
 
     @cached_property
     def here(self) -> PageFeatures:
-        """What the page has beside its main text."""
+        """The page's context."""
         return self.page.features or PageFeatures()
 
     @cached_property
     def there(self) -> PageFeatures:
-        """What the original has beside its main text."""
+        """The original's context."""
         return self.original.features or PageFeatures()
 
     @cached_property
@@ -82,7 +83,7 @@ class Pair:
 
     @property
     def are_items(self) -> bool:
-        """Whether one of the two is an item that stands for a page: it has nothing around its text."""
+        """Whether one of the two is an item that stands for a page: it has no context."""
         return self.page.features is None or self.original.source != b""
 
     @cached_property
@@ -105,7 +106,7 @@ class Pair:
     def is_around_original(self, line: str) -> bool:
         """Return whether *line*, with its facts, stands around the original's main text."""
         is_there = any(map(str.isalpha, line)) and text_hash(line)[:STORED_TEXT_BYTES] in self.there.texts
-        return is_there and self.there.facts.issuperset(map(fact_hash, facts_of(line)))
+        return is_there and self.there.facts.issuperset(map(fast_hash, facts_of(line)))
 
     @cached_property
     def own_context(self) -> set[bytes]:
@@ -113,7 +114,7 @@ class Pair:
         return {text for text in self.here.texts if text[:STORED_TEXT_BYTES] not in self.there.texts}
 
 
-#: What has stood on pages of so many other titles is no page's.
+#: What has stood on pages of so many other titles belongs to the site.
 OTHER_TITLES = 2
 # About 100 bytes each; 700 of a host that has no more.
 _MAX_KEPT = 200_000
@@ -132,14 +133,14 @@ class Sites:
 
     def note(self, host: str, features: PageFeatures) -> None:
         """Note a page of *host*. O(texts around it)."""
-        self.note_title(host, features)
+        self.note_title(host, features.title)
         self._note(host, features.texts | features.facts, hash(folded(f"{features.title}\n{features.heading}")))
 
-    def note_title(self, host: str, features: PageFeatures) -> None:
-        """Note what a page of *host* is called. O(parts)."""
-        parts = titles.parts(features.title)
+    def note_title(self, host: str, title: str) -> None:
+        """Note the *title* of a page of *host*. O(parts)."""
+        parts = titles.parts(title)
         for part in parts if len(parts) > 1 else ():
-            others = hash(tuple(other for other in parts if other != part))
+            others = hash(tuple([other for other in parts if other != part]))
             self._note(host, frozenset([titles.site_row(part)]), others)
 
     def _note(self, host: str, things: frozenset[Hashable], title: int) -> None:
@@ -161,22 +162,19 @@ class Sites:
         if self._kept > _MAX_KEPT // 2:
             self._young, self._old, self._kept = {}, self._young, 0
 
-    def own_parts(self, host: str, features: PageFeatures) -> list[str]:
-        """Return the parts of what a page of *host* is called that are not the site's; all, if all are."""
-        parts = titles.parts(features.title) or titles.parts(features.heading)
-        return [part for part in parts if not self.has_part(host, titles.site_row(part))] or [*parts]
+    def has(self, host: str, thing: Hashable) -> bool:
+        """Return whether *thing*, a text's hash or the `titles.site_row` of a part of a title, belongs to the site."""
+        met = self._young.get(host, _NOTHING).get(thing) or self._old.get(host, _NOTHING).get(thing)
+        return met is not None and len(met) > OTHER_TITLES
 
-    def has_part(self, host: str, words: str) -> bool:
-        """Return whether *words*, separated by spaces, are known to be a part that titles of *host* have."""
-        return self._is_known(host, words)
+    def own_parts(self, host: str, features: PageFeatures) -> list[str]:
+        """Return the parts of a page's title that are not the site's; all, if all are."""
+        parts = titles.parts(features.title) or titles.parts(features.heading)
+        return [part for part in parts if not self.has(host, titles.site_row(part))] or [*parts]
 
     def own_texts(self, host: str, texts: AbstractSet[bytes]) -> set[bytes]:
         """Return those of the *texts* around a page of *host* that are not the site's."""
-        return {text for text in texts if not self._is_known(host, text)}
-
-    def _is_known(self, host: str, thing: Hashable) -> bool:
-        met = self._young.get(host, _NOTHING).get(thing) or self._old.get(host, _NOTHING).get(thing)
-        return met is not None and len(met) > OTHER_TITLES
+        return {text for text in texts if not self.has(host, text)}
 
 
 #: Words by which URLs name a view of a page, and the files of pages.
@@ -187,17 +185,12 @@ VIEWS = frozenset(
 # Of a part of a path: ";jsessionid=1", "(S(abc))".
 _PARAMETERS = re.compile(r";[^/]*|\([^/]*\)")
 _EXTENSION = re.compile(r"\.[a-z]{2,5}$", re.IGNORECASE)
-_DIGIT = re.compile(r"\d")
-# Of a session, a visitor, a fetch: no person would name a page so.
-_TOKEN = re.compile(r"(?=.*\d)(?=.*[a-zA-Z])[\w.~-]{8,}$")
 # A part of a path that names a version of a site, or a view of a page: "/v2/", "/10.0/", "/latest/", "/amp/".
 _VIEW = re.compile(
     r"v\d+|(?:rel(?:ease)?-?|v)?\d+(?:\.(?:\d+|x))+\w*|latest|stable|dev|devel|master|main|current|edge|nightly|old|archive|"
     r"print|printable|amp|mobile|m",
     re.IGNORECASE,
 )
-# In a path: a number by itself, or at its end three words.
-_NAME = re.compile(r"(?<![^\W_])\d+(?![^\W_])|[^\W_]+(?:[-_][^\W_]+){2}[^/]*/?$")
 
 
 def is_same_address(url: str, other: str) -> bool:
@@ -226,24 +219,6 @@ def is_view(words: str, url: str, other: str) -> bool:
     named = set(words.split())
     here, there = (set(split_words(unquote(f"{u.path} {u.query}").casefold())) for u in map(split, (url, other)))
     return bool(named) and named <= here and named - there <= VIEWS
-
-
-def has_own_address(url: str, other: str) -> bool:
-    """Return whether *url* names something that the *other* does not, in its path or by a parameter of its query.
-
-    Where both have the same number or several words, parameters only record the way to the page:
-    ``/news/17?ref=home``, ``?id=17&sid=5``. Tokens name nothing: ``?sid=826d9947``.
-    """
-    if own_address(url, other):
-        return True
-    here, there = (split(each) for each in (url, other))
-    if here.path == there.path and _NAME.search(unquote(here.path)):
-        return False
-    mine, theirs = (dict(parse_qsl(each.query, keep_blank_values=True)) for each in (here, there))
-    if any(_DIGIT.search(value) for name, value in mine.items() if theirs.get(name) == value):
-        return False
-    named = ((name, value) for name, value in mine.items() if not _TOKEN.match(value))
-    return any(theirs.get(name, value or None) != value for name, value in named)
 
 
 def _path_words(url: str) -> list[list[str]]:

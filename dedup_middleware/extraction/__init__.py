@@ -1,10 +1,8 @@
-"""HTML tree -> paragraphs of main text.
+"""Extracts the main text of a page from its HTML tree, and what the page has beside it.
 
 The method is a weighted DOM: `blocks` reads the tree into blocks of text, `choice` weighs them, finds the container of
-the main text among the elements around them and trims its edges, `names` holds what names of elements and classes
-tell, and `features` what a page says beside its main text.
-
-Law of this floor: it reads a tree and changes nothing of it; it knows no other page.
+the main text among the elements around them and trims its edges, `names` reads the names of elements and classes, and
+`features` what a page has beside its main text. Nothing here changes the tree or knows other pages.
 """
 
 from __future__ import annotations
@@ -14,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from lxml import etree
 
 from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
-from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed, plain_elements, read_page
 from dedup_middleware.extraction.choice import choose, shown_blocks
 from dedup_middleware.extraction.features import features_of
@@ -27,16 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from lxml.etree import _Element
-
-__all__ = [
-    "EXTRACTORS",
-    "ExtractedText",
-    "check_complete",
-    "extract_paragraphs",
-    "extract_text",
-    "paragraphs_of",
-    "texts_of",
-]
 
 _LITERATURE = "dedup_middleware.methods.extractors"
 
@@ -58,14 +45,14 @@ _PARSER = etree.HTMLParser(recover=True, encoding="utf-8", huge_tree=True)
 
 
 class ExtractedText(NamedTuple):
-    """What a page has to say, and how much of it that is."""
+    """The text of a page."""
 
     paragraphs: list[str]
     """In document order; each is plain text with white space collapsed, and not empty."""
     is_main_text: bool
-    """Whether they are its main text. A list of links, a wall, a notice has none: then they are what it shows."""
+    """Whether they are its main text. Lists of links, walls and notices have none: then they are all that is shown."""
     share: float
-    """Their share of the running text outside of the page's boilerplate, 0 to 1. 0 where they are no main text."""
+    """Their share of the page's running text outside of boilerplate, 0 to 1; 0 where they are not main text."""
 
 
 def extract_paragraphs(html: str) -> list[str]:
@@ -80,7 +67,7 @@ def extract_paragraphs(html: str) -> list[str]:
 
 
 def extract_text(html: str) -> ExtractedText:
-    """Return what :func:`extract_paragraphs` does, and how sure that is."""
+    """Return what :func:`extract_paragraphs` does, and whether that is the page's main text."""
     if not html or html.isspace():
         return ExtractedText([], is_main_text=False, share=0.0)
     root = parse(html)
@@ -102,16 +89,6 @@ def parse(html: str) -> etree._Element:
     return etree.fromstring(b"<html/>", _PARSER) if root is None else root
 
 
-def paragraphs_of(root: etree._Element, budget: Budget = UNLIMITED) -> list[str]:
-    """Return the paragraphs of the main text under *root*, an already parsed page (``response.selector.root``).
-
-    Empty for a page without main text: two lists of links are no copies of each other because they have much in common.
-    The tree is read only. Linear time: one to one and a half times that of a bare parse. :class:`UncheckableError` once
-    more than the *budget* is spent.
-    """
-    return texts_of(root, budget).paragraphs
-
-
 class Texts(NamedTuple):
     """The visible text of a page, links apart."""
 
@@ -120,15 +97,20 @@ class Texts(NamedTuple):
     others: list[str]
     """All others, in document order."""
     heading: str
-    """The first ``<h1>`` that is no link, empty if there is none."""
+    """The first ``<h1>`` that is not a link, empty without one."""
     share: float = 1.0
-    """How much of the page's running text outside of boilerplate the paragraphs are, 0 to 1."""
+    """The share of the paragraphs in the page's running text outside of boilerplate, 0 to 1."""
     is_boilerplate: bool = False
-    """Whether the paragraphs stand in what calls itself something else (comments, a menu), and other text does not."""
+    """Whether the paragraphs stand in what calls itself boilerplate (comments, a menu), and other text does not."""
 
 
 def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
-    """Return what :func:`paragraphs_of` does, and the texts around it, at the same cost."""
+    """Return the texts under *root*, the root of a parsed page (``response.selector.root``).
+
+    There are no paragraphs on a page without main text: two lists of links are no copies of each other because they
+    have much in common. Linear time: about one and a half times that of a bare parse. :class:`UncheckableError` once
+    the *budget* is spent.
+    """
     with plain_elements(root):
         page = read_page(root, budget.elements)
     budget.check_time()
@@ -139,22 +121,22 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
     first, last = (places[0], places[-1]) if places else (0, -1)
     links = [" ".join(text.split()) for place, text in page.links if first < place <= last + 1]
     others = [block for block in page.blocks if block.linked < MOSTLY_LINKS]
-    heading = next((block.text for block in others if page.tags[block.node] == "h1"), "")
+    headings = [block.text for block in others if page.tags[block.node] == "h1"]
     return Texts(
         [collapsed(block.text) for block in chosen.blocks],
         [block.text for block in others if id(block) not in is_chosen] + links,
-        heading,
+        headings[0] if headings else "",
         chosen.share,
         chosen.is_boilerplate,
     )
 
 
 def check_complete(root: etree._Element) -> None:
-    """Raise :class:`UncheckableError` if *root* is no tree, or its parser has dropped a part of the page. 5 to 10 µs.
+    """Raise :class:`UncheckableError` if *root* is not a tree, or its parser has dropped a part of the page.
 
-    Before parsel 1.12, a page whose text is JSON is none, whatever its headers say. libxml2 stops without a sound where
-    elements nest deeper than its limit: 256, or 2048 for huge trees. What followed is missing, and two pages with one
-    beginning would be the same. It says so in its log alone, as the last thing.
+    Before parsel 1.12, a page whose text is JSON has no tree, whatever its headers. libxml2 stops where elements nest
+    deeper than its limit: 256, or 2048 for huge trees. What followed is missing, and two pages with one beginning would
+    be the same. Only the last entry of its log reports that.
     """
     if not etree.iselement(root):
         raise UncheckableError(Reason.NOT_PARSED)
@@ -169,25 +151,25 @@ SURE_SHARE = 0.1
 
 
 class Extracted(NamedTuple):
-    """What is read of a page."""
+    """What an extractor reads of a page."""
 
     paragraphs: Sequence[str]
     """Those of its main text, in document order, none empty."""
     features: PageFeatures
-    """What it says beside that: what it is called, and what stands around."""
+    """What it has beside that: title, heading, context."""
     is_doubtful: bool = False
     """Whether the paragraphs may not be the main text. Then only what repeats nearly all of them is a copy."""
     is_boilerplate: bool = False
     """Whether the paragraphs stand in boilerplate, such as comments or a notice, while other text does not."""
 
 
-#: From the root of a parsed page, and what it may cost. It changes nothing of the tree, which the callback gets, and
-#: raises :class:`UncheckableError` for a page that cannot be checked.
+#: Takes the root of a parsed page, which it must not change, and a budget; raises :class:`UncheckableError` for a page
+#: that cannot be checked.
 Extractor: TypeAlias = "Callable[[_Element, Budget], Extracted]"
 
 
 def weighted_dom(root: _Element, budget: Budget) -> Extracted:
-    """Return what the page under *root* says. One to one and a half times the time of a bare parse."""
+    """Return what the page under *root* contains. One to one and a half times the time of a bare parse."""
     check_complete(root)
     budget.check_time()
     texts = texts_of(root, budget)
@@ -198,17 +180,11 @@ def weighted_dom(root: _Element, budget: Budget) -> Extracted:
 
 
 def extractor(name: str) -> Extractor:
-    """Return the extraction *name*; :class:`ConfigError` where it is none, lacks a package, or fails on a page."""
+    """Return the extraction *name*; :class:`ConfigError` if it is unknown, lacks a package, or fails on a page."""
     found: Extractor = EXTRACTORS.load(name)
     if found is not weighted_dom:
-        try:
+        with EXTRACTORS.usable(name):
             _try_out(found)
-        except ConfigError:
-            raise
-        except Exception as error:
-            raise ConfigError(
-                f"the extraction {name!r} cannot be used ({error!r}); mend its package, or choose another"
-            ) from error
     return found
 
 

@@ -1,4 +1,4 @@
-"""Walks the tree of a page once and reads its blocks of text, with the elements that they stand in."""
+"""Walks the tree of a page once and reads its blocks of text, with the elements around them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from lxml import etree, html
 
 from dedup_middleware.budget import UncheckableError
-from dedup_middleware.extraction.names import ROLES, Role, is_shadow_root, signs_of_element
+from dedup_middleware.extraction.names import ROLES, Role, is_shadow_root, signs_of
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import folded, without_separators
 from dedup_middleware.text.words import shows
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from lxml.etree import _Element
 
 # Two blocks of three on a news page are menus and headlines of other pages, with a date or a count beside them: hardly
-# ever main text. Which elements they are in tells nothing that their mere presence between other blocks does not tell,
-# so what has at least this share of links is counted and not kept,
+# ever main text. Their mere presence between other blocks tells as much as the elements that they are in, so what has
+# at least this share of links is counted and not kept,
 MOSTLY_LINKS = 0.5
 # but for a line of a text that has some words outside of its links, as "2 cups flour" has in a list of ingredients;
 NEARLY_A_LINK = 0.9
@@ -68,14 +68,14 @@ class PageBlocks:
     tags: list[str] = field(default_factory=lambda: [""])
     classes: list[str | None] = field(default_factory=lambda: [None])
     signs: list[int] = field(default_factory=lambda: [0])
-    """What the element says of itself, as bits: see `names.signs_of`."""
+    """The bits of each element: see `names.signs_of`."""
 
 
 def measure(text: str) -> float:
-    """Return the length of *text* in letters of a Latin script, which say least each. O(len(text)).
+    """Return the length of *text* in letters of a Latin script. O(len(text)).
 
-    A Chinese character says as much as two or three letters. UTF-8 spends its bytes about that way, and counting them
-    is far quicker than looking characters up: one byte counts 1, two count 1.75, three 2.5.
+    A Chinese character counts as two or three letters. UTF-8 spends its bytes about that way, and counting them is far
+    quicker than looking characters up: one byte counts 1, two count 1.75, three 2.5.
     """
     length = len(text)
     return length if text.isascii() else length + 0.75 * (len(text.encode("utf-8", "replace")) - length)
@@ -103,45 +103,34 @@ class _Writer:
         self.path: list[int | etree._Element] = [0]
 
     def flush(self) -> None:
-        """End the current block, which has begun."""
-        if self.unlinked or self.letters >= self.least_link:
-            self._write("".join(self.pieces))
-            self.unlinked = False
+        """End the current block, which has begun. It is kept unless it is short and most of it is inside links."""
+        text, share = "".join(self.pieces), 1.0
+        is_kept = self.unlinked or self.letters >= self.least_link
+        if is_kept:
+            laid_out = "\n" in text or "  " in text or "\t" in text
+            text = " ".join(text.split()) if laid_out and len(text) <= LOOKED_AT else text.strip()
+            share = self.letters / len(text)
+            is_kept = share < MOSTLY_LINKS or len(text) >= self.least_linked
+        if not is_kept and share < NEARLY_A_LINK:
+            inner = self.path[-1]
+            is_kept = (self.page.tags[inner] if isinstance(inner, int) else inner.tag) in LINES
+        if is_kept:
+            size = len(text) if len(text) <= LOOKED_AT and text.isascii() else measure(text[:LOOKED_AT])
+            self.page.blocks.append(Block(text, self._enter(), size, share, self.gap))
+            self.gap = 0
         else:
-            self._pass_over("".join(self.pieces))
+            self.gap += self.letters
+            self.page.links.append((len(self.page.blocks), text))
+        self.unlinked = False
         self.letters = 0
         self.pieces.clear()
-
-    def finish(self) -> PageBlocks:
-        """Return the page, now that nothing follows."""
-        if self.pieces:
-            self.flush()
-        return self.page
-
-    def _write(self, text: str) -> None:
-        """Write *text* as a block, unless it is a short one and most of it is inside links."""
-        laid_out = "\n" in text or "  " in text or "\t" in text
-        text = " ".join(text.split()) if laid_out and len(text) <= LOOKED_AT else text.strip()
-        share = self.letters / len(text)
-        is_line = share < NEARLY_A_LINK and self._is_in(LINES)
-        if share >= MOSTLY_LINKS and len(text) < self.least_linked and not is_line:
-            self._pass_over(text)
-        else:
-            self.page.blocks.append(Block(text, self._enter(), measure(text[:LOOKED_AT]), share, self.gap))
-            self.gap = 0
-
-    def _pass_over(self, text: str) -> None:
-        self.gap += self.letters
-        self.page.links.append((len(self.page.blocks), text))
-
-    def _is_in(self, tags: Collection[str]) -> bool:
-        inner = self.path[-1]
-        return (self.page.tags[inner] if isinstance(inner, int) else inner.tag) in tags
 
     def _enter(self) -> int:
         """Enter the open elements that are not on the page yet; return the innermost one's index."""
         path, page = self.path, self.page
-        first = len(path) - 1
+        if isinstance(inner := path[-1], int):
+            return inner
+        first = len(path) - 2
         while not isinstance(parent := path[first], int):
             first -= 1
         for depth in range(first + 1, len(path)):
@@ -150,15 +139,9 @@ class _Writer:
             page.parents.append(parent)
             page.tags.append(element.tag)
             page.classes.append(element.get("class"))
-            page.signs.append(signs_of_element(element))
+            page.signs.append(signs_of(element))
             path[depth] = parent = len(page.parents) - 1
         return parent
-
-
-def _elements(root: etree._Element) -> Iterator[etree._Element]:
-    """Iterate over *root* and all in it in document order, but for the head of a page: it has no text to show."""
-    tops = [top for top in root if top.tag != "head"] if root.tag == "html" else [root]
-    return chain.from_iterable(top.iter() for top in tops)
 
 
 def read_page(root: etree._Element, most: int = sys.maxsize, *, links: bool = False) -> PageBlocks:
@@ -166,8 +149,10 @@ def read_page(root: etree._Element, most: int = sys.maxsize, *, links: bool = Fa
 
     :class:`UncheckableError` where it has more than *most* elements, comments among them; so many have been read then.
     """
-    elements = _elements(root)
-    # The iterator counts: asking at each element would cost.
+    # The head of a page has no text to show.
+    tops = [top for top in root if top.tag != "head"] if root.tag == "html" else [root]
+    elements = chain.from_iterable([top.iter() for top in tops])
+    # The iterator counts: a test at each element would cost.
     page = _read(islice(elements, most), _Writer(links=links))
     if next(elements, None) is not None:
         raise UncheckableError(Reason.TOO_MANY_ELEMENTS)
@@ -175,10 +160,10 @@ def read_page(root: etree._Element, most: int = sys.maxsize, *, links: bool = Fa
 
 
 # A call for each kind of element would add half of the time.
-def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  # noqa: C901, PLR0912
+def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  # noqa: C901, PLR0912, PLR0915
     pieces, path, flush = writer.pieces, writer.path, writer.flush
     role_of, block, link, unseen = ROLES.get, Role.BLOCK, Role.LINK, Role.UNSEEN
-    # iter() does not tell where elements end, and is still quicker than what does: count down the children to come.
+    # iter() does not report where elements end, and is still quicker than what does: count down the children to come.
     opened: list[tuple[etree._Element, Role | None, int]] = []
     remaining = links = hidden = 0
     for each in elements:
@@ -229,7 +214,9 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
             children = remaining = remaining - 1
             if not children:
                 element, role, remaining = opened.pop()
-    return writer.finish()
+    if pieces:
+        flush()
+    return writer.page
 
 
 _LXML_HTML = html.HtmlElementClassLookup()
@@ -237,11 +224,11 @@ _LXML_HTML = html.HtmlElementClassLookup()
 
 @contextmanager
 def plain_elements(root: etree._Element) -> Iterator[None]:
-    """Let lxml make plain elements of the tree under *root* meanwhile; keep none of them longer.
+    """Let lxml make plain elements of the tree under *root* meanwhile; keep no reference to them.
 
-    lxml asks the parser of a document for the class of each element that nobody has looked at yet, or not any more;
-    parsel makes one parser a page. lxml does not tell which classes a parser has been given: so nothing is done for a
-    tree that is not of the very parser that ``lxml.html`` has, with a *root* of the class that this gives.
+    lxml takes the class of each element without a reference from the document's parser, of which parsel makes one a
+    page. The classes of a parser cannot be read: so nothing is done for a tree that is not of the very parser that
+    ``lxml.html`` has, with a *root* of the class that this gives.
     """
     parser = root.getroottree().parser
     if type(parser) is not html.HTMLParser or type(root) is not html.HtmlElement:
@@ -257,8 +244,8 @@ def plain_elements(root: etree._Element) -> Iterator[None]:
 def elements_of(root: _Element, paragraphs: Sequence[str]) -> tuple[str, ...]:
     """Return the block-level elements around each of *paragraphs* under *root*: ``article/ul/li``, outermost first.
 
-    They are found by their texts, whichever extraction has chosen them; empty for one that is none of the page's
-    blocks, and the first place for what stands in several. About the time of a bare parse.
+    They are found by their texts; empty for a paragraph that is not a block of the page, and the first place for one
+    that stands in several. About the time of a bare parse.
     """
     with plain_elements(root):
         page = read_page(root, links=True)

@@ -1,7 +1,7 @@
-"""What names of elements and classes tell about the text inside.
+"""Reads what the names of elements and classes tell about the text inside.
 
-Kinds of page only. A word belongs here if web designers of many sites use it for the same boilerplate;
-the name of a site or of an author, or a phrase of running text, never does. Makers of widgets are on many sites.
+A word belongs here if web designers of many sites use it for the same part of a page; the name of a site or of an
+author, or a phrase of running text, never does. Makers of widgets are on many sites.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ from __future__ import annotations
 import re
 from enum import IntEnum
 from functools import lru_cache
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from lxml import etree
 
 from dedup_middleware.text.characters import THAI
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 class Role(IntEnum):
@@ -52,7 +49,7 @@ ROLES: dict[object, Role] = {
 
 
 def is_shadow_root(element: etree._Element) -> bool:
-    """Tell whether *element* is a template that browsers show: the shadow tree of the element around it."""
+    """Return whether *element* is a template that browsers show: the shadow tree of the element around it."""
     return element.tag == "template" and element.get("shadowrootmode") in {"open", "closed"}
 
 
@@ -64,11 +61,11 @@ PARTS_OF_TEXT = HEADINGS.union(_PARTS.split())
 # The elements of which a list or a table has one for each of its lines.
 LISTED = frozenset({"li", "dt", "dd", "th", "td"})
 
-# What an element says of itself, as bits, for an ``IntFlag`` would take ten times as long to combine.
+# Signs of an element, as bits, for an ``IntFlag`` would take ten times as long to combine.
 MILD = 1
-"""It calls itself something else than main text, by a word that many wrappers of main text have too."""
+"""It calls itself boilerplate, by a word that many wrappers of main text have too."""
 BOILERPLATE = 2
-"""It calls itself something else than main text."""
+"""It calls itself boilerplate."""
 HIDDEN = 4
 """It is not shown, or not at first: a tab, an accordion, a dialogue, a menu."""
 MAIN = 8
@@ -118,7 +115,7 @@ _SIGNS = {
     **dict.fromkeys(_MILD_WORDS.split(), MILD),
     **dict.fromkeys(_MAIN_WORDS.split(), MAIN),
 }
-# On an element that holds one paragraph or line, the other words tell how it looks: "ad" in "p.gs.ad.hk".
+# On an element that holds one paragraph or line, other words describe how it looks: "ad" in "p.gs.ad.hk".
 _LINES = HEADINGS | {"p", "blockquote", "pre"}
 _WORDS_ON_LINES = "comment comments caption captions credit byline copyright disclaimer"
 _SIGNS_ON_LINES = dict.fromkeys(_WORDS_ON_LINES.split(), BOILERPLATE)
@@ -137,50 +134,36 @@ _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGN
 _NAME_LENGTH = 200
 
 
-def _reader(signs: Mapping[str, int], hiding: Mapping[str, int]) -> Callable[[str], int]:
-    """Return what reads the *signs* in a name; caches hold 10 MB at the most."""
-
-    # Apart, for a site has hundreds of combinations of the same classes.
-    @lru_cache(maxsize=32768)
-    def of_class(name: str) -> int:
-        words = _NAME_PART.findall(name)
-        if not name.islower():
-            words = [word.lower() for word in words]
-        found = hiding.get(name, 0)
-        before = ""
-        for word in words:
-            found |= signs.get(word, 0) | signs.get(before + word, 0)
-            before = word
-        return found
-
-    @lru_cache(maxsize=4096)
-    def of_name(name: str) -> int:
-        found = 0
-        for class_ in name.split():
-            found |= of_class(class_)
-        return found
-
-    return of_name
+# Apart from `_signs_of_names`, for a site has hundreds of combinations of the same classes. 10 MB at the most.
+@lru_cache(maxsize=32768)
+def _signs_of_name(name: str, *, is_line: bool) -> int:
+    words = _NAME_PART.findall(name)
+    if not name.islower():
+        words = [word.lower() for word in words]
+    signs, hiding = (_SIGNS_ON_LINES, _HIDING_FOR_GOOD) if is_line else (_SIGNS, _HIDING)
+    found = hiding.get(name, 0)
+    before = ""
+    for word in words:
+        found |= signs.get(word, 0) | signs.get(before + word, 0)
+        before = word
+    return found
 
 
-_signs_of = _reader(_SIGNS, _HIDING)
-_signs_of_line = _reader(_SIGNS_ON_LINES, _HIDING_FOR_GOOD)
+@lru_cache(maxsize=4096)
+def _signs_of_names(names: str, is_line: bool) -> int:  # noqa: FBT001 - a keyword costs more
+    found = 0
+    for name in names.split():
+        found |= _signs_of_name(name, is_line=is_line)
+    return found
 
 
-def signs_of(name: str, tag: str = "") -> int:
-    """Return what *name*, the value of a ``class`` or ``id`` of an element *tag*, says of it. O(1), cached."""
-    read = _signs_of_line if tag in _LINES else _signs_of
-    return read(name[:_NAME_LENGTH])
-
-
-def signs_of_element(element: etree._Element) -> int:
-    """Return what the tag and the attributes of *element* say of it. O(attributes), names cached."""
+def signs_of(element: etree._Element) -> int:
+    """Return the signs in the tag and the attributes of *element*. O(attributes), names cached."""
     tag = element.tag
     signs = _TAGS.get(tag, 0)
-    read = _signs_of_line if tag in _LINES else _signs_of
     for name, value in cast("list[tuple[str, str]]", element.items()):
         if name == "class" or name == "id":  # noqa: PLR1714 - quicker than a look into a tuple
-            signs |= read(value[:_NAME_LENGTH])
+            signs |= _signs_of_names(value[:_NAME_LENGTH], tag in _LINES)
         elif name in _READ:
             signs |= _ATTRIBUTES.get((name, value), 0)
             if name == "hidden":
@@ -190,37 +173,19 @@ def signs_of_element(element: etree._Element) -> int:
     return signs
 
 
-# Marks that running text has and labels lack, in the scripts that have them, the most frequent ones first; in Thai and
-# Lao a space ends a phrase.
-_MARKS = ".,，。、;:!?；：！？…「」“”،؛؟۔।॥։።။"
+# Marks that running text has and labels lack, in the scripts that have them; in Thai and Lao a space ends a phrase.
 # Two expressions, for a set of letters is found far quicker than the first of two alternatives.
-_MARK = re.compile(f"[{re.escape(_MARKS)}]")
+_MARK = re.compile("[.,，。、;:!?；：！？…「」“”،؛؟۔।॥։።]")
 _PHRASE_END = re.compile(f"[{THAI}] (?=[{THAI}])")
-# How teasers end.
-_CUT_OFF = re.compile(r"(?:\.\.|…|»|>>|\u203a)\W*$")
-
-
-def ends_cut_off(text: str) -> bool:
-    """Say whether *text*, not empty, breaks off as teasers do. O(1)."""
-    # Nearly all texts end in a letter, or in one mark.
-    if text[-1].isalnum() or (text[-1] == "." and text[-2:-1].isalnum()):
-        return False
-    return _CUT_OFF.search(text, max(0, len(text) - 8)) is not None
+CUT_OFF = re.compile(r"(?:\.\.|…|»|>>|\u203a)\W*$")
+"""Found at the end of teasers."""
 
 
 def has_mark(text: str) -> bool:
-    """Say whether *text* has a punctuation mark. O(len(text))."""
+    """Return whether *text* has a punctuation mark. O(len(text))."""
     return _MARK.search(text) is not None or _PHRASE_END.search(text) is not None
 
 
-def count_marks(text: str, enough: float) -> int:
-    """Return the number of punctuation marks in *text*, or some number from *enough* up if it has as many.
-
-    O(len(text)), and most texts have enough of the first two kinds of mark.
-    """
-    count = 0
-    for mark in _MARKS:
-        count += text.count(mark)
-        if count >= enough:
-            return count
-    return count or len(_PHRASE_END.findall(text))
+def count_marks(text: str) -> int:
+    """Return the number of punctuation marks in *text*. O(len(text))."""
+    return len(_MARK.findall(text)) or len(_PHRASE_END.findall(text))

@@ -1,18 +1,16 @@
-"""Makes fingerprints of texts: the weighted set of clause hashes of a page, or what a published method keeps of it."""
+"""Makes fingerprints of texts, the weighted sets of clause hashes, and loads those of other packages."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import xxhash
 
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.model import Fingerprint
 from dedup_middleware.registry import Registry
-from dedup_middleware.text.clauses import portions, reduced_once, significant_clauses, without_digits
+from dedup_middleware.text.clauses import mask_digits, portions, reduced_once, significant_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,17 +18,13 @@ if TYPE_CHECKING:
     from dedup_middleware.budget import Budget
     from dedup_middleware.fingerprints.method import Method, Print, Text
 
-#: A posting list only proposes pages, and shows what is boilerplate; what a page repeats is decided by the hashes in
-#: its original's own record. With six bytes a clause is taken for one of an original's forty once in 7 million million
+#: A posting list only proposes pages and shows what is boilerplate; what a page repeats is decided by the hashes in its
+#: original's own record. With six bytes a clause is taken for one of an original's forty once in 7 million million
 #: times, and a drop takes dozens. Among a thousand million stored clauses, one page in 7 000 has one that leads to a
-#: strange page too, which is then compared and found to be another, and one in 700 000 one that counts as boilerplate.
+#: strange page, which is then compared and rejected, and one in 700 000 one that counts as boilerplate.
 HASH_BYTES = 6
-#: For what can only keep a page: masked_hashes, titles, numbers.
+#: For what can only keep a page: digit-masked clauses, titles, numbers.
 FAST_HASH_BYTES = 4
-# Clauses whose hashes are at hand: those of some fifty news pages, 1 MB.
-_MAX_REMEMBERED = 2_048
-# A hostile page can have clauses of any length.
-_MAX_REMEMBERED_LENGTH = 200
 
 
 def fast_hash(text: str) -> bytes:
@@ -47,46 +41,39 @@ class ClauseFingerprinter:
     def __init__(self, key: bytes) -> None:
         """Use *key*, 16 to 64 random bytes."""
         self._key = key
-        # Copying a hasher that has taken the key in takes two thirds of the time of making one.
+        # Copying a keyed hasher takes two thirds of the time of making one.
         self._hasher = blake2b(digest_size=HASH_BYTES, key=key)
-        # What a page says its items say again, and so does its original.
-        self._remembered = lru_cache(_MAX_REMEMBERED)(self._hashes_of)
 
     def hash(self, clause: str) -> bytes:
-        """Return the hash of a reduced clause. 1 µs, and 0.2 for one that was asked for lately."""
-        return self._remembered(clause)[0] if len(clause) <= _MAX_REMEMBERED_LENGTH else self._digest(clause)
-
-    def _hashes_of(self, clause: str) -> tuple[bytes, bytes | None]:
-        """Return the hash of *clause*, and that of its masked_hash if it has one."""
-        masked_hash = without_digits(clause)
-        return self._digest(clause), None if masked_hash is None else fast_hash(masked_hash)
-
-    def _digest(self, clause: str) -> bytes:
+        """Return the hash of a reduced clause. 1 µs."""
         hasher = self._hasher.copy()
         hasher.update(clause.encode("utf8", "surrogatepass"))
         return hasher.digest()
 
     def __call__(self, paragraphs: Iterable[str], budget: Budget = UNLIMITED) -> Fingerprint:
-        """Return the fingerprint of a text; a clause said twice counts once. About 0.1 ms for a news page.
+        """Return the fingerprint of a text; a repeated clause counts once. About 0.1 ms for a news page.
 
         :class:`UncheckableError` once more than the *budget* is spent.
         """
         weights: dict[bytes, int] = {}
         masked_hashes: dict[bytes, bytes] = {}
         starts: list[int] = []
-        hashes_of, remembered = self._hashes_of, self._remembered
-        exact = self._hasher.copy()
+        new_hasher = self._hasher.copy
+        exact = new_hasher()
         for portion in portions(paragraphs):
             starts.append(len(weights))
             text = reduced_once(portion)
             exact.update(text.replace("\n", "").encode("utf8", "surrogatepass"))
             for clause, weight in significant_clauses(text):
-                h, masked_hash = remembered(clause) if len(clause) <= _MAX_REMEMBERED_LENGTH else hashes_of(clause)
+                # As `hash` does: a call for each clause would add a third.
+                hasher = new_hasher()
+                hasher.update(clause.encode("utf8", "surrogatepass"))
+                h = hasher.digest()
                 if h in weights:
                     continue
                 weights[h] = weight
-                if masked_hash is not None:
-                    masked_hashes[h] = masked_hash
+                if not clause.isalpha() and (masked := mask_digits(clause)) is not None:
+                    masked_hashes[h] = fast_hash(masked)
             budget.check_clauses(len(weights))
             budget.check_time()
         # Sorted, so that reordered paragraphs are the same page; keyed, for it decides what is "unchanged".
@@ -102,17 +89,14 @@ FINGERPRINTERS = Registry(
 
 
 class Fingerprinter(Protocol):
-    """A method of fingerprinting: a class of which each store has an instance.
+    """A class of fingerprints, of which each store has an instance.
 
-    What it keeps of a text is of two kinds, and the index knows kinds, not methods:
-
-    - a *weighted set*: hashes of 8 bytes with weights in letters, in :attr:`Fingerprint.weights`; a page is a duplicate
-      by the share of its weight that an original has;
-    - a *digest*, equal or not: a weighted set of one.
+    A fingerprint is a weighted set: hashes of `HASH_BYTES` with weights in letters, in :attr:`Fingerprint.weights`. A
+    page is a duplicate by the share of its weight that an original has.
     """
 
     scheme: ClassVar[str]
-    """Recorded in every store, which refuses another; a method that hashes otherwise than before needs another one."""
+    """Recorded in every store, which refuses another; change it whenever hashes change."""
     is_by_line: ClassVar[bool]
     """Whether the set of a text is the union of its lines': then what a page and its item share is hashed once."""
 
@@ -123,14 +107,11 @@ class Fingerprinter(Protocol):
         """Return the fingerprint of a text; :class:`UncheckableError` once more than the *budget* is spent."""
 
     def hash(self, clause: str) -> bytes:
-        """Return the 8-byte hash of a reduced clause, for evidence and the second opinion.
-
-        Where a set's members are clauses it is theirs; else sentences are not marked as repeated.
-        """
+        """Return the hash of a reduced clause, for checks and evidence; without clauses there is no evidence."""
 
 
 def is_published(choice: str) -> bool:
-    """Tell whether *choice* is a published method, by its name, with options or without, and no fingerprint of ours."""
+    """Return whether *choice* is the name of a published method, with or without options."""
     if choice in FINGERPRINTERS.ours:
         return False
     from dedup_middleware.fingerprints.method import METHODS  # noqa: PLC0415 - only where it may be one
@@ -140,78 +121,59 @@ def is_published(choice: str) -> bool:
 
 def published_method(choice: str) -> Method | None:
     """Return the published method of *choice*, ``None`` for a fingerprint; :class:`ConfigError` for bad options."""
-    if not is_published(choice):
-        return None
-    from dedup_middleware.fingerprints.method import method  # noqa: PLC0415 - the same
+    from dedup_middleware.fingerprints.method import method  # noqa: PLC0415 - only where it may be one
 
-    return method(choice)
+    return method(choice) if is_published(choice) else None
 
 
 def fingerprinter(name: str) -> type[Fingerprinter]:
-    """Return the method *name*; :class:`ConfigError` where it is none, or lacks what one must have.
+    """Return the class of fingerprints called *name*; :class:`ConfigError` if it is unknown or incomplete.
 
-    Of a published method, what pages have beside it.
+    For a published method these are clauses, which pages have beside its print; the scheme names the method too.
     """
     if is_published(name):
-        return clauses_beside(name)
-    method: type[Fingerprinter] = FINGERPRINTERS.load(name)
-    wanted = {"scheme": str, "is_by_line": bool}
-    for attribute, kind in wanted.items():
-        value = getattr(method, attribute, None)
-        if not isinstance(value, kind) or value == "":
-            raise _broken(name, f"its {attribute} is {value!r}, and must be a {kind.__name__}")
-    if not callable(getattr(method, "hash", None)):
-        raise _broken(name, "it has no method hash")
-    return method
+        return type("ClausesBeside", (ClauseFingerprinter,), {"scheme": f"{ClauseFingerprinter.scheme}+{name}"})
+    found: type[Fingerprinter] = FINGERPRINTERS.load(name)
+    with FINGERPRINTERS.usable(name):
+        for attribute, kind in {"scheme": str, "is_by_line": bool}.items():
+            value = getattr(found, attribute, None)
+            if not isinstance(value, kind) or value == "":
+                raise TypeError(f"its {attribute} is {value!r}, and must be a {kind.__name__}")
+        if not callable(getattr(found, "hash", None)):
+            raise TypeError("it has no method hash")
+    return found
 
 
 def instance_of(name: str, key: bytes) -> Fingerprinter:
-    """Return the method *name* for the store with this *key*; one of others is tried out on a text.
+    """Return the fingerprints called *name* for the store with this *key*.
 
-    What it got wrong would else be written into the store, or be noticed page after page.
+    A class of another package is tried on a text: what it got wrong would be written into the store.
     """
-    try:
-        method = fingerprinter(name)
-        if name in FINGERPRINTERS.ours or is_published(name):
-            return method(key)
-        instance = method(key)
-        _try_out(instance)
-    except DedupError:
-        raise
-    except Exception as error:
-        raise _broken(name, repr(error)) from error
+    with FINGERPRINTERS.usable(name):
+        instance = fingerprinter(name)(key)
+        if name not in FINGERPRINTERS.ours and not is_published(name):
+            _try_out(instance)
     return instance
 
 
-def _try_out(method: Fingerprinter) -> None:
-    made = method(["The ferry was late, and nobody knew why.", "渡轮晚点了，没有人知道为什么。"])
-    hashes = [method.hash("clause"), *made.weights] if isinstance(made, Fingerprint) else []
+def _try_out(fingerprint: Fingerprinter) -> None:
+    found = fingerprint(["The ferry was late, and nobody knew why.", "渡轮晚点了，没有人知道为什么。"])
+    hashes = [fingerprint.hash("clause"), *found.weights] if isinstance(found, Fingerprint) else []
     if not hashes or not all(isinstance(h, bytes) and len(h) == HASH_BYTES for h in hashes):
         raise TypeError(f"it must return a Fingerprint of hashes of {HASH_BYTES} bytes, as its method hash does")
-    if not all(isinstance(weight, int) for weight in made.weights.values()) or not isinstance(made.digest, bytes):
+    if not all(isinstance(weight, int) for weight in found.weights.values()) or not isinstance(found.digest, bytes):
         raise TypeError("its weights must be whole numbers, and its digest bytes")
 
 
-def _broken(name: str, detail: str) -> ConfigError:
-    return ConfigError(
-        f"the fingerprint method {name!r} cannot be used ({detail}); mend its package, or choose another"
-    )
-
-
-#: Pages that a method which learns looks at before it makes its first fingerprint.
+#: Pages that a method which learns is given before it makes its first print.
 LEARNED_FROM = 200
-
-
-def clauses_beside(choice: str) -> type[ClauseFingerprinter]:
-    """Return the fingerprint of pages beside what the method of *choice* makes of them; its scheme names that too."""
-    return type("ClausesBeside", (ClauseFingerprinter,), {"scheme": f"{ClauseFingerprinter.scheme}+{choice}"})
 
 
 class Learner:
     """A *method* that has learned, or learns from the first pages that it is given."""
 
     def __init__(self, method: Method, learned: bytes = b"") -> None:
-        """Take up what it has *learned* before, if anything; `UnreadableError` as `recall`."""
+        """Continue from what it has *learned* before; `UnreadableError` as `recall`."""
         self.method = method
         self.is_ready = not method.learns or bool(learned)
         self.pages = LEARNED_FROM
@@ -221,11 +183,11 @@ class Learner:
             method.recall(learned)
 
     def fingerprint(self, text: Text) -> Print | None:
-        """Return what the method makes of *text*; ``None`` as long as it learns, too."""
+        """Return the method's print of *text*; ``None`` while it learns, too."""
         return self.method.fingerprint(text) if self.is_ready else None
 
     def hear(self, text: Text) -> bool:
-        """Let it learn from *text* if it still does; tell whether it has learned now, so that this can be kept."""
+        """Learn from *text* if it still does; return whether that has made it ready."""
         if self.is_ready or not text.paragraphs:
             return False
         self._texts.append(text)
@@ -234,7 +196,7 @@ class Learner:
         return self.is_ready
 
     def learn(self) -> None:
-        """Learn from what it has heard so far, and from nothing later."""
+        """Learn from the texts so far, and from no later ones."""
         self.method.fit(self._texts)
         self.is_ready = True
         self._texts = []

@@ -93,7 +93,7 @@ def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) ->
     if original is not None:
         held = original.hashes
         nearly = compare(
-            text, index.text(original.number), says=lambda clause: fingerprint.hash(clause) in original.hashes
+            text, index.text(original.number), has=lambda clause: fingerprint.hash(clause) in original.hashes
         )
         held |= frozenset(map(fingerprint.hash, nearly.near))
     is_gone = page.original is not None and original is None

@@ -151,7 +151,7 @@ def _split(
 ) -> tuple[list[str], list[str]]:
     """Return the sentences of *page* that *other* says, in the same or nearly the same words, and those that not."""
     text = index.text(page.number)
-    nearly = compare(text, index.text(other.number), says=lambda clause: fingerprint.hash(clause) in other.hashes)
+    nearly = compare(text, index.text(other.number), has=lambda clause: fingerprint.hash(clause) in other.hashes)
     held = other.hashes | frozenset(map(fingerprint.hash, nearly.near))
     telling = [s for s in marked_sentences(text, held, fingerprint.hash) if s.share is not None]
     return [s.text for s in telling if s.repeated], [s.text for s in telling if not s.repeated]

@@ -238,7 +238,7 @@ class Stored:
         exactly = [*marked_sentences(text, said, self.hash_clause)]
         if all(sentence.repeated or sentence.share is None for sentence in exactly):
             return [(SAME if s.repeated else TOO_SHORT, s.text) for s in exactly]
-        compared = compare(text, other, says=lambda clause: self.hash_clause(clause) in said)
+        compared = compare(text, other, has=lambda clause: self.hash_clause(clause) in said)
         nearly = marked_sentences(text, said | {*map(self.hash_clause, compared.near)}, self.hash_clause)
         reworded = frozenset(compared.reworded)
         return [

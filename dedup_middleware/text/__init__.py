@@ -1,4 +1,1 @@
-"""Text -> clauses, sentences, words, titles.
-
-Law of this floor: strings in, strings and numbers out. It imports the ground floor only.
-"""
+"""Splits text into clauses, sentences, words and titles; imports nothing but values of the ground floor."""

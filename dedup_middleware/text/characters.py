@@ -1,4 +1,4 @@
-"""Defines the classes of characters: scripts, punctuation, noise, and what each means to a text."""
+"""Defines the classes of characters: scripts, punctuation and noise."""
 
 from __future__ import annotations
 

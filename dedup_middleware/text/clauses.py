@@ -1,6 +1,4 @@
-"""Text -> clauses.
-
-Unicode only. It knows nothing of HTML, hashes or stores.
+"""Splits texts into clauses and sentences.
 
 A clause is a run of text between punctuation marks, reduced to its letters, marks and digits, so that quote style,
 spacing, letter case, full-width forms and the script of Chinese (Traditional or Simplified) do not matter. Sentences
@@ -35,7 +33,7 @@ from dedup_middleware.text.characters import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-#: A clause lighter than this is not telling: "he said", "据报道", dates, names. About 15 letters or 5 Han characters.
+#: A lighter clause is not counted: "he said", "据报道", dates, names. About 15 letters or 5 Han characters.
 MIN_CLAUSE_WEIGHT = 15
 
 #: From two letters or Han characters on a number has a label: "wind40kmh", "收盘价6830元", but not "5km".
@@ -64,7 +62,7 @@ _DATE_FOLLOWS = rf" *(?:\d{{1,4}} ?[-/年月]|\d\d?\.\d\d?\.|\d\d?:\d\d|\d\d?(?:
 _LABEL_MARK = re.compile(rf":(?= *\d)(?!(?<!\d:){_DATE_FOLLOWS})")
 # A longer text is no news page, and is not kept in memory.
 _MAX_REMEMBERED_LENGTH = 20_000
-#: What a character of a dense script weighs, in letters: 50 Han characters tell about as much as 150 letters.
+#: The weight of a character of a dense script, in letters: 50 Han characters say about as much as 150 letters.
 DENSE_WEIGHT = 3
 
 
@@ -74,7 +72,7 @@ _SENTENCE = re.compile(r"[^。！？!?；;…।؟\n]+?(?:[。！？!?；;…।
 
 
 def weight(clause: str) -> int:
-    """Return how much a reduced clause tells, in letters; a Han character counts for three. O(len)."""
+    """Return the weight of a reduced clause, in letters; a Han character counts for three. O(len)."""
     letters = len(clause) if clause.isascii() else len(DENSE.sub("", clause))
     return letters + DENSE_WEIGHT * (len(clause) - letters)
 
@@ -94,14 +92,14 @@ def folded(text: str) -> str:
 
 
 def clauses(text: str) -> list[tuple[str, int]]:
-    """Return the telling clauses of *text*, see :func:`significant_clauses`. O(len(text))."""
+    """Return :func:`significant_clauses` of any *text*. O(len(text))."""
     return significant_clauses(reduced(text))
 
 
 def significant_clauses(text: str) -> list[tuple[str, int]]:
-    """Return the telling clauses of a :func:`reduced` *text*, with their weights, in reading order. O(len(text)).
+    """Return the clauses of a :func:`reduced` *text* from `MIN_CLAUSE_WEIGHT` on, with their weights, in reading order.
 
-    A labelled number that is too light to tell weighs nothing: it makes no duplicate, but may prevent one.
+    A lighter number with a label has the weight 0: it makes no duplicate, but may prevent one. O(len(text)).
     """
     light = text if text.isascii() else DENSE.sub("", text)
     # A list, for a generator is entered again for each clause.
@@ -119,15 +117,23 @@ def reduced(text: str) -> str:
     """Return the letters, marks and digits of *text*, folded, with a line end at each clause break. O(len(text))."""
     text = folded(text).replace(DECIMAL_POINT, "")
     text = _LABEL_MARK.sub("", _DIGIT_SEPARATOR.sub("", text))
-    return _reduced(_NUMBER_MARK.sub("", _DECIMAL.sub(DECIMAL_POINT, text)))
+    text = _NUMBER_MARK.sub("", _DECIMAL.sub(DECIMAL_POINT, text))
+    if not text.isascii():
+        for mark, plain in TYPOGRAPHIC:
+            text = text.replace(mark, plain)
+    if text.isascii():
+        return text.translate(PLAIN)
+    if SPACELESS_CHARACTER.search(text):
+        text = _SPACE_BREAK.sub("\n", text)
+    return NOISE.sub("", BREAK.sub("\n", text).replace(" ", ""))
 
 
 def reduced_once(text: str) -> str:
-    """Return what :func:`reduced` does; in 1 µs for what was asked for lately: a page's text, by all who compare it."""
+    """Return :func:`reduced` of *text*, cached: a page's text is compared several times."""
     return _remembered(text) if len(text) <= _MAX_REMEMBERED_LENGTH else reduced(text)
 
 
-# Of a page, its item and its original: 5 kB each, 20 MB for all where hostile pages have nothing but ligatures.
+# Of a page, its item and its original: 5 kB each, and 20 MB in all for hostile pages of nothing but ligatures.
 _remembered = lru_cache(maxsize=16)(reduced)
 
 
@@ -139,9 +145,8 @@ def without_separators(text: str) -> str:
 def portions(paragraphs: Iterable[str]) -> Iterator[str]:
     """Yield the text of *paragraphs* in pieces of at most `PORTION` characters, one paragraph a line. O(characters).
 
-    Their clauses are those of the whole text, but for the one that goes on after `PORTION` characters without a line
-    end. No one else's text is so long, and what becomes of it must not be in memory at once: NFKC makes eighteen
-    characters of one.
+    Their clauses are those of the whole text, but for one that goes on after `PORTION` characters without a line end.
+    A longer text is not reduced at once, because NFKC may make eighteen characters of one.
     """
     lines: list[str] = []
     room = PORTION
@@ -158,20 +163,8 @@ def portions(paragraphs: Iterable[str]) -> Iterator[str]:
         yield "\n".join(lines)
 
 
-def _reduced(text: str) -> str:
-    """Return :func:`reduced` of a folded text whose numbers are settled."""
-    if not text.isascii():
-        for mark, plain in TYPOGRAPHIC:
-            text = text.replace(mark, plain)
-    if text.isascii():
-        return text.translate(PLAIN)
-    if SPACELESS_CHARACTER.search(text):
-        text = _SPACE_BREAK.sub("\n", text)
-    return NOISE.sub("", BREAK.sub("\n", text).replace(" ", ""))
-
-
 def _is_fact(clause: str) -> bool:
-    """Tell whether a light *clause* is a number with its label; a date is none, for reposts have other dates."""
+    """Return whether a light *clause* is a number with a label; a date does not count, for reposts have other dates."""
     if clause.isalpha():
         return False
     named, numbers = _DIGITS.subn("", clause)
@@ -184,8 +177,8 @@ def sentences(paragraph: str) -> list[str]:
     return [s for m in _SENTENCE.finditer(paragraph) if (s := m.group().strip())]
 
 
-def without_digits(clause: str) -> str | None:
-    """Return *clause* with every run of digits replaced by one mark; ``None`` if it has none but those of dates."""
+def mask_digits(clause: str) -> str | None:
+    """Return *clause* with every run of digits replaced by one mark; ``None`` if it has no digits outside of dates."""
     if clause.isalpha() or not _DIGITS.search(_DATES.sub("", clause)):
         return None
     return _DIGITS.sub("#", clause)

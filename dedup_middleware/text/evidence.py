@@ -1,7 +1,4 @@
-"""Which sentences of a page are repeated.
-
-Sentences are shown as they were written; what counts as repeated is what the verdict counted.
-"""
+"""Finds the sentences of a page that its original repeats: the evidence that is shown and logged."""
 
 from __future__ import annotations
 
@@ -18,29 +15,27 @@ if TYPE_CHECKING:
     from dedup_middleware.budget import Budget
     from dedup_middleware.model import Page
 
-#: A sentence is repeated when its original holds at least this share of its telling clauses' weight.
+#: A sentence is repeated when the original has at least this share of its clauses, by weight.
 _REPEATED = 0.5
-#: Sentences that are looked at as one text.
-_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence and how much of it, 0-1, is repeated; ``None`` when it is too short to tell."""
+    """A sentence as written, and the share of it, 0-1, that is repeated; ``None`` if it is too short to tell."""
 
     text: str
     share: float | None
 
     @property
     def repeated(self) -> bool:
-        """Whether the original says it too."""
+        """Whether the original has it too."""
         return self.share is not None and self.share >= _REPEATED
 
 
 def marked_sentences(
     paragraphs: Iterable[str], held: Collection[bytes], hash_clause: Callable[[str], bytes]
 ) -> Iterator[Sentence]:
-    """Yield every sentence of *paragraphs*, marked by the clause hashes that the original *held*."""
+    """Yield every sentence of *paragraphs*, marked by the clause hashes *held* by the original."""
     for paragraph in paragraphs:
         for sentence in sentences(paragraph):
             total = shared = 0
@@ -55,40 +50,27 @@ def repeated_sentences(
 ) -> Iterator[str]:
     """Yield the sentences of *page* that repeat clauses *held*, in reading order, until the *budget* is spent.
 
-    Only the portions of the text in which such clauses were first read are looked at: some 10 ms each, and 20 µs a
-    sentence where one is found.
+    Only the portions of the text in which such clauses were first read are looked at, 20 µs a sentence.
     """
-    for portion in _portions_with(page, held):
-        # A long text may be of very many sentences that say nothing: whole groups of them are passed over.
-        for group in _groups(sentences(portion)):
+    starts = page.fingerprint.portions
+    numbers = {bisect(starts, place) - 1 for place, h in enumerate(page.fingerprint.weights) if h in held}
+    for number, portion in enumerate(portions(page.paragraphs)):
+        for sentence in marked_sentences([portion] if number in numbers else [], held, hash_clause):
             try:
                 budget.check_time()
             except UncheckableError:
                 return
-            if any(weight and hash_clause(clause) in held for clause, weight in clauses("\n".join(group))):
-                yield from (s.text for s in marked_sentences(group, held, hash_clause) if s.repeated)
+            if sentence.repeated:
+                yield sentence.text
 
 
-def as_written(texts: Iterable[str], clauses_said: Sequence[str]) -> list[str]:
-    """Return the sentences of *texts* that say these reduced clauses, as they were written; others as they are.
-
-    O(characters), some 0.3 ms for a news page.
-    """
-    missing = dict.fromkeys(clauses_said)
+def as_written(texts: Iterable[str], reduced_clauses: Sequence[str]) -> list[str]:
+    """Return the sentences of *texts* with these clauses, as written, or the clauses where not found. O(characters)."""
+    missing = dict.fromkeys(reduced_clauses)
     written: dict[str, str] = {}
     for sentence in (sentence for text in texts for sentence in sentences(text)):
-        said = {*reduced(sentence).split("\n")} & missing.keys()
-        written |= dict.fromkeys(said - written.keys(), sentence)
+        found = {*reduced(sentence).split("\n")} & missing.keys()
+        written |= dict.fromkeys(found - written.keys(), sentence)
         if len(written) == len(missing):
             break
     return [*dict.fromkeys(written.get(clause, clause) for clause in missing)]
-
-
-def _portions_with(page: Page, held: Collection[bytes]) -> Iterator[str]:
-    starts = page.fingerprint.portions
-    numbers = {bisect(starts, place) - 1 for place, h in enumerate(page.fingerprint.weights) if h in held}
-    return (portion for number, portion in enumerate(portions(page.paragraphs)) if number in numbers)
-
-
-def _groups(listed: list[str]) -> Iterator[list[str]]:
-    return (listed[start : start + _AT_ONCE] for start in range(0, len(listed), _AT_ONCE))

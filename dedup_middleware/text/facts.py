@@ -1,7 +1,7 @@
 """Finds the facts in short texts: numbers with their unit, currency or label.
 
-A price, an amount, a size or a serial number makes another page of the same words; a date or a time of day does not,
-for pages show when they were fetched, published or printed.
+Another price, amount, size or serial number makes another page of the same words. Dates and times of day do not, for
+pages show when they were fetched, published or printed.
 """
 
 from __future__ import annotations

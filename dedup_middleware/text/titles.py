@@ -1,18 +1,17 @@
-"""What a page is called.
+"""Splits and compares the titles of pages.
 
-Pure functions over titles. A title is often that of the page, a mark, and that of the site, or the
-reverse; nothing here knows which is which, but that a page says more of itself than a site does.
+A title often consists of the page's, a separator, and the site's, in either order. The longest part is taken for the
+page's where nothing is known of the site.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from dedup_middleware.text.clauses import weight
-from dedup_middleware.text.words import is_unspaced, split_words, terms, words_of
+from dedup_middleware.text.clauses import folded, weight
+from dedup_middleware.text.words import is_unspaced, terms, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 TELLING_TITLE_WEIGHT = 24
 #: Characters of a part of a title in which words for a view are looked for.
 MAX_PART = 120
-# Letters of a word that tells what a page is about; shorter ones are in most texts.
+# Letters of a word that shows what a page is about; shorter ones are in most texts.
 _LONG_WORD = 4
 # Between a title and the site's: a hyphen only where spaces are around it, for it joins words too.
 _SEPARATOR = re.compile(r"\s+[-–—:·•]+\s+|\s*[|_»›｜–—]+\s*")
@@ -40,7 +39,7 @@ _VIEW_LAST = re.compile(rf"{_EDGE}(?<!\w)(?:{_VIEW}){_EDGE}$", re.IGNORECASE)
 _VERSION = re.compile(r"(?<!\w)v?\d+(?:\.\d+)+\w*", re.IGNORECASE)
 
 
-# A page's title is asked for several times on its way, and never again.
+# These are called several times for a page, and not again after it.
 @lru_cache(maxsize=256)
 def parts(title: str) -> tuple[str, ...]:
     """Return the parts of *title*, as written."""
@@ -54,56 +53,40 @@ def row_of(part: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _main_part(title: str, heading: str) -> str:
-    return row_of(longest(parts(title) or [heading]))
-
-
 def main_part(features: PageFeatures) -> str:
-    """Return the longest part of a page's title, or of its heading if it has none: folded words."""
-    return _main_part(features.title, features.heading)
+    """Return the words of the longest part of a page's title, or of its heading if it has no title."""
+    return row_of(longest(parts(features.title) or [features.heading]))
 
 
 def longest(found: Iterable[str]) -> str:
-    """Return that of the parts of a title that says most."""
+    """Return the heaviest of the parts of a title."""
     return max(found, key=lambda part: weight(row_of(part).replace(" ", "")))
 
 
 def is_echoed(title: str, texts: Iterable[str]) -> bool:
-    """Tell whether any longer word of *title* is in *texts*; also where it has none. O(characters), 10 to 50 µs."""
-    words = split_words(title.casefold())
-    pairs = (one + other for one, other in pairwise(words) if is_unspaced(one) and is_unspaced(other))
-    telling = {*pairs, *(word for word in words if len(word) >= _LONG_WORD and word.isalpha())}
-    if not telling:
-        return True
-    text = "\n".join(texts).casefold()
-    return any(word in text for word in telling)
+    """Return whether any longer word of *title* is in *texts*; also where it has none. O(characters)."""
+    found = [term for term in terms(title.casefold()) if term.isalpha() and len(term) > 1]
+    telling = {term for term in found if len(term) >= _LONG_WORD or is_unspaced(term)}
+    return not telling or any(map("\n".join(texts).casefold().__contains__, telling))
 
 
-def in_a_row(texts: Iterable[str]) -> str:
-    """Return the words of *texts*, for :func:`says`."""
-    return f" {' '.join(word for text in texts for word in words_of(text))} "
-
-
-def says(row: str, part: str) -> bool:
-    """Tell whether the words of *part* stand in a *row*, next to each other and in this order."""
-    return f" {row_of(part)} " in row
+def row_of_all(texts: Iterable[str]) -> str:
+    """Return the words of all *texts*, folded and separated by spaces, with a space at both ends."""
+    return f" {' '.join(words_of(chr(10).join(texts)))} "
 
 
 def own_parts(page: PageFeatures, original: PageFeatures, text: Callable[[], Iterable[str]]) -> list[str]:
-    """Return the parts of the names of *page*, title and heading, that its *original* lacks in its names and *text*.
+    """Return the parts of the title and heading of *page* that the *original* has in neither, nor in its *text*.
 
     Words for a view of the page do not count: "(print)", "page 2". *text* is called only where it matters.
     """
     if (page.title, page.heading) == (original.title, original.heading):
         return []
-    called = in_a_row([original.title, original.heading])
-    words = set(called.split())
+    words = {*words_of(f"{original.title}\n{original.heading}")}
     named = [part for name in (page.title, page.heading) for part in parts(name)]
     own = [part for part in named if (rest := without_view(part)) and not words.issuperset(words_of(rest))]
-    if own:
-        said = in_a_row(text())
-        own = [part for part in own if not says(said, without_view(part))]
-    return own
+    row = row_of_all(text()) if own else ""
+    return [part for part in own if f" {row_of(without_view(part))} " not in row]
 
 
 @lru_cache(maxsize=1024)
@@ -122,17 +105,12 @@ def site_row(part: str) -> str:
 
 
 def shared_terms(own: Iterable[str], original: PageFeatures, text: Callable[[], Iterable[str]]) -> float:
-    """Return how much of a page's *own* parts of its title the *original* has, in its names or *text*, by weight, 0-1.
+    """Return the share, 0-1, of the words of a page's *own* titles in the names or the *text* of its *original*.
 
-    1 for a page that is not called anything.
+    By weight; 1 for a page without a title.
     """
-    named = {term: weight(term) for part in own for term in terms(words_of(part))}
-    total = sum(named.values())
-    if not total:
-        return 1.0
-    # Of parts too: a character that is a part by itself makes a pair with the next one in the whole.
-    names = (f"{original.title}\n{original.heading}", *parts(original.title), *parts(original.heading))
-    said = {term for name in names for term in terms(words_of(name))}
-    if not named.keys() <= said:
-        said.update(terms(words_of("\n".join(text()))))
-    return sum(w for term, w in named.items() if term in said) / total
+    here = {*terms(folded("\n".join(own)))}
+    there = {*terms(folded(f"{original.title}\n{original.heading}"))}
+    if not here <= there:
+        there.update(terms(folded("\n".join(text()))))
+    return weight("".join(here & there)) / weight("".join(here)) if here else 1.0

@@ -1,13 +1,11 @@
-"""Text -> words, and how much two runs of words are alike.
+"""Splits texts into words, measures how much two runs of words are alike, and removes credits and links.
 
-Pure functions over texts. A word is a run of letters with their marks, a run of digits, or one
-character of a script that writes no spaces; all folded as clauses are.
+A word is a run of letters with their marks, a run of digits, or one character of a script that writes no spaces.
 """
 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from rapidfuzz.distance import Indel
@@ -16,9 +14,9 @@ from dedup_middleware.text.characters import HAN, HAN_COMPATIBILITY, HAN_EXTENSI
 from dedup_middleware.text.clauses import folded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-#: The original's words, and the page's in their place.
+#: Words of the original, and those of the page in their place.
 Replacement: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...]]"
 
 #: Words at least this much alike are one word, misspelt, misread or in another spelling.
@@ -28,12 +26,14 @@ LONG_WORD = 5
 # Letters in two runs of words. Longer ones are other texts, and to align them takes quadratic time.
 _LONGEST_RUNS = 10_000
 
-_UNSPACED = SPACELESS + KANA + HAN_EXTENSION_A + HAN + HAN_COMPATIBILITY
+_UNSPACED = SPACELESS + KANA + HAN_EXTENSION_A + HAN + HAN_COMPATIBILITY + "\U00020000-\U0003ffff"
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
-_UNSPACED_WORD = re.compile(rf"[{_UNSPACED}\U00020000-\U0003ffff]")
+_UNSPACED_WORD = re.compile(rf"[{_UNSPACED}]")
 _NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")
 _ASCII_WORD = re.compile(r"\d+|[^\W\d_]+")
-_WORD = re.compile(rf"[{_UNSPACED}{UNKNOWN}\U00020000-\U0003ffff]|\d+|(?:[^\W\d_{_UNSPACED}][{_MARKS}]*)+")
+_WORD = re.compile(rf"[{_UNSPACED}{UNKNOWN}]|\d+|(?:[^\W\d_{_UNSPACED}][{_MARKS}]*)+")
+# A pair of characters of a script without spaces (the next one is found again), the last one of a run, or a word.
+_TERM = re.compile(rf"(?=([{_UNSPACED}]{{2}})).|(?<=[{_UNSPACED}])[{_UNSPACED}]|({_WORD.pattern})")
 #: What writers of Chinese interchange, and what is left of Traditional characters where the word decides.
 VARIANTS = [
     frozenset("的地得"),
@@ -53,35 +53,25 @@ def split_words(text: str) -> list[str]:
 
 
 def is_unspaced(word: str) -> bool:
-    """Tell whether *word* is a character of a script that writes no spaces between words."""
+    """Return whether *word* begins with a character of a script that writes no spaces between words."""
     return _UNSPACED_WORD.match(word) is not None
 
 
-def terms(words: Sequence[str]) -> list[str]:
-    """Return *words* as what they tell: pairs of characters in scripts without spaces, where one alone tells nothing.
+def terms(text: str) -> list[str]:
+    """Return the words of *text*; in scripts without spaces pairs of characters, where one alone means little.
 
-    >>> terms(["北", "京", "2", "news"])
-    ['北京', '2', 'news']
+    >>> terms("北京市2 news")
+    ['北京', '京市', '2', 'news']
     """
-    found = []
-    alone = True
-    for word, following in pairwise([*words, ""]):
-        if not is_unspaced(word):
-            found.append(word)
-            alone = True
-        elif following and is_unspaced(following):
-            found.append(word + following)
-            alone = False
-        else:
-            found += [word] * alone
-            alone = True
-    return found
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return [term for pair, word in _TERM.findall(text) if (term := pair or word)]
 
 
 def shows(text: str, value: str) -> bool:
-    """Tell whether the words of *value*, separated by spaces, stand in a folded *text*, in this order and together.
+    """Return whether a folded *text* contains the words of *value*, separated by spaces, together and in this order.
 
-    O(len(text)), and quick where one of them does not.
+    O(len(text)).
     """
     words = value.split()
     if not all(word in text for word in words):
@@ -103,13 +93,13 @@ def likeness(pair: Replacement) -> float:
 
 
 def differ_in_numbers(pair: Replacement) -> bool:
-    """Tell whether each of the two says a number, and not the same one; Chinese numerals are numbers too."""
+    """Return whether both contain a number, and not the same one; Chinese numerals are numbers too."""
     there, here = (_numbers("".join(words)) for words in pair)
     return bool(there and here) and there != here
 
 
 def may_be_slip(pair: Replacement) -> bool:
-    """Tell whether one of the two may be the other with a slip: a letter of a long word, or one too many."""
+    """Return whether one may be a misspelling of the other: another letter in a long word, or one too many."""
     there, here = map("".join, pair)
     is_long = min(len(there), len(here)) >= LONG_WORD
     return likeness(pair) >= SAME_WORD and (is_long or len(there) != len(here))

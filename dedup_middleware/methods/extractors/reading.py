@@ -17,7 +17,7 @@ from dedup_middleware.budget import UncheckableError
 from dedup_middleware.extraction import Extracted, Texts, check_complete
 from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed, plain_elements
 from dedup_middleware.extraction.features import features_of
-from dedup_middleware.extraction.names import HEADINGS, ROLES, Role, is_shadow_root, signs_of_element
+from dedup_middleware.extraction.names import HEADINGS, ROLES, Role, is_shadow_root, signs_of
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.titles import is_echoed
 
@@ -177,7 +177,7 @@ class _Reader:
     def _open(self, element: etree._Element) -> None:
         get = element.get
         names = " ".join(filter(None, (get("class"), get("id"), get("itemprop"), get("role"))))
-        signs = signs_of_element(element)
+        signs = signs_of(element)
         self._reading.nodes.append(Node(element.tag, self._path[-1], self._depth, names, signs))
         self._path.append(len(self._reading.nodes) - 1)
 
