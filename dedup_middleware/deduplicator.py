@@ -15,6 +15,7 @@ after a failure of the store, the log or a feed every page is kept.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -371,13 +372,8 @@ class Deduplication:
         visit.items_kept += 1
         if visit.stage is Stage.PENDING and visit.claimed is not None:
             visit.items_yielded += 1
-            try:
-                text = self._item_check.read(visit.claimed, item, visit.budget)
-            except UncheckableError:
-                pass
-            else:
-                visit.item_texts.append(text)
-                self._item_check.keys.note(text.values)
+            with suppress(UncheckableError):
+                visit.item_texts.append(self._item_check.read(visit.claimed, item, visit.budget))
         if visit.action is Action.TAG:
             self._items.tag(visit, item, repeats=repeats)
 

@@ -14,8 +14,7 @@ from prose import article, story
 from scrapy.http import HtmlResponse
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.budget import UncheckableError
-from dedup_middleware.extraction.decoding import NO_CHARSETS, decoded
+from dedup_middleware.extraction.decoding import decoded
 
 WORDS = {
     "ja": (
@@ -85,17 +84,6 @@ def test_a_program_reads_the_text_that_a_crawl_reads(
     body = html.encode(encoding, "replace") + damage
     headers = {"Content-Type": "text/html" + (f"; charset={header}" if header else "")}
     assert decoded(body, header) == HtmlResponse("http://a.example/", body=body, headers=headers).text
-
-
-@given(st.binary(max_size=300))
-def test_whatever_the_bytes_are(body: bytes) -> None:
-    response = HtmlResponse("http://a.example/", body=body)
-    try:
-        text = decoded(body)
-    except UncheckableError:
-        assert response.encoding in NO_CHARSETS
-    else:
-        assert text == response.text
 
 
 def test_a_codec_that_is_declared_late_is_no_charset_either() -> None:

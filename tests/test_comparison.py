@@ -256,7 +256,7 @@ def test_words_beyond_the_most_that_are_aligned_are_not_said() -> None:
     assert 0.4 < compare(edited, sentences).containment < 0.6
 
 
-def test_what_need_not_be_aligned_would_not_have_been_enough() -> None:
+def test_what_is_filtered_would_not_have_been_a_copy() -> None:
     skipped = 0
     for seed in range(20):
         rng = random.Random(seed)
@@ -271,8 +271,7 @@ def test_what_need_not_be_aligned_would_not_have_been_enough() -> None:
             for paragraph in page
         ]
         whole = compare(spoiled, original)
-        for enough in (0.55, 0.8, 1.0):
-            looked = compare(spoiled, original, enough=enough)
-            assert looked == whole or max(looked.containment, whole.containment) < enough
-            skipped += looked != whole
+        filtered = compare(spoiled, original, is_filtered=True)
+        assert filtered == whole or max(filtered.containment, whole.containment) < 0.8
+        skipped += filtered != whole
     assert skipped > 3

@@ -109,12 +109,6 @@ def test_any_text_is_read_and_nothing_is_added(paragraphs: list[str]) -> None:
     assert set("".join(found)) <= {*"".join(paragraphs), " "}
 
 
-@given(st.integers(0, 500))
-def test_stories_stay_as_they_are(number: int) -> None:
-    for told in (story(number, 2), zh_story(number, 2)):
-        assert [*without_credits(told)] == told
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import random
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from library import CLAUSE_WEIGHT, COMMON, Library
 from prose import story, zh_story
 
-from dedup_middleware.checks.alignment import containment
-from dedup_middleware.checks.checklist import renumbered
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.errors import StoreError
 from dedup_middleware.index.lookup import COMMON_ON_HOST
@@ -103,13 +102,6 @@ def test_twins_of_a_new_address_in_each_crawl_are_dropped_in_every_one_of_them(t
         library.check_invariants()
 
 
-def test_originals_whose_lease_is_over_make_nothing_common() -> None:
-    library = Library(lease=timedelta(seconds=0))
-    for number in range(8):
-        assert library.visit(f"http://host{number}/", [*range(10), 100 + number]).verdict.kind is NEW
-        library.check_invariants()
-
-
 def kept(library: Library, run: str, visits: list[tuple[str, frozenset[int], int]]) -> set[str]:
     library.begin(run)
     cases = [library.visit(name, text, items=items) for name, text, items in visits]
@@ -133,18 +125,6 @@ def test_a_recrawl_of_unchanged_pages_keeps_the_same_pages_in_any_order(
     shuffle.shuffle(visits)
     assert kept(library, "third", visits) == first
     library.check_invariants()
-
-
-def test_a_duplicate_stays_one_at_any_threshold_though_its_clauses_become_common() -> None:
-    library = Library(threshold=5 / 6)
-    visits = [
-        ("original", frozenset(range(6)), 1),
-        ("repost", frozenset({0, 1, 2, 3, 4, 20}), 1),
-        *((f"quoting{n}", frozenset({0, *range(n, n + 9)}), 1) for n in (30, 40, 50)),
-    ]
-    first = kept(library, "first", visits)
-    assert "http://site/repost" not in first
-    assert kept(library, "second", visits) == first
 
 
 @settings(deadline=None, max_examples=200)
@@ -178,14 +158,6 @@ def test_whatever_is_dropped_its_original_was_kept_in_scope(
                 safe.add((visit.url, visit.page.fingerprint.digest))
 
 
-def test_scope_crawl_drops_in_favour_of_this_crawl_only() -> None:
-    for scope, kinds in ((Scope.STORE, [DUPLICATE, DUPLICATE]), (Scope.CRAWL, [NEW, DUPLICATE])):
-        library = Library(scope=scope)
-        library.visit("a", range(10))
-        library.begin("second")
-        assert [library.visit(name, range(10)).verdict.kind for name in "bc"] == kinds
-
-
 class TestDuplicates:
     @pytest.mark.parametrize("tell", [story, zh_story])
     def test_a_shuffled_repost_with_another_frame_is_one(self, tell) -> None:
@@ -198,28 +170,6 @@ class TestDuplicates:
         assert verdict.match is not None
         assert verdict.match.original.url == "http://site/first"
         assert library.check("other", tell(2)).kind is NEW
-
-    def test_cover_has_a_direction(self) -> None:
-        library = Library()
-        library.visit("whole", range(20))
-        assert library.check("excerpt", range(8)).kind is DUPLICATE
-        library = Library()
-        library.visit("excerpt", range(8))
-        assert library.check("whole", range(20)).kind is NEW
-
-    def test_two_originals_together_make_no_duplicate(self) -> None:
-        library = Library()
-        library.visit("a", range(10))
-        library.visit("b", range(10, 20))
-        verdict = library.check("digest", range(4, 16))
-        assert (verdict.kind, verdict.reason) == (RELATED, Reason.BELOW_THRESHOLD)
-
-    def test_a_chain_of_small_changes_does_not_drift(self) -> None:
-        library = Library()
-        kinds = [library.visit(f"p{step}", range(step, step + 10)).verdict.kind for step in range(6)]
-        assert kinds == [NEW, DUPLICATE, DUPLICATE, RELATED, DUPLICATE, DUPLICATE]
-        originals = [page.url for page in library.index.pages() if page.original is None]
-        assert originals == ["http://site/p0", "http://site/p3"]
 
     @pytest.mark.parametrize(("threshold", "kind"), [(0.8, DUPLICATE), (0.81, RELATED)])
     def test_the_threshold_of_a_page_wins(self, threshold: float, kind: VerdictKind) -> None:
@@ -254,20 +204,6 @@ class TestItself:
         assert library.visit("start/tomorrow", range(10), request="start").verdict.kind is UNCHANGED
         assert library.visit("story", range(20, 30), request="short-link").verdict.kind is UNCHANGED
 
-    def test_a_request_that_now_ends_at_a_stored_page_is_that_page(self) -> None:
-        library = Library()
-        library.visit("monday", range(10), request="latest")
-        library.visit("tuesday", range(20, 30))
-        library.begin("second")
-        assert library.visit("tuesday", range(20, 30), request="latest").verdict.kind is not DUPLICATE
-
-    def test_a_changed_page_is_checked_against_the_others(self) -> None:
-        library = Library()
-        library.visit("a", range(10))
-        library.visit("b", range(20, 30))
-        assert library.visit("b", range(10)).verdict.kind is DUPLICATE
-        assert library.visit("c", range(20, 30)).verdict.kind is NEW
-
     def test_a_page_whose_original_changed_is_checked_anew(self) -> None:
         library = Library()
         library.visit("original", range(10))
@@ -275,34 +211,8 @@ class TestItself:
         library.visit("original", range(40, 50))
         assert library.visit("repost", range(10)).verdict.kind is NEW
 
-    def test_a_page_whose_original_became_a_duplicate_is_checked_anew(self) -> None:
-        library = Library()
-        library.visit("original", range(10))
-        assert library.visit("repost", range(10)).is_duplicate
-        library.visit("third", range(20, 30))
-        assert library.visit("original", range(20, 30)).is_duplicate
-        assert library.visit("repost", range(10)).verdict.kind is NEW
-
 
 class TestBoilerplate:
-    def test_what_more_than_three_kept_pages_hold_has_no_vote(self) -> None:
-        library = Library()
-        frame = range(6)
-        for number in range(COMMON + 1):
-            text = [*frame, *range(20 + 10 * number, 26 + 10 * number)]
-            assert library.visit(f"http://host{number}/", text).verdict.kind in (NEW, RELATED)
-        verdict = library.check("frame", [*frame, 99])
-        assert (verdict.kind, verdict.reason) == (UNCHECKED, Reason.TOO_LITTLE_TEXT)
-
-    def test_what_more_than_two_kept_pages_of_a_host_hold_has_no_vote_on_that_host(self) -> None:
-        library = Library()
-        frame = range(10)
-        for number in range(COMMON_ON_HOST + 1):
-            assert library.check("frame", [*frame, 99]).kind is (DUPLICATE if number else NEW)
-            library.visit(f"p{number}", [*frame, *range(20 + 20 * number, 40 + 20 * number)])
-        assert library.check("frame", [*frame, 99]).kind is UNCHECKED
-        assert library.check("http://elsewhere/frame", [*frame, 99]).kind is DUPLICATE
-
     def test_a_kept_page_whose_own_text_shrinks_is_not_dropped_for_its_frame(self) -> None:
         library = Library()
         frame = range(10)
@@ -310,11 +220,6 @@ class TestBoilerplate:
             library.visit(f"p{number}", [*frame, *range(20 + 10 * number, 30 + 10 * number)])
         for number in range(8):
             assert library.check(f"p{number}", [*frame, 200 + number]).kind is UNCHECKED, number
-
-    def test_reposts_do_not_make_a_story_boilerplate(self) -> None:
-        library = Library()
-        library.visit("first", range(10))
-        assert all(library.visit(f"repost{number}", range(10)).is_duplicate for number in range(12))
 
 
 class TestOtherNumbers:
@@ -338,15 +243,6 @@ class TestOtherNumbers:
         assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
         assert library.check("repost", self.day(12)).kind is DUPLICATE
 
-    def test_one_other_number_is_enough(self) -> None:
-        library = Library()
-        text = [*map(str, story(1)), "The rate of the harbour bank rose to 4 percent this spring"]
-        library.visit("a", text)
-        library.visit("b", [*text[:-1], text[-1].replace("4", "5")])
-        assert library.check("c", text).kind is DUPLICATE
-        verdict = library.check("d", [*text[:-1], text[-1].replace("4", "6")])
-        assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
-
     @pytest.mark.parametrize("line", ["Wind: {} km/h. Rain: 5 mm.", "涨跌：{}%。成交：35万手。"])
     def test_one_other_number_with_a_label_is_enough_however_light(self, line: str) -> None:
         library = Library()
@@ -354,13 +250,6 @@ class TestOtherNumbers:
         verdict = library.check("tuesday", [line.format(13), *story(1)])
         assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
         assert library.check("repost", [line.format(12), *story(1)]).kind is DUPLICATE
-
-    def test_a_number_with_a_label_makes_no_duplicate(self) -> None:
-        library = Library()
-        library.visit("a", ["Wind: 12 km/h.", *story(1)])
-        verdict = library.check("b", ["Wind: 12 km/h.", *story(2)])
-        assert (verdict.kind, verdict.match) == (NEW, None)
-        assert library.check("c", ["Wind: 12 km/h."] * 40).reason == Reason.TOO_LITTLE_TEXT
 
     @pytest.mark.parametrize(
         "line",
@@ -379,12 +268,6 @@ class TestOtherNumbers:
         library.visit("first", [line.format(20), *story(1)])
         assert library.check("repost", [line.format(22), *story(1)]).kind is DUPLICATE
 
-    def test_a_decimal_point_makes_another_number(self) -> None:
-        library = Library()
-        text = [*story(1), "The rate of the harbour bank rose to 1.5 percent this spring"]
-        library.visit("a", text)
-        assert library.check("b", [*text[:-1], text[-1].replace("1.5", "15")]).kind is not DUPLICATE
-
     def test_where_the_best_original_has_other_numbers_the_next_one_may_drop(self) -> None:
         library = Library()
         text = [*story(1), "The rate of the harbour bank rose to 4 percent this spring"]
@@ -396,11 +279,6 @@ class TestOtherNumbers:
             assert verdict.match is not None
             assert verdict.match.original.url == {"4": "http://site/four", "5": "http://site/five"}[number]
 
-    def test_numbers_of_sentences_that_the_original_does_not_say_are_no_obstacle(self) -> None:
-        library = Library()
-        library.visit("a", story(1))
-        assert library.check("b", [*story(1), "Published on 20 November 2024 at 12:30"]).kind is DUPLICATE
-
 
 class TestLittleText:
     @pytest.mark.parametrize(("clauses", "kind"), [(4, UNCHECKED), (5, DUPLICATE)])
@@ -409,11 +287,6 @@ class TestLittleText:
         library = Library()
         library.visit("a", range(10))
         assert library.visit("b", range(clauses)).verdict.kind is kind
-
-    def test_it_owns_nothing(self) -> None:
-        library = Library()
-        library.visit("a", range(4))
-        assert library.contents() == {}
 
 
 class TestItemsOfOneRequest:
@@ -432,21 +305,8 @@ class TestItemsOfOneRequest:
         assert library.detector.check(page).kind is UNCHANGED
         assert library.detector.check(self.item(library, "other", story(1))).kind is DUPLICATE
 
-    @given(st.lists(st.text(), max_size=3), st.lists(st.text(), max_size=3))
-    @example(["a", "b"], ["a\nb"])
-    def test_their_identity_is_what_they_say(self, one: list[str], other: list[str]) -> None:
-        same = "\n".join(one) == "\n".join(other)
-        assert (item_identity(b"s", one) == item_identity(b"s", other)) == same
-        assert item_identity(b"s", one) != item_identity(b"t", one)
-
 
 class TestPages:
-    def test_a_page_without_items_owns_nothing(self) -> None:
-        library = Library()
-        library.visit("list", range(10), items=0)
-        assert library.contents() == {}
-        assert library.visit("story", range(10)).verdict.kind is NEW
-
     def test_a_duplicate_without_items_is_not_kept_either(self) -> None:
         library = Library()
         library.visit("story", range(10))
@@ -475,15 +335,6 @@ class TestPages:
             library.leave(repost)
         assert [visit.items_kept for visit in reposts] == [1, 0]
         library.check_invariants()
-
-    def test_a_page_that_fails_twice_over_leaves_nothing(self) -> None:
-        library = Library()
-        visit = library.enter(library.page("first", range(10)))
-        library.deduplication.close()
-        assert library.contents() == {}
-        assert visit.stage is Stage.VOID
-        library.leave(visit)
-        assert library.contents() == {}
 
     def test_after_a_failure_of_the_store_everything_is_kept(self) -> None:
         library = Library()
@@ -563,12 +414,3 @@ class TestPages:
         library.visit("first", story(1), items=[{"text": story(1)}])
         visit = library.enter(library.page("copy", story(1)))
         assert library.deduplication.check_item(visit, item, lambda _: False) is may_be_dropped
-
-
-def test_cover_and_numbers_of_a_text_without_telling_clauses() -> None:
-    library = Library()
-    original, _ = library.index.commit(library.page("a", range(10)))
-    assert original is not None
-    empty = library.page("b", ["he said", "12"])
-    assert containment(empty.fingerprint.weights, original.hashes) == 0.0
-    assert not renumbered(empty.fingerprint, original)

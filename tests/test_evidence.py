@@ -8,7 +8,7 @@ from library import fingerprint, page_of
 from prose import story, zh_story
 
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.text.clauses import clauses, sentences
+from dedup_middleware.text.clauses import clauses
 from dedup_middleware.text.evidence import Sentence, marked_sentences, repeated_sentences
 
 PARAGRAPHS = st.lists(st.sampled_from([*story(1), *zh_story(1), "短。", "He said. Go!", ""]) | st.text(), max_size=8)
@@ -16,12 +16,6 @@ PARAGRAPHS = st.lists(st.sampled_from([*story(1), *zh_story(1), "短。", "He sa
 
 def held_by(paragraphs: list[str]) -> set[bytes]:
     return set(fingerprint(paragraphs).weights)
-
-
-def test_a_repeated_text_is_repeated_sentence_by_sentence() -> None:
-    for text in (story(1), zh_story(1)):
-        repeated = list(repeated_sentences(page_of("p", text), held_by(text), fingerprint.hash, UNLIMITED))
-        assert repeated == [sentence for paragraph in text for sentence in sentences(paragraph)]
 
 
 def test_only_what_the_original_says_is_evidence_and_it_is_quoted_as_the_page_wrote_it() -> None:

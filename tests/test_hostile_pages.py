@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import codecs
 import contextlib
 import encodings
 import gzip
 import pkgutil
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,11 +22,11 @@ from scrapy.http import HtmlResponse
 from dedup_middleware import extract_paragraphs
 from dedup_middleware.budget import Budget, UncheckableError
 from dedup_middleware.checks.alignment import compare
-from dedup_middleware.extraction import check_complete, paragraphs_of
+from dedup_middleware.extraction import check_complete, texts_of
 from dedup_middleware.extraction.decoding import NO_CHARSETS
 from dedup_middleware.model import Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.text.clauses import PORTION, clauses, folded, one_line, portions, sentences
+from dedup_middleware.text.clauses import folded, one_line, portions, sentences
 
 if TYPE_CHECKING:
     from crawling import Outcome
@@ -111,25 +109,16 @@ def test_pages_that_are_the_same_until_the_parser_stops_are_no_duplicates() -> N
 
 def test_elements_are_counted_as_they_are_read() -> None:
     root = Selector(text="<p>a, b" * 100, type="html").root
-    assert paragraphs_of(root, Budget(elements=101)) == paragraphs_of(root)
+    assert texts_of(root, Budget(elements=101)).paragraphs == texts_of(root).paragraphs
     with pytest.raises(UncheckableError, match=Reason.TOO_MANY_ELEMENTS):
-        paragraphs_of(root, Budget(elements=100))
-
-
-def test_clauses_are_counted_once_each() -> None:
-    fingerprint, text = Library().fingerprint, [*story(1), *story(1)]
-    count = len(fingerprint(text).weights)
-    twice, once = fingerprint(text, Budget(clauses=count)), fingerprint(story(1))
-    assert replace(twice, exact_digest=once.exact_digest) == once
-    with pytest.raises(UncheckableError, match=Reason.TOO_MANY_CLAUSES):
-        fingerprint(text, Budget(clauses=count - 1))
+        texts_of(root, Budget(elements=100))
 
 
 def test_time_is_looked_at_while_a_text_is_read() -> None:
     budget = Budget(milliseconds=0)
     root, fingerprint = Selector(text=STORY).root, Library().fingerprint
     with pytest.raises(UncheckableError, match=Reason.TOO_SLOW):
-        paragraphs_of(root, budget)
+        texts_of(root, budget)
     with pytest.raises(UncheckableError, match=Reason.TOO_SLOW):
         fingerprint(["a"], budget)
 
@@ -141,12 +130,6 @@ def test_portions_are_the_text(paragraphs: list[str], size: int) -> None:
         found = list(portions(paragraphs))
     assert all(len(portion) <= size for portion in found)
     assert "".join(found).replace("\n", "") == "".join(paragraphs).replace("\n", "")
-
-
-def test_a_text_of_many_portions_has_the_clauses_of_the_whole() -> None:
-    paragraphs = [paragraph for number in range(60) for paragraph in story(number)]
-    assert sum(map(len, paragraphs)) > 2 * PORTION
-    assert [c for p in portions(paragraphs) for c in clauses(p)] == [*clauses("\n".join(paragraphs))]
 
 
 # --- anything at all
@@ -165,11 +148,6 @@ def test_no_text_raises(page: str, other: str) -> None:
     compare([page], [other])
     for text in (page, other):
         folded(text), sentences(text), one_line(text)
-
-
-@given(st.binary())
-def test_no_bytes_raise(body: bytes) -> None:
-    verdict_on(Library(), HtmlResponse("http://site/", body=body))
 
 
 # --- in a crawl
@@ -221,15 +199,6 @@ def test_a_crawl_over_every_codec_of_python(crawl, site: Site) -> None:
     assert len(outcome.dropped) == 1
     # And one codec that makes of most bytes what cannot be decoded.
     assert reasons(outcome).count("no_charset") == len(NO_CHARSETS) + 1
-
-
-def test_codecs_that_are_no_charsets_are_all_those_that_cannot_decode() -> None:
-    for name in CODECS:
-        response = HtmlResponse("http://site/", body=b"a", headers={"Content-Type": f"text/html; charset={name}"})
-        try:
-            assert response.selector.root is not None
-        except (LookupError, UnicodeError):
-            assert codecs.lookup(name).name in NO_CHARSETS
 
 
 def test_bombs_and_caps_in_a_crawl(crawl, site: Site) -> None:

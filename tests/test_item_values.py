@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import date
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -54,10 +53,6 @@ def test_sets_have_one_order() -> None:
     assert item_values({"names": {*names}}) == [("names", name) for name in names]
 
 
-def test_dates_are_values() -> None:
-    assert item_values({"day": date(2026, 5, 1)}) == [("day", "2026-05-01")]
-
-
 @pytest.mark.parametrize(
     ("value", "reason"),
     [
@@ -96,14 +91,6 @@ def test_a_sign_and_a_character_of_a_font_of_its_own_keep_a_page(lines) -> None:
     with Deduplicator("memory:") as dedup:
         assert dedup.add("http://site.example/a", here).verdict == "new"
         assert dedup.add("http://site.example/b", there).verdict == "related"
-
-
-def test_minus_signs_are_one_sign() -> None:
-    with Deduplicator("memory:") as dedup:
-        for host, sign in (("a", "-"), ("b", "\u2212"), ("c", "\u2013")):
-            line = f"It had {sign}5 degrees in the valley all day long."
-            checked = dedup.add(f"http://{host}.example/", article("Story", [*STORY[:3], line, *STORY[3:]]))
-    assert checked.is_duplicate
 
 
 def test_stories_in_another_charset_than_their_sites_say_are_kept(site, crawl) -> None:

@@ -42,24 +42,10 @@ class TestEditedCopies:
         assert case.items_dropped
         assert len(library.deduplication.recorder.evidence(case)) == 5
 
-    def test_it_stays_a_duplicate_in_the_next_crawl(self, tell: type) -> None:
-        library = Library()
-        for run in ("one", "two"):
-            library.begin(run)
-            library.visit("http://one/", tell(1))
-            assert library.visit("http://two/", edited(tell(1), each=2)).is_duplicate
-        library.check_invariants()
-
     def test_a_claim_that_is_open_has_its_text(self, tell: type) -> None:
         library = Library()
         library.enter(library.page("http://one/", tell(1)))
         assert library.check("http://two/", edited(tell(1), each=2)).kind is DUPLICATE
-
-    def test_a_text_ten_times_as_long_is_another_one(self, tell: type) -> None:
-        library = Library()
-        library.visit("http://one/", tell(1))
-        more = [paragraph for number in range(2, 12) for paragraph in tell(number)]
-        assert not library.visit("http://two/", edited(tell(1)) + more).is_duplicate
 
 
 class TestTemplates:

@@ -34,10 +34,7 @@ class TestClauses:
                 "据当地媒体报道，旧粮仓的屋顶将在明年春天重新修建。省里仍在权衡补贴方案！",
                 ["据当地媒体报道", "旧粮仓的屋顶将在明年春天重新修建", "省里仍在权衡补贴方案"],
             ),
-            (
-                "The council has voted to rebuild; nobody (they said) had asked for it.",
-                ["thecouncilhasvotedtorebuild"],
-            ),
+            ("The council has voted to rebuild; nobody (they said) had asked for it.", ["thecouncilhasvotedtorebuild"]),
             ("ذهب الرجل إلى السوق، واشترى خبزا كثيرا؟", ["ذهبالرجلإلىالسوق", "واشترىخبزاكثيرا"]),
             (
                 "परिषद ने पुल बनाने का फैसला किया। राज्य ने अभी पैसा नहीं दिया।",
@@ -81,11 +78,6 @@ class TestClauses:
     @pytest.mark.parametrize("number", ["3.14", "12:30", "1,000", "1,00,000", "３．１４", "12：30", "٣.١٤", "10.000,5"])
     def test_a_number_stays_whole(self, number: str) -> None:
         assert len(of(f"the harbour council said {number} was the figure")) == 1
-
-    @pytest.mark.parametrize(("one", "other"), [("1.5", "15"), ("0.12", "0.21"), ("10.25", "1025"), ("3.1", "31")])
-    def test_other_numbers_are_other_clauses(self, one: str, other: str) -> None:
-        sentence = "the rate of the harbour bank rose to {} percent in May"
-        assert of(sentence.format(one)) != of(sentence.format(other))
 
     def test_what_is_too_short_to_tell_is_left_out(self) -> None:
         assert of("he said, yes; 据报道，今天！ Monday.") == []
@@ -137,16 +129,6 @@ class TestClauses:
             assert clause_weight == (0 if is_light else weight(clause))
             assert not is_light or any(map(str.isdigit, clause)), "only labelled numbers may be light"
             assert not any(c.isspace() or c in ".,:;!?。！？“”’'\"" for c in clause)
-
-    @given(st.lists(st.lists(WORDS_WITH_THAI, min_size=3, max_size=8), max_size=5))
-    def test_joining_texts_by_a_line_end_joins_their_clauses(self, texts: list[list[str]]) -> None:
-        lines = [" ".join(words) for words in texts]
-        assert of("\n".join(lines)) == [clause for line in lines for clause in of(line)]
-
-    @given(st.integers(0, 60), st.sampled_from("\u200b\u200c\u200d\u2060\ufeff\u00ad\u200f"))
-    def test_a_zero_width_character_changes_nothing_wherever_it_stands(self, place: int, character: str) -> None:
-        text = "In 2024 they sold 12,000 trees, said the harbour council at 12:30."
-        assert of(text[:place] + character + text[place:]) == of(text)
 
     @given(st.lists(WORDS, min_size=5, max_size=20))
     def test_case_and_width_and_spacing_change_nothing(self, words: list[str]) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dedup_middleware.checks.pair import OTHER_TITLES, Sites
 from dedup_middleware.model import PageFeatures
-from dedup_middleware.text.titles import main_part, own_parts, parts, shared_terms
+from dedup_middleware.text.titles import own_parts, parts, shared_terms
 from dedup_middleware.text.words import terms
 
 
@@ -25,20 +25,6 @@ from dedup_middleware.text.words import terms
 )
 def test_parts_of_a_title(title: str, expected: list[str]) -> None:
     assert [*parts(title)] == expected
-
-
-@pytest.mark.parametrize(
-    ("title", "heading", "main"),
-    [
-        ("Council decides on the bypass | Site", "", "council decides on the bypass"),
-        ("公告 | 某某人民法院", "", "某 某 人 民 法 院"),
-        ("", "A heading that is long enough to tell", "a heading that is long enough to tell"),
-        ("Notice", "", "notice"),
-        ("", "", ""),
-    ],
-)
-def test_the_main_part(title: str, heading: str, main: str) -> None:
-    assert main_part(PageFeatures(title, heading)) == main
 
 
 @pytest.mark.parametrize(
@@ -90,13 +76,6 @@ class TestSites:
         assert sites.own_texts("host", page.texts) == {b"new"}
         assert sites.own_texts("other", page.texts) == {b"new", b"all"}
 
-    def test_what_many_pages_of_one_title_have_is_theirs(self) -> None:
-        """Branches of a chain: one address each, and one telephone for all."""
-        sites = Sites()
-        for number in range(10):
-            sites.note("host", PageFeatures("Our branches", "", frozenset([bytes([number]), b"all"])))
-        assert sites.own_texts("host", frozenset([b"\1", b"all"])) == {b"\1", b"all"}
-
     def test_it_forgets(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("dedup_middleware.checks.pair._MAX_KEPT", 10)
         sites = Sites()
@@ -104,11 +83,3 @@ class TestSites:
             sites.note("host", PageFeatures(f"{number}", "", frozenset([b"all", number.to_bytes(2, "big")])))
         assert sum(map(len, [*sites._young.values(), *sites._old.values()])) <= 12
         assert sites.own_texts("host", frozenset([b"all"])) == set()
-
-    def test_it_forgets_titles_of_pages_that_are_not_read_again_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("dedup_middleware.checks.pair._MAX_KEPT", 10)
-        sites = Sites()
-        for number in range(100):
-            sites.note_titles("host", [f"Story {number} | The Harbour"])
-        assert sum(map(len, [*sites._young.values(), *sites._old.values()])) <= 12
-        assert sites.has("host", "the harbour")

@@ -10,7 +10,6 @@ from local_site import Answer
 from prose import article, blog, story, zh_story
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.checks.items import MIN_VALUES, Keys, Value
 from dedup_middleware.checks.own_content import own_symbols
 from dedup_middleware.index.lookup import TEXT_LIMIT
 
@@ -66,17 +65,6 @@ def test_branches_of_a_chain_under_one_paragraph_are_kept(pages, address):
     verdicts = pages.checked(urls)
     assert pages.kept(urls) == urls
     assert {verdicts[url].reason for url in urls[1:]} == {"different_context"}
-
-
-@pytest.mark.parametrize("address", ["/meetings/{}", "/meeting?no={}"])
-def test_meetings_of_one_board_are_kept(pages, address):
-    urls = [
-        pages.add(
-            address.format(n), page("Board meeting", f"<p>Monday, {n} May</p>", LONG_NOTICE, "<p>Doors open early.</p>")
-        )
-        for n in range(1, 8)
-    ]
-    assert pages.kept(urls) == urls
 
 
 def test_court_notices_that_differ_in_a_name_are_kept(pages):
@@ -202,16 +190,6 @@ def test_a_page_that_hides_stories_does_not_take_them(site, crawl):
     assert outcome.kept == [first, *urls]
 
 
-def test_items_joined_over_two_pages_are_kept(site, crawl):
-    shared = story(300, 3)
-    terms = [site.add(f"/terms/{n}", article("Terms", shared)) for n in range(5)]
-    urls = [site.add(f"/story/{n}", article("Story", story(n, 2), links=(terms[n],))) for n in range(5)]
-    steps = [{"url": url, "callback": "begin_item", "cb_kwargs": {"finish": "finish_joined_item"}} for url in urls]
-    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert outcome.kept == urls
-    assert outcome.dropped == []
-
-
 def test_items_without_text_own_no_story(site, crawl):
     """The first site's template defeats the selector."""
     broken = [site.add(f"/{n}", blog("Broken", story(n))) for n in range(5)]
@@ -225,26 +203,6 @@ def test_items_without_text_own_no_story(site, crawl):
     assert {r["url"]: r["original_url"] for r in outcome.records if r["url"] in copies} == dict(
         zip(copies, good, strict=True)
     )
-
-
-def test_a_section_page_that_counts_its_stories_owns_none(site, crawl):
-    stories = [story(n) for n in range(1, 6)]
-    section = site.add("/section", page("Section", *(paragraph for told in stories for paragraph in told)))
-    urls = [site.add(f"/{n}", article("Story", told)) for n, told in enumerate(stories)]
-    steps = [{"url": section, "callback": "parse_count"}, *({"url": u, "callback": "parse_text"} for u in urls)]
-    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert outcome.kept == [section, *urls]
-
-
-def test_a_value_that_the_page_shows_keeps_it_and_one_that_it_does_not_show_says_nothing(site, crawl):
-    title = "A shirt of the finest linen, woven by hand"
-    told = [page(title, *story(3), boilerplate=f"<span>Only {n}9.90 today</span>") for n in (1, 2)]
-    first = site.add("/shirt?colour=1", told[0])
-    session = site.add("/shirt?colour=1&sid=9", told[0])
-    variant = site.add("/shirt?colour=2", told[1])
-    outcome = visit(crawl, [first, session, variant], "parse_price")
-    assert outcome.kept == [first, variant]
-    assert outcome.record(variant)["reason"] == "different_context"
 
 
 TECHNICIAN = page("Service technician for lifts in the county", *story(3, 8))
@@ -276,25 +234,10 @@ def test_a_value_from_the_list_page_keeps_an_item(site, crawl, callback, setting
 
 @pytest.mark.parametrize(("field", "kept"), [("id", 1), ("reference", 3)])
 def test_a_key_that_the_request_carries_keeps_no_item(site, crawl, field, kept):
-    """As long as the values are too few to show that a field is a key, and its name does not, doubt keeps."""
+    """Unless its name shows that a field is a key, doubt keeps."""
     urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(3)]
     steps = [{"url": url, "callback": "parse_fields", "cb_kwargs": {field: f"row-{n}x"}} for n, url in enumerate(urls)]
     assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == urls[:kept]
-
-
-def test_a_field_whose_values_all_differ_is_a_key_once_there_are_many():
-    def noted(*values):
-        keys = Keys()
-        for value in values:
-            keys.note([Value("of", value, "")])
-        return keys.is_key("of")
-
-    differing = [f"{n} x" for n in range(MIN_VALUES)]
-    assert noted(*differing)
-    assert not noted(*differing[1:])
-    assert not noted(*differing, differing[7])
-    assert not noted(*(f"town {chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(2 * MIN_VALUES)))
-    assert noted(*map(str, range(2000)))
 
 
 @pytest.mark.parametrize(
@@ -386,37 +329,6 @@ def test_a_paragraph_that_the_original_item_lacks_keeps_an_item(site, crawl):
     assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == [first, more]
 
 
-@pytest.mark.parametrize("action", ["tag", "dry-run"])
-def test_the_other_actions_follow_the_same_rule(site, crawl, action):
-    first = site.add("/first", article("First", story(1)))
-    copy = site.add("/copy", blog("Copy", story(1)), host=1)
-    more = site.add("/more", blog("More", story(1)), host=2)
-    steps = [
-        {"url": first, "callback": "parse_text"},
-        {"url": copy, "callback": "parse_text"},
-        {"url": more, "callback": "parse_text_and_more", "cb_kwargs": {"more": " ".join(story(2))}},
-    ]
-    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ACTION": action})
-    assert outcome.kept == [first, copy, more]
-    marked = {"tag": ("duplicate", "tagged"), "dry-run": ("duplicate", "would_drop")}[action]
-    assert outcome.verdicts == {copy: marked, more: ("related", "kept")}
-    if action == "tag":
-        assert [item["dedup"]["verdict"] for item in outcome.items] == ["new", "duplicate", "related"]
-
-
-def test_items_without_text_go_with_an_item_that_is_kept(site, crawl):
-    first = site.add("/first", article("First", story(1)))
-    copies = [site.add(f"/{name}", blog("Copy", story(1)), host=1) for name in ("silent", "loud")]
-    steps = [
-        {"url": first, "callback": "parse_text"},
-        {"url": copies[0], "callback": "parse_labels"},
-        {"url": copies[1], "callback": "parse_labels", "cb_kwargs": {"more": " ".join(story(2))}},
-    ]
-    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps)
-    assert [item["url"] for item in outcome.dropped] == [copies[0]] * 2
-    assert [item.get("label", "text") for item in outcome.items if item["url"] == copies[1]] == ["a", "b", "text"]
-
-
 def test_summaries_are_compared_with_summaries(site, crawl):
     first = site.add("/first", article("First", story(1)))
     copies = [site.add(f"/{n}", blog("Copy", story(1)), host=n) for n in (1, 2)]
@@ -434,18 +346,6 @@ def test_the_text_of_markup_is_what_an_item_says(site, crawl):
         {"url": other, "callback": "parse_given", "cb_kwargs": {"html": article("x", story(2))}},
     ]
     assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == [first, other]
-
-
-def test_named_fields_are_the_witnesses_of_pages_too(site, crawl):
-    first = site.add("/first", article("First", story(1)))
-    copy = site.add("/copy", blog("Copy", story(1)), host=1)
-    steps = [
-        {"url": first, "callback": "parse_text"},
-        {"url": copy, "callback": "parse_text_and_more", "cb_kwargs": {"more": " ".join(story(2))}},
-    ]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]}).kept == [
-        first
-    ]
 
 
 def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, crawl):
@@ -484,14 +384,6 @@ def test_what_clauses_lose_makes_another_page_on_one_host(pages, one, other):
     assert pages.kept(urls) == urls
     items = {url: {"url": url, "text": "\n".join(extract_paragraphs(pages[url]))} for url in urls}
     assert pages.kept(urls, items) == urls
-
-
-def test_items_whose_text_runs_into_the_headline_are_dropped_all_the_same(site, crawl):
-    title, text = "The harbour council rebuilds the old grain store", story(1)
-    first = site.add("/store", page(title, *text))
-    copies = [site.add("/store?sid=7", page(title, *text)), site.add("/amp/store", page(title, *text))]
-    outcome = visit(crawl, [first, *copies], "parse_everything")
-    assert outcome.kept == [first]
 
 
 def test_a_copy_of_a_text_longer_than_what_is_kept_of_it_is_dropped(site, crawl):

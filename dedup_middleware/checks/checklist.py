@@ -172,7 +172,7 @@ def new_text(pair: Pair) -> Rejection | None:
 def other_boilerplate(pair: Pair) -> Rejection | None:
     """Reject a page whose extracted text is boilerplate, such as a notice of its software, with other text around."""
     own = pair.sites.own_texts(pair.host, pair.own_context) if pair.page.is_boilerplate else set()
-    return Rejection(Reason.DIFFERENT_CONTEXT) if own.difference(map(text_hash, pair.text)) else None
+    return Rejection(Reason.DIFFERENT_CONTEXT) if own and own.difference(map(text_hash, pair.text)) else None
 
 
 def other_title(pair: Pair) -> Rejection | None:

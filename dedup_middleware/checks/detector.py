@@ -42,7 +42,7 @@ class Preferences:
 
     def include(self, url: str) -> bool:
         """Return whether the page at *url* is preferred."""
-        return any(pattern.search(url) for pattern in self.preferred)
+        return bool(self.preferred) and any(pattern.search(url) for pattern in self.preferred)
 
     def applied(self, page: Page, verdict: Verdict, index: Lookup) -> Verdict:
         """Return *verdict*; of a duplicate that is the better original, ``related`` with the reason."""

@@ -7,8 +7,6 @@ Between sites values differ as titles do, and a copy is the page that has the te
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, time
@@ -20,7 +18,7 @@ from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
 from dedup_middleware.checks.checklist import not_in_text, own_title, renumbered
 from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
-from dedup_middleware.checks.own_content import own_clauses, own_symbols
+from dedup_middleware.checks.own_content import own_clauses, own_symbols, symbols_of
 from dedup_middleware.checks.pair import Pair, is_view
 from dedup_middleware.extraction import parse, texts_of
 from dedup_middleware.fingerprints import fast_hash
@@ -41,15 +39,8 @@ if TYPE_CHECKING:
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import Fingerprint, Page, StoredPage
 
-#: Names of keys, without "city_id" and the like, which number what repeats.
+#: Fields whose numbers differ on every page and are not content; not "city_id" and the like, which number what repeats.
 KEY_NAMES = frozenset({"id", "_id", "pid", "uid", "uuid", "guid", "hash", "key", "serial", "index", "rank", "position"})
-#: Values of any other field that must differ. Of 350 salaries that are equally frequent, 50 differ in 3 cases of 100.
-MIN_VALUES = 50
-#: Of the values of a key one in so many may repeat: a page that is linked twice.
-KEY_REPEATS = 100
-# Values of a field that are remembered, and fields: an item's names may be data.
-_MAX_VALUES = 1_000
-_MAX_FIELDS = 1_000
 # Clauses that are looked up as they were written: more than a record shows.
 _MAX_SHOWN = 8
 # Between a field and its value, as a person reads it.
@@ -70,34 +61,6 @@ class ItemText:
         return self.fingerprint.weight >= MIN_LIVE_WEIGHT
 
 
-class Keys:
-    """Finds the fields that number the pages of a crawl: ids, serials, ranks.
-
-    A key differs on every page, so another value of it is not other content. A town, a
-    category or a salary repeats sooner or later. Only values with digits are keys: every job may be in another town.
-    """
-
-    def __init__(self) -> None:
-        self._values: dict[str, set[str]] = {}
-        self._seen: Counter[str] = Counter()
-        self._repeats: Counter[str] = Counter()
-
-    def note(self, values: Iterable[Value]) -> None:
-        """Note the *values* of an item that is kept, one for each field. O(values)."""
-        for field, words in {value.field: value.words for value in values if value.has_number}.items():
-            if field in self._values or len(self._values) < _MAX_FIELDS:
-                known = self._values.setdefault(field, set())
-                self._seen[field] += 1
-                self._repeats[field] += words in known
-                if len(known) < _MAX_VALUES:
-                    known.add(words)
-
-    def is_key(self, field: str) -> bool:
-        """Return whether *field* is a key; ``False`` until that is certain, for doubt keeps an item."""
-        many = self._seen[field] >= max(MIN_VALUES, KEY_REPEATS * self._repeats[field])
-        return many or field.casefold() in KEY_NAMES
-
-
 class ItemCheck:
     """Reads and compares items whose texts have *max_characters* in all at most, within the budgets of their pages."""
 
@@ -106,7 +69,6 @@ class ItemCheck:
         self._fingerprint = fingerprint
         self._max_characters = max_characters
         self._fields = tuple(fields) or None
-        self.keys = Keys()
 
     def read(self, page: Page, item: Any, budget: Budget) -> ItemText:
         """Return what *item* of *page* contains, within what is left of its *budget*.
@@ -175,12 +137,12 @@ class ItemCheck:
         """Return whether a *value* that the original lacks is content.
 
         Words are, but for those by which the URL names a view. Numbers may differ on every fetch, such as times,
-        lengths and serials: they are content if the page shows them, or if the request carried them and they are not a
-        key of the crawl.
+        lengths and serials: they are content if the page shows them, or if the request carried them in another field
+        than `KEY_NAMES`.
         """
         if not value.has_number:
             return not is_view(value.words, url, original)
-        return (value.words in carried and not self.keys.is_key(value.field)) or shows(value.words)
+        return (value.words in carried and value.field.casefold() not in KEY_NAMES) or shows(value.words)
 
     def _is_contained(self, page: Page, item: ItemText, original: StoredPage, lookup: Lookup, threshold: float) -> bool:
         content = original.item_content
@@ -285,11 +247,7 @@ MAX_VALUE_WEIGHT = 150
 # A text is markup if a tag stands in so many first characters.
 _START = 200
 _MARKUP = re.compile(r"<[a-zA-Z][^<>]*>")
-# Beside words and punctuation; a hyphen only where it joins no words: "-5", "A-".
-_PERHAPS_SIGN = re.compile(r"[^\w\s.,;:!?'\"()/-]|(?<!\w)-(?=\w)|(?<=\w)-(?!\w)")
 _DIGIT = re.compile(r"\d")
-_SIGNS = frozenset("#%&*@-")
-_SIGN_CATEGORIES = ("Sm", "Sc", "So")
 # Of cb_kwargs and meta: more is a text or a data set, not what a list page gives with a link.
 _MAX_CARRIED = 1_000
 # Scrapy's own middlewares write these into meta.
@@ -305,7 +263,7 @@ class Value(NamedTuple):
     words: str
     """Folded, separated by spaces."""
     signs: str
-    """What is written beside the words and is not punctuation: ``✓``, ``€``, ``++``."""
+    """The symbols beside the words: ``✓``, ``€``, ``++``."""
 
     @property
     def has_number(self) -> bool:
@@ -349,7 +307,7 @@ def short_values(values: Iterable[tuple[str, Plain]]) -> Iterator[Value]:
         except ValueError as error:  # more digits than Python writes
             raise UncheckableError(Reason.UNREADABLE_ITEM) from error
         for text in texts:
-            found = Value(name, titles.row_of(text), _signs_of(text))
+            found = Value(name, titles.row_of(text), "".join(symbols_of(text)))
             if found.words or found.signs:
                 yield found
 
@@ -377,11 +335,6 @@ def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
         else:
             short.append(text)
     return prose or short
-
-
-def _signs_of(text: str) -> str:
-    found = _PERHAPS_SIGN.findall(text)
-    return "".join(c for c in found if c in _SIGNS or unicodedata.category(c) in _SIGN_CATEGORIES)
 
 
 def _is_markup(text: str) -> bool:

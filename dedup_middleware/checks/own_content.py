@@ -24,10 +24,9 @@ def _symbols() -> str:
 # Symbols that clauses lose and that carry meaning: signs, currencies, check marks, arrows, suits, emoji, "&&", "C++".
 # Bullets, quotes, dashes and other punctuation are typography.
 _SIGN = rf"[{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff]"
-_SYMBOL = re.compile(
-    rf"{_SIGN}|(?<!\w)[-\u2212\u2013](?=\d)|(?<=[:(]\s)[-\u2212](?=\s)|(?<=[A-Za-z])-(?!\w)"
-    r"|\d+(?:[.:]\d+)+|\d+,\d\d?(?!\d)"
-)
+_SYMBOLS = rf"{_SIGN}|(?<!\w)[-\u2212\u2013](?=\d)|(?<=[:(]\s)[-\u2212](?=\s)|(?<=[A-Za-z])-(?!\w)"
+_SYMBOL = re.compile(rf"{_SYMBOLS}|\d+(?:[.:]\d+)+|\d+,\d\d?(?!\d)")
+symbols_of = re.compile(_SYMBOLS).findall
 
 _MINUS = "-\u2212\u2013"
 _HAS_WORDS = re.compile(r"[^\W_]").search

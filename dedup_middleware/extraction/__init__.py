@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from lxml import etree
 
 from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
-from dedup_middleware.extraction.blocks import MOSTLY_LINKS, collapsed, plain_elements, read_page
+from dedup_middleware.extraction.blocks import LOOKED_AT, MOSTLY_LINKS, collapsed, plain_elements, read_page
 from dedup_middleware.extraction.choice import choose, shown_blocks
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import PageFeatures
@@ -123,7 +123,7 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
     others = [block for block in page.blocks if block.linked < MOSTLY_LINKS]
     headings = [block.text for block in others if page.tags[block.node] == "h1"]
     return Texts(
-        [collapsed(block.text) for block in chosen.blocks],
+        [" ".join(b.text.split()) if len(b.text) <= LOOKED_AT else collapsed(b.text) for b in chosen.blocks],
         [block.text for block in others if id(block) not in is_chosen] + links,
         headings[0] if headings else "",
         chosen.share,

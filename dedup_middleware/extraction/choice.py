@@ -77,8 +77,9 @@ DECAY = 0.6
 # teasers have a link for each.
 SPREAD = 0.5
 SPREAD_AT_EASE = 2.0
-# A short line in the very format of the paragraphs (a signature, a verse) belongs to them.
+# A short line in the very format of the paragraphs (a signature, a verse) belongs to them, if less of it is links.
 LINE = 2.0
+LINE_LINKED = 0.3
 # A list beside the text has so many lines and letters at the least.
 LIST = 3
 LIST_LETTERS = 60
@@ -345,15 +346,12 @@ class _WeighedPage:
             return []
         main = max(sums, key=sums.__getitem__)
         candidates = []
-
-        def is_alike(format_: _Format) -> bool:
-            return format_[1] == main[1] if main[1] else main[0] == "p" and format_ == main
-
-        for i, (block, format_, weight) in enumerate(zip(self.page.blocks, self.formats, self.weights, strict=True)):
+        for i, (block, weight, other) in enumerate(zip(self.page.blocks, self.weights, self.formats, strict=True)):
+            is_set_alike = other[1] == main[1] if main[1] else main[0] == "p" and other == main
             if inside[i]:
-                is_line = weight < 0 and block.linked < TEASER and format_ == main
+                is_line = weight < 0 and block.linked < LINE_LINKED and other == main
                 candidates.append((i, LINE if is_line else weight))
-            elif weight > 0 and not self.levels[block.node] and is_alike(format_):
+            elif weight > 0 and not self.levels[block.node] and is_set_alike:
                 candidates.append((i, weight))
         return candidates
 
@@ -400,7 +398,8 @@ class _WeighedPage:
             is_boilerplate = levels[block.node] > base
             if not is_boilerplate:
                 found.append(i)
-            if not is_boilerplate and self._is_line(i):
+            # What follows a headline with a link is a teaser.
+            if not is_boilerplate and block.gap < HEADLINE and _is_listed(block.node, self.page):
                 lines += 1
                 total += block.size * (1 - 2 * block.linked)
                 if lines >= LIST and total > top:
@@ -410,17 +409,6 @@ class _WeighedPage:
             if total < -GAP:
                 break
         return found[:length] if top >= LIST_LETTERS else []
-
-    def _is_line(self, i: int) -> bool:
-        """Return whether block *i* is a line of a list: by its element, or as one of short ones in one format."""
-        block, formats = self.page.blocks[i], self.formats
-        # What follows a headline with a link is a teaser.
-        if block.gap >= HEADLINE:
-            return False
-        if _is_listed(block.node, self.page):
-            return True
-        # Before the first block stands the last, and after the last the first: no page is so short that it matters.
-        return block.size < PHRASE and (formats[i] == formats[i - 1] or formats[i] == formats[i + 1 - len(formats)])
 
     def _is_boilerplate(self, container: int) -> bool:
         """Return whether the *container* is in boilerplate, or is hidden, and other running text is not."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dedup_middleware.budget import UncheckableError
-from dedup_middleware.text.clauses import clauses, portions, reduced, sentences
+from dedup_middleware.text.clauses import DENSE_WEIGHT, MIN_CLAUSE_WEIGHT, clauses, portions, reduced, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A sentence is repeated when the original has at least this share of its clauses, by weight.
 _REPEATED = 0.5
+# Characters, of any script, from which on a sentence can have a clause that counts.
+_MIN_SENTENCE = MIN_CLAUSE_WEIGHT // DENSE_WEIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,8 @@ def marked_sentences(
     for paragraph in paragraphs:
         for sentence in sentences(paragraph):
             total = shared = 0
-            for clause, weight in clauses(sentence):
+            # A long text may be of very many sentences that are too short.
+            for clause, weight in clauses(sentence) if len(sentence) >= _MIN_SENTENCE else ():
                 total += weight
                 shared += weight * (hash_clause(clause) in held)
             yield Sentence(sentence, shared / total if total else None)
