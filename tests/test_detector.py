@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-from datetime import timedelta
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings

@@ -2,7 +2,7 @@
 
 Small edits break many clauses (a word changed in each sentence, characters misread, other punctuation), so that two
 copies share few of them; and reports made from one template share nearly all clauses and have other names. Both show
-once the words are aligned. `tests/benchmarks/second_opinion.py` measures every number here.
+once the words are aligned.
 """
 
 from __future__ import annotations
