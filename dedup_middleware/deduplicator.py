@@ -144,7 +144,7 @@ class Deduplication:
         """Check the page against what the store has now; it is unchecked if the store fails, or has failed."""
         if self._store_failure is None:
             try:
-                visit.version, visit.repeated = self.index.version, None
+                visit.version = self.index.version
                 if visit.read is not None and (page := visit.page) is not None:
                     found = self._find_unread(Fetched(page.url, page.identities, page.body_digest))
                     if found is not None:
@@ -274,7 +274,7 @@ class Deduplication:
         if visit.objection and not visit.items_dropped and not visit.items_kept:
             another = self.detector.check(page, threshold=visit.threshold, objects=objects)
             if another.kind is VerdictKind.DUPLICATE:
-                visit.verdict, visit.repeated, visit.objection = another, None, None
+                visit.verdict, visit.objection = another, None
                 visit.suspected_template = self.detector.suspected_template(page, another)
         if visit.objection is not None:
             return False
@@ -476,9 +476,6 @@ class Deduplication:
 
     def finish(self, visit: Visit) -> None:
         """Count and record a page whose output has ended."""
-        if visit.finished:
-            return
-        visit.finished = True
         match, page = visit.verdict.match, visit.page
         try:
             has_items = visit.items_dropped or visit.items_kept

@@ -77,8 +77,6 @@ class Visit:
     """The version of the index that was checked against."""
     suspected_template: bytes = b""
     """The key of the original's text if the page may fill in a template; else empty."""
-    repeated: list[str] | None = None
-    """The first repeated sentences; ``None`` until they are needed."""
     objection: Rejection | None = None
     """Why the last item that was checked is kept, if it is."""
 
@@ -101,8 +99,6 @@ class Visit:
     """The dropped items of an earlier visit that this one releases."""
     has_output: bool = False
     """Whether output of the spider for it has begun to flow."""
-    finished: bool = False
-    """Whether it is counted and recorded: an exception that a project handles would do that twice."""
     items_are_checked: bool = False
     """Whether its items are checked as pages, because it is unchecked."""
     written_for: int = 0

@@ -137,14 +137,12 @@ class Recorder:
                 self._fail(error)
 
     def evidence(self, visit: Visit) -> list[str]:
-        """Return the first repeated sentences of a page, as many as a record shows, in reading order."""
+        """Return the first repeated sentences of a page, in reading order."""
         if visit.verdict.match is None or visit.page is None:
             return []
-        if visit.repeated is None:
-            budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
-            repeated = repeated_sentences(visit.page, visit.verdict.match.shared, self._hash_clause, budget)
-            visit.repeated = list(islice(repeated, EVIDENCE_SENTENCES))
-        return visit.repeated
+        budget = Budget(milliseconds=EVIDENCE_MILLISECONDS)
+        repeated = repeated_sentences(visit.page, visit.verdict.match.shared, self._hash_clause, budget)
+        return [one_line(sentence, EVIDENCE_CHARACTERS) for sentence in islice(repeated, EVIDENCE_SENTENCES)]
 
     def record(self, visit: Visit) -> Record:
         """Return what the log says of *visit*."""
@@ -163,7 +161,7 @@ class Recorder:
             reason=_reason(visit),
             message=message_of(_reason(visit)),
             difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(visit)],
-            evidence=[one_line(sentence, EVIDENCE_CHARACTERS) for sentence in self.evidence(visit)],
+            evidence=self.evidence(visit),
             items_dropped=visit.items_dropped,
             items_kept=visit.items_kept,
             title=one_line(features.title, TITLE_CHARACTERS) if features else "",
