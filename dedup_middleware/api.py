@@ -18,10 +18,10 @@ from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.extraction.decoding import decoded
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
-from dedup_middleware.opening import deduplication_of, open_at_once, open_to_look, run_id
+from dedup_middleware.opening import deduplication_of, open_at_once, run_id
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings import PREFIX, Config
-from dedup_middleware.stores import refusals
+from dedup_middleware.stores import refusals, store_exists
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, url_identity, without_secrets
 from dedup_middleware.visit import Visit
@@ -394,7 +394,9 @@ def would_be_checked(config: Config, url: str, html: bytes) -> Record:
 
     :class:`StoreError` if the store is not there, or in use.
     """
-    opened = open_to_look(replace(config, log=None))
+    if not store_exists(config.store):
+        raise refusals.absent(config.store)
+    opened = open_at_once(replace(config, log=None), looks=True)
     try:
         session = deduplication_of(opened, run_id(None), _Listener(lambda _: None))
         reading = Reading(PageContent.of(url, html, {}), session.reader, config)

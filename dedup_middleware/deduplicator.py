@@ -1,12 +1,13 @@
 """Decides what happens to each page and item of one crawl, or of one program: the only state machine.
 
-    check      page -> CHECKED, with a provisional verdict; writes nothing
-    enter      the callback gets the page. A duplicate, or an unchecked page: ENTERED, without a claim.
-               Any other page: PENDING, it claims its text
-    check_item, drop, keep_item     each item that the callback gives; `keep` lets a duplicate claim its text after all
-    end_callback, item_left       PENDING -> CONFIRMED once all its items have left the pipelines
-    item_dropped, item_failed     PENDING -> VOID; so does a callback without items
-    finish     the spider's output has ended: count and record the page
+    check                   page -> CHECKED, with a provisional verdict; writes nothing
+    enter                   the callback gets the page. CHECKED -> PENDING: it claims its text;
+                            CHECKED -> ENTERED: a duplicate, or an unchecked page, claims nothing
+    check_item, drop        each item of a duplicate; `keep_page` lets the page claim its text after all
+    keep_item               each item that goes on to the pipelines
+    end_callback, item_left PENDING -> CONFIRMED once all items have left the pipelines, if there were any
+    void                    PENDING -> VOID, because a pipeline has dropped an item, or something has failed
+    finish                  the spider's output has ended: count and record the page
 
 It depends neither on Scrapy nor on time: `plugin` and `api` call it. Trouble of our own is never a reason to drop:
 after a failure of the store, the log or a feed every page is kept.
@@ -385,21 +386,23 @@ class Deduplication:
         visit.feeds = None if feeds is None or visit.feeds is None else visit.feeds | feeds
         self._settle_if_complete(visit)
 
-    def item_dropped(self, visit: Visit) -> None:
-        """Note that a pipeline has dropped an item: the page owns nothing."""
-        self._void(visit)
+    def void(self, visit: Visit) -> None:
+        """End the claim, because an item was dropped by a pipeline, or failed: the page owns nothing."""
+        if visit.stage is Stage.PENDING:
+            self._end(visit, Stage.VOID)
+            if visit.stored is not None and visit.stored.pending:
+                try:
+                    self.index.release(visit.stored.number)
+                except TROUBLE as error:
+                    self.fail(error)
 
     def released_item_left(self, item: DroppedItem) -> None:
         """Note that a released *item* has left the pipelines: it leaves the store, once that is durable."""
         self.durability.confirmed(None, self.index.dropped.deletes([item]))
 
-    def item_failed(self, visit: Visit) -> None:
-        """Note that an item, or the callback, has failed: the page owns nothing."""
-        self._void(visit)
-
     def callback_failed(self, visit: Visit) -> None:
         """Note that the callback has raised: what comes instead of its output is not the page's."""
-        self._void(visit)
+        self.void(visit)
         visit.stage = Stage.CHECKED
 
     def end_callback(self, visit: Visit, *, several: bool) -> None:
@@ -412,7 +415,7 @@ class Deduplication:
             if visit.read is not None and not self._has_same_content(visit.claimed, content, several=several):
                 visit.claimed = visit.read_in_full()
                 if visit.claimed is None:
-                    self._void(visit)
+                    self.void(visit)
                     return
             page = visit.claimed.restricted_to(content.hashes, content.texts) if several else visit.claimed
             visit.claimed = replace(page, item_content=content)
@@ -437,7 +440,7 @@ class Deduplication:
             if visit.items_yielded:
                 self._confirm(visit)
             else:
-                self._void(visit)
+                self.void(visit)
 
     def _confirm(self, visit: Visit) -> None:
         assert visit.claimed is not None
@@ -456,15 +459,6 @@ class Deduplication:
             self.durability.confirmed(kept.number, obsolete)
             if visit.claimed.replaces is not None:
                 self._listener.count("upgrades", 1)
-
-    def _void(self, visit: Visit) -> None:
-        if visit.stage is Stage.PENDING:
-            self._end(visit, Stage.VOID)
-            if visit.stored is not None and visit.stored.pending:
-                try:
-                    self.index.release(visit.stored.number)
-                except TROUBLE as error:
-                    self.fail(error)
 
     def _end(self, visit: Visit, stage: Stage) -> None:
         if visit.stored is not None:
@@ -560,4 +554,4 @@ class Deduplication:
 
     def _void_all(self) -> None:
         for visit in [*self._pending.values()]:
-            self._void(visit)
+            self.void(visit)

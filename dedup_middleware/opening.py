@@ -88,13 +88,10 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     flush: Flush | None = None,
     disks: DiskWaits | None = None,
     feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
-    continues: bool = False,
-    stores_items: bool = False,
 ) -> Deduplication:
     """Return the deduplication of what was *opened*, under the name *run*.
 
-    *feeds* are the kinds of a crawl's feeds; one that *stores_items* can release what it drops; the rest is for
-    :class:`Deduplication`.
+    *feeds* are the kinds of a crawl's feeds; the rest is for :class:`Deduplication`.
     """
     config = opened.config
     detector = Detector(
@@ -120,8 +117,8 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         feeds_wanting=feeds_wanting,
         max_characters=config.max_bytes,
         item_fields=config.item_fields,
-        continues=continues,
-        dropped_size=config.dropped_size if stores_items else None,
+        continues=config.jobdir is not None,
+        dropped_size=None if config.spider is None else config.dropped_size,
         dropped_age=config.dropped_age,
     )
 
@@ -172,20 +169,11 @@ def _pass_through(config: Config, trouble: str) -> Resources:
         return replace(open_at_once(replace(alone, log=None)), trouble=trouble)
 
 
-def open_to_look(config: Config) -> Resources:
-    """Open what *config* names, to check pages that are not kept; :class:`DedupError` if that cannot be done now.
-
-    Nothing is written to the store, not even what an unclean shutdown has left to do.
-    """
-    if not store_exists(config.store):
-        raise refusals.absent(config.store)
-    return open_at_once(config, looks=True)
-
-
 def open_at_once(config: Config, *, looks: bool = False, dry: bool = False) -> Resources:
-    """Open what *config* names; :class:`DedupError` if that cannot be done now. See :func:`open_to_look`.
+    """Open what *config* names; :class:`DedupError` if that cannot be done now.
 
-    In a *dry* run the log alone is written to; what the store would keep is in memory.
+    In a *dry* run, and for a command that only *looks*, nothing is written to the store, not even what an unclean
+    shutdown has left to do: what it would keep is in memory.
     """
     opened = _open_store(config, looks=looks, dry=dry)
     try:

@@ -327,7 +327,7 @@ class Crawl:
 
     def begun(self, run: str) -> Deduplication:
         """Return the deduplication of what is open."""
-        begun = deduplication_of(self.opened, run, Quiet(), flush=self.store_feed, stores_items=True)
+        begun = deduplication_of(self.opened, run, Quiet(), flush=self.store_feed)
         begun.durability.interval = self.interval
         return begun
 

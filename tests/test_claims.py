@@ -86,11 +86,11 @@ class ClaimMachine(RuleBasedStateMachine):
             self._confirm_if_complete(number)
 
     @precondition(lambda self: self.visits)
-    @rule(data=st.data(), by_project=st.booleans())
-    def lose_item(self, data: st.DataObject, *, by_project: bool) -> None:
+    @rule(data=st.data())
+    def lose_item(self, data: st.DataObject) -> None:
         number = self._some(data)
         if self.left[number] < self.yielded[number]:
-            (self.core.item_dropped if by_project else self.core.item_failed)(self.visits[number])
+            self.core.void(self.visits[number])
             self._end(number, VOID)
 
     @precondition(lambda self: self.visits)

@@ -59,9 +59,7 @@ class Machine(Crawl):
     def __init__(self, kind: Kind, path: Path, chance: random.Random) -> None:
         super().__init__(kind.uri(path), "one", interval=1)
         self.kind = kind
-        self.deduplication = deduplication_of(
-            self.opened, "one", Quiet(), flush=self.hand_over, disks=self, stores_items=True
-        )
+        self.deduplication = deduplication_of(self.opened, "one", Quiet(), flush=self.hand_over, disks=self)
         self.deduplication.durability.interval = 1
         self.releaser = Releaser(self.deduplication)
         self.path = path

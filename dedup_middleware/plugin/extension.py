@@ -156,8 +156,6 @@ class DedupExtension(Listener):
             flush=self.feeds.flush if self.feeds.exist else None,
             disks=self._disks,
             feeds_wanting=self.feeds.wanting,
-            continues=opened.config.jobdir is not None,
-            stores_items=True,
         )
         item_codec.PROJECT.give([type(self.crawler.spider)])
         self.releaser = Releaser(deduplication)
@@ -248,7 +246,7 @@ class DedupExtension(Listener):
             self.count("defects")
         with suppress(Exception):
             if entry is not None:
-                entry.deduplication.item_failed(entry.visit)
+                entry.deduplication.void(entry.visit)
         self._log(logging.ERROR, f"{error!r} at {where}, which is kept; please report it", exc_info=error)
 
     def _log(self, level: int, line: str, exc_info: Any = None) -> None:
@@ -271,13 +269,13 @@ class DedupExtension(Listener):
 
     def item_dropped(self, response: Response | None) -> None:
         if (entry := self._entry(response)) is not None:
-            entry.deduplication.item_dropped(entry.visit)
+            entry.deduplication.void(entry.visit)
             if entry.released is not None:
                 entry.deduplication.released_item_left(entry.released)
 
     def item_error(self, response: Response | None) -> None:
         if (entry := self._entry(response)) is not None:
-            entry.deduplication.item_failed(entry.visit)
+            entry.deduplication.void(entry.visit)
 
     def _entry(self, response: object) -> Entry | None:
         """Return the entry of the item of a signal: its own, or that of its page."""

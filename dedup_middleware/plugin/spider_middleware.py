@@ -133,7 +133,7 @@ class _PageOutput:
             return [output]
         try:
             self._items += 1
-            if self._items == 1:
+            if self._items == 1 and visit.is_duplicate:
                 await self._extension.wait.settle(self._deduplication, visit)
             if not self._is_sound or not visit.is_duplicate:
                 return self._kept(output)
@@ -209,7 +209,7 @@ class _PageOutput:
             if self._ended:
                 deduplication.end_callback(visit, several=self._items > 1)
             else:
-                deduplication.item_failed(visit)
+                deduplication.void(visit)
             if not visit.is_duplicate:
                 visit.items_would_drop = 0
             deduplication.finish(visit)
