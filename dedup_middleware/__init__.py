@@ -1,7 +1,7 @@
 """Scrapy plugin that drops pages whose text is already in the store, follows their links last, and shows why.
 
-``Addon`` is for a project's settings, ``Deduplicator`` for programs without Scrapy. What a name needs is imported when
-it is asked for: whoever wants the text of a page does not load Scrapy.
+``Addon`` is for a project's settings, ``Deduplicator`` for programs without Scrapy. A name is imported
+when it is first used, so that programs do not load Scrapy.
 """
 
 from __future__ import annotations

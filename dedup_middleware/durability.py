@@ -1,7 +1,7 @@
 """Makes originals durable: a checkpoint flushes and syncs the feeds, and then clears the doubt in the store.
 
     confirmed   the items have left the pipelines and are in the feeds' buffers; the store has the original in doubt
-    durable     the feeds have the items on disk, and then the store says so: no crash can undo it
+    durable     the feeds have the items on disk, and the doubt is cleared: no crash can undo it
 
 An original that never gets there is rolled back, and the items that were dropped in favour of it are released: by the
 next opener of the store after a crash, at the end of the crawl after a failure.

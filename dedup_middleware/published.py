@@ -93,7 +93,7 @@ class PublishedDetector(Detector):
 
     learner: Learner = field(kw_only=True)
 
-    def least_score(self, threshold: float) -> float:  # noqa: ARG002 - a method knows its own
+    def least_score(self, threshold: float) -> float:  # noqa: ARG002 - a method has its own
         """Return the method's threshold; settings and requests give that of containment."""
         return self.learner.method.threshold - ROUNDING
 

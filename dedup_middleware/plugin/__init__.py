@@ -1,4 +1,1 @@
-"""All that knows Scrapy: the add-on and its components, feeds, requests, commands.
-
-Law of this floor: nothing below imports scrapy or twisted.
-"""
+"""Connects the core with Scrapy: the add-on and its components. Only `plugin` and `cli` import Scrapy or Twisted."""

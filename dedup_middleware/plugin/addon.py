@@ -1,4 +1,4 @@
-"""The one line that a project adds; the only place with priorities."""
+"""Registers the components of the plugin, with their priorities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DOWNLOADER_MIDDLEWARE_PRIORITY = 25
 #: Engine side of StartSpiderMiddleware (25), the engine-most of Scrapy's own: nothing changes an item after it.
 SPIDER_MIDDLEWARE_PRIORITY = 5
-#: Spider side of all others, whatever a project adds: next to the callback.
+#: Spider side of all others, also those of the project: next to the callback.
 CALLBACK_MIDDLEWARE_PRIORITY = 1_000_000
 #: Before the pipelines of any project, which count from 0 on.
 PIPELINE_PRIORITY = -1000

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from dedup_middleware.durability import Wait
 
-# Options of a feed that say how it is written, and not what it takes.
+# Options of a feed for how it is written, not for what it takes.
 _OPTIONS = re.compile(
     r"(batch_item_count|encoding|fields|format|indent|item_export_kwargs|item_filter|overwrite|postprocessing"
     r"|store_empty|uri_params|(gzip|bz2|lzma)_.*)\Z"

@@ -1,4 +1,4 @@
-"""Words what a crawl's log contains of the plugin: at its start, meanwhile, and at its end."""
+"""Formats the lines of a crawl's log: at its start, meanwhile, and at its end."""
 
 from __future__ import annotations
 

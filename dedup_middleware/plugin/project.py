@@ -24,7 +24,7 @@ _TIME = re.compile(r"%\((?:batch_)?time\)s")
 
 
 def read_config(settings: BaseSettings, spider: str | None) -> Config:
-    """Return :meth:`Config.from_settings` of a crawl of *spider*, or of a command that is told of none."""
+    """Return :meth:`Config.from_settings` of a crawl of *spider*, or of a command without one."""
     feeds = _feeds(settings)
     overwritten = [uri for uri, options in feeds.items() if _is_overwritten(uri, options, settings)]
     return Config.from_settings(settings, spider, project=project_folder(), feeds=feeds, overwritten=overwritten)
