@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dedup_middleware.plugin.extension import DedupExtension
     from dedup_middleware.visit import Visit
 
-# Seconds after which the event loop looks whether a thread has ended, or a claim.
+# Seconds after which the event loop looks whether a thread has ended.
 _LOOK_AGAIN = 0.02
 
 
@@ -81,6 +81,8 @@ async def sleep(seconds: float) -> None:
     await maybe_deferred_to_future(over)
 
 
+# Seconds after which a duplicate looks whether the claim has ended: a get, where processes share the store.
+_ASK_AGAIN = 0.05
 #: Duplicates that wait at a time where CONCURRENT_REQUESTS sets no limit.
 _DEFAULT_LIMIT = 16
 #: Seconds that a duplicate waits: as long as a slow page, and long enough for the items of most pages.
@@ -111,7 +113,7 @@ class OriginalWait:
             try:
                 deadline = time.monotonic() + MAX_WAIT
                 while visit.original_is_pending and time.monotonic() < deadline:
-                    await sleep(_LOOK_AGAIN)
+                    await sleep(_ASK_AGAIN)
                     if not deduplication.rests_on_claim(visit):
                         deduplication.reconsider(visit)
             finally:
