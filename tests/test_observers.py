@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import platform
 import threading
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ def test_a_second_process_keeps_everything_and_the_first_drops_what_it_would_alo
     (warning,) = second.problems
     assert "WARNING: dedup: the store" in warning
     assert shared["DEDUP_STORE"] in warning
-    assert f"process {pid} (spider steps, since " in warning
+    assert f"process {pid} on {platform.node()} (spider steps, since " in warning
     assert "set DEDUP_STORE to another store" in warning
     summary = second.log.partition("dedup summary")[2]
     assert f"it only observed, and dropped nothing: the store {shared['DEDUP_STORE']} is in use by" in summary
