@@ -74,6 +74,10 @@ def run(*arguments: str, folder: Path) -> Output:
     return Output(done.returncode, done.stdout, done.stderr)
 
 
+#: Lets a command find the spiders of a folder outside of a project.
+JOB = ("-s", "JOBDIR=.scrapy")
+
+
 def run_here(*arguments: str, folder: Path) -> Output:
     """Run the command in this process, outside any project, which takes a hundredth of the time."""
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf8", write_through=True) for _ in range(2))
@@ -165,7 +169,7 @@ class TestLog:
         said = crawled.run("log")
         assert (said.exit_status, said.err) == (0, "")
         head, original, because, *evidence = said.out.splitlines()
-        assert because == "    because: on another host"
+        assert because == "    because: the original is on another host"
         assert crawled.repost in head
         assert "dropped" in head
         assert "83%" in head
@@ -210,7 +214,7 @@ class TestLog:
     def test_a_page_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
         hostile = "\x1b[2J\r\n\u202eevil\x9b"
         write_log(
-            tmp_path / "log", record("http://a/" + hostile, original_url=hostile, reason=hostile, evidence=[hostile])
+            tmp_path / "log", record("http://a/" + hostile, original_url=hostile, message=hostile, evidence=[hostile])
         )
         said = run_here("log", "-s", "DEDUP_LOG=log", folder=tmp_path)
         assert said.exit_status == 0
@@ -615,17 +619,17 @@ class TestWhoseStore:
         assert explained["stored"]["original_url"] == explained["record"]["original_url"] == own.first
 
     def test_the_only_spider_that_has_crawled_need_not_be_named(self, tmp_path: Path) -> None:
-        run_here("stats", folder=tmp_path).refused("no spider has a store", "crawl first")
+        run_here("stats", *JOB, folder=tmp_path).refused("no spider has a store", "crawl first")
         keep(tmp_path / ".scrapy" / "dedup" / "only", "http://only/")
-        assert [r["url"] for r in run_here("log", "--json", folder=tmp_path).json] == ["http://only/"]
+        assert [r["url"] for r in run_here("log", "--json", *JOB, folder=tmp_path).json] == ["http://only/"]
 
     def test_of_several_spiders_one_must_be_named(self, tmp_path: Path) -> None:
         for name in ("one", "a%2Fb"):
             keep(tmp_path / ".scrapy" / "dedup" / name, f"http://{name}/")
-        run_here("log", folder=tmp_path).refused("several spiders", "a/b, one", "--spider a/b")
-        said = run_here("log", "--json", "--spider", "a/b", folder=tmp_path)
+        run_here("log", *JOB, folder=tmp_path).refused("several spiders", "a/b, one", "--spider a/b")
+        said = run_here("log", "--json", "--spider", "a/b", *JOB, folder=tmp_path)
         assert [r["url"] for r in said.json] == ["http://a%2Fb/"]
-        run_here("log", "--spider", "../one", folder=tmp_path).refused("there is no spider")
+        run_here("log", "--spider", "../one", *JOB, folder=tmp_path).refused("there is no spider")
 
     def test_in_a_project_its_settings_count(self, project: Path, own: Crawled) -> None:
         say(project, f"DEDUP_STORE = '{store_uri(own.outcome.folder)}'\nDEDUP_LOG = 'all.log'")
@@ -686,10 +690,10 @@ class TestWhoseStore:
 
     def test_after_a_reset_there_is_no_store(self, tmp_path: Path) -> None:
         keep(tmp_path / ".scrapy" / "dedup" / "only", "http://only/")
-        run_here("store", "reset", "--log", "--yes", folder=tmp_path)
-        run_here("stats", folder=tmp_path).refused("no spider has a store")
+        run_here("store", "reset", "--log", "--yes", *JOB, folder=tmp_path)
+        run_here("stats", *JOB, folder=tmp_path).refused("no spider has a store")
         keep(tmp_path / ".scrapy" / "dedup" / "other", "http://other/")
-        assert [r["url"] for r in run_here("log", "--json", folder=tmp_path).json] == ["http://other/"]
+        assert [r["url"] for r in run_here("log", "--json", *JOB, folder=tmp_path).json] == ["http://other/"]
 
 
 class TestMistakes:

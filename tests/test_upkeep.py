@@ -104,7 +104,7 @@ def shop(tmp_path: Path, town: Town) -> Shop:
 
 
 def verdicts(outcome: Outcome) -> list[tuple[object, ...]]:
-    names = ("url", "verdict", "outcome", "original_url", "score", "reason", "witness", "difference", "evidence")
+    names = ("url", "verdict", "outcome", "original_url", "score", "reason", "difference", "evidence")
     return sorted(tuple(map(str, map(record.get, names))) for record in outcome.records)
 
 

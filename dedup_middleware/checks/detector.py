@@ -331,5 +331,6 @@ class Detector:
 
 def _how(page: Page, match: Match, *, nearly: bool) -> str:
     """Return the reason that a record has for a duplicate."""
-    elsewhere = host_of(page.url) != host_of(match.original.url)
-    return ", ".join([Reason.NEAR_MATCH] * nearly + [Reason.CROSS_HOST] * elsewhere)
+    if nearly:
+        return Reason.NEAR_MATCH
+    return Reason.CROSS_HOST if host_of(page.url) != host_of(match.original.url) else ""

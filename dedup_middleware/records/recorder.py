@@ -146,7 +146,7 @@ class Recorder:
 
     def record(self, visit: Visit) -> Record:
         """Return what the log says of *visit*."""
-        match = visit.verdict.match
+        match, reason = visit.verdict.match, _reason(visit)
         features = None if visit.page is None else visit.page.features
         return Record(
             time=_now(),
@@ -158,8 +158,8 @@ class Recorder:
             original_url=match.original.url if match else None,
             original_run=match.original.run if match else None,
             score=round(match.score, 4) if match else None,
-            reason=_reason(visit),
-            message=message_of(_reason(visit)),
+            reason=reason,
+            message=message_of(reason),
             difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(visit)],
             evidence=self.evidence(visit),
             items_dropped=visit.items_dropped,
