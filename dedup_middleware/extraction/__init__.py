@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 
     from lxml.etree import _Element
 
-_LITERATURE = "dedup_middleware.methods.extractors"
+__all__ = [
+    "EXTRACTORS",
+    "ExtractedText",
+    "check_complete",
+    "extract_paragraphs",
+    "extract_text",
+    "paragraphs_of",
+    "texts_of",
+]
+
+_METHODS = "dedup_middleware.methods.extractors"
 
 #: The values of ``DEDUP_EXTRACTOR``; each an :data:`~dedup_middleware.extraction.Extractor`.
 EXTRACTORS = Registry(
@@ -33,11 +43,11 @@ EXTRACTORS = Registry(
     {
         "weighted-dom": "dedup_middleware.extraction:weighted_dom",
         # Published ones, and another package's.
-        "density": f"{_LITERATURE}.density:by_density",
-        "tags": f"{_LITERATURE}.tags:by_tags",
-        "same-format": f"{_LITERATURE}.same_format:by_format",
-        "learned": f"{_LITERATURE}.learned:by_learning",
-        "trafilatura": f"{_LITERATURE}.trafilatura:by_trafilatura",
+        "density": f"{_METHODS}.density:by_density",
+        "tags": f"{_METHODS}.tags:by_tags",
+        "same-format": f"{_METHODS}.same_format:by_format",
+        "learned": f"{_METHODS}.learned:by_learning",
+        "trafilatura": f"{_METHODS}.trafilatura:by_trafilatura",
     },
 )
 

@@ -305,5 +305,5 @@ def _read(name: str, option: str, value: str, defaults: Mapping[str, Any]) -> An
             return {"true": True, "false": False}[value.lower()]
         return kind(value)
     except (ValueError, KeyError) as error:
-        wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a text")
+        wanted = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a string")
         raise ConfigError(f"the method {name!r} takes {wanted} for {option}, not {value!r}") from error

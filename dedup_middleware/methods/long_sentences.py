@@ -30,9 +30,9 @@ class LongSentences(Method):
     each as its MD5 of 16 bytes. Two pages are alike if |A & B| / |A | B| is over a threshold. A red-black tree leads
     from a sentence to its pages.
 
-    Left open: *m* and the threshold, here 20 and 0.5. Of 505 labelled Chinese pages they drop no story and keep 5 of
-    211 copies, where 0.3 keeps no copy and drops two stories. Among news with many daily reports 0.5 drops 2 of 573
-    stories, and 0.3 drops 12. A sentence that the cut goes through is left out: half a sentence changes with every line
+    Left open: *m* and the threshold, here 20 and 0.5. Of 505 labelled Chinese pages they lose no page and keep 5 of
+    211 copies, where 0.3 keeps no copy and loses two pages. Among news with many daily reports 0.5 loses 2 of 573
+    pages, and 0.3 loses 12. A sentence that the cut goes through is left out: half a sentence changes with every line
     added at the top. Characters are letters and digits, folded as in the whole package. Of sentences of one length the
     first are kept.
 
@@ -69,7 +69,7 @@ class LengthClasses(LongSentences):
     Left open: nearly all. Here a class reaches from one power of *ratio* to the next, in letters and digits. Unless
     *neighbours* is false the next class is compared too, as a copy with a line more may just be over the border. Key
     sentences are the *most* longest of at *least* so many characters, as in `LongSentences`, but of the whole text.
-    From a Jaccard index of 0.5 on pages are alike: of 505 labelled Chinese pages that drops no story and keeps 3 of 211
+    From a Jaccard index of 0.5 on pages are alike: of 505 labelled Chinese pages that loses no page and keeps 3 of 211
     copies, where ``neighbours=False`` keeps 18.
 
     Departures: none.

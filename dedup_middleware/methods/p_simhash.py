@@ -22,7 +22,7 @@ A position is the number of words before it, stop words left out. The random map
 are chosen before J-Tidf, which otherwise would compare all words with all.
 
 Departures: co-occurrence is learned from the first 3,000 texts (the authors use 2,831), and only for words that occur
-in two of them. A pair in one text says nothing of the language, and a fingerprint must not search a whole crawl.
+in two of them. A pair in one text may be chance, and a fingerprint must not search a whole crawl.
 
 With mu above 1 the signature of positions is subtracted, and a word that occurs once sets a single bit of it. So most
 bits are set in a short text: at mu = 1.5, two of our tests' stories differ in 18 bits instead of 32.

@@ -7,7 +7,7 @@ Specified: a page is cut into N segments by some rule, and each segment is signe
 alike. The method is said to suit small collections.
 
 Left open: N and M, the rule of cutting, whether the place of a segment counts, and the signature. Here N is 10 and M is
-6: in three labelled crawls 5 of 10 made a pair of other stories alike, and 6 made no such pair. The letters and digits
+6: in three labelled crawls 5 of 10 made two different pages alike, and 6 made no such pair. The letters and digits
 of the text are cut into N equal parts, and each sentence goes to the part where its middle is. So a changed word moves
 few sentences, if any, into the next segment. A segment may stand anywhere. A text with too few sentences has fewer
 segments, and the same share of them, M / N, must be equal. A signature has 64 bits of xxHash.

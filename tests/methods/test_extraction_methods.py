@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -232,22 +230,6 @@ def test_learned_prefers_long_lines_without_links() -> None:
     sentence = Line("The old harbour was closed for good on a rainy day in March by order of the council.", 0, 0.0)
     lines = (sentence, Line("Contact", 0, 0.0), Line(sentence.text, 0, 1.0))
     assert [learned.score(learned.features_of_lines([line] * 3)[1]) > 0 for line in lines] == [True, False, False]
-
-
-def test_the_numbers_are_learned_from_one_half_and_measured_on_the_other(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
-    rows = [{"id": str(n), "html": article(str(n), story(n)), "text": story(n)} for n in range(12)]
-    corpus = tmp_path / "tiny.jsonl"
-    corpus.write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
-    program = Path(__file__).parent.parent / "benchmarks" / "train_blocks.py"
-    ran = subprocess.run([sys.executable, program, corpus], check=True, capture_output=True, text=True)
-    said = ran.stdout.split("\n")
-    assert said[0].startswith("WEIGHTS = (")
-    assert said[1].startswith("BIAS = ")
-    cells = [line.strip("| ").split(" | ") for line in said[5:7]]
-    assert [row[0] for row in cells] == ["learned from", "the other"]
-    assert sum(int(row[1]) for row in cells) == 12
-    assert all(float(row[7]) > 0.9 for row in cells)
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)

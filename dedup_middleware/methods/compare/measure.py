@@ -288,7 +288,7 @@ def _in_process(run: Run, running: set[subprocess.Popen[bytes]]) -> Measurement:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        # The process can import whatever this one can, packages with methods among it.
+        # The process can import what this one can, also packages with methods.
         env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     running.add(process)
