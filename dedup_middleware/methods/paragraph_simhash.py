@@ -21,9 +21,9 @@ follow from the formula, so that example settles only the choice of sentences. F
 - A first paragraph, or one under a heading, weighs half as much again, an item of a numbered list a quarter, of another
   list an eighth, and half of that on each level below.
 - T for 128 bits is 6, the share of the bits that 3 is of 64; the example has 3 for numbers of 8 bits, and counts one
-  bit where they differ in two. On 505 labelled Chinese pages 4, 8 and 16 find 43, 46 and 49 % of the copies, for most of
-  the others have another number of paragraphs. 20 loses a page, and cuts 128 bits into 21 keys, which nearly all pages
-  in a store would share.
+  bit where they differ in two. On 505 labelled Chinese pages 4, 8 and 16 find 43, 46 and 49 % of the copies, for most
+  others have another number of paragraphs. 20 loses a page, and cuts 128 bits into 21 keys, which nearly all pages in a
+  store would share.
 
 Departures: a SimHash stays as it is if all words of its paragraph weigh more, so only the words of the topic weigh more
 in such a paragraph. MurmurHash is that of the package mmh3. No principal components are taken: they are those of one
