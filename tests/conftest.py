@@ -23,7 +23,7 @@ settings.load_profile("repeatable")
 
 
 #: What compares methods or opens a browser, beside the tests that are marked one by one.
-RESEARCH = ("literature", "methods", "test_compare.py", "test_report_page.py")
+RESEARCH = ("methods", "test_compare.py", "test_report_page.py")
 
 
 def pytest_collection_modifyitems(items):
