@@ -68,6 +68,17 @@ class OneByOne(Articles):
             yield scrapy.Request(rest[0], cb_kwargs={"rest": rest[1:]}, priority=10_000, dont_filter=True)
 
 
+class Addresses(OneByOne):
+    """Items of URLs alone, whatever the pages are."""
+
+    name = "addresses"
+
+    def parse(self, response, rest):
+        yield {"url": response.url}
+        if rest:
+            yield scrapy.Request(rest[0], cb_kwargs={"rest": rest[1:]}, dont_filter=True)
+
+
 class Steps(scrapy.Spider):
     """Carry out *steps* (keyword arguments of a request, callbacks by name), one after the other.
 
@@ -163,10 +174,6 @@ class Steps(scrapy.Spider):
     def finish_item(self, response, item):
         yield {**item, "terms": response.css("title::text").get()}
 
-    def finish_item_and_raise(self, response, item):
-        yield from self.finish_item(response, item)
-        raise Mishap
-
     def parse_meta(self, response):
         yield {"url": response.url, "meta": [*response.meta]}
 
@@ -209,11 +216,6 @@ class Steps(scrapy.Spider):
 
     async def async_generator_raises_last(self, response):
         yield self.item(response)
-        raise Mishap
-
-    async def raises_when_held(self, response):
-        yield self.item(response)
-        await held(self.crawler)
         raise Mishap
 
 
@@ -384,14 +386,6 @@ class TagAttrsItem(AttrsItem):
     dedup: Any = None
 
 
-@attrs.frozen
-class FrozenAttrsItem:
-    url: str
-    title: str = ""
-    text: str = ""
-    dedup: Any = None
-
-
 class PydanticItem(pydantic.BaseModel):
     url: str
     title: str = ""
@@ -400,10 +394,6 @@ class PydanticItem(pydantic.BaseModel):
 
 class TagPydanticItem(PydanticItem):
     dedup: Any = None
-
-
-class FrozenPydanticItem(TagPydanticItem, frozen=True):
-    pass
 
 
 class StrictPydanticItem(PydanticItem, validate_assignment=True):
@@ -436,8 +426,6 @@ UNTAGGABLE = {
     "attrs without": AttrsItem,
     "pydantic without": PydanticItem,
     "dataclass frozen": FrozenDataItem,
-    "attrs frozen": FrozenAttrsItem,
-    "pydantic frozen": FrozenPydanticItem,
     "pydantic strict": StrictPydanticItem,
 }
 ITEM_TYPES = TAGGABLE | UNTAGGABLE
@@ -501,14 +489,6 @@ class SomeBecomeStories:
 
     def process_item(self, item):
         return TagDataItem(item["url"], item["title"]) if item["url"].endswith("/b") else item
-
-
-class AllBecomeStories:
-    """A pipeline that makes items of one class of all."""
-
-    def process_item(self, item):
-        fields = ItemAdapter(item)
-        return DataItem(fields["url"], fields["title"])
 
 
 class FeedReader:

@@ -161,7 +161,7 @@ def crawled(crawl, site: Site, pages: dict[str, Answer], **settings) -> Outcome:
     urls = [site.add(f"/{number}", answer) for number, answer in enumerate(pages.values())]
     last = site.add("/last", article("A story", story(3)), host=1)
     outcome = crawl(
-        "sample_spiders_hostile.Addresses",
+        "sample_spiders.Addresses",
         urls=",".join([first, *urls, last]),
         # Scrapy itself fails to look for a refresh in a page that it cannot decode: that is not what is asked here.
         settings={"METAREFRESH_ENABLED": False, "LOG_LEVEL": "WARNING", **settings},
