@@ -111,27 +111,40 @@ def test_the_spider_keeps_every_article_once(tmp_path: Path) -> None:
         assert set(item) == {"title", "url", "published", "text"}
         assert item["text"] == "\n".join(page.paragraphs)
 
-    def test_no_story_is_lost_and_the_summary_says_what_was_dropped(self, tmp_path: Path) -> None:
-        own = [f"DEDUP_STORE=sqlite:{tmp_path / 'store'}", f"DEDUP_LOG={tmp_path / 'log.jsonl'}"]
-        settings = [argument for setting in own for argument in ("-s", setting)]
-        feed = ["-s", "FEEDS={}", "-O", str(tmp_path / "out.jsonl")]
-        run = scrapy("crawl", "news", *feed, *settings, folder=ROOT, env=dict(os.environ))
-        assert run.returncode == 0, run.stderr
-        kinds = defaultdict(set)
-        by_address = {(page.site.address, page.path): page for page in PAGES}
-        items = read_items(tmp_path / "out.jsonl")
-        for item in items:
-            parts = urlsplit(item["url"])
-            page = by_address[parts.hostname or "", parts.path + (f"?{parts.query}" if parts.query else "")]
-            kinds[page.story].add(page.kind)
-        assert set(kinds) == {page.story for page in ARTICLES}
-        assert all(whole - PARTIAL_KINDS for whole in kinds.values()), "a part of a story is not the story"
-        summary = run.stderr[run.stderr.index("dedup summary") :]
-        said = {label: int(number) for label, number in re.findall(r"^ +(\S.*?) {2,}(\d+)$", summary, re.MULTILINE)}
-        released = said.get("dropped items released", 0)
-        assert said["items kept"] == len(items) == len(ARTICLES) - said["duplicates dropped"] + released
-        assert said["duplicates dropped"] > len(ARTICLES) / 2
-        assert said["links followed last"] > 0
-        assert f"every verdict, with evidence:   {tmp_path / 'log.jsonl'}" in summary
-        assert "ERROR" not in run.stderr
-        assert "WARNING" not in run.stderr.replace("WARNING: Dropped: ", "")
+
+def test_the_spider_crawls_one_site_and_so_many_articles(newspaper: Newspaper, tmp_path: Path) -> None:
+    run = crawl("-a", "limit=5", "-a", f"url={newspaper.front_pages[SITES[4]]}", "-O", str(tmp_path / "out.jsonl"))
+    assert run.returncode == 0, run.stderr
+    items = read_items(tmp_path / "out.jsonl")
+    assert [urlsplit(item["url"]).hostname for item in items] == [SITES[4].address] * 5
+
+
+@pytest.mark.parametrize("bad", ["limit=0", "url=http://[::1"])
+def test_a_bad_argument_ends_in_one_line(bad: str) -> None:
+    run = crawl("-a", bad)
+    assert run.returncode == 1
+    assert "Traceback" not in run.stderr
+    assert run.stderr.splitlines()[-1].startswith(f"scrapy crawl news: {bad.partition('=')[0]}=")
+
+
+def test_with_the_plugin_no_story_is_lost_and_the_summary_counts_what_was_dropped(tmp_path: Path) -> None:
+    own = [f"DEDUP_STORE=sqlite:{tmp_path / 'store'}", f"DEDUP_LOG={tmp_path / 'log.jsonl'}", "FEEDS={}"]
+    settings = [argument for setting in own for argument in ("-s", setting)]
+    feed = ["-O", str(tmp_path / "out.jsonl")]
+    run = scrapy("crawl", "news", *feed, *settings, folder=ROOT, env=dict(os.environ))
+    assert run.returncode == 0, run.stderr
+    items = read_items(tmp_path / "out.jsonl")
+    kinds = defaultdict(set)
+    for page in (page_at(item["url"]) for item in items):
+        kinds[page.story].add(page.kind)
+    assert set(kinds) == {page.story for page in ARTICLES}
+    assert all(whole - PARTIAL_KINDS for whole in kinds.values()), "a part of a story is not the story"
+    summary = run.stderr[run.stderr.index("dedup summary") :]
+    counts = {label: int(number) for label, number in re.findall(r"^ +(\S.*?) {2,}(\d+)$", summary, re.MULTILINE)}
+    released = counts.get("dropped items released", 0)
+    assert counts["items kept"] == len(items) == len(ARTICLES) - counts["duplicates dropped"] + released
+    assert counts["duplicates dropped"] > len(ARTICLES) / 2
+    assert counts["links followed last"] > 0
+    assert f"every verdict, with evidence:   {tmp_path / 'log.jsonl'}" in summary
+    assert "ERROR" not in run.stderr
+    assert "WARNING" not in run.stderr
