@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import Page, StoredPage
     from dedup_middleware.reading import PageReader
-    from dedup_middleware.records.records import Record
+    from dedup_middleware.records.log import Record
 
 __all__ = ["Deduplicator", "Document", "Options"]
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints import Fingerprinter, Learner
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.model import ItemContent, StoredPage
-    from dedup_middleware.records.records import RecordLog
+    from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener
 
 

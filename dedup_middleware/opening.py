@@ -31,7 +31,7 @@ from dedup_middleware.fingerprints import Learner, fingerprinter, instance_of, p
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.model import Action, Eligibility
 from dedup_middleware.reading import BodyDigests
-from dedup_middleware.records.records import RecordLog, observer_log
+from dedup_middleware.records.log import RecordLog, observer_log
 from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
 from dedup_middleware.stores.files import Holder
 

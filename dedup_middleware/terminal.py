@@ -1,101 +1,129 @@
-"""Prints tables and progress at a terminal, and imports what an extra has installed."""
+"""Prints tables, progress and notes at a terminal, and imports what an extra has installed."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+import time
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from unicodedata import east_asian_width
 
 from dedup_middleware.errors import ConfigError
+from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _GAP = "  "
+# Columns that are left to a shortened name, however narrow the terminal is.
+_LEAST = 16
+_STYLES = {"bold": 1, "red": 31, "green": 32, "yellow": 33}
+# Seconds between two updates of a progress line.
+_PAUSE = 0.1
+
+
+def tell(line: str) -> None:
+    """Print *line*, which may contain names of files with any characters, to standard error."""
+    print(f"dedup: {one_line(line)}", file=sys.stderr)  # noqa: T201 - beside the output
+
+
+def plural(count: int, noun: str) -> str:
+    """Return *count* with *noun*, such as "1 page" or "2,000 pages"."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def columns() -> int | None:
+    """Return the width of the terminal that standard output is; ``None`` where it is a file or a pipe."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def styled(text: str, style: str) -> str:
+    """Return *text* in bold or a colour where standard output is a terminal and ``NO_COLOR`` is not set."""
+    is_plain = not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if is_plain else f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
+
+
+def _width(text: str) -> int:
+    return sum(2 if east_asian_width(character) in "FW" else 1 for character in text)
+
+
+def _start(text: Iterable[str], width: int) -> str:
+    widths = accumulate(map(_width, text))
+    return "".join(character for character, at in zip(text, widths, strict=True) if at <= width)
+
+
+def shortened(text: str, width: int | None) -> str:
+    """Return *text* for *width* columns, ``None`` for any: its middle is left out if it is wider."""
+    if width is None or _width(text) <= width:
+        return text
+    end = _start(text[::-1], (width - 1) // 2)[::-1]
+    return f"{_start(text, width - 1 - _width(end))}…{end}"
 
 
 class Table(NamedTuple):
-    """What is to be shown."""
+    """Rows of cells below a header."""
 
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     names: int = 1
-    """So many columns, the first ones, hold names and are aligned to the left; numbers stand right."""
+    """How many columns, the first ones, contain names and are aligned to the left; numbers are to the right."""
 
 
-def rendered(table: Table, *, terminal: bool) -> str:
-    """Return *table* as text: for a *terminal* in the way of rich, where that is installed; else in plain columns."""
-    rich = if_installed("rich.table") if terminal else None
-    return _plain(table) if rich is None else _rich(table)
-
-
-def _plain(table: Table) -> str:
+def rendered(table: Table, width: int | None = None) -> str:
+    """Return *table* as text of at most *width* columns if possible, ``None`` for any: long names are shortened."""
     lines = [table.header, *table.rows]
-    widths = [max(len(line[n]) for line in lines) for n in range(len(table.header))]
-    aligned = (
-        _GAP.join(
-            cell.ljust(width) if n < table.names else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    )
-    return "\n".join(line.rstrip() for line in aligned)
-
-
-def _rich(table: Table) -> str:
-    box, made = if_installed("rich.box"), if_installed("rich.table")
-    text, console = if_installed("rich.text").Text, if_installed("rich.console").Console()
-    shown = made.Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for n, name in enumerate(table.header):
-        shown.add_column(text(name), justify="left" if n < table.names else "right", overflow="fold")
-    for row in table.rows:
-        # As they are: a name may hold what rich takes for markup.
-        shown.add_row(*map(text, row))
-    with console.capture() as capture:
-        console.print(shown)
-    said: str = capture.get()
-    return said.strip("\n")
-
-
-_T = TypeVar("_T")
+    widths = [max(map(_width, cells)) for cells in zip(*lines, strict=True)]
+    if width is not None:
+        over = sum(widths) + len(_GAP) * (len(widths) - 1) - width
+        for n in range(table.names):
+            cut = max(0, min(over, widths[n] - _LEAST))
+            widths[n] -= cut
+            over -= cut
+    text = []
+    for line in lines:
+        cells = [shortened(cell, width) for cell, width in zip(line, widths, strict=True)]
+        fill = [" " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
+        sides = (c + f if n < table.names else f + c for n, (c, f) in enumerate(zip(cells, fill, strict=True)))
+        text.append(_GAP.join(sides).rstrip())
+    return "\n".join([styled(text[0], "bold") if width is not None else text[0], *text[1:]])
 
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a bar for *what* of which there are *total*, if that is known; each call of what it yields is a step.
+    """Show a line on *what* is done at the terminal until the block ends; each call of what it yields is a step.
 
-    The bar is gone when it is done. Nothing is shown where nobody looks, or without rich.
+    *total* is the number of steps, if that is known. Nothing is shown where standard error is not a terminal.
     """
-    rich = if_installed("rich.progress") if sys.stderr.isatty() else None
-    if rich is None:
+    if not sys.stderr.isatty():
         yield lambda: None
         return
-    console = if_installed("rich.console").Console(stderr=True)
-    columns = (
-        rich.TextColumn("{task.description}"),
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TimeElapsedColumn(),
-    )
-    # What goes to standard output stays there: rich would write it to its own console.
-    with rich.Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda: bar.advance(task)
+    started = shown = time.monotonic()
+    count = 0
+
+    def show(text: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+    def step() -> None:
+        nonlocal shown, count
+        count += 1
+        now = time.monotonic()
+        if now - shown >= _PAUSE:
+            shown = now
+            show(f"{what}: {count}{'' if total is None else f' of {total}'}, {now - started:.0f} s")
+
+    show(f"{what} …")
+    try:
+        yield step
+    finally:
+        show("")
 
 
-@contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show that *what* goes on, and for how long already: for work whose steps cannot be told."""
-    rich = if_installed("rich.progress") if sys.stderr.isatty() else None
-    if rich is None:
-        yield
-        return
-    console = if_installed("rich.console").Console(stderr=True)
-    columns = (rich.SpinnerColumn(), rich.TextColumn("{task.description}"), rich.TimeElapsedColumn())
-    with rich.Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
-        bar.add_task(what, total=None)
-        yield
+_T = TypeVar("_T")
 
 
 def counted(things: Iterable[_T], what: str) -> Iterator[_T]:
@@ -109,17 +137,10 @@ def counted(things: Iterable[_T], what: str) -> Iterator[_T]:
 EXTRA = 'pip install "dedup-middleware[compare]"'
 
 
-def if_installed(module: str) -> Any:
-    """Return the *module*; ``None`` where its package is not installed."""
-    try:
-        return import_module(module)
-    except ImportError:
-        return None
-
-
 def required(module: str, why: str) -> Any:
-    """Return the *module*; `ConfigError` where its package is not installed, which says *why* it must be."""
+    """Return the *module*; `ConfigError` where its package is not installed, with *why* it is needed."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise ConfigError(f"{why} needs {module.partition('.')[0]}, which is not installed: {EXTRA}") from error
+        package = module.partition(".")[0]
+        raise ConfigError(f"{why} needs {package}, which is not installed. Run {EXTRA}.") from error

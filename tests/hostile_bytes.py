@@ -31,8 +31,7 @@ from dedup_middleware.methods.compare.corpus import read_pages
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.simhash import SimHash
 from dedup_middleware.model import Kept, StoredPage
-from dedup_middleware.records.log_reader import last_lines_with, lines_with
-from dedup_middleware.records.records import parse_record, read_records
+from dedup_middleware.records.log import Records, last_lines_with, lines_with, parse_record
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.base import Header
@@ -424,7 +423,7 @@ ATTACKS: dict[str, Attack] = {
         lambda size: b"".join(zeros(size)) + b"\n" + RECORD,
         512 * MB,
         RECORD,
-        lambda path: f"{sum(1 for _ in read_records(path))} records",
+        lambda path: f"{sum(1 for _ in Records(path))} records",
     ),
     "a log, a line of 500 MB, searched": Attack(
         lambda size: b"".join(zeros(size)) + b"\n" + RECORD, 512 * MB, RECORD, searched

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from dedup_middleware.durability import Flush
     from dedup_middleware.errors import DedupError
     from dedup_middleware.model import StoredPage, Verdict
-    from dedup_middleware.records.records import RecordLog
+    from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Visit
 
 #: What every clause of :func:`clause` weighs.

@@ -15,7 +15,7 @@ from crawling import store_uri
 from prose import story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.records.records import Record, read_records
+from dedup_middleware.records.log import Record, Records
 from dedup_middleware.settings import Config
 from spiders.newspaper import Kind, site_map
 
@@ -139,7 +139,7 @@ def _hostile() -> Iterator[tuple[str, str, tuple[str, ...]]]:
 def _spread(log: Path) -> None:
     """Let an hour pass with every twenty records, and a day between the crawls; bodies are as long as a newspaper's."""
     start = datetime(2026, 11, 18, 6, tzinfo=timezone.utc)
-    records = list(read_records(log))
+    records = list(Records(log))
     runs = list(dict.fromkeys(record.run for record in records))
     with log.open("w", encoding="ascii", newline="\n") as file:
         for number, record in enumerate(records):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story
 
-from dedup_middleware.records.recorder import MIN_PAGES, MIN_PAGES_OF_ANOTHER, FieldAlarm, OneOwnerAlarm
+from dedup_middleware.records.recorder import MIN_PAGES, MIN_PAGES_OF_ANOTHER, FieldAlarm, OneOriginalAlarm
 
 NOTICE = story(1)
 
@@ -35,7 +35,7 @@ def test_one_page_that_drops_most_of_a_host_is_told_of_while_the_crawl_runs(site
     said = run_scrapy(outcome.folder, *shlex.split(shows)[1:], "--json")
     assert len(said.stdout.splitlines()) == 24
     said = run_scrapy(outcome.folder, *shlex.split(allows)[1:])
-    assert said.stdout.startswith("24 pages marked as no duplicate")
+    assert said.stdout.startswith("Allowed 24 pages")
 
 
 def test_what_a_dry_run_would_drop_counts_too(site, crawl):
@@ -83,7 +83,7 @@ def test_where_a_host_repeats_one_page_of_another_there_is_one_warning(site, cra
 
 @given(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=80))
 def test_it_is_never_wrong_and_misses_no_original_that_most_pages_repeat_from_the_first(originals):
-    alarm, seen = OneOwnerAlarm(), []
+    alarm, seen = OneOriginalAlarm(), []
     told = None
     for original in originals:
         seen.append(original)
@@ -100,7 +100,7 @@ def test_it_is_never_wrong_and_misses_no_original_that_most_pages_repeat_from_th
 
 
 def test_hosts_that_were_not_seen_for_long_are_forgotten():
-    alarm = OneOwnerAlarm()
+    alarm = OneOriginalAlarm()
     for n in range(30_000):
         alarm.note_page(f"host{n}", None)
     assert len(alarm._hosts) <= 10_000

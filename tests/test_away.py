@@ -20,7 +20,7 @@ from scrapy.settings import Settings
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.cli.health import in_doubt, to_release
+from dedup_middleware.cli.store import in_doubt, to_release
 from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.model import Action
 from dedup_middleware.opening import deduplication_of, open_again, open_at_once

@@ -433,12 +433,10 @@ class TestFiles:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["pages.jsonl", "scratch"]
 
 
-def test_a_terminal_is_shown_a_table_of_rich(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_is_as_wide_as_the_terminal() -> None:
     from dedup_middleware.terminal import Table, rendered  # noqa: PLC0415 - as the command does, when asked
 
-    table = Table(["method", "recall"], [["a [bold]name[/]", "0.5"]])
-    shown = rendered(table, terminal=True)
-    assert "─" in shown
-    assert "[bold]name[/]" in shown
-    monkeypatch.setitem(sys.modules, "rich.table", None)
-    assert rendered(table, terminal=True) == "method           recall\na [bold]name[/]     0.5"
+    table = Table(["method", "recall"], [["a method with a long name, and 中文", "0.5"], ["b", "1"]])
+    assert rendered(table).splitlines()[1:] == ["a method with a long name, and 中文     0.5", "b" + "1".rjust(42)]
+    shown = rendered(table, 30).splitlines()
+    assert shown[1] == "a method wi…, and 中文     0.5"

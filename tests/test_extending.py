@@ -163,7 +163,7 @@ def test_a_store(site, crawl, install, tmp_path: Path):
     info = json.loads(dedup("store", "info", "--json"))
     assert (info["originals"], info["duplicates"]) == (2, 1)
     assert a in dedup("explain", c)
-    assert "removed the store" in dedup("store", "reset", "--yes")
+    assert "Deleted the store" in dedup("store", "reset", "--yes")
     assert not (tmp_path / "pages.json").exists()
 
 

@@ -16,7 +16,7 @@ else:
     import tomli as tomllib
 
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.records import Record
+from dedup_middleware.records.log import Record
 from dedup_middleware.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent
@@ -33,7 +33,7 @@ FLOORS = (
     ("checks",),
     ("durability", "published"),
     ("settings",),
-    ("reading", "visit"),
+    ("merging", "reading", "visit"),
     ("records",),
     ("deduplicator",),
     ("opening",),

@@ -210,7 +210,7 @@ DEFECTS = [
     "checks.items:ItemCheck.objection",
     "checks.detector:Detector.check",
     "records.recorder:Recorder.evidence",
-    "records.records:RecordLog.append",
+    "records.log:RecordLog.append",
     "plugin.downloader_middleware:identities_of",
     "plugin.extension:DedupExtension.count",
     "plugin.feeds:Feeds.wanting",

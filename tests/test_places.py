@@ -245,7 +245,7 @@ def test_where_nothing_can_be_written_to_the_store_is_in_memory_and_it_is_said_o
     said = dedup(tmp_path / "crawl", "stats", env=env)
     assert said.returncode == 1
     assert said.stdout == ""
-    assert said.stderr.startswith("dedup: no spider has a store in /dev/null/nowhere/")
+    assert said.stderr.startswith("dedup: No spider has a store in /dev/null/nowhere/")
     assert len(said.stderr.splitlines()) == 1
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 import dedup_middleware
 from dedup_middleware import open_records
+from dedup_middleware.cli.explain import record_text
 from dedup_middleware.errors import ConfigError, RecordsError
-from dedup_middleware.records.explain import record_text
-from dedup_middleware.records.records import Record, RecordLog, read_records, remove_log
+from dedup_middleware.records.log import CODES, Record, RecordLog, Records, follow_records, remove_log
 from dedup_middleware.urls import host_of
 
 TEXT = st.text() | st.text(st.sampled_from('a\n\r\x00\x1b\x85\u2028\u2029\u202e\ud800\U0001f600天"\\'))
@@ -27,12 +27,12 @@ RECORDS = st.builds(
     spider=TEXT,
     run=TEXT,
     url=TEXT,
-    verdict=TEXT,
-    outcome=TEXT,
+    verdict=st.sampled_from(sorted(CODES["verdict"])),
+    outcome=st.sampled_from(sorted(CODES["outcome"])),
     original_url=st.none() | TEXT,
     original_run=st.none() | TEXT,
     score=st.none() | st.floats(0, 1),
-    reason=TEXT,
+    reason=st.sampled_from(sorted(CODES["reason"])),
     evidence=st.lists(TEXT, max_size=5),
     items_dropped=st.integers(0),
     items_kept=st.integers(0),
@@ -61,7 +61,7 @@ def test_every_record_comes_back_as_it_was(tmp_path: Path) -> None:
 
     append()
     log.close()
-    assert list(read_records(path)) == written
+    assert list(Records(path)) == written
     assert len(path.read_bytes().splitlines()) == len(written)
 
 
@@ -90,7 +90,7 @@ def test_each_record_is_in_the_file_at_once(tmp_path: Path) -> None:
     log = RecordLog(path)
     for number in range(3):
         log.append(record(number))
-        assert list(read_records(path)) == [record(n) for n in range(number + 1)]
+        assert list(Records(path)) == [record(n) for n in range(number + 1)]
     log.close()
 
 
@@ -100,7 +100,7 @@ def test_another_crawl_goes_on_where_the_last_one_ended(tmp_path: Path) -> None:
         log = RecordLog(path)
         log.append(record(number))
         log.close()
-    assert list(read_records(path)) == [record(0), record(1)]
+    assert list(Records(path)) == [record(0), record(1)]
 
 
 @pytest.mark.parametrize("kept", [1, 20, 90])
@@ -108,19 +108,19 @@ def test_a_torn_line_costs_nothing_but_itself(tmp_path: Path, kept: int) -> None
     """A crawl was killed while it wrote; the next one appends to the same file."""
     path = tmp_path / "log.jsonl"
     path.write_text(record(0).to_line() + "\n" + record(1).to_line()[:kept], encoding="ascii")
-    assert list(read_records(path)) == [record(0)]
+    assert list(Records(path)) == [record(0)]
     log = RecordLog(path)
     log.append(record(2))
     log.append(record(3))
     log.close()
-    assert list(read_records(path)) == [record(0), record(2), record(3)]
+    assert list(Records(path)) == [record(0), record(2), record(3)]
 
 
 @pytest.mark.parametrize("line", ["", "null", "[]", "5", '"text"', "{}", '{"url": "x"}', "\x00\xff", "not json"])
 def test_lines_that_hold_no_record_are_passed_over(tmp_path: Path, line: str) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(f"{record(0).to_line()}\n{line}\n{record(1).to_line()}\n", encoding="latin1")
-    assert list(read_records(path)) == [record(0), record(1)]
+    assert list(Records(path)) == [record(0), record(1)]
 
 
 JSON = st.recursive(
@@ -137,7 +137,7 @@ def test_a_line_with_a_field_of_another_type_is_shown_or_passed_over(tmp_path: P
     @given(name=st.sampled_from([*Record.__slots__]), value=st.sampled_from(["", [5], {}]) | JSON)
     def show(name: str, value: object) -> None:
         path.write_text(json.dumps(record(0).as_dict() | {name: value}) + "\n", encoding="ascii")
-        for one in read_records(path):
+        for one in Records(path):
             assert record_text(one)
             assert isinstance(one.host, str)
             assert one.items_dropped + one.items_kept is not None
@@ -148,7 +148,7 @@ def test_a_line_with_a_field_of_another_type_is_shown_or_passed_over(tmp_path: P
 def test_fields_of_later_versions_do_not_matter(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(record(0).as_dict() | {"invented_later": 1}) + "\n", encoding="ascii")
-    assert list(read_records(path)) == [record(0)]
+    assert list(Records(path)) == [record(0)]
 
 
 def test_following_sees_every_record_as_it_comes_even_in_pieces(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_following_sees_every_record_as_it_comes_even_in_pieces(tmp_path: Path) 
         file.write(pieces.pop(0))
 
     with file:
-        found = read_records(path, follow=True, idle=write_on)
+        found = follow_records(path, idle=write_on)
         for number in range(4):
             assert next(found) == record(number)
             # A record is shown as soon as its line is complete.
@@ -170,18 +170,18 @@ def test_following_sees_every_record_as_it_comes_even_in_pieces(tmp_path: Path) 
 
 
 def test_what_cannot_be_read_or_written_is_one_line_with_a_remedy(tmp_path: Path) -> None:
-    with pytest.raises(RecordsError, match=r"there is no log at .*; crawl first"):
-        list(read_records(tmp_path / "absent"))
+    with pytest.raises(RecordsError, match=r"No log found at .*\. Run a crawl first"):
+        list(Records(tmp_path / "absent"))
     with pytest.raises(RecordsError, match="cannot be read"):
-        list(read_records(tmp_path))
-    with pytest.raises(RecordsError, match=r"DEDUP_LOG .* cannot be written .*; give another path"):
+        list(Records(tmp_path))
+    with pytest.raises(RecordsError, match=r"DEDUP_LOG .* cannot be written .*\. Set another path"):
         RecordLog(tmp_path)
     (tmp_path / "file").touch()
     for path in (tmp_path / "file" / "log.jsonl", tmp_path / "a\0b", tmp_path / "\ud800"):
-        with pytest.raises(RecordsError, match="give another path") as raised:
+        with pytest.raises(RecordsError, match="Set another path") as raised:
             RecordLog(path)
         assert str(raised.value).isprintable()
-    with pytest.raises(RecordsError, match=r"the log .* cannot be removed"):
+    with pytest.raises(RecordsError, match=r"The log .* cannot be removed"):
         remove_log(tmp_path)
 
 
@@ -190,7 +190,7 @@ def test_a_full_disk_is_a_records_error() -> None:
     if not full.exists():
         pytest.skip("this system has no /dev/full")
     log = RecordLog(full)
-    with pytest.raises(RecordsError, match="make room"):
+    with pytest.raises(RecordsError, match="Make room"):
         log.append(record(0))
     log.close()
 
@@ -201,7 +201,7 @@ def test_a_line_that_fits_in_part_is_a_records_error(tmp_path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
     try:
-        with pytest.raises(RecordsError, match="make room"):
+        with pytest.raises(RecordsError, match="Make room"):
             log.append(record(0))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
@@ -212,7 +212,7 @@ def test_a_line_that_fits_in_part_is_a_records_error(tmp_path) -> None:
 def test_a_file_that_holds_something_else_is_no_log(tmp_path, content):
     path = tmp_path / "file"
     path.write_text(content)
-    with pytest.raises(RecordsError, match="holds something else than records") as refused:
+    with pytest.raises(RecordsError, match="is not a log of records") as refused:
         RecordLog(path)
     assert refused.value.misnamed
     assert path.read_text() == content
@@ -241,7 +241,7 @@ class TestOpenRecords:
 
     def test_it_has_the_records_that_are_wanted_as_often_as_one_looks(self, path: Path) -> None:
         everything = open_records(path)
-        assert list(everything) == list(everything) == list(read_records(path))
+        assert list(everything) == list(everything) == list(Records(path))
         assert [record.run for record in open_records(str(path), run="last")] == ["2", "2"]
         assert [record.run for record in open_records(path, run="1")] == ["1", "1"]
         hosts = [record.host for record in open_records(path, host="A.example")]
@@ -269,7 +269,7 @@ class TestOpenRecords:
         assert list(table["score"]) == [0.9] * 4
 
     def test_what_cannot_be_read_is_one_line_at_once(self, path: Path) -> None:
-        with pytest.raises(RecordsError, match="there is no log"):
+        with pytest.raises(RecordsError, match="No log found"):
             open_records(path.with_name("absent"))
         for wrong in (path.parent, path.with_name("a\0b"), path / "log"):
             with pytest.raises(RecordsError, match="cannot be read") as raised:

@@ -23,11 +23,11 @@ from hypothesis import strategies as st
 from report_demo import CLUB, COPIER, HOSTILE, JOINED, MIRROR, SCRIPT, demo
 from test_commands import run, run_here
 
+from dedup_middleware.cli.explain import record_text
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.records.explain import record_text
-from dedup_middleware.records.records import Record, RecordLog, read_records
+from dedup_middleware.records.log import Record, RecordLog, Records
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.page import cell, html, words
 from dedup_middleware.report.tallies import BARS, Tallies
@@ -232,7 +232,7 @@ class TestPage:
     @given(st.lists(HOSTILE_RECORDS, min_size=1, max_size=5))
     def test_whatever_a_log_holds_is_data(self, records: list[Record]) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("dedup_middleware.report.data.records", lambda *_: iter(records))
+            patch.setattr("dedup_middleware.report.data.Records", lambda *_: iter(records))
             config = Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": "log.jsonl"}, None)
             report = gather(config)
         read = PageElements(html(report))
@@ -275,7 +275,7 @@ class TestRows:
         rows_file = tmp_path / "rows.csv"
         assert run_here("report", "--csv", str(rows_file), *shown.here, folder=tmp_path).exit_status == 0
         rows = [*csv.DictReader(io.StringIO(rows_file.read_text(encoding="utf-8-sig")))]
-        records = [r for r in read_records(shown.folder / "records.jsonl") if r.verdict == "duplicate"]
+        records = [r for r in Records(shown.folder / "records.jsonl") if r.verdict == "duplicate"]
         assert [row["url"] for row in rows] == [one_line(r.url) for r in records]
         assert [float(row["score"]) for row in rows] == [r.score for r in records]
         assert SCRIPT in {row["title"] for row in rows}
@@ -302,7 +302,7 @@ class TestCommand:
         monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or False)
         done = run_here("report", "-o", "a b.html", "--open", *shown.here, folder=tmp_path)
         assert opened == [(tmp_path / "a b.html").as_uri()]
-        assert "open a b.html yourself" in done.err
+        assert "Open a b.html yourself" in done.err
 
     @pytest.mark.parametrize(
         ("arguments", "expected"),
@@ -311,10 +311,10 @@ class TestCommand:
             (["--csv", "rows.csv", "--open"], "add -o report.html"),
             (["-o", "-", "--open"], "add -o report.html"),
             (["-o", "missing/report.html"], "missing/report.html cannot be written (No such file or directory)"),
-            (["-o", "."], "name another file"),
-            (["-o", "/"], "name another file"),
-            (["-o", "a\0b"], "name another file"),
-            (["-o", "x" * 300], "name another file"),
+            (["-o", "."], "Name another file"),
+            (["-o", "/"], "Name another file"),
+            (["-o", "a\0b"], "Name another file"),
+            (["-o", "x" * 300], "Name another file"),
             (["--csv", "missing/rows.csv"], "missing/rows.csv cannot be written"),
         ],
     )
@@ -324,12 +324,12 @@ class TestCommand:
         assert not [*tmp_path.iterdir()]
 
     def test_no_log_is_one_line(self, tmp_path: Path) -> None:
-        run_here("report", "-o", "r.html", "-s", "DEDUP_LOG=nowhere.jsonl", folder=tmp_path).refused("there is no log")
+        run_here("report", "-o", "r.html", "-s", "DEDUP_LOG=nowhere.jsonl", folder=tmp_path).refused("No log found")
 
 
 class TestHostileTexts:
     def test_a_title_does_not_steer_a_terminal(self, shown: Demo) -> None:
-        for hostile in read_records(shown.folder / "records.jsonl"):
+        for hostile in Records(shown.folder / "records.jsonl"):
             text = record_text(
                 replace(hostile, reason=f"\x1b[2J\u200f\u061c{hostile.title}", url="http://a.test/\u202e")
             )
@@ -341,5 +341,5 @@ class TestHostileTexts:
         assert line.isprintable()
 
     def test_a_title_is_cut(self, shown: Demo) -> None:
-        titles = [r.title for r in read_records(shown.folder / "records.jsonl") if r.host == HOSTILE]
+        titles = [r.title for r in Records(shown.folder / "records.jsonl") if r.host == HOSTILE]
         assert max(map(len, titles)) == 200

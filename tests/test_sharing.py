@@ -20,7 +20,7 @@ from local_site import Answer, wait_until
 from prose import article, blog, story
 
 from dedup_middleware.budget import UNLIMITED
-from dedup_middleware.cli import health
+from dedup_middleware.cli.store import crawls_at_work, in_doubt, to_release
 from dedup_middleware.durability import recover
 from dedup_middleware.errors import StoreError
 from dedup_middleware.model import Action, VerdictKind
@@ -522,7 +522,7 @@ def test_what_a_process_that_is_killed_had_in_doubt_is_released_by_one_of_the_ot
             wait_until(partial(has_asked, site, urls[-1]))
         first = begun["first"].kill()
         with closing(beside(uri, fingerprint.scheme)) as store:
-            wait_until(lambda: len(health.crawls_at_work(store)) == 2)
+            wait_until(lambda: len(crawls_at_work(store)) == 2)
         for door in doors[:2]:
             door.set()
         second = begun["second"].wait()
@@ -534,4 +534,4 @@ def test_what_a_process_that_is_killed_had_in_doubt_is_released_by_one_of_the_ot
     assert [outcome.stats.get("dedup/items/released", 0) for outcome in (second, third)] == [1, 0]
     assert [outcome.problems for outcome in (second, third)] == [[], []]
     with closing(beside(uri, fingerprint.scheme)) as store:
-        assert (health.in_doubt(store, ()), health.to_release(store)) == (0, 0)
+        assert (in_doubt(store, ()), to_release(store)) == (0, 0)

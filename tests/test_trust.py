@@ -31,9 +31,11 @@ from hypothesis import strategies as st
 from library import Library
 
 from dedup_middleware import bounded, item_codec, permissions
-from dedup_middleware.cli.call import tell, whole_file
-from dedup_middleware.cli.dropped import _line as dropped_line
-from dedup_middleware.cli.store_info import info_text
+from dedup_middleware.cli.allow import overrides_text
+from dedup_middleware.cli.call import whole_file
+from dedup_middleware.cli.dropped import item_text
+from dedup_middleware.cli.explain import explanation_text
+from dedup_middleware.cli.store import info_text
 from dedup_middleware.errors import ConfigError, RecordsError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.fingerprints.method import unpacked as unpacked_print
 from dedup_middleware.index import dropped_items, schema
@@ -43,11 +45,10 @@ from dedup_middleware.methods.e_simhash import ESimHash
 from dedup_middleware.methods.p_simhash import PSimHash
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.simhash import SimHash
-from dedup_middleware.records.dropped import overrides_text
-from dedup_middleware.records.explain import explanation_text
-from dedup_middleware.records.records import observer_log, observer_logs_beside, parse_record, remove_log
+from dedup_middleware.records.log import observer_log, observer_logs_beside, parse_record, remove_log
 from dedup_middleware.stores import files
 from dedup_middleware.stores.base import Header
+from dedup_middleware.terminal import tell
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="Windows has no such files")
 
@@ -391,7 +392,7 @@ def test_what_a_store_says_of_itself_does_not_steer_the_terminal() -> None:
     shown = [
         info_text(info),
         *(explanation_text({"url": "", "note": "", "record": None, "stored": page}) for page in (stored, copy)),
-        overrides_text([{"url": "http://a/", "original_url": "http://b/", "time": evil}], removed=False),
-        dropped_line(item, as_json=False),
+        overrides_text([{"url": "http://a/", "original_url": "http://b/", "time": evil}], removed=None),
+        item_text(item),
     ]
     assert [text for text in shown if re.search("[\x1b\x07\x9b]", text)] == []

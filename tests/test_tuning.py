@@ -19,7 +19,7 @@ from test_commands import ENVIRONMENT, Crawled, command, run, run_here, running_
 
 from dedup_middleware.errors import RecordsError
 from dedup_middleware.reasons import Reason
-from dedup_middleware.records.records import Record
+from dedup_middleware.records.log import Record
 from dedup_middleware.report.answers import Answer, Answers
 from dedup_middleware.report.tuning import (
     ENOUGH,
@@ -296,7 +296,7 @@ class TestCommand:
         assert "0.7900  Tram" in said.out
         assert "    = Output by both." in said.out
         assert "kept beside http://original.example/3" in said.out
-        assert "repeats http://original.example/1" in said.out
+        assert "duplicate of http://original.example/1" in said.out
         assert "http://page.example/0" not in said.out
         assert said.out.endswith("answers: 0\n10 more, and a threshold is suggested\n")
         assert [path.name for path in folder.iterdir()] == ["log.jsonl"]
@@ -311,7 +311,7 @@ class TestCommand:
     def test_the_crawl_and_the_host_may_be_chosen(self, folder: Path) -> None:
         (found,) = tune(folder, "--json", "--run", "1", "--host", "page.example").json
         assert sum(row["pages"] for row in found["rows"] if row["threshold"] == 0.8) == 2
-        tune(folder, "--host", "other.example").refused("no verdict", "widen --run and --host", status=3)
+        tune(folder, "--host", "other.example").refused("No verdict", "--run", status=3)
         tune(folder, "--host", "http://x/").refused("not a host name")
 
     def test_todays_threshold_is_that_of_the_settings(self, folder: Path) -> None:
@@ -327,12 +327,12 @@ class TestCommand:
         assert arguments[0] in said.err
 
     def test_a_published_method_has_a_threshold_of_its_own(self, folder: Path) -> None:
-        tune(folder, "-s", "DEDUP_FINGERPRINT=simhash").refused("DEDUP_FINGERPRINT = 'simhash'", "threshold of its own")
+        tune(folder, "-s", "DEDUP_FINGERPRINT=simhash").refused("DEDUP_FINGERPRINT = 'simhash'", "its own threshold")
 
     def test_without_a_log_it_is_one_line(self, tmp_path: Path) -> None:
-        tune(tmp_path).refused("there is no log")
+        tune(tmp_path).refused("No log found")
         (tmp_path / "log.jsonl").touch()
-        tune(tmp_path).refused("no verdict", status=3)
+        tune(tmp_path).refused("No verdict", status=3)
 
     def test_a_page_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
         hostile = "\x1b[2J\r\n\u202eevil\x9b"
@@ -388,16 +388,16 @@ class TestAtATerminal:
         original_says, page_says = (f"{mark} {story(n)[place][:30]}" for mark, n, place in (("-", 1, 5), ("+", 3, 0)))
         assert original_says in said[first:second]
         assert page_says in said[first:second]
-        assert f"to release its items: scrapy dedup allow {repost['url']}" in said
+        assert f"To release its items: scrapy dedup allow {repost['url']}" in said
         assert "answers: 2; from 0.8 on 0 the same and 1 different, below 1 the same and 0 different" in said
         kept = [(answer.url, answer.same) for answer in Answers.beside(paired.folder / "records.jsonl").about()]
         assert kept == [(repost["url"], False), (partly["url"], True)]
-        assert "the same story?" not in at_a_terminal(paired.folder, *here, keys="")
-        assert at_a_terminal(paired.folder, *here, "--again", keys="s\nq\n").count("the same story?") == 2
+        assert "Duplicates?" not in at_a_terminal(paired.folder, *here, keys="")
+        assert at_a_terminal(paired.folder, *here, "--again", keys="s\nq\n").count("Duplicates?") == 2
 
     def test_while_a_crawl_has_the_store_the_log_tells_what_it_can(self, paired: Outcome) -> None:
         with running_crawl(Crawled(paired, "", "", "", "")):
             said = run("tune", *self.here(paired), folder=paired.folder)
         assert said.exit_status == 0
-        assert "until then there is only the evidence" in said.err
+        assert "Until then, only the evidence" in said.err
         assert f"    = {paired.records[0]['evidence'][0]}" in said.out

@@ -302,7 +302,7 @@ class TestForgetting:
         assert (dry["originals"], dry["duplicates"], dry["urls"]) == (1, 1, [shop.stories[0], shop.copies[0]])
         assert shop.report("a", "store", "forget", shop.stories[0], "--yes") == dry | {"dry_run": False}
         again = shop.run("a", "store", "forget", shop.stories[0], "--yes")
-        assert (again.exit_status, again.out) == (0, "no such page in the store; nothing to do\n")
+        assert (again.exit_status, again.out) == (0, "No such page in the store; nothing to do\n")
         outcome = shop.crawl("a", shop.copies[0], shop.stories[0], shop.copies[1])
         assert outcome.kept == [shop.copies[0]]
         assert outcome.record(shop.stories[0])["original_url"] == shop.copies[0]
@@ -322,7 +322,7 @@ class TestForgetting:
         age(shop, "a", days=91, url=shop.stories[2])
         assert shop.report("a", "store", "forget", "--older-than", "92d", "--yes")["originals"] == 0
         assert shop.report("a", "store", "forget", "--older-than", "90d", "--yes")["urls"] == [shop.stories[2]]
-        assert "is no age" in shop.run("a", "store", "forget", "--older-than", "soon").err
+        assert "is not a number of days" in shop.run("a", "store", "forget", "--older-than", "soon").err
 
     def test_it_asks_first(self, shop: Shop) -> None:
         shop.crawl("a", *shop.stories)
@@ -331,7 +331,7 @@ class TestForgetting:
         named = ("store", "forget", shop.stories[0], "-s", f"DEDUP_STORE={store_uri(shop.root / 'a')}")
         assert shop.report("a", "store", "info")["originals"] == 4
         said = at_a_terminal(*named, folder=shop.root, answer="y").replace("\r\n", "")
-        assert "1 page, 1 originals and 0 duplicates, was deleted" in said
+        assert "Deleted 1 page (1 original, 0 duplicates)" in said
         assert f"`scrapy dedup store compact -s DEDUP_STORE={store_uri(shop.root / 'a')}`" in said
 
     def test_what_is_still_to_be_released_stays(self, shop: Shop) -> None:
@@ -339,7 +339,7 @@ class TestForgetting:
         shop.run("a", "allow", shop.copies[0])
         report = shop.report("a", "store", "forget", "--host", "127.0.0.2", "--yes")
         assert (report["originals"], report["duplicates"], report["in_doubt"]) == (1, 2, 1)
-        assert "1 pages stay" in shop.run("a", "store", "forget", shop.stories[0], "--yes").out
+        assert "Kept 1 page" in shop.run("a", "store", "forget", shop.stories[0], "--yes").out
         assert shop.crawl("a", shop.partly).kept[:2] == [shop.copies[0], shop.partly]
 
     def test_all_that_leads_to_a_page_goes_with_it(self) -> None:

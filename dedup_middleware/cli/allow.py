@@ -1,47 +1,71 @@
-"""``scrapy dedup allow``: mark dropped pages as no duplicates, and release their items."""
+"""``scrapy dedup allow``: marks dropped pages as not duplicates, so that the next crawl releases their items."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import add_common_options, add_item_filter
+from dedup_middleware.cli.call import add_item_filter
+from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import CallError
-from dedup_middleware.records.dropped import PageFilter, allow, allowed_text, overrides, overrides_text
+from dedup_middleware.records.dropped import ItemFilter, allow, overrides
+from dedup_middleware.terminal import plural
+from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from dedup_middleware.cli.call import Call
 
-EXAMPLES = ("allow https://example.org/story", "allow --host example.org --below 0.9", "allow --list")
+_NAMED = 20
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let *parser* read the options of the command."""
-    add_common_options(parser)
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", nargs="*", help="page URL, exactly as it was crawled")
     add_item_filter(parser)
-    parser.add_argument("--all", action="store_true", help="all pages that were dropped")
+    parser.add_argument("--all", action="store_true", help="all pages with dropped items")
     others = parser.add_mutually_exclusive_group()
     others.add_argument("--list", action="store_true", help="list the pages that were allowed")
-    others.add_argument("--remove", metavar="URL", help="remove the override for this page")
+    others.add_argument("--remove", metavar="URL", help="allow this page no longer")
 
 
 def run(call: Call) -> None:
-    """Allow the pages that are wanted, and print which these are."""
+    """Allow the pages that are wanted, and print which these are; or list or remove what was allowed."""
     opts = call.opts
     if opts.list or opts.remove is not None:
         found = overrides(call.config, removed=opts.remove)
-        if opts.json:
-            for each in found:
-                print(json.dumps(each))
-        else:
-            print(overrides_text(found, removed=opts.remove is not None))
+        lines = [*map(json.dumps, found)] if opts.json else [overrides_text(found, removed=opts.remove)]
+        for line in lines:
+            print(line)
         return
     chosen = (opts.host, opts.original, opts.run, opts.below)
-    wanted = [PageFilter.of(url, *chosen) for url in opts.url or [None]]
-    if wanted[0].is_all and not opts.all:
-        raise CallError("name the pages: URL, --host H, --original URL, --run R, --below SCORE, or --all")
-    report = allow(call.config, wanted)
-    print(json.dumps(report) if opts.json else allowed_text(report))
+    if not (opts.url or opts.all or any(value is not None for value in chosen)):
+        raise CallError("name the pages by URL, --host, --original, --run or --below, or give --all")
+    report = allow(call.config, [ItemFilter.of(url, *chosen) for url in opts.url or [None]])
+    print(json.dumps(report) if opts.json else _allowed_text(report))
+
+
+def _allowed_text(report: dict[str, Any]) -> str:
+    pages = len(report["allowed"])
+    line = f"Allowed {plural(pages, 'page')}; the next crawl releases {plural(report['items'], 'dropped item')}"
+    more = [f"    and {pages - _NAMED} more"] * (pages > _NAMED)
+    return "\n".join([line, *(f"    {one_line(url)}" for url in report["allowed"][:_NAMED]), *more])
+
+
+def overrides_text(found: Sequence[dict[str, Any]], *, removed: str | None) -> str:
+    """Return the overrides that were *found* for a person; or those of the page *removed*, which are gone."""
+    if not found:
+        return "No page is allowed" if removed is None else f"{one_line(removed)} was not allowed; nothing to do"
+    how = "is not a duplicate of" if removed is None else "may be a duplicate again of"
+    return "\n".join(
+        f"{time[:19].replace('T', ' ')}  {url}\n    {how} {original}"
+        for time, url, original in ([one_line(each[key]) for key in ("time", "url", "original_url")] for each in found)
+    )
+
+
+COMMANDS = {
+    "allow": Subcommand(
+        run, ("allow https://example.org/story", "allow --host example.org --below 0.9", "allow --list"), _add_options
+    )
+}

@@ -1,4 +1,4 @@
-"""Gives a subcommand its settings, its store and log, and its ways to print and to ask."""
+"""Finds the settings, the store and the log that a subcommand is about, and has the options that several share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import shlex
 import sys
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, BinaryIO
 
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.spiderloader import get_spider_loader
@@ -15,14 +15,14 @@ from scrapy.spiderloader import get_spider_loader
 from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.plugin.project import place_of, read_config
-from dedup_middleware.records.records import log_exists
+from dedup_middleware.records.log import log_exists
 from dedup_middleware.stores import resolved_uri, store_exists
 from dedup_middleware.stores.refusals import nothing_there
+from dedup_middleware.terminal import tell
 from dedup_middleware.text.clauses import one_line
-from dedup_middleware.urls import as_in_urls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from scrapy.settings import BaseSettings
@@ -31,8 +31,12 @@ if TYPE_CHECKING:
     from dedup_middleware.settings import Config
 
 
+class NothingYetError(ConfigError):
+    """No spider has crawled here."""
+
+
 class Call:
-    """One call of a subcommand."""
+    """A call of a subcommand: its options, and the settings that it is about."""
 
     def __init__(self, settings: BaseSettings, opts: argparse.Namespace) -> None:
         self.settings = settings
@@ -40,24 +44,96 @@ class Call:
 
     @cached_property
     def config(self) -> Config:
-        """Whose store and log are meant; :class:`ConfigError` where that remains open."""
-        return config_of(self.settings, self.opts.spider, tell)
+        """The configuration of the spider that is named, of the only one that has crawled, or of the settings.
+
+        :class:`ConfigError` where several spiders have crawled, or none has.
+        """
+        if self.opts.spider is not None:
+            return self._of_named(self.opts.spider)
+        place = place_of(self.settings)
+        configs, errors = [], []
+        for spider in sorted({*self._spiders, *place.known_spiders()}):
+            try:
+                configs.append(self.config_of(spider))
+            except ConfigError as error:  # noqa: PERF203 - each by itself
+                errors.append(error)
+        with_log = [config for config in configs if _has_log(config)]
+        # The store of a spider without a log may have been filled by one that has a log.
+        filled = {resolved_uri(config.store) for config in with_log}
+        known = with_log + [c for c in configs if resolved_uri(c.store) not in filled and _has_store(c)]
+        if len({(resolved_uri(config.store), config.log) for config in known}) == 1:
+            return known[0]
+        named = [name for name in ("DEDUP_STORE", "DEDUP_LOG") if self.settings.get(name)]
+        on_command_line = any((self.settings.getpriority(n) or 0) >= SETTINGS_PRIORITIES["cmdline"] for n in named)
+        if known and not on_command_line:
+            names = [str(config.spider) for config in known]
+            example = shlex.join(["--spider", names[0]])
+            raise ConfigError(f"Several spiders have a store or a log: {', '.join(names)}. Name one, as in {example}.")
+        if not known and errors:
+            raise errors[0]
+        if not named:
+            looked = " or ".join(map(str, place.roots)) or "any folder"
+            raise NothingYetError(
+                f"No spider has a store in {looked}. Run a crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH."
+            )
+        return read_config(self.settings, None)
+
+    def _of_named(self, spider: str) -> Config:
+        config = self.config_of(spider)
+        if self._loader is not None and spider not in self._spiders and not (_has_log(config) or _has_store(config)):
+            raise ConfigError(f"No spider {spider!r}, and no store or log of one. `scrapy list` prints the spiders.")
+        return config
+
+    def config_of(self, spider: str | None) -> Config:
+        """Return the configuration of *spider*, as a crawl would have it."""
+        return read_config(self.settings_of(spider), spider)
+
+    def settings_of(self, spider: str | None) -> BaseSettings:
+        """Return the settings with those of *spider* itself, where it exists."""
+        if spider is None or spider not in self._spiders or self._loader is None:
+            return self.settings
+        own = self.settings.copy()
+        try:
+            self._loader.load(spider).update_settings(own)
+        except Exception as error:
+            raise ConfigError(f"The settings of spider {spider} cannot be read ({error!r}). Correct them.") from error
+        return own
+
+    def spider_classes(self) -> list[type]:
+        """Return the spiders of the project; none where they cannot be loaded."""
+        return [] if self._loader is None else [*map(self._loader.load, self._spiders)]
+
+    @cached_property
+    def _spiders(self) -> list[str]:
+        return [] if self._loader is None else [*self._loader.list()]
+
+    @cached_property
+    def _loader(self) -> SpiderLoaderProtocol | None:
+        try:
+            return get_spider_loader(self.settings)
+        except Exception as error:  # noqa: BLE001 - a module of the project can raise anything
+            tell(f"Cannot load the project's spiders ({error!r}). Their own settings are ignored.")
+            return None
+
+
+def _has_log(config: Config) -> bool:
+    with suppress(DedupError):  # one that may not be read belongs to another user
+        return config.log is not None and log_exists(config.log)
+    return False
+
+
+def _has_store(config: Config) -> bool:
+    with suppress(DedupError):
+        return store_exists(config.store)
+    return False
 
 
 def existing_store(config: Config) -> str:
-    """Return the URI of the store that *config* names; :class:`ConfigError` if there is none."""
+    """Return the URI of the store that *config* names; :class:`ConfigError` if it does not exist."""
     uri = resolved_uri(config.store)
     if not store_exists(uri):
         raise ConfigError(nothing_there(uri))
     return uri
-
-
-def host_named(host: str | None) -> str | None:
-    """Return the *host* that a person has named, as URLs have it; :class:`ConfigError` if it is none."""
-    read = None if host is None else as_in_urls(host)
-    if read == "":
-        raise ConfigError(f"--host {host} is not a host name; use for example --host example.org")
-    return read
 
 
 @contextmanager
@@ -70,174 +146,44 @@ def whole_file(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryI
         raise
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         detail = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{path} cannot be written ({detail}); name another file") from error
+        raise ConfigError(f"{path} cannot be written ({detail}). Name another file.") from error
 
 
-def tell(line: str) -> None:
-    """Print *line* for the user, beside the output. It may have names of files, which have any characters."""
-    print(f"dedup: {one_line(line)}", file=sys.stderr)
-
-
-def ask(what: str) -> None:
-    """Return if a person at the terminal agrees with *what*; else raise `DedupError`."""
+def confirm(what: str) -> None:
+    """Return if a person at the terminal confirms *what*; else raise `DedupError`."""
     if not sys.stdin.isatty():
-        raise DedupError(f"{what} Not a terminal, cannot ask for confirmation: run it again with --yes")
-    print(f"{one_line(what)} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+        raise DedupError(f"{what} Not a terminal, cannot ask for confirmation: run it again with --yes.")
+    print(f"{one_line(what)} Continue? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise DedupError("nothing was removed")
+        raise DedupError("Nothing was deleted.")
 
 
-def add_common_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of every subcommand that has to do with a store or a log."""
-    parser.add_argument("--json", action="store_true", help="output JSON Lines")
-    parser.add_argument(
-        "--spider", metavar="NAME", help="spider whose store, log and settings to use; needed if several have one"
-    )
-    # Another name than that of Scrapy's own -s, or argparse would forget the settings before the subcommand.
-    parser.add_argument(
-        "-s",
-        "--set",
-        dest="set_here",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="override a setting; may be repeated",
-    )
+def add_run_option(parser: argparse.ArgumentParser, what: str = "records") -> None:
+    """Add the option that chooses a crawl."""
+    parser.add_argument("--run", metavar="RUN", help=f"only {what} of this crawl; last: the latest crawl")
+
+
+def add_host_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that chooses a host."""
+    parser.add_argument("--host", metavar="HOST", help="only pages of this host and its subdomains")
 
 
 def add_page_filter(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose among dropped pages."""
-    parser.add_argument("--host", metavar="H", help="only pages of this host and its subdomains")
+    add_host_option(parser)
     parser.add_argument("--original", metavar="URL", help="only duplicates of this page")
 
 
 def add_item_filter(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose among dropped items."""
     add_page_filter(parser)
-    parser.add_argument("--run", metavar="R", help="only items dropped by this crawl; `last`: the latest")
+    add_run_option(parser, "items")
     parser.add_argument("--below", metavar="SCORE", type=share, help="only scores below SCORE, 0 to 1")
 
 
 def share(text: str) -> float:
     """Return the number from 0 to 1 that *text* is."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        _refuse(f"{text!r} is no number from 0 to 1")
-    return value
-
-
-def _refuse(message: str) -> NoReturn:
-    raise argparse.ArgumentTypeError(message)
-
-
-_NAMED = ("DEDUP_STORE", "DEDUP_LOG")
-
-
-class NothingYetError(ConfigError):
-    """No spider has crawled here."""
-
-
-def config_of(settings: BaseSettings, spider: str | None, tell: Callable[[str], None]) -> Config:
-    """Return the configuration of *spider*; or of the only one that has a store or a log; or what settings name.
-
-    A store or a log that the command line names is meant, whoever's it is. :class:`ConfigError` where it remains open
-    which spider is meant, and where nothing is found. *tell* takes a line on what could not be asked.
-    """
-    loader = _loader(settings, tell)
-    if spider is not None:
-        config = _config(settings, loader, spider)
-        if loader is not None and spider not in loader.list() and not _has_something(config):
-            raise ConfigError(f"there is no spider {spider!r} here, nor a store or a log of one")
-        return config
-    place = place_of(settings)
-    spiders = sorted({*(loader.list() if loader else ()), *place.known_spiders()})
-    configs, errors = _configs(settings, loader, spiders)
-    known = _with_something(configs)
-    if len({(resolved_uri(config.store), config.log) for config in known}) == 1:
-        return known[0]
-    named = [name for name in _NAMED if settings.get(name)]
-    on_command_line = any((settings.getpriority(name) or 0) >= SETTINGS_PRIORITIES["cmdline"] for name in named)
-    if known and not on_command_line:
-        names = [str(config.spider) for config in known]
-        example = shlex.join(["--spider", names[0]])
-        raise ConfigError(f"several spiders have a store or a log: {', '.join(names)}; name one, as in {example}")
-    if not known and errors:
-        raise errors[0]
-    if not named:
-        looked = " or ".join(map(str, place.roots)) or "any folder"
-        raise NothingYetError(
-            f"no spider has a store in {looked}; crawl first, or use -s DEDUP_STORE=URI -s DEDUP_LOG=PATH"
-        )
-    return read_config(settings, None)
-
-
-def _configs(
-    settings: BaseSettings, loader: SpiderLoaderProtocol | None, spiders: Iterable[str]
-) -> tuple[list[Config], list[ConfigError]]:
-    """Return the configurations of *spiders*, and what is wrong with those that cannot be read."""
-    configs, errors = [], []
-    for spider in spiders:
-        try:
-            configs.append(_config(settings, loader, spider))
-        except ConfigError as error:  # noqa: PERF203 - each for itself
-            errors.append(error)
-    return configs, errors
-
-
-def _with_something(configs: Iterable[Config]) -> list[Config]:
-    """Return the configurations of those spiders that have crawled, as far as their stores and logs tell."""
-    known = [config for config in configs if _has_something(config)]
-    with_log = [config for config in known if _has_log(config)]
-    # The store of a spider without a log may have been filled by one that has a log.
-    theirs = {resolved_uri(config.store) for config in with_log}
-    return with_log + [c for c in known if not _has_log(c) and resolved_uri(c.store) not in theirs]
-
-
-def _has_something(config: Config) -> bool:
-    # What may not be looked at is somebody else's.
-    with suppress(DedupError):
-        return _has_log(config) or store_exists(config.store)
-    return False
-
-
-def _has_log(config: Config) -> bool:
-    with suppress(DedupError):
-        return config.log is not None and log_exists(config.log)
-    return False
-
-
-def settings_of(settings: BaseSettings, spider: str | None) -> BaseSettings:
-    """Return *settings* with those of *spider* itself, where there is one; as a crawl would have them."""
-    return settings if spider is None else _own_settings(settings, _loader(settings, lambda _: None), spider)
-
-
-def spiders_of(settings: BaseSettings) -> list[type]:
-    """Return the spiders of the project; none where they cannot be loaded."""
-    loader = _loader(settings, lambda _: None)
-    return [] if loader is None else [*map(loader.load, loader.list())]
-
-
-def _config(settings: BaseSettings, loader: SpiderLoaderProtocol | None, spider: str) -> Config:
-    return read_config(_own_settings(settings, loader, spider), spider)
-
-
-def _own_settings(settings: BaseSettings, loader: SpiderLoaderProtocol | None, spider: str) -> BaseSettings:
-    own = settings.copy()
-    if loader is not None and spider in loader.list():
-        try:
-            loader.load(spider).update_settings(own)
-        except Exception as error:
-            raise ConfigError(f"the settings of spider {spider} cannot be read ({error!r}); mend them") from error
-    return own
-
-
-def _loader(settings: BaseSettings, tell: Callable[[str], None]) -> SpiderLoaderProtocol | None:
-    """Return what loads the project's spiders; ``None`` where they cannot be loaded."""
-    try:
-        return get_spider_loader(settings)
-    except Exception as error:  # noqa: BLE001 - whatever a module of the project's raises
-        tell(f"cannot load the project's spiders ({error!r}); their own settings are ignored")
-        return None
+    with suppress(ValueError):
+        if 0 <= (value := float(text)) <= 1:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 to 1")

@@ -1,124 +1,247 @@
-"""``scrapy dedup``: dispatches to the subcommands, and turns errors into one line and an exit status."""
+"""``scrapy dedup``: finds the subcommand, reads its options, and turns errors into one line and an exit status."""
 
 from __future__ import annotations
 
 import argparse
+import difflib
 import os
 import sys
 import traceback
+from contextlib import contextmanager
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
+from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.commands import ScrapyCommand
-from scrapy.exceptions import UsageError
 from scrapy.utils.conf import arglist_to_dict
 
 from dedup_middleware.errors import CallError, DedupError, NothingFoundError
+from dedup_middleware.terminal import styled, tell
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import ModuleType
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-#: The exit status where nothing is what was asked for, as of grep; 1 is trouble, 2 a wrong call.
-NOTHING_FOUND = 3
-_STATUSES = {NothingFoundError: NOTHING_FOUND, CallError: 2}
-#: In the order of the help, with what each does. Each is a module of `cli`.
-SUBCOMMANDS = {
-    "log": "show what was dropped, with evidence",
-    "stats": "sum up the log",
-    "explain": "show what is stored of a page, or why it was dropped",
-    "report": "write an HTML page that shows what was dropped",
-    "tune": "show borderline pairs, and suggest a threshold from your answers",
-    "dropped": "list the dropped items, or export them to a file",
-    "allow": "mark dropped pages as no duplicates, and release their items",
-    "doctor": "check the settings and the store, or how a page is checked",
-    "store": "show, move, shrink or delete the store",
-    "batch": "find the duplicates in an archive, and make a store of it",
-    "compare": "measure published methods on your own pages",
+    from dedup_middleware.cli.call import Call
+
+#: Exit statuses beside 0.
+TROUBLE, WRONG_CALL, NOTHING_FOUND = 1, 2, 3
+
+#: The commands, in the order of the help.
+GROUPS = {
+    "Look": {
+        "log": "Show dropped and similar pages, with evidence",
+        "stats": "Count pages by verdict, outcome, reason and host",
+        "explain": "Show why a page was kept or dropped",
+        "report": "Write an HTML report",
+    },
+    "Decide": {
+        "tune": "Label borderline pairs to find a threshold",
+        "dropped": "List or export dropped items",
+        "allow": "Mark pages as not duplicates and release their items",
+    },
+    "Store": {
+        "doctor": "Check the settings, the store and the log",
+        "store info": "Show the contents and the size of the store",
+        "store forget": "Delete pages from the store",
+        "store compact": "Reclaim the disk space of deleted pages",
+        "store reset": "Delete the store",
+        "store export": "Write the pages of the store to a file",
+        "store import": "Add exported pages to the store",
+    },
+    "Archives and methods": {
+        "batch": "Find duplicates in an archive of past crawls",
+        "compare": "Measure published methods on your own pages",
+    },
 }
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
+_MODULES = {"store export": "transfer", "store import": "transfer"}
+_ARGUMENTS = {None: "{}", "?": "[{}]", "*": "[{} ...]", "+": "{} ..."}
+_LATER = "`scrapy dedup COMMAND --help` shows the options of a command, and examples."
 
 
-def module_of(name: str) -> ModuleType:
-    """Return the module of the subcommand *name*, such as ``log`` or ``store.info``."""
-    # Scrapy loads this module whatever its user wants, and there is much behind a subcommand.
-    return import_module("dedup_middleware.cli." + name.replace(".", "_"))
+class Subcommand(NamedTuple):
+    """A command of ``scrapy dedup``, as the dictionary ``COMMANDS`` of its module has it."""
+
+    run: Callable[[Call], int | None]
+    """Prints to standard output and returns the exit status, ``None`` for 0."""
+    examples: Sequence[str]
+    """Command lines without ``scrapy dedup``."""
+    add_options: Callable[[argparse.ArgumentParser], None] = lambda _: None
+    is_of_spider: bool = True
+    """Whether it takes the options ``--spider`` and ``--json``."""
 
 
-class _LateOptions(argparse.ArgumentParser):
-    """A parser that learns the options of its subcommand, and examples, when it is first needed."""
-
-    name: str | None = None
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        if self.name is not None:
-            module = module_of(self.name)
-            module.add_options(self)
-            self.formatter_class = argparse.RawDescriptionHelpFormatter
-            self.epilog = "\n  ".join(["examples:", *(f"scrapy dedup {example}" for example in module.EXAMPLES)])
-            self.name = None
-        return super().parse_known_args(args, namespace)
+def subcommand(name: str) -> Subcommand:
+    """Return the subcommand *name*. Imports its module: Scrapy loads this one for each of its own commands."""
+    module = import_module(f"dedup_middleware.cli.{_MODULES.get(name, name.split(maxsplit=1)[0])}")
+    found: Subcommand = module.COMMANDS[name]
+    return found
 
 
-def add_commands(parsers: Any, commands: Mapping[str, str], prefix: str = "") -> None:
-    """Add *commands*, by name and with what they do, to *parsers*; *prefix* is that of their modules."""
-    for name, text in commands.items():
-        parsers.add_parser(name, help=text, description=text).name = prefix + name
+def overview(prefix: str = "") -> str:
+    """Return the help on all commands, or on those whose names begin with *prefix*."""
+    lines = ["Find near-duplicate pages, and manage what is stored of them.", ""] * (not prefix)
+    lines.append(f"Usage: scrapy dedup {prefix}COMMAND [options]")
+    for group, commands in GROUPS.items():
+        shown = {name: text for name, text in commands.items() if name.startswith(prefix)}
+        if shown:
+            lines += ["", styled(f"{group}:", "bold"), *(f"  {name:<15}{text}" for name, text in shown.items())]
+    if not prefix:
+        lines += ["", styled("Options:", "bold")]
+        lines += ["  -s NAME=VALUE  Override a setting (may be repeated)"]
+        lines += ["  -h, --help     Show this help", "  --version      Show the version"]
+    return "\n".join([*lines, "", _LATER])
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return a sentence that names the one of *known* that was probably meant with *word*; empty if there is none."""
+    near = difflib.get_close_matches(word, [*known], n=1)
+    return f". Did you mean {near[0]}?" if near else ""
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Writes "Usage" with a capital, as the other headings."""
+
+    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: str | None = None) -> None:
+        super().add_usage(usage, actions, groups, prefix or "Usage: ")
+
+
+class _Parser(ScrapyArgumentParser):
+    """The parser of one subcommand."""
+
+    def __init__(self, name: str) -> None:
+        found = subcommand(name)
+        examples = "\n  ".join(["Examples:", *(f"scrapy dedup {example}" for example in found.examples)])
+        super().__init__(
+            prog=f"scrapy dedup {name}",
+            description=COMMANDS[name],
+            epilog=examples,
+            formatter_class=_HelpFormatter,
+            allow_abbrev=False,
+        )
+        self._positionals.title, self._optionals.title = "Arguments", "Options"
+        found.add_options(self)
+        common = self.add_argument_group("Common options")
+        if found.is_of_spider:
+            common.add_argument("--json", action="store_true", help="output JSON Lines")
+            common.add_argument(
+                "--spider", metavar="NAME", help="use the store, the log and the settings of this spider"
+            )
+        else:
+            self.set_defaults(spider=None)
+        common.add_argument(
+            *("-s", "--set"), metavar="NAME=VALUE", action="append", default=[], help="override a setting (repeatable)"
+        )
+        arguments = [_ARGUMENTS[each.nargs].format(each.metavar) for each in self._get_positional_actions()]  # type: ignore[index]
+        self.usage = " ".join([self.prog, *arguments, "[options]"])
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """Return the options in *words*; where they are wrong, end with an error that suggests the right ones."""
+        opts, unknown = self.parse_known_args(words)
+        if unknown:
+            options = [option for action in self._actions for option in action.option_strings]
+            self.error(f"unexpected argument {unknown[0]}{suggestion(unknown[0], options)}")
+        return opts
+
+    def error(self, message: str) -> NoReturn:
+        """End with *message* and the exit status of a wrong call."""
+        wrong_call(message, f"{self.prog} --help")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            known = [*map(str, action.choices)]
+            hint = suggestion(str(value), known) or f"; use one of {', '.join(known)}"
+            raise argparse.ArgumentError(action, f"{value!r} is not a choice{hint}")
+
+
+def wrong_call(message: str, help_command: str = "scrapy dedup --help") -> NoReturn:
+    """End with *message*, the command that shows the help, and the exit status of a wrong call."""
+    tell(f"{message.rstrip('?.')}{'?' if message.endswith('?') else '.'} See `{help_command}`.")
+    sys.exit(WRONG_CALL)
+
+
+@contextmanager
+def _while_read() -> Iterator[None]:
+    """End the block without an error where the reader of standard output has enough: ``scrapy dedup log | head``."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would fail again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _show(text: str, status: int = 0) -> NoReturn:
+    with _while_read():
+        print(text)
+    sys.exit(status)
 
 
 class Command(ScrapyCommand):
-    """Dispatch to the subcommands; a user's mistake is one line and exit status 1."""
+    """Runs a subcommand; a user's mistake is one line and an exit status."""
 
     requires_project = False
     requires_crawler_process = False
+    name = ""
 
     def syntax(self) -> str:
-        return "<command> [options]"
+        return "COMMAND [options]"
 
     def short_desc(self) -> str:
-        return "Inspect and manage near-duplicate detection"
+        return "Find near-duplicate pages, and manage what is stored of them"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         super().add_options(parser)
-        # Else argparse takes the --log of `store reset` for an abbreviation of Scrapy's own --logfile.
+        # Else the --log of `store reset` is taken for an abbreviation of Scrapy's own --logfile.
         parser.allow_abbrev = False
-        # Scrapy's own parser knows what -:json is.
-        late: Any = type("SubcommandParser", (_LateOptions, type(parser)), {})
-        commands = parser.add_subparsers(
-            dest="dedup_command", metavar="COMMAND", title="Commands", prog="scrapy dedup", parser_class=late
-        )
-        add_commands(commands, SUBCOMMANDS)
+        parser.add_argument("-h", "--help", action="store_true")
+        parser.add_argument("--version", action="store_true")
+        parser.add_argument("words", nargs=argparse.REMAINDER)
 
     def process_options(self, args: list[str], opts: argparse.Namespace) -> None:
+        """Apply Scrapy's own options, and read those of the subcommand into *opts*."""
         super().process_options(args, opts)
-        if opts.dedup_command is None:
-            raise UsageError
         if args:
-            raise UsageError(f"unrecognized arguments: {' '.join(args)}", print_help=False)
+            wrong_call(f"unexpected argument {args[0]}. The options of a command follow its name")
+        words = opts.words
+        if opts.version:
+            _show(f"dedup-middleware {version('dedup-middleware')}")
+        if opts.help or not words:
+            _show(overview(), 0 if opts.help else WRONG_CALL)
+        length = 2 if words[0] == "store" else 1
+        self.name = " ".join(words[:length])
+        if self.name in {"store", "store -h", "store --help"}:
+            _show(overview("store "), WRONG_CALL if self.name == "store" else 0)
+        if self.name not in COMMANDS:
+            name = f"store {words[0]}" if f"store {words[0]}" in COMMANDS else self.name
+            wrong_call(f"unknown command {self.name!r}{suggestion(name, [*COMMANDS, 'store'])}")
+        opts.subcommand = _Parser(self.name).read(words[length:])
         assert self.settings is not None
         try:
-            self.settings.setdict(arglist_to_dict(opts.set_here), priority="cmdline")
+            self.settings.setdict(arglist_to_dict(opts.subcommand.set), priority="cmdline")
         except ValueError:
-            raise UsageError("Invalid -s value, use -s NAME=VALUE", print_help=False) from None
+            wrong_call("invalid -s value; use -s NAME=VALUE")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:  # noqa: ARG002 - Scrapy's signature
-        from dedup_middleware.cli.call import Call, tell  # noqa: PLC0415 - as in `module_of`
+        """Run the subcommand."""
+        from dedup_middleware.cli.call import Call  # noqa: PLC0415 - as in `subcommand`
 
         # A title may hold what this terminal cannot show.
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        assert self.settings is not None
         try:
-            assert self.settings is not None
-            self.exitcode = module_of(opts.dedup_command).run(Call(self.settings, opts)) or 0
-            sys.stdout.flush()
+            with _while_read():
+                self.exitcode = subcommand(self.name).run(Call(self.settings, opts.subcommand)) or 0
+        except CallError as error:
+            wrong_call(str(error), f"scrapy dedup {self.name} --help")
         except DedupError as error:
             tell(str(error))
-            self.exitcode = next((status for kind, status in _STATUSES.items() if isinstance(error, kind)), 1)
-        except BrokenPipeError:
-            # `scrapy dedup log | head`: nobody reads on. Python would complain again when it flushes at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            self.exitcode = NOTHING_FOUND if isinstance(error, NothingFoundError) else TROUBLE
         except KeyboardInterrupt:
             self.exitcode = 130
-        except Exception as error:  # noqa: BLE001 - a defect of ours; where it is says more than a traceback
+        except Exception as error:  # noqa: BLE001 - a bug of ours; its place is more useful than a traceback
             place = traceback.extract_tb(error.__traceback__)[-1]
-            tell(f"{error!r} at {Path(place.filename).name}:{place.lineno}; please report it")
-            self.exitcode = 1
+            tell(f"{error!r} at {Path(place.filename).name}:{place.lineno}. Please report it.")
+            self.exitcode = TROUBLE

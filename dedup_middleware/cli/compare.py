@@ -5,20 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dedup_middleware.cli.call import share, tell
+from dedup_middleware.cli.call import share
+from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.terminal import tell
 
 if TYPE_CHECKING:
     import argparse
 
     from dedup_middleware.cli.call import Call
 
-EXAMPLES = ("compare pages.jsonl", "compare pages.jsonl --method simhash --method minhash")
 _FIT = 0.2
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def _add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
-    parser.set_defaults(spider=None, set_here=[])
     add = parser.add_argument
     add("corpus", metavar="CORPUS", type=Path, help="pages: JSON Lines (.gz, .xz), or the folder of an HTTP cache")
     add("--method", metavar="CHOICE", action="append", default=[], help="NAME or NAME:OPTION=VALUE,… (may be repeated)")
@@ -42,3 +42,13 @@ def run(call: Call) -> None:
     pages = recorded_pages(corpus, call.settings, tell) if corpus.is_dir() else read_pages(corpus)
     for text in compare(call.opts, pages, tell):
         print(text, flush=True)
+
+
+COMMANDS = {
+    "compare": Subcommand(
+        run,
+        ("compare pages.jsonl", "compare pages.jsonl --method simhash --method minhash"),
+        _add_options,
+        is_of_spider=False,
+    )
+}

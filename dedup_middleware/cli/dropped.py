@@ -1,31 +1,46 @@
-"""``scrapy dedup dropped``: list the dropped items, or export them."""
+"""``scrapy dedup dropped``: lists the dropped items, or exports them by Scrapy's own exporters or the project's."""
 
 from __future__ import annotations
 
+import io
 import json
-from typing import TYPE_CHECKING
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from dedup_middleware import item_codec
-from dedup_middleware.cli.call import add_common_options, add_item_filter, spiders_of, tell
-from dedup_middleware.cli.exporting import Export
-from dedup_middleware.records.dropped import PageFilter, dropped
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import UsageError
+from scrapy.extensions.feedexport import FileFeedStorage
+from scrapy.utils.conf import feed_complete_default_values_from_settings, feed_process_params_from_cli
+from scrapy.utils.misc import build_from_crawler, load_object
+
+from dedup_middleware import item_codec, permissions
+from dedup_middleware.cli.call import add_item_filter
+from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand
+from dedup_middleware.errors import ConfigError
+from dedup_middleware.plugin.feeds import onto_disk
+from dedup_middleware.records.dropped import ItemFilter, dropped
+from dedup_middleware.terminal import columns, plural, shortened, tell
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from scrapy.exporters import BaseItemExporter
+    from scrapy.settings import BaseSettings, Settings
 
     from dedup_middleware.cli.call import Call
     from dedup_middleware.index.dropped_items import DroppedItem
 
 _FIELDS = ("time", "spider", "run", "url", "original_url", "score", "type")
+_STDOUT = "stdout:"
 
-EXAMPLES = ("dropped --host example.org", "dropped --below 0.9 -o dropped.jsonl")
 
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let *parser* read the options of the command."""
-    add_common_options(parser)
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", nargs="?", help="page URL, exactly as it was crawled")
     add_item_filter(parser)
     output = parser.add_mutually_exclusive_group()
@@ -38,10 +53,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     output.add_argument("-O", "--overwrite-output", metavar="FILE", help="write the items to FILE, and overwrite it")
 
 
-def run(call: Call) -> None:
-    """Print or export the items that are wanted; the store stays as it is."""
+def run(call: Call) -> int:
+    """Print or export the items that are wanted; 3 if a filter matches none. The store stays as it is."""
     opts = call.opts
-    wanted = PageFilter.of(opts.url, opts.host, opts.original, opts.run, opts.below)
+    wanted = ItemFilter.of(opts.url, opts.host, opts.original, opts.run, opts.below)
     target = opts.overwrite_output or opts.output
     count = 0
 
@@ -54,22 +69,115 @@ def run(call: Call) -> None:
     with dropped(call.config, wanted) as items:
         if target is None:
             for item in counted(items):
-                print(_line(item, as_json=opts.json))
-            if not count and not opts.json:
-                print("no such item was dropped, or it was removed since: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE")
-            return
-        item_codec.PROJECT.give(spiders_of(call.settings))
-        export = Export(call.settings, target, overwrite=opts.overwrite_output is not None)
+                print(_json(item) if opts.json else item_text(item, columns()))
+            if count:
+                return 0
+            tell("No such dropped item. Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE.")
+            return NOTHING_FOUND if wanted != ItemFilter() else 0
+        item_codec.PROJECT.give(call.spider_classes())
+        export = _Export(call.settings, target, overwrite=opts.overwrite_output is not None)
         export.write(item.item for item in counted(items))
-    line = (
-        json.dumps({"items": count}) if opts.json else f"{count} dropped item{'s' * (count != 1)} written to {target}"
-    )
+    line = json.dumps({"items": count}) if opts.json else f"Wrote {plural(count, 'dropped item')} to {target}"
     # Where the items go to standard output, nothing else does.
     tell(line) if export.is_stdout else print(line)
+    return 0
 
 
-def _line(item: DroppedItem, *, as_json: bool) -> str:
-    if as_json:
-        return json.dumps({name: getattr(item, name) for name in _FIELDS})
-    time, url, original = map(one_line, (item.time, item.url, item.original_url))
-    return f"{time[:19]}  {item.score:4.0%}  {url}\n    repeats {original}"
+def _json(item: DroppedItem) -> str:
+    return json.dumps({name: getattr(item, name) for name in _FIELDS})
+
+
+def item_text(item: DroppedItem, width: int | None = None) -> str:
+    """Return a dropped *item* for a person in at most *width* columns, ``None`` for any."""
+    time, url, original = map(one_line, (item.time[:19].replace("T", " "), item.url, item.original_url))
+    first, second = f"{time}  {item.score:4.0%}  ", "    original  "
+    widths = [None if width is None else width - len(start) for start in (first, second)]
+    return f"{first}{shortened(url, widths[0])}\n{second}{shortened(original, widths[1])}"
+
+
+class _Export:
+    """A file, or standard output, and the format that items are written in."""
+
+    def __init__(self, settings: BaseSettings, target: str, *, overwrite: bool) -> None:
+        """Read *target* as ``scrapy crawl -o`` does: ``FILE``, ``FILE:FORMAT``, ``-:FORMAT``; :class:`ConfigError`."""
+        self._settings = settings.copy()
+        # The project's feeds are those of its crawls.
+        self._settings.set("FEEDS", {}, priority="cmdline")
+        try:
+            ((self._uri, options),) = feed_process_params_from_cli(
+                self._settings, [] if overwrite else [target], overwrite_output=[target] if overwrite else None
+            ).items()
+        except UsageError as error:
+            raise ConfigError(str(error)) from error
+        self._options = feed_complete_default_values_from_settings(options, self._settings)
+        self.is_stdout = self._uri == _STDOUT
+        if "://" in self._uri and not self._uri.startswith("file://"):
+            raise ConfigError(f"-o {target} is not a file. Use -o FILE, or -o -:FORMAT for standard output.")
+
+    def write(self, items: Iterable[Any]) -> None:
+        """Write *items*, and return once they are on the disk; :class:`ConfigError` if they cannot be written.
+
+        Then a file that was appended to is as long as before.
+        """
+        try:
+            file = self._opened()
+            try:
+                before = file.tell() if file.seekable() else None
+                try:
+                    self._export(items, file)
+                    file.flush()
+                    with suppress(io.UnsupportedOperation):  # standard output that a program has replaced
+                        onto_disk(file.fileno())
+                except Exception:
+                    if before is not None:
+                        with suppress(OSError):
+                            file.flush()
+                            file.truncate(before)
+                    raise
+            finally:
+                if not self.is_stdout:
+                    file.close()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise ConfigError(
+                f"{self._uri} cannot be written ({error.strerror or error}). Name another file."
+            ) from error
+
+    def _opened(self) -> BinaryIO:
+        if self.is_stdout:
+            return sys.stdout.buffer
+        storage = FileFeedStorage(self._uri, feed_options=self._options)
+        permissions.make_folder(Path(storage.path).parent)
+        permissions.make_file(Path(storage.path))
+        file = storage.open(Spider("dropped"))
+        file.seek(0, os.SEEK_END)
+        return cast("BinaryIO", file)
+
+    def _export(self, items: Iterable[Any], file: BinaryIO) -> None:
+        options = self._options
+        exporter: BaseItemExporter = build_from_crawler(
+            load_object(self._settings.getwithbase("FEED_EXPORTERS")[options["format"]]),
+            Crawler(Spider, cast("Settings", self._settings)),
+            file,
+            fields_to_export=options["fields"],
+            encoding=options["encoding"],
+            indent=options["indent"],
+            **options["item_export_kwargs"],
+        )
+        exporter.start_exporting()
+        item = None
+        try:
+            for item in items:
+                exporter.export_item(item)
+            exporter.finish_exporting()
+        except (TypeError, ValueError) as error:
+            kind = type(item).__qualname__
+            raise ConfigError(
+                f"An item of class {kind} cannot be written as {options['format']} ({error}). Use another format."
+            ) from error
+
+
+COMMANDS = {
+    "dropped": Subcommand(run, ("dropped --host example.org", "dropped --below 0.9 -o dropped.jsonl"), _add_options)
+}

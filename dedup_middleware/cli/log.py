@@ -1,54 +1,80 @@
-"""``scrapy dedup log``: the records."""
+"""``scrapy dedup log``: shows the records of the log."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from dedup_middleware.cli.call import add_common_options, add_page_filter, share, tell
-from dedup_middleware.cli.commands import NOTHING_FOUND
-from dedup_middleware.records import explain
-from dedup_middleware.records.dropped import PageFilter
-from dedup_middleware.records.log_reader import RecordFilter, log_of, records
-from dedup_middleware.records.recorder import sums_of
-from dedup_middleware.records.unchecked import listed
+from dedup_middleware.cli.call import add_page_filter, add_run_option, share
+from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand
+from dedup_middleware.cli.explain import record_text
+from dedup_middleware.errors import NothingFoundError, StoreError
+from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.records.counts import counts_of
+from dedup_middleware.records.log import RecordFilter, Records, follow_records, host_named, log_of, run_named
+from dedup_middleware.stores import store_exists
+from dedup_middleware.terminal import columns, plural, tell
+from dedup_middleware.urls import as_requested, without_secrets
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
 
     from dedup_middleware.cli.call import Call
+    from dedup_middleware.settings import Config
 
-EXAMPLES = ("log", "log --run last --min-score 0.9", "log --host example.org --all --json", "log --follow")
 
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let *parser* read the options of the command."""
-    add_common_options(parser)
+def _add_options(parser: argparse.ArgumentParser) -> None:
     add_page_filter(parser)
-    parser.add_argument("--run", metavar="R", help="only records of this crawl; `last`: the latest")
-    parser.add_argument("--follow", action="store_true", help="wait for further records")
+    add_run_option(parser)
     parser.add_argument("--min-score", metavar="X", type=share, default=0.0, help="minimum score, 0 to 1 (default: 0)")
     parser.add_argument("--all", action="store_true", help="include unchanged and unchecked pages")
+    parser.add_argument("--follow", action="store_true", help="wait for further records until Ctrl-C")
 
 
 def run(call: Call) -> int:
-    """Print the records that are wanted."""
+    """Print the records that are wanted; 3 if a filter matches none."""
     config, opts = call.config, call.opts
-    wanted = RecordFilter.of(
-        config, PageFilter.of(None, opts.host, opts.original), opts.run, min_score=opts.min_score, everything=opts.all
-    )
+    log = log_of(config)
+    original = opts.original and without_secrets(as_requested(opts.original), redact=config.redact_query)
+    wanted = RecordFilter(host_named(opts.host), original, run_named(log, opts.run), opts.min_score, opts.all)
+    found = (r for r in follow_records(log) if wanted.has(r)) if opts.follow else iter(Records(log, wanted))
     count = 0
-    for record in records(config, wanted, follow=opts.follow):
+    for record in found:
         count += 1
-        print(record.to_line() if opts.json else explain.record_text(record), flush=opts.follow)
-    is_choosy = opts.host or opts.original or opts.run or opts.min_score
-    if not count and not opts.all and not is_choosy:
-        _tell_unchecked(log_of(config))
-    return NOTHING_FOUND if is_choosy and not count else 0
+        print(record.to_line() if opts.json else record_text(record, columns()), flush=opts.follow)
+    if count:
+        return 0
+    if replace(wanted, run=None, everything=False) != RecordFilter(everything=False):
+        tell("No record matches.")
+        return NOTHING_FOUND
+    line = _no_duplicates(config, wanted)
+    tell(line) if opts.json else print(line)
+    return 0
 
 
-def _tell_unchecked(log: Path) -> None:
-    """Tell the user of pages in *log* that were not checked: without a duplicate, nothing else is printed."""
-    if unchecked := sums_of(log).unchecked:
-        count = sum(unchecked.values())
-        tell(f"no duplicates; {count} pages were not checked ({listed(unchecked)}): add --all to see them")
+def _no_duplicates(config: Config, wanted: RecordFilter) -> str:
+    """Return a line on a log without duplicates; new pages are not in the log, but their number is in the store."""
+    log = log_of(config)
+    counts = counts_of(log, wanted.run)
+    if wanted.run and not counts.records:
+        raise NothingFoundError(f"No record of the crawl {wanted.run} in {log}.")
+    pages, unchecked = counts.records, counts.unchecked.total()
+    try:
+        if store_exists(config.store):
+            with index_for_command(config.store, "log") as (_, index):
+                is_of_all = wanted.run is None
+                pages += sum(index.count()) if is_of_all else sum(page.run == wanted.run for page in index.pages())
+    except StoreError:  # in use: the pages of the log are counted
+        pass
+    reasons = ", ".join(f"{reason} {n}" if n != unchecked else reason for reason, n in counts.unchecked.most_common())
+    more = f" ({unchecked:,} not checked: {reasons})" if unchecked else ""
+    return f"No duplicates in {plural(pages, 'page')}{more}"
+
+
+COMMANDS = {
+    "log": Subcommand(
+        run,
+        ("log", "log --run last --min-score 0.9", "log --host example.org --all --json", "log --follow"),
+        _add_options,
+    )
+}

@@ -1,37 +1,248 @@
-"""``scrapy dedup store``: dispatches to the commands on the store itself, a module each."""
+"""``scrapy dedup store``: shows, shrinks or deletes the store. `transfer` has the export and the import."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
+import json
+import re
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.cli.commands import add_commands, module_of
+from dedup_middleware.cli.call import NothingYetError, add_host_option, confirm, existing_store
+from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.commandlines import scrapy_dedup
+from dedup_middleware.errors import CallError
+from dedup_middleware.index import schema
+from dedup_middleware.index.in_doubt import InDoubt
+from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.index.transfer import Forgettable, choose, forget
+from dedup_middleware.records.log import host_named, log_exists, observer_logs_beside, refuse_foreign_log, remove_log
+from dedup_middleware.stores import ON_DISK, destroy_store, parse_uri, resolved_uri, size_of_store, store_exists
+from dedup_middleware.terminal import plural, progress
+from dedup_middleware.text.clauses import one_line
+from dedup_middleware.urls import as_requested, without_secrets
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
 
     from dedup_middleware.cli.call import Call
+    from dedup_middleware.index.index import Index
+    from dedup_middleware.index.transfer import Chosen
+    from dedup_middleware.settings import Config
+    from dedup_middleware.stores import OpenStore
 
-EXAMPLES = ("store info", "store reset --yes", "store export -o pages.jsonl.xz")
-#: In the order of the help, with what each does.
-COMMANDS = {
-    "info": "show what is in the store, and its size",
-    "forget": "delete pages from the store",
-    "reset": "delete the store, with all pages and dropped items",
-    "compact": "reclaim the disk space of deleted pages",
-    "export": "write the pages to a file, to move, merge or compare stores",
-    "import": "add the pages of exports to the store",
-}
+_AGE = re.compile(r"(\d{1,6})d")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let *parser* read the commands."""
-    commands = parser.add_subparsers(
-        dest="store_command", metavar="COMMAND", title="Commands", prog="scrapy dedup store", required=True
+# --- info
+
+
+def info(call: Call) -> None:
+    """Print the contents and the size of the store."""
+    found = store_info(existing_store(call.config))
+    print(json.dumps(found) if call.opts.json else info_text(found))
+
+
+def store_info(uri: str) -> dict[str, Any]:
+    """Return the contents and the size of the store at *uri*. A scan of all pages; :class:`StoreError` if in use."""
+    size = size_of_store(uri)
+    with index_for_command(uri, "store info") as (store, index):
+        (originals, duplicates), at_work = index.count(), crawls_at_work(store)
+        return {
+            "store": without_secrets(uri, redact=False),
+            "fingerprint": store.header.scheme,
+            "schema": store.header.schema,
+            "created": store.header.created,
+            "bytes": size,
+            "originals": originals,
+            "duplicates": duplicates,
+            "dropped_items": index.dropped.count,
+            "dropped_bytes": index.dropped.size,
+            "to_release": to_release(store),
+            "in_doubt": in_doubt(store, at_work),
+            "crawls": len(at_work),
+        }
+
+
+def info_text(found: Mapping[str, Any]) -> str:
+    """Return what :func:`store_info` found for a person, a line each."""
+    size = found["bytes"]
+    lines = {
+        "store": found["store"],
+        "fingerprint": found["fingerprint"],
+        "schema": str(found["schema"]),
+        "created": found["created"],
+        "size": "unknown: it is on a server" if size is None else f"{size:,} bytes",
+        "originals": f"{found['originals']:,}",
+        "duplicates": f"{found['duplicates']:,}",
+        "dropped items": f"{found['dropped_items']:,}, {found['dropped_bytes']:,} bytes",
+        "to release": plural(found["to_release"], "item"),
+        "in doubt": plural(found["in_doubt"], "original"),
+        "in use by": plural(found["crawls"], "crawl"),
+    }
+    return "\n".join(f"{name:<14} {one_line(value)}" for name, value in lines.items())
+
+
+def crawls_at_work(store: OpenStore) -> list[bytes]:
+    """Return the workers that crawl with a shared *store*. A scan, and a look at each."""
+    shared = store.shared
+    if shared is None:
+        return []
+    return [key[1:] for key, _ in store.scan(*schema.WORKERS) if shared.is_at_work(key[1:])]
+
+
+def to_release(store: OpenStore) -> int:
+    """Return how many dropped items the next crawl releases. A scan."""
+    return sum(1 for _ in store.scan(*schema.RELEASES))
+
+
+def in_doubt(store: OpenStore, at_work: Collection[bytes]) -> int:
+    """Return how many originals are in doubt, without those of the workers *at_work*. A scan."""
+    return sum(doubt.worker not in at_work for _, doubt in InDoubt(store).left_behind())
+
+
+# --- forget
+
+
+def _add_forget_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", nargs="?", help="page URL, exactly as it was crawled")
+    add_host_option(parser)
+    parser.add_argument(
+        "--older-than", metavar="DAYS", type=_age, help="only pages last stored more than DAYS ago, such as 90d"
     )
-    add_commands(commands, COMMANDS, "store.")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be deleted, and delete nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
 
 
-def run(call: Call) -> int | None:
-    """Run the command; return its exit status, ``None`` for 0."""
-    status: int | None = module_of(f"store.{call.opts.store_command}").run(call)
-    return status
+def _age(text: str) -> timedelta:
+    days = _AGE.fullmatch(text)
+    if days is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days, such as 90d")
+    return timedelta(days=int(days[1]))
+
+
+def forget_pages(call: Call) -> None:
+    """Delete the pages that are wanted, after confirmation, and print how many they are."""
+    config, opts = call.config, call.opts
+    if not (opts.url or opts.host or opts.older_than is not None):
+        raise CallError("name the pages by URL, --host or --older-than; `scrapy dedup store reset` deletes all")
+    wanted = Forgettable(opts.url and as_requested(opts.url), host_named(opts.host), opts.older_than)
+    store = without_secrets(existing_store(config), redact=False)
+    with _index(config) as index, progress("choosing pages"):
+        chosen = choose(index, wanted)
+    if chosen and not (opts.yes or opts.dry_run):
+        # The store is closed meanwhile: a crawl does not wait for a person.
+        confirm(f"This deletes {_count(chosen)} from {store}.")
+    if chosen and not opts.dry_run:
+        with _index(config) as index, progress("deleting pages"):
+            chosen = choose(index, wanted)
+            forget(index, chosen)
+    if opts.json:
+        report = {
+            "store": store,
+            "dry_run": opts.dry_run,
+            "originals": len(chosen.originals),
+            "duplicates": len(chosen.duplicates),
+            "in_doubt": chosen.in_doubt,
+            "urls": chosen.urls,
+        }
+        print(json.dumps(report))
+    else:
+        print(_forgotten_text(config, chosen, is_dry_run=opts.dry_run))
+
+
+@contextmanager
+def _index(config: Config) -> Iterator[Index]:
+    uri = existing_store(config)
+    with index_for_command(uri, "store forget", fingerprint=config.fingerprint) as (_, index):
+        yield index
+
+
+def _count(chosen: Chosen) -> str:
+    originals, duplicates = plural(len(chosen.originals), "original"), plural(len(chosen.duplicates), "duplicate")
+    return f"{plural(len(chosen), 'page')} ({originals}, {duplicates})"
+
+
+def _forgotten_text(config: Config, chosen: Chosen, *, is_dry_run: bool) -> str:
+    if chosen:
+        lines = [f"Would delete {_count(chosen)}" if is_dry_run else f"Deleted {_count(chosen)}"]
+    else:
+        lines = ["No such page in the store; nothing to do"]
+    lines += [f"    {one_line(url)}" for url in chosen.urls]
+    if len(chosen) > len(chosen.urls):
+        lines.append(f"    and {len(chosen) - len(chosen.urls)} more")
+    if chosen.in_doubt:
+        lines.append(f"Kept {plural(chosen.in_doubt, 'page')} that the next crawl has to recover first")
+    store = resolved_uri(config.store)
+    if chosen and not is_dry_run and parse_uri(store)[0] in ON_DISK:
+        lines.append(f"To reclaim their disk space now: `{scrapy_dedup('store', 'compact', store=store)}`")
+    return "\n".join(lines)
+
+
+# --- reset and compact
+
+
+def _add_reset_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--log", action="store_true", help="delete the log of records too")
+    parser.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+
+
+def reset(call: Call) -> None:
+    """Delete the store, and the log if that is wanted, after confirmation."""
+    opts = call.opts
+    try:
+        config = call.config
+    except NothingYetError:
+        print(json.dumps({"removed": False, "log_removed": False}) if opts.json else "No store; nothing to do")
+        return
+    store, log = resolved_uri(config.store), config.log if opts.log else None
+    shown_store = without_secrets(store, redact=False)
+    logs: list[Path] = [] if log is None else [*[log] * log_exists(log), *observer_logs_beside(log)]
+    for path in logs:
+        refuse_foreign_log(path)
+    doomed = [
+        *[f"the store {shown_store} with its dropped items"] * store_exists(store),
+        *(f"the log {path}" for path in logs),
+    ]
+    if doomed and not opts.yes:
+        confirm(f"This deletes {' and '.join(doomed)}.")
+    removed = destroy_store(store)
+    logs = [path for path in logs if remove_log(path)]
+    if opts.json:
+        shown = None if config.log is None else str(config.log)
+        print(json.dumps({"store": shown_store, "removed": removed, "log": shown, "log_removed": bool(logs)}))
+        return
+    lines = [f"Deleted the store {shown_store}"] * removed + [f"Deleted the log {path}" for path in logs]
+    print("\n".join(lines) or f"No store at {shown_store}; nothing to do")
+
+
+def compact(call: Call) -> None:
+    """Compact the store, and print its size before and after."""
+    uri = existing_store(call.config)
+    before = size_of_store(uri)
+    with index_for_command(uri, "store compact") as (store, _), progress("compacting the store"):
+        store.compact()
+    after, shown = size_of_store(uri), without_secrets(uri, redact=False)
+    if call.opts.json:
+        print(json.dumps({"store": shown, "bytes_before": before, "bytes_after": after}))
+    else:
+        sizes = "" if before is None or after is None else f": {before:,} bytes before, {after:,} after"
+        print(f"Compacted the store {shown}{sizes}")
+
+
+COMMANDS = {
+    "store info": Subcommand(info, ("store info", "store info --json -s DEDUP_STORE=sqlite:/data/dedup")),
+    "store forget": Subcommand(
+        forget_pages,
+        (
+            "store forget https://example.org/story",
+            "store forget --host example.org --dry-run",
+            "store forget --older-than 90d --yes",
+        ),
+        _add_forget_options,
+    ),
+    "store reset": Subcommand(reset, ("store reset", "store reset --log --yes"), _add_reset_options),
+    "store compact": Subcommand(compact, ("store compact",)),
+}

@@ -1,57 +1,52 @@
-"""``scrapy dedup tune``: what another threshold would have done, and which one a person's eye speaks for."""
+"""``scrapy dedup tune``: shows what other thresholds would have done, and suggests one from answers about pairs."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.cli.call import add_common_options, tell
+from dedup_middleware.cli.call import add_host_option, add_run_option
+from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreError
 from dedup_middleware.fingerprints import is_published
-from dedup_middleware.records.log_reader import log_of, open_records
+from dedup_middleware.records.log import log_of, open_records
 from dedup_middleware.report import tuning
 from dedup_middleware.report.answers import Answers, side_by_side, side_by_side_lines
 from dedup_middleware.report.tuning import suggestion, suggestion_text
-from dedup_middleware.settings import THRESHOLD, Setting, as_whole
+from dedup_middleware.settings import THRESHOLD
 from dedup_middleware.stores import resolved_uri
-from dedup_middleware.terminal import counted
+from dedup_middleware.terminal import columns, counted, shortened, tell
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
     from dedup_middleware.cli.call import Call
-    from dedup_middleware.records.log_reader import Records
-    from dedup_middleware.records.records import Record
+    from dedup_middleware.records.log import Record, Records
     from dedup_middleware.report.answers import SideBySide
     from dedup_middleware.report.tuning import Case
     from dedup_middleware.settings import Config
 
+_AT = "comma-separated thresholds to evaluate (default: 0.55 to 1.0, in steps of 0.05)"
+
 
 class _Pair(NamedTuple):
-    """A pair to be checked."""
+    """A pair of pages that a person may label."""
 
     case: Case
     record: Record
     texts: SideBySide | None
 
 
-_AT = "comma-separated thresholds to evaluate (default: 0.55 to 1.0, in steps of 0.05)"
-_SHOW = Setting("--show", 5, partial(as_whole, least=0), "a whole number from 0")
-EXAMPLES = ("tune", "tune --at 0.7,0.75,0.8 --show 10")
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Let *parser* read the options of the command."""
-    add_common_options(parser)
-    parser.add_argument("--run", metavar="R", help="only records of this crawl; `last`: the latest")
-    parser.add_argument("--host", metavar="H", help="only pages of this host and its subdomains")
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    add_run_option(parser)
+    add_host_option(parser)
     parser.add_argument("--at", metavar="X,Y", type=_thresholds, default=tuning.THRESHOLDS, help=_AT)
-    text = f"number of pairs to show above and below the threshold (default: {_SHOW.default})"
-    parser.add_argument("--show", metavar="N", type=_number, default=_SHOW.default, help=text)
+    parser.add_argument(
+        "--show", metavar="N", type=_number, default=5, help="pairs to show above and below the threshold (default: 5)"
+    )
     parser.add_argument("--again", action="store_true", help="include pairs that you have labelled already")
 
 
@@ -63,25 +58,26 @@ def _thresholds(text: str) -> list[float]:
 
 
 def _number(text: str) -> int:
-    try:
-        return int(_SHOW.read(text))
-    except ConfigError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
 
 
 def run(call: Call) -> None:
-    """Print the table; at a terminal, ask about the pairs nearest the line; and print what the answers speak for."""
+    """Print the table and the pairs nearest the threshold, with a question each at a terminal; then the suggestion."""
     config, opts = call.config, call.opts
     if is_published(config.fingerprint):
         raise ConfigError(
-            f"DEDUP_FINGERPRINT = {config.fingerprint!r} has a threshold of its own, and DEDUP_THRESHOLD does nothing;"
-            " `scrapy dedup compare` tries its options"
+            f"DEDUP_FINGERPRINT = {config.fingerprint!r} has its own threshold and ignores DEDUP_THRESHOLD. "
+            "Use `scrapy dedup compare` to try its options."
         )
     log = log_of(config)
     records, answers = open_records(log, run=opts.run, host=opts.host), Answers.beside(log)
     found, today = tuning.recorded(counted(records, "records read")), config.threshold
     if not found.cases:
-        raise NothingFoundError(f"no verdict in {log} hangs on the threshold; crawl first, or widen --run and --host")
+        raise NothingFoundError(
+            f"No verdict in {log} depends on the threshold. Crawl first, or widen --run and --host."
+        )
     rows = tuning.rows_of(found.cases, today, opts.at)
     near = tuning.borderline(found.cases, today, opts.show, checked=() if opts.again else answers.about())
     pairs = _pairs(config, records, near)
@@ -104,17 +100,17 @@ def _pairs(config: Config, records: Records, near: list[Case]) -> list[_Pair]:
     try:
         texts = side_by_side(config, [case.pair for case in near])
     except StoreError as error:
-        tell(f"{error}; until then there is only the evidence in the log")
+        tell(f"{str(error).rstrip('.')}. Until then, only the evidence in the log is shown.")
         texts = {}
     # A log that is removed meanwhile has none of them.
     return [_Pair(case, read[case.number], texts.get(case.pair)) for case in near if case.number in read]
 
 
 def _show(pairs: list[_Pair], answers: Answers, config: Config) -> None:
-    """Print the *pairs*; at a terminal, ask about each, and keep the answers."""
+    """Print the *pairs*; at a terminal, ask about each, and write the answers."""
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     for number, pair in enumerate(pairs, 1):
-        print(f"{number} of {len(pairs)}", _text(pair), sep="\n", end="\n\n")
+        print(f"{number} of {len(pairs)}", _text(pair, columns()), sep="\n", end="\n\n")
         answer = _answer() if asks else "s"
         if answer == "q":
             break
@@ -122,13 +118,13 @@ def _show(pairs: list[_Pair], answers: Answers, config: Config) -> None:
             answers.add(pair.case.pair, pair.case.score, same=answer == "y")
             if answer == "n" and pair.case.is_dropped:
                 allow = scrapy_dedup("allow", pair.case.url, store=resolved_uri(config.store))
-                print(f"to release its items: {allow}\n")
+                print(f"To release its items: {allow}\n")
 
 
 def _answer() -> str:
     """Return what a person at the terminal answers: y, n, s or q."""
     while True:
-        print("the same story? y, n, s to skip it, q to stop: ", end="", flush=True)
+        print("Duplicates? [y]es, [n]o, [s]kip, [q]uit: ", end="", flush=True)
         line = sys.stdin.readline()
         if not line:
             print()
@@ -137,22 +133,21 @@ def _answer() -> str:
             return answer
 
 
-def _text(pair: _Pair) -> str:
+def _text(pair: _Pair, width: int | None) -> str:
     case, record = pair.case, pair.record
-    title = one_line(record.title) or "(without a title)"
-    what = "repeats" if case.is_dropped else "kept beside"
-    lines = [
-        f"{case.score:.4f}  {title}",
-        f"        {one_line(case.url)}",
-        f"        {what} {one_line(case.original_url)}",
-    ]
+    what = "duplicate of" if case.is_dropped else "kept beside"
+    lines = [f"{case.score:.4f}  {one_line(record.title) or '(no title)'}", f"        {one_line(case.url)}"]
+    lines.append(f"        {what} {one_line(case.original_url)}")
     if pair.texts is not None:
         lines += [f"    {line}" for line in side_by_side_lines(pair.texts)]
     else:
         lines += [f"    = {one_line(sentence)}" for sentence in record.evidence]
         lines += [f"    + {one_line(own)}" for own in record.difference]
-    return "\n".join(lines)
+    return "\n".join(shortened(line, width) for line in lines)
 
 
 def _as_dict(pair: _Pair) -> dict[str, Any]:
     return pair.record.as_dict() | {"texts": None if pair.texts is None else pair.texts._asdict()}
+
+
+COMMANDS = {"tune": Subcommand(run, ("tune", "tune --at 0.7,0.75,0.8 --show 10"), _add_options)}

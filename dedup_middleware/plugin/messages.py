@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
-from dedup_middleware.records.unchecked import NOT_COUNTED, mostly_unchecked
+from dedup_middleware.records.counts import NOT_COUNTED, mostly_unchecked
 from dedup_middleware.stores import default_backend, resolved_uri
 from dedup_middleware.urls import without_secrets
 

@@ -1,48 +1,38 @@
-"""Counts and records what happens in a crawl, sums up a log, and warns where most pages of a host repeat one page."""
+"""Counts and records what happens in a crawl, and warns where a host repeats one page or one other host."""
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections import Counter, OrderedDict
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import lru_cache, partial
 from itertools import islice
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from dedup_middleware.budget import Budget
 from dedup_middleware.checks.items import field_of
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason, message_of
-from dedup_middleware.records.log_reader import blocks, opened, parts
-from dedup_middleware.records.records import (
+from dedup_middleware.records.log import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
     EVIDENCE_SENTENCES,
     MAX_DIFFERENCES,
     TITLE_CHARACTERS,
     Record,
-    parse_record,
 )
-from dedup_middleware.records.unchecked import is_unchecked
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.evidence import as_written, repeated_sentences
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from dedup_middleware.checks.detector import Preferences
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import StoredPage
-    from dedup_middleware.records.records import RecordLog
+    from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener, Visit
 
 #: CPU time for the evidence of one page, beside its budget: ordinary pages take 1.
@@ -50,9 +40,9 @@ EVIDENCE_MILLISECONDS = 100
 
 
 class Recorder:
-    """The accounts of one crawl, *run*, of *spider*; *fail* gets the trouble with the log or the store."""
+    """Counts and records the pages of one crawl, *run*, of *spider*; *fail* gets trouble with the log or the store."""
 
-    def __init__(  # noqa: PLR0913 - what accounts are made of
+    def __init__(  # noqa: PLR0913 - what a recorder needs
         self,
         spider: str,
         run: str,
@@ -74,7 +64,7 @@ class Recorder:
         self._drops_for_earlier: Counter[int] = Counter()
 
     def go_on_from(self, before: Recorder) -> None:
-        """Go on with what *before* has counted in the same crawl; what it still counts is in it."""
+        """Share the counts of *before*, the recorder of the same crawl until now."""
         self._alarms, self._drops_for_earlier = before._alarms, before._drops_for_earlier
 
     def dropped(self, visit: Visit) -> None:
@@ -145,7 +135,7 @@ class Recorder:
         return [one_line(sentence, EVIDENCE_CHARACTERS) for sentence in islice(repeated, EVIDENCE_SENTENCES)]
 
     def record(self, visit: Visit) -> Record:
-        """Return what the log says of *visit*."""
+        """Return the record of *visit*."""
         match, reason = visit.verdict.match, _reason(visit)
         features = None if visit.page is None else visit.page.features
         return Record(
@@ -171,7 +161,7 @@ class Recorder:
 
     @staticmethod
     def _difference(visit: Visit) -> list[str]:
-        """Return what decided, as a person reads it: clauses have lost their spaces and marks."""
+        """Return what decided, as the page wrote it: clauses have no spaces and punctuation."""
         own = visit.verdict.difference[:MAX_DIFFERENCES]
         if visit.verdict.reason == Reason.EXTRA_TEXT and visit.page is not None:
             return as_written(visit.page.paragraphs, own)
@@ -200,11 +190,11 @@ def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
 
 
-#: Fewer pages of a host tell nothing.
+#: Fewer pages of a host prove nothing.
 MIN_PAGES = 20
-#: Fewer pages that repeat one other host tell nothing: stories of agencies are on every newspaper's.
+#: Fewer pages that repeat one other host prove nothing: articles of agencies are on the sites of all newspapers.
 MIN_PAGES_OF_ANOTHER = 30
-#: A field that keeps so many of the pages that repeat another says nothing of them.
+#: A field that keeps this share of the pages that repeat another does not identify them.
 NEARLY_ALL = 0.9
 _MAX_HOSTS = 10_000
 
@@ -216,17 +206,17 @@ class _Host:
     repeats: int = 0
     """How many pages repeated *original* since it became the candidate: no more than really did."""
     votes: int = 0
-    told: bool = False
+    reported: bool = False
 
 
-class OneOwnerAlarm:
+class OneOriginalAlarm:
     """Counts by the majority vote of R. Boyer and J. Moore (1981): one candidate a host, however many originals it has.
 
     An original is a page, or a host. Of very many hosts, those are forgotten from which no page has come for longest.
     """
 
     def __init__(self, min_repeats: int = 0) -> None:
-        """Take fewer than *min_repeats* of one original for no sign."""
+        """Warn from *min_repeats* repeats of one original on."""
         self._min_repeats = min_repeats
         self._hosts: OrderedDict[str, _Host] = OrderedDict()
 
@@ -250,35 +240,35 @@ class OneOwnerAlarm:
         else:
             seen.original, seen.repeats, seen.votes = original, 1, 1
         least = max(self._min_repeats, seen.pages // 2 + 1)
-        if seen.told or seen.pages < MIN_PAGES or seen.repeats < least:
+        if seen.reported or seen.pages < MIN_PAGES or seen.repeats < least:
             return None
-        seen.told = True
+        seen.reported = True
         return seen.repeats, seen.pages
 
-    def has_told(self, host: str) -> bool:
+    def has_reported(self, host: str) -> bool:
         """Return whether most pages of *host* have repeated one original."""
-        return host in self._hosts and self._hosts[host].told
+        return host in self._hosts and self._hosts[host].reported
 
 
 class FieldAlarm:
-    """Counts the pages whose items were heard, and by which field each was kept."""
+    """Counts the pages whose items were compared, and by which field each was kept."""
 
     def __init__(self) -> None:
-        self._heard = 0
+        self._compared = 0
         self._kept: Counter[str] = Counter()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def note_page(self, fields: frozenset[str]) -> tuple[str, int, int] | None:
         """Note a page that was kept by *fields* of its item alone, or by none and dropped; O(fields).
 
         Return (field, pages that it kept, pages) the first time that the former are nearly all of the latter.
         """
-        self._heard += 1
+        self._compared += 1
         self._kept.update(fields)
-        for name in fields - self._told:
-            if self._heard >= MIN_PAGES and self._kept[name] >= NEARLY_ALL * self._heard:
-                self._told.add(name)
-                return name, self._kept[name], self._heard
+        for name in fields - self._reported:
+            if self._compared >= MIN_PAGES and self._kept[name] >= NEARLY_ALL * self._compared:
+                self._reported.add(name)
+                return name, self._kept[name], self._compared
         return None
 
 
@@ -291,12 +281,12 @@ class Alarms:
     def __init__(self, listener: Listener, preferences: Preferences) -> None:
         self._listener = listener
         self._preferences = preferences
-        self._originals = OneOwnerAlarm()
-        self._others = OneOwnerAlarm(MIN_PAGES_OF_ANOTHER)
+        self._originals = OneOriginalAlarm()
+        self._others = OneOriginalAlarm(MIN_PAGES_OF_ANOTHER)
         self._fields = FieldAlarm()
 
     def finished(self, visit: Visit) -> None:
-        """Note *visit*, whose output has been seen to its end."""
+        """Note *visit*, whose items have all been kept or dropped."""
         match, host = visit.verdict.match, host_of(visit.url)
         takes_effect = visit.outcome in _TAKES_EFFECT
         if host:
@@ -318,113 +308,7 @@ class Alarms:
             self._listener.one_original(host, original, *numbers)
         other = None if original is None or self._preferences.include(original) else host_of(original)
         numbers = self._others.note_page(host, other if other != host else None)
-        # If they repeat one page of it, that says more.
-        if numbers is not None and other is not None and not self._originals.has_told(host):
+        # That they repeat one page of it is the better warning.
+        if numbers is not None and other is not None and not self._originals.has_reported(host):
             self._listener.count("hosts_that_repeat_another", 1)
             self._listener.one_other_host(host, other, *numbers)
-
-
-# A smaller log is read before another process has begun.
-_WORTH_A_PROCESS = 50_000_000
-_MAX_PROCESSES = 8
-
-
-class _Line(msgspec.Struct, gc=False):
-    """The fields of a record that are summed."""
-
-    run: str
-    url: str
-    verdict: str
-    outcome: str
-    original_url: str | None = None
-    reason: str = ""
-    items_dropped: int = 0
-
-
-@dataclass(slots=True)
-class Sums:
-    """How many records there are of each kind."""
-
-    verdicts: Counter[str] = field(default_factory=Counter)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    kept: Counter[str] = field(default_factory=Counter)
-    """By reason: pages that were kept because of a difference, though another one has their text."""
-    unchecked: Counter[str] = field(default_factory=Counter)
-    """By reason: pages that were not checked."""
-    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """By host of the page and of its original: duplicates."""
-    items_dropped: int = 0
-
-    def add(self, lines: Iterable[_Line | Record]) -> None:
-        """Add these records."""
-        found = [*lines]
-        self.verdicts.update([line.verdict for line in found])
-        self.outcomes.update([line.outcome for line in found])
-        self.items_dropped += sum([line.items_dropped for line in found])
-        self.unchecked.update([line.reason for line in found if is_unchecked(line.verdict, line.reason)])
-        duplicate = VerdictKind.DUPLICATE.value
-        repeats = [line for line in found if line.verdict == duplicate]
-        self.pairs.update([(_host(line.url), _host(line.original_url or "")) for line in repeats])
-        self.kept.update([line.reason for line in found if line.reason in DIFFERENCES])
-
-    def merge(self, other: Sums) -> None:
-        """Add what the *other* part of a log comes to."""
-        for mine, theirs in (
-            (self.verdicts, other.verdicts),
-            (self.outcomes, other.outcomes),
-            (self.kept, other.kept),
-            (self.unchecked, other.unchecked),
-            (self.pairs, other.pairs),
-        ):
-            mine.update(theirs)  # type: ignore[arg-type]
-        self.items_dropped += other.items_dropped
-
-
-def sums_of(path: Path, run: str | None = None) -> Sums:
-    """Return what the log at *path*, or what the crawl *run* has left there, comes to.
-
-    :class:`RecordsError` if it cannot be read.
-    """
-    with opened(path) as file:
-        size = file.seek(0, os.SEEK_END)
-    count = min(os.cpu_count() or 1, _MAX_PROCESSES, 1 + size // _WORTH_A_PROCESS)
-    divided = parts(path, count)
-    total = Sums()
-    if len(divided) < 2:  # noqa: PLR2004
-        for part in divided:
-            total.merge(_sums_of_part(path, run, part))
-        return total
-    # A fork has all that is imported here; where there is none, that costs a new process half a second.
-    method = "fork" if "fork" in multiprocessing.get_all_start_methods() else None
-    with ProcessPoolExecutor(len(divided) - 1, multiprocessing.get_context(method)) as others:
-        rest = others.map(partial(_sums_of_part, path, run), divided[1:])
-        total.merge(_sums_of_part(path, run, divided[0]))
-        for part_sums in rest:
-            total.merge(part_sums)
-    return total
-
-
-def _sums_of_part(path: Path, run: str | None, part: tuple[int, int]) -> Sums:
-    found, decoder = Sums(), msgspec.json.Decoder(_Line)
-    with opened(path) as file:
-        file.seek(part[0])
-        for block in blocks(file, part[1]):
-            lines: Iterable[_Line | Record]
-            try:
-                lines = decoder.decode_lines(block)
-            except (msgspec.MsgspecError, ValueError):
-                # Half a character is JSON to Python alone; and a line may be torn, or no record.
-                read = (parse_record(line.decode("utf8", "replace")) for line in block.splitlines(keepends=True))
-                lines = [record for record in read if record is not None]
-            found.add(lines if run is None else [line for line in lines if line.run == run])
-    return found
-
-
-@lru_cache(maxsize=100_000)
-def _host_at(origin: str) -> str:
-    return host_of(origin) or "?"
-
-
-def _host(url: str) -> str:
-    # Few hosts have many addresses.
-    return _host_at("/".join(url.split("/", 3)[:3]))

@@ -14,7 +14,7 @@ from dedup_middleware.checks.alignment import compare
 from dedup_middleware.errors import RecordsError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.opening import index_for_command
-from dedup_middleware.records.records import MAX_LINE, ends_torn
+from dedup_middleware.records.log import MAX_LINE, ends_torn
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.text.evidence import marked_sentences
@@ -159,7 +159,7 @@ def _split(
 
 def side_by_side_lines(texts: SideBySide) -> list[str]:
     """Return what differs for a person: ``+`` the page's own sentences, ``-`` its original's, and one that both say."""
-    lines = [f"= {len(texts.both)} sentences that both say, such as: {one_line(texts.both[0], _CHARACTERS)}"] * bool(
+    lines = [f"= {len(texts.both)} sentences in both, such as: {one_line(texts.both[0], _CHARACTERS)}"] * bool(
         texts.both
     )
     for mark, sentences in (("+", texts.own), ("-", texts.originals)):

@@ -13,13 +13,16 @@ from dedup_middleware.checks.alignment import compare
 from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.fingerprints import instance_of, published_method
 from dedup_middleware.index.opening import index_for_command
-from dedup_middleware.records.log_reader import RecordFilter, log_of, records, run_named
-from dedup_middleware.records.records import (
+from dedup_middleware.records.log import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
     EVIDENCE_SENTENCES,
     MAX_DIFFERENCES,
     TITLE_CHARACTERS,
+    RecordFilter,
+    Records,
+    log_of,
+    run_named,
 )
 from dedup_middleware.report.tallies import Tallies, host_at, score_of, signs, suspects
 from dedup_middleware.stores import store_exists
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from dedup_middleware.index.index import Index
-    from dedup_middleware.records.records import Record
+    from dedup_middleware.records.log import Record
     from dedup_middleware.settings import Config
 
 #: Dropped pages in the table: the latest.
@@ -63,14 +66,15 @@ def gather(
     *step* is called for each record, and for each of the *pairs* whose texts are compared. :class:`NothingFoundError`
     if there is no record. 0.1 ms a record, 3 ms a pair, and 15 µs a stored page where a host is suspicious.
     """
-    run = run_named(log_of(config), run)
+    log = log_of(config)
+    run = run_named(log, run)
     tallies = Tallies(ROWS)
-    for record in records(config, RecordFilter(run=run, everything=True)):
+    for record in Records(log, RecordFilter(run=run)):
         tallies.add(record)
         step()
     if not tallies.records:
         whose = f"of the crawl {run}" if run else "yet"
-        raise NothingFoundError(f"{log_of(config)} has no record {whose}, so there is nothing to report")
+        raise NothingFoundError(f"{log} has no record {whose}, so there is nothing to report.")
     rows = [*reversed(tallies.duplicates)]
     with stored(config) as (store, note):
         summary = _summary(config, tallies, rows, run) | {"note": note}

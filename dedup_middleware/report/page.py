@@ -11,25 +11,20 @@ import csv
 import hashlib
 import json
 import re
-import subprocess
-import sys
-import tarfile
-import tempfile
 import zlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.records.log_reader import RecordFilter, log_of, records, run_named
+from dedup_middleware.records.log import RecordFilter, Records, log_of, run_named
 from dedup_middleware.report.data import chunks
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from dedup_middleware.records.records import Record
+    from dedup_middleware.records.log import Record
     from dedup_middleware.report.data import Report
     from dedup_middleware.settings import Config
 
@@ -142,80 +137,11 @@ def cell(value: object) -> str:
 
 
 def _duplicates(config: Config, run: str | None) -> Iterator[Record]:
-    wanted = RecordFilter(run=run_named(log_of(config), run), everything=True)
-    return (record for record in records(config, wanted) if record.verdict == VerdictKind.DUPLICATE.value)
+    log = log_of(config)
+    wanted = RecordFilter(run=run_named(log, run))
+    return (record for record in Records(log, wanted) if record.verdict == VerdictKind.DUPLICATE.value)
 
 
 def _values(record: Record) -> tuple[object, ...]:
     fields = [getattr(record, name) for name in _FIELDS]
     return (*fields[:5], record.host, *fields[5:], " | ".join(record.evidence))
-
-
-_PACKAGE = Path(__file__).parent / "libraries"
-_TESTS = Path(__file__).parents[3] / "tests" / "libraries"
-
-
-@dataclass(frozen=True, slots=True)
-class Library:
-    """A release, and where each of its files goes."""
-
-    release: str
-    sha512: str
-    """Of its archive, in base64, as the registry and every lock file have it."""
-    files: dict[str, Path]
-
-
-LIBRARIES = (
-    Library(
-        "uplot@1.6.32",
-        "KIMVnG68zvu5XXUbC4LQEPnhwOxBuLyW1AHtpm6IKTXImkbLgkMy+jabjLgSLMasNuGGzQm/ep3tOkyTxpiQIw==",
-        {
-            "dist/uPlot.iife.min.js": _PACKAGE / "uplot.js",
-            "dist/uPlot.min.css": _PACKAGE / "uplot.css",
-            "LICENSE": _PACKAGE / "uplot.LICENSE",
-        },
-    ),
-    Library(
-        "@tanstack/table-core@8.21.3",
-        "ldZXEhOBb8Is7xLs01fR3YEc3DERiz5silj8tnGkFZytt1abEvl/GhUmCE0PMLaMPTa3Jk4HbKmRlHmu+gCftg==",
-        {
-            "build/umd/index.production.js": _PACKAGE / "table-core.js",
-            "LICENSE": _PACKAGE / "table-core.LICENSE",
-        },
-    ),
-    # What the tests look for faults with; no report has it.
-    Library(
-        "axe-core@4.14.1",
-        "FHfa+lmNjQZfJz1q8wKqIDwC6DExcHt/pkjNQb09a3NPjCKg2rhu5qb2S4r76ASyFNNtuFooJpZe37OgudVGtQ==",
-        {"axe.min.js": _TESTS / "axe.js", "LICENSE": _TESTS / "axe.LICENSE"},
-    ),
-)
-
-
-def main() -> None:
-    """Write every file of every library; end at the first that is not what it was."""
-    for library in LIBRARIES:
-        with tempfile.TemporaryDirectory() as folder:
-            done = ["npm", "pack", "--silent", library.release]
-            subprocess.run(done, cwd=folder, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - a command of ours
-            (archive,) = Path(folder).iterdir()
-            digest = base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-            if digest != library.sha512:
-                sys.exit(f"{library.release} is not what it was: sha512-{digest}")
-            write_files(library, archive)
-
-
-def write_files(library: Library, archive: Path) -> None:
-    """Write the files of *library* from its *archive* to their places, without the names of maps that nobody has."""
-    with tarfile.open(archive) as tar:
-        for name, place in library.files.items():
-            found = tar.extractfile(f"package/{name}")
-            assert found is not None
-            lines = found.read().replace(b"\r\n", b"\n").split(b"\n")
-            kept = [line for line in lines if not line.startswith(b"//# sourceMappingURL=")]
-            place.parent.mkdir(exist_ok=True)
-            place.write_bytes(b"\n".join(kept).rstrip() + b"\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -21,7 +21,7 @@ from dedup_middleware.urls import host_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from dedup_middleware.records.records import Record
+    from dedup_middleware.records.log import Record
 
 #: Bins of the histogram of scores, from 0 to 1.
 BINS = 50

@@ -18,7 +18,7 @@ from dedup_middleware.text.clauses import one_line
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from dedup_middleware.records.records import Record
+    from dedup_middleware.records.log import Record
     from dedup_middleware.report.answers import Answer
 
 #: Thresholds that are shown beside today's.

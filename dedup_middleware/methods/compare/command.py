@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 import tempfile
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +14,7 @@ from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.methods.compare import plots, results
 from dedup_middleware.methods.compare.corpus import prepare
 from dedup_middleware.methods.compare.measure import CLAUSES, Run, all_choices, measure_all, method_of
-from dedup_middleware.terminal import progress, rendered
+from dedup_middleware.terminal import columns, progress, rendered
 
 if TYPE_CHECKING:
     import argparse
@@ -151,7 +150,7 @@ def _results(
 
 def _shown(opts: argparse.Namespace, values: Any, *tables: Table) -> str:
     if not opts.json:
-        return "\n\n".join(rendered(table, terminal=sys.stdout.isatty()) for table in tables)
+        return "\n\n".join(rendered(table, columns()) for table in tables)
     if isinstance(values, list):
         return "[\n" + ",\n".join(map(json.dumps, values)) + "\n]"
     return json.dumps(values)

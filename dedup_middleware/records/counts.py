@@ -1,28 +1,124 @@
-"""Counts the pages of a crawl that were not checked for duplicates, and reports when they are most of it.
+"""Counts the records of a log, and reports where most pages of a crawl were not checked.
 
-Such pages are kept. Where most pages of a crawl are not checked, the plugin has next to no effect, and the user should
-know the reason. Two kinds of unchecked pages do not count: those for which the user has switched the plugin off, and
-those whose items are checked one by one.
+Unchecked pages are kept: where they are most of a crawl, the plugin has next to no effect. Two kinds do not count:
+pages for which the user has switched the plugin off, and pages whose items are checked one by one.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from dedup_middleware.errors import StoreError
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.model import VerdictKind
-from dedup_middleware.reasons import Reason
-from dedup_middleware.records.log_reader import LAST, RecordFilter, Records, run_named
-from dedup_middleware.records.records import log_exists
+from dedup_middleware.reasons import DIFFERENCES, Reason
+from dedup_middleware.records.log import (
+    CODES,
+    LAST,
+    OTHER,
+    RecordFilter,
+    Records,
+    blocks,
+    log_exists,
+    opened,
+    parse_record,
+    run_named,
+)
 from dedup_middleware.stores import store_exists
-from dedup_middleware.urls import without_secrets
+from dedup_middleware.urls import host_of, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
+    from dedup_middleware.records.log import Record
     from dedup_middleware.settings import Config
+
+# Pairs of hosts that are counted at once. Of more, those that were met least are counted from 1 again.
+_MAX_PAIRS = 100_000
+# A host name has at most 253 characters, and a scheme and a port a few more.
+_MAX_ORIGIN = 300
+_DUPLICATE = VerdictKind.DUPLICATE.value
+
+
+class _Line(msgspec.Struct, gc=False):
+    """The fields of a record that are counted."""
+
+    run: str
+    url: str
+    verdict: str
+    outcome: str
+    original_url: str | None = None
+    reason: str = ""
+    items_dropped: int = 0
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many records of each kind a log has. Its size is bounded, whatever the log contains."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    """By reason: pages that were kept because of a difference, though another one has their text."""
+    unchecked: Counter[str] = field(default_factory=Counter)
+    """By reason: pages that were not checked."""
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """By host of the page and of its original: duplicates."""
+    items_dropped: int = 0
+
+    @property
+    def records(self) -> int:
+        """How many records there are in all."""
+        return self.verdicts.total()
+
+    def add(self, lines: Iterable[_Line | Record]) -> None:
+        """Add these records."""
+        for line in lines:
+            verdict, reason = _code("verdict", line.verdict), _code("reason", line.reason)
+            self.verdicts[verdict] += 1
+            self.outcomes[_code("outcome", line.outcome)] += 1
+            self.items_dropped += line.items_dropped
+            if verdict == _DUPLICATE:
+                self.pairs[_host(line.url), _host(line.original_url or "")] += 1
+            if reason in DIFFERENCES:
+                self.kept[reason] += 1
+            if is_unchecked(verdict, reason):
+                self.unchecked[reason] += 1
+        if len(self.pairs) > _MAX_PAIRS:
+            self.pairs = Counter(dict(self.pairs.most_common(_MAX_PAIRS // 2)))
+
+
+def _code(name: str, value: str) -> str:
+    return value if value in CODES[name] else OTHER
+
+
+def _host(url: str) -> str:
+    origin = "/".join(url.split("/", 3)[:3])
+    return (host_of(origin) if len(origin) <= _MAX_ORIGIN else "") or "?"
+
+
+def counts_of(path: Path, run: str | None = None) -> Counts:
+    """Return the counts of the log at *path*, or of the crawl *run*; :class:`RecordsError` if it cannot be read."""
+    found, decoder = Counts(), msgspec.json.Decoder(_Line)
+    with opened(path) as file:
+        for block in blocks(file):
+            lines: Iterable[_Line | Record]
+            try:
+                lines = decoder.decode_lines(block)
+            except (msgspec.MsgspecError, ValueError):
+                # Half a character is JSON to Python alone; and a line may be torn, or no record.
+                read = (parse_record(line.decode("utf8", "replace")) for line in block.splitlines(keepends=True))
+                lines = [record for record in read if record is not None]
+            found.add(line for line in lines if run in (None, line.run))
+    return found
+
+
+# --- pages that were not checked
 
 #: In a smaller crawl a few lists of links can be most of the pages.
 MIN_PAGES = 10

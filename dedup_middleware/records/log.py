@@ -1,0 +1,427 @@
+"""Writes and reads the log: a line of JSON, ASCII only, for every page whose verdict is not "new"."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import NoneType
+from typing import TYPE_CHECKING, Any
+
+from dedup_middleware import permissions
+from dedup_middleware.bounded import loads
+from dedup_middleware.errors import PATH_ERRORS, ConfigError, RecordsError
+from dedup_middleware.model import VerdictKind
+from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.urls import as_in_urls, host_of, is_under, without_secrets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from os import PathLike
+    from typing import BinaryIO
+
+    from dedup_middleware.settings import Config
+
+#: Evidence in a record: enough to see at a glance why; `scrapy dedup explain` shows every sentence.
+EVIDENCE_SENTENCES = 5
+EVIDENCE_CHARACTERS = 200
+MAX_DIFFERENCES = 5
+DIFFERENCE_CHARACTERS = 100
+TITLE_CHARACTERS = 200
+#: Bytes of a line: its texts are cut, and its URLs as long as pages make them.
+MAX_LINE = 2**20
+#: Names the crawl that has written the last record.
+LAST = "last"
+#: Replaces a verdict, an outcome or a reason that is not ours: there may be any number of them.
+OTHER = "other"
+# Values of a record, of which it has some forty.
+_MAX_VALUES = 1_000
+# Bytes of a file that show what it is, some thirty records, and how each of these begins.
+_START, _FIRST = 32_768, b'{"time": "'
+# Bytes that fit in the cache of a processor: larger blocks take half as long again.
+_BLOCK = 1 << 18
+_SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
+#: The values of each field that has codes.
+CODES: dict[str, frozenset[str]] = {
+    "verdict": frozenset(kind.value for kind in VerdictKind),
+    "outcome": frozenset(outcome.value for outcome in Outcome),
+    "reason": frozenset({"", *(reason.value for reason in Reason)}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was decided about one page, and what came of it."""
+
+    time: str
+    """UTC, ISO 8601."""
+    spider: str
+    run: str
+    url: str
+    verdict: str
+    outcome: str
+    """``kept``, ``dropped``, ``tagged``, ``would_drop``, ``links_last`` for a duplicate without items, or
+    ``released`` for one whose dropped items were released."""
+    original_url: str | None = None
+    original_run: str | None = None
+    """The crawl that kept the original; another than ``run`` when the original is of an earlier crawl."""
+    score: float | None = None
+    """Share of the page's non-boilerplate text that the original contains, 0-1."""
+    reason: str = ""
+    """A code, see `reasons`."""
+    message: str = ""
+    """The reason for people."""
+    difference: list[str] = field(default_factory=list)
+    """At most five pieces of the page or item that the original lacks."""
+    evidence: list[str] = field(default_factory=list)
+    """Repeated sentences, at most five, as this page wrote them."""
+    items_dropped: int = 0
+    items_kept: int = 0
+    title: str = ""
+    """At most 200 characters."""
+    bytes: int = 0
+    """The length of the decompressed body; 0 for an item."""
+    canonical: str | None = None
+    """The page's canonical URL, where that is another one."""
+
+    @property
+    def host(self) -> str:
+        """The host of ``url``, without port; empty for a URL that has none."""
+        return host_of(self.url)
+
+    @property
+    def is_duplicate(self) -> bool:
+        """Whether the page only repeats another one; keep all others."""
+        return self.verdict == VerdictKind.DUPLICATE.value
+
+    def to_line(self) -> str:
+        """Return the record as one line of JSON, ASCII only, without its line end."""
+        return json.dumps(self.as_dict())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the fields as plain values. `dataclasses.asdict` copies them, and takes ten times as long."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+_TEXTS = ("time", "spider", "run", "url", "verdict", "outcome", "reason", "message", "title")
+_TEXTS_OR_NONE = ("original_url", "original_run", "canonical")
+_COUNTS = ("items_dropped", "items_kept", "bytes")
+
+
+def parse_record(line: str) -> Record | None:
+    """Return the record that is in *line*, with `OTHER` for codes that are not ours; ``None`` if it has no record."""
+    try:
+        fields: dict[str, Any] = loads(line, values=_MAX_VALUES)
+        record = Record(**{name: fields[name] for name in Record.__slots__ if name in fields})
+    except (ValueError, TypeError, AttributeError):
+        return None
+    values = record.as_dict()
+    is_ours = (
+        all(isinstance(values[name], str) for name in _TEXTS)
+        and all(isinstance(values[name], (str, NoneType)) for name in _TEXTS_OR_NONE)
+        and all(isinstance(values[name], int) for name in _COUNTS)
+        and all(isinstance(record_list, list) for record_list in (record.difference, record.evidence))
+        and all(isinstance(text, str) for text in (*record.difference, *record.evidence))
+        and isinstance(record.score, (float, int, NoneType))
+    )
+    if not is_ours:
+        return None
+    others: dict[str, Any] = {
+        name: OTHER for name, codes in CODES.items() if values[name] is not None and values[name] not in codes
+    }
+    return replace(record, **others) if others else record
+
+
+# --- writing
+
+
+class RecordLog:
+    """Appends records to a file, each at once, so that a reader may follow."""
+
+    def __init__(self, path: Path, *, redact: bool = False) -> None:
+        """Open *path* for appending, with its folders; :class:`RecordsError` if that cannot be done.
+
+        URLs are written without user and password, and with *redact* without the values in their queries.
+        """
+        self.path = path
+        self._redact = redact
+        try:
+            permissions.make_folder(path.parent)
+            permissions.make_file(path)
+            if path.is_file() and not _is_ours(path):
+                raise _misnamed(f"DEDUP_LOG = {str(path)!r} is not a log of records. Set another path.")
+            torn = ends_torn(path)
+            # Without a buffer: what several processes append stays a line each.
+            self._file = path.open("ab", buffering=0)
+            if torn:
+                self._file.write(b"\n")
+        except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate in the path
+            detail = getattr(error, "strerror", None) or error
+            text = f"DEDUP_LOG = {str(path)!r} cannot be written ({detail}). Set another path"
+            if not isinstance(error, OSError) or error.errno in PATH_ERRORS:
+                raise _misnamed(f"{text}.") from error
+            raise RecordsError(f"{text}, or make it and its folder writable.") from error
+
+    def append(self, record: Record) -> None:
+        """Write one line; :class:`RecordsError` if the disk fails."""
+        # The other URLs were redacted when the pages were read; this one is part of a page.
+        if record.canonical:
+            record = replace(record, canonical=without_secrets(record.canonical, redact=self._redact))
+        line = f"{record.to_line()}\n".encode("ascii")
+        try:
+            detail = "" if self._file.write(line) == len(line) else os.strerror(errno.ENOSPC)
+        except OSError as error:
+            detail = error.strerror or str(error)
+        if detail:
+            raise RecordsError(f"DEDUP_LOG {self.path} cannot be written ({detail}). Make room on its disk.")
+
+    def close(self) -> None:
+        """Close the file."""
+        try:
+            self._file.close()
+        except OSError as error:
+            raise RecordsError(f"DEDUP_LOG {self.path} could not be closed ({error.strerror}).") from error
+
+
+def _misnamed(text: str) -> RecordsError:
+    error = RecordsError(text)
+    error.misnamed = True
+    return error
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether the file *path* is a log of records, by its beginning; an empty one is, and a torn record."""
+    with path.open("rb") as file:
+        *whole_lines, rest = file.read(_START).split(b"\n")
+    if not whole_lines:
+        return rest[: len(_FIRST)] == _FIRST[: len(rest)]
+    return any(parse_record(line.decode("ascii", "replace")) is not None for line in whole_lines)
+
+
+def ends_torn(path: Path) -> bool:
+    """Return whether the last line of the file *path* lacks its end, because its writer was killed."""
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def log_exists(path: Path) -> bool:
+    """Return whether there is a log at *path*; :class:`RecordsError` where that may not be looked at."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def remove_log(path: Path) -> bool:
+    """Remove a log and return whether there was one; :class:`RecordsError` if it is not a log, or cannot be removed."""
+    try:
+        refuse_foreign_log(path)
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise RecordsError(f"The log {path} cannot be removed ({error.strerror}).") from error
+    return True
+
+
+def refuse_foreign_log(path: Path) -> None:
+    """Raise :class:`RecordsError` if *path* exists and is not a log of ours; ``OSError``."""
+    # A link is removed, and not what it leads to.
+    if os.path.lexists(path) and not (path.is_file() and _is_ours(path)):
+        raise RecordsError(f"The log {path} cannot be removed: it is not a log of records. Remove it yourself.")
+
+
+def observer_log(path: Path) -> Path:
+    """Return where this process writes its records when another one writes to the log *path*."""
+    return path.with_name(f"{path.stem}.observer-{os.getpid()}{path.suffix}")
+
+
+def observer_logs_beside(path: Path) -> list[Path]:
+    """Return the logs that observers have written beside the log *path*."""
+    name = re.compile(rf"{re.escape(path.stem)}\.observer-\d+{re.escape(path.suffix)}")
+    beside = path.parent.iterdir() if path.parent.is_dir() else ()
+    files = (file for file in beside if name.fullmatch(file.name) and file.is_file() and not file.is_symlink())
+    return sorted(filter(_is_ours, files))
+
+
+# --- reading
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open the log at *path*; :class:`RecordsError` where there is none, or it cannot be read."""
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise RecordsError(
+            f"No log found at {path}. Run a crawl first, or use -s DEDUP_LOG=PATH or --spider NAME."
+        ) from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL or a lone surrogate
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError | ValueError) -> RecordsError:
+    detail = getattr(error, "strerror", None) or error
+    return RecordsError(f"The log {str(path)!r} cannot be read ({detail}). Check its permissions, or name another.")
+
+
+def follow_records(path: Path, *, idle: Callable[[], None] = lambda: time.sleep(0.25)) -> Iterator[Record]:
+    """Yield the records of the log at *path*, oldest first, and never end: call *idle* at its end, and look again."""
+    torn = b""
+    with opened(path) as file:
+        while True:
+            line = file.readline(MAX_LINE)
+            torn = (torn + line)[: MAX_LINE + 1]
+            if line.endswith(b"\n"):
+                if len(torn) <= MAX_LINE and (record := _decoded(torn)) is not None:
+                    yield record
+                torn = b""
+            elif len(line) < MAX_LINE:
+                idle()
+
+
+def _decoded(line: bytes) -> Record | None:
+    return parse_record(line.decode("utf8", "replace"))
+
+
+def blocks(file: BinaryIO) -> Iterator[bytes]:
+    """Yield what follows in *file*, in whole lines of some hundred kilobytes together; the last line may be torn."""
+    rest = b""
+    while chunk := file.read(_BLOCK):
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            yield rest + chunk[:cut]
+            rest = b""
+        # The end of a line that is too long is no record.
+        rest = rest + chunk[cut:] if len(rest) <= MAX_LINE else b""
+    if rest:
+        yield rest
+
+
+def lines_with(path: Path, wanted: bytes, *, ignore_case: bool = False) -> Iterator[bytes]:
+    """Yield the lines of the log at *path* that contain *wanted*, in lower case if *ignore_case*, in order."""
+    with opened(path) as file:
+        for block in blocks(file):
+            searched, start = block.lower() if ignore_case else block, 0
+            while (found := searched.find(wanted, start)) >= 0:
+                start = block.find(b"\n", found) + 1 or len(block)
+                yield block[block.rfind(b"\n", 0, found) + 1 : start]
+
+
+def last_lines_with(path: Path, wanted: bytes) -> Iterator[bytes]:
+    """Yield the lines that contain *wanted*, the last first. It reads no more than it must."""
+    with opened(path) as file:
+        end, behind = file.seek(0, os.SEEK_END), b""
+        while end > 0:
+            start = max(0, end - _BLOCK)
+            file.seek(start)
+            block = file.read(end - start) + behind
+            # Its first line may have begun before.
+            whole = block.find(b"\n") + 1 if start else 0
+            if start and not whole:
+                end, behind = start, block if len(block) <= MAX_LINE else b""
+                continue
+            stop = len(block)
+            while (found := block.rfind(wanted, whole, stop)) >= 0:
+                begin = max(block.rfind(b"\n", 0, found) + 1, whole)
+                yield block[begin : block.find(b"\n", found) + 1 or len(block)]
+                stop = begin
+            end, behind = start, block[:whole] if whole <= MAX_LINE else b""
+
+
+def as_written(text: str) -> bytes:
+    """Return the bytes that stand for *text* in a record."""
+    return json.dumps(text)[1:-1].encode("ascii")
+
+
+def last_record(path: Path, text: str = "", has: Callable[[Record], bool] = lambda _: True) -> Record | None:
+    """Return the last record of the log at *path* that contains *text* and *has* what is wanted, if there is one."""
+    found = map(_decoded, last_lines_with(path, as_written(text) or b"{"))
+    return next((record for record in found if record is not None and has(record)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFilter:
+    """Chooses records: those that match every one of these."""
+
+    host: str | None = None
+    """Of the page, as in URLs; its subdomains count."""
+    original: str | None = None
+    """The URL of the page that it repeats, as records have it."""
+    run: str | None = None
+    min_score: float = 0.0
+    everything: bool = True
+    """Whether records without repeated text match too."""
+
+    @property
+    def needle(self) -> tuple[bytes, bool]:
+        """What the line of such a record contains, the rarest of what is known; and whether in lower case."""
+        if self.original:
+            return as_written(self.original), False
+        if self.host:
+            return as_written(self.host), True
+        return (as_written(self.run), False) if self.run else (b"{", False)
+
+    def has(self, record: Record) -> bool:
+        """Return whether *record* matches."""
+        if self.host and not is_under(record.host, [self.host]):
+            return False
+        if (self.original and record.original_url != self.original) or (self.run and record.run != self.run):
+            return False
+        return (record.score or 0.0) >= self.min_score and (self.everything or record.verdict in _SHOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """The records of the log at *path* that are *wanted*, oldest first; each iteration reads the file again."""
+
+    path: Path
+    wanted: RecordFilter = RecordFilter()
+
+    def __iter__(self) -> Iterator[Record]:
+        needle, ignore_case = self.wanted.needle
+        for line in lines_with(self.path, needle, ignore_case=ignore_case):
+            if (record := _decoded(line)) is not None and self.wanted.has(record):
+                yield record
+
+
+def open_records(path: str | PathLike[str], *, run: str | None = None, host: str | None = None) -> Records:
+    """Return the records of the log at *path*: of the crawl *run*, ``last`` for the latest, and on *host*, or all.
+
+    ``pandas.DataFrame(record.as_dict() for record in open_records(path))`` has a row for each.
+    :class:`RecordsError` if there is no log, or it cannot be read; :class:`ConfigError` if *host* is not a host name.
+    """
+    opened(log := Path(path)).close()
+    return Records(log, RecordFilter(host_named(host), run=run_named(log, run)))
+
+
+def host_named(host: str | None) -> str | None:
+    """Return the *host* that a person has named, as URLs have it; :class:`ConfigError` if it is not a host name."""
+    read = None if host is None else as_in_urls(host)
+    if read == "":
+        raise ConfigError(f"{host!r} is not a host name. Use for example example.org.")
+    return read
+
+
+def run_named(log: Path, run: str | None) -> str | None:
+    """Return the name of the crawl *run*: ``last`` is that of the last record."""
+    if run != LAST:
+        return run
+    if (record := last_record(log)) is None:
+        raise RecordsError(f"{log} has no record yet, so there is no last crawl.")
+    return record.run
+
+
+def log_of(config: Config) -> Path:
+    """Return the path of the configured log; :class:`RecordsError` where there is none."""
+    if config.log is None and config.log_is_default:
+        raise RecordsError("No log is named. Use --spider NAME, or -s DEDUP_LOG=PATH.")
+    if config.log is None:
+        raise RecordsError("DEDUP_LOG is empty, so no records were kept. Set it to a path, or leave it out.")
+    return config.log
