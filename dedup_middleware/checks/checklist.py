@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from dedup_middleware.checks.own_content import letters_of, moved_clauses, not_contained, own_clauses, own_symbols
 from dedup_middleware.checks.pair import Pair, is_same_address, own_address
 from dedup_middleware.extraction.features import text_hash
-from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, PageFeatures, Rejection
 from dedup_middleware.reasons import Reason
-from dedup_middleware.text import titles
+from dedup_middleware.text import fast_hash, titles
 from dedup_middleware.text.clauses import clauses, reduced_once, sentences
 from dedup_middleware.text.facts import all_facts
 from dedup_middleware.text.words import without_credits, without_links

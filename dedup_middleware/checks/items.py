@@ -21,10 +21,9 @@ from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.checks.own_content import own_clauses, own_symbols, symbols_of
 from dedup_middleware.checks.pair import Pair, is_view
 from dedup_middleware.extraction import parse, texts_of
-from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import ItemContent, Rejection
 from dedup_middleware.reasons import Reason
-from dedup_middleware.text import titles
+from dedup_middleware.text import fast_hash, titles
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, weight
 from dedup_middleware.text.evidence import as_written
 from dedup_middleware.urls import host_of

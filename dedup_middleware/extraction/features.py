@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from lxml import etree
 from xxhash import xxh32_digest
 
-from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import PageFeatures
+from dedup_middleware.text import fast_hash
 from dedup_middleware.text.clauses import folded, one_line
 from dedup_middleware.text.facts import all_facts, facts_of_data, has_number, without_dates
 from dedup_middleware.text.titles import without_view
