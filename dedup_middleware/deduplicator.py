@@ -329,8 +329,8 @@ class Deduplication:
         The transaction of a shared store fails if another process writes between what is read and what is written here.
         """
         self._check_if_stale(visit)
-        match, page = visit.verdict.match, visit.page
-        if not visit.is_duplicate or match is None or page is None or match.original.pending:
+        verdict, match, page = visit.verdict, visit.verdict.match, visit.page
+        if verdict.kind is not VerdictKind.DUPLICATE or match is None or page is None or match.original.pending:
             return None
         feeds = self._feeds_wanting(item)
         if match.original.number != original or not match.original.kept.has_reached(feeds):
@@ -410,15 +410,16 @@ class Deduplication:
 
         A list of teasers does not own the stories.
         """
-        if visit.stage is Stage.PENDING and visit.claimed is not None:
-            content = content_of(visit.item_texts)
-            if visit.read is not None and not self._has_same_content(visit.claimed, content, several=several):
-                visit.claimed = visit.read_in_full()
-                if visit.claimed is None:
-                    self.void(visit)
-                    return
-            page = visit.claimed.restricted_to(content.hashes, content.texts) if several else visit.claimed
-            visit.claimed = replace(page, item_content=content)
+        if visit.stage is not Stage.PENDING or visit.claimed is None:
+            return
+        content = content_of(visit.item_texts)
+        if visit.read is not None and not self._has_same_content(visit.claimed, content, several=several):
+            visit.claimed = visit.read_in_full()
+            if visit.claimed is None:
+                self.void(visit)
+                return
+        page = visit.claimed.restricted_to(content.hashes, content.texts) if several else visit.claimed
+        visit.claimed = replace(page, item_content=content)
         visit.callback_ended = True
         self._settle_if_complete(visit)
 

@@ -99,7 +99,9 @@ class Durability:
         counts = self._index.eligibility.scope is Scope.STORE or (durable is not None and durable.run == self._run)
         if durable is not None and counts and durable.has_reached(feeds):
             return ""
-        return doubt.run if doubt is not None and self._index.in_doubt.is_alive(doubt) else None
+        if doubt is None or (doubt.worker != self._index.in_doubt.worker and not self._index.in_doubt.is_alive(doubt)):
+            return None
+        return doubt.run
 
     def confirmed(self, number: int | None, deletes: Iterable[bytes] = ()) -> None:
         """Note that the items of the original *number*, if any, have left the pipelines.

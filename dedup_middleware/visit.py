@@ -161,16 +161,11 @@ class Visit:
         return self.verdict.kind is VerdictKind.UNCHECKED and self.verdict.reason != Reason.SWITCHED_OFF
 
     @property
-    def has_entered(self) -> bool:
-        """Whether the callback has got the page."""
-        return self.stage is not Stage.CHECKED
-
-    @property
     def outcome(self) -> Outcome:
         """What became of the page."""
         if self.released:
             return Outcome.RELEASED if self.items_kept else Outcome.DROPPED
-        if not self.is_duplicate:
+        if self.verdict.kind is not VerdictKind.DUPLICATE:
             return Outcome.KEPT
         counts = {Action.DROP: self.items_dropped, Action.TAG: self.items_tagged, Action.DRY_RUN: self.items_would_drop}
         if counts[self.action]:

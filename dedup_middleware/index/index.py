@@ -253,7 +253,7 @@ class Index(Lookup):
         if page is None or page.pending:
             return
         changes = Changes(self)
-        with self._reading():
+        with self._reading:
             changes.replace([page], number, None)
         changes.remove_page(page)
         changes.write()
@@ -275,7 +275,7 @@ class Index(Lookup):
 
         *ended* is what the store has of its claim; those that are *superseded* become its duplicates.
         """
-        with self._reading():
+        with self._reading:
             changes.replace(
                 [*own, *superseded, *ended],
                 stored.number,

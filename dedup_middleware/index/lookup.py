@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -70,9 +70,9 @@ class Lookup:
         self.store = store
         self.eligibility = eligibility
         self._claims = claims
-        self._reading = partial(refusals.of_value, store.uri, UnreadableError)
+        self._reading = refusals.of_value(store.uri, UnreadableError)
         self.prints = None if method is None else PrintIndex(store, claims, method)
-        with self._reading():
+        with self._reading:
             self.overrides = Overrides(store)
         # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl. 80
         # bytes each, less than Scrapy's own filter of requests takes.
@@ -123,7 +123,7 @@ class Lookup:
             if value is None:
                 page = self.claimed(number)
             else:
-                with self._reading():
+                with self._reading:
                     page = schema.decode_page(number, value)
                 if number in self._met_again:
                     page = replace(page, kept=replace(page.kept, run=self._met_by))
@@ -136,7 +136,7 @@ class Lookup:
 
     def pages(self) -> Iterator[StoredPage]:
         """Yield every stored page, originals and duplicates, oldest first."""
-        with self._reading():
+        with self._reading:
             for key, value in self.store.scan(*schema.PAGES):
                 yield schema.decode_page(schema.decode_number(key[1:]), value)
 
@@ -163,7 +163,7 @@ class Lookup:
 
     def _text(self, key: bytes) -> list[str]:
         (value,) = self.store.get_many([key])
-        with self._reading():
+        with self._reading:
             return [] if value is None else schema.decode_text(value)
 
     def is_cut(self, text: Sequence[str]) -> bool:
@@ -193,7 +193,7 @@ class Lookup:
         split = len(keys)
         keys += schema.clause_keys(hashes)
         values = self.store.get_many(keys if whole is None else [*keys, whole])
-        with self._reading():
+        with self._reading:
             own = self._led_to(values[: len(identities)])
             claimed = [n for value in values[len(identities) : split] if value for n in schema.decode_postings(value)]
             mine = {n for i in identities for n in pending.get(i, ())}.union(claimed, (p.number for p in own))

@@ -132,7 +132,7 @@ class SharedIndex(Index):
     def _claim(self, page: Page) -> StoredPage:
         changes = Changes(self, page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
-        with self._reading():
+        with self._reading:
             changes.replace([], claimed.number, claimed, page.suppressed, page.fingerprint.made)
             changes.put_claim(claimed, self.store.worker, schema.encode_text(page.paragraphs, TEXT_LIMIT))
         changes.write()
@@ -145,7 +145,7 @@ class SharedIndex(Index):
 
     def _release(self, number: int) -> None:
         changes, ended = Changes(self), self._ended(number)
-        with self._reading():
+        with self._reading:
             changes.replace(ended, number, None)
         changes.write()
         self.touch(ended)
@@ -169,7 +169,7 @@ class SharedIndex(Index):
         (value,) = self.store.get_many([schema.claimed_key(number)])
         if value is None:
             return None
-        with self._reading():
+        with self._reading:
             return schema.decode_claim(number, value)
 
     def release_dead_claims(self) -> None:

@@ -46,6 +46,7 @@ class Feeds:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._exporter: FeedExporter | None = None
         # Not weak: one whose end fails must not be forgotten.
         self._slots: set[FeedSlot] = set()
         self._before: list[FeedSlot] = []
@@ -57,14 +58,15 @@ class Feeds:
 
     def snapshot(self) -> None:
         """Note the feeds and their counts, before the next item comes."""
-        self._before = self._open
+        if self._exporter is None:
+            self._exporter = self._crawler.get_extension(FeedExporter)
+        self._before = [] if self._exporter is None else self._exporter.slots
         self._counts = [slot.itemcount for slot in self._before]
         self._slots.update(self._before)
 
     @property
     def _open(self) -> list[FeedSlot]:
-        exporter = self._crawler.get_extension(FeedExporter)
-        return [] if exporter is None else exporter.slots
+        return [] if self._exporter is None else self._exporter.slots
 
     @property
     def exist(self) -> bool:
@@ -85,10 +87,11 @@ class Feeds:
         """
         kind = type(item)
         stays = kind not in self._as_others and (kind in self._as_they_came or not self._are_piped)
-        slots = self._open
-        if stays:
-            slots = [slot for slot in slots if type(slot.filter) is not ItemFilter or slot.filter.accepts(item)]
-        return frozenset(map(_kind, slots))
+        kinds = set()
+        for slot in () if self._exporter is None else self._exporter.slots:
+            if not stays or type(slot.filter) is not ItemFilter or slot.filter.accepts(item):
+                kinds.add(_kind(slot))
+        return frozenset(kinds)
 
     @property
     def _are_piped(self) -> bool:

@@ -17,6 +17,7 @@ from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.item_pipeline import DuplicateItem
 from dedup_middleware.plugin.items import RELEASE_URL, Entry, Passing
 from dedup_middleware.urls import request_identity
+from dedup_middleware.visit import Stage
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -46,7 +47,7 @@ class DedupSpiderMiddleware(Component):
             async for item in self._extension.releases.items():
                 yield item
         entry = self._extension.visits.get(response)
-        if entry is None or not entry.visit.has_entered:
+        if entry is None or entry.visit.stage is Stage.CHECKED:
             async for output in result:
                 yield output
             return
@@ -89,7 +90,7 @@ class DedupCallbackMiddleware(Component):
     def process_spider_exception(self, response: Response, exception: Exception) -> None:  # noqa: ARG002 - Scrapy's hook
         """Void the page's claim, whether or not another middleware recovers."""
         entry = self._extension.visits.get(response)
-        if entry is None or not entry.visit.has_entered:
+        if entry is None or entry.visit.stage is Stage.CHECKED:
             return
         try:
             entry.deduplication.callback_failed(entry.visit)
@@ -133,7 +134,7 @@ class _PageOutput:
             return [output]
         try:
             self._items += 1
-            if self._items == 1 and visit.is_duplicate:
+            if self._items == 1 and visit.original_is_pending:
                 await self._extension.wait.settle(self._deduplication, visit)
             if not self._is_sound or not visit.is_duplicate:
                 return self._kept(output)
@@ -210,7 +211,7 @@ class _PageOutput:
                 deduplication.end_callback(visit, several=self._items > 1)
             else:
                 deduplication.void(visit)
-            if not visit.is_duplicate:
+            if visit.items_would_drop and not visit.is_duplicate:
                 visit.items_would_drop = 0
             deduplication.finish(visit)
         except Exception as error:  # noqa: BLE001 - as above

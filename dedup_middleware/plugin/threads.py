@@ -103,7 +103,8 @@ class OriginalWait:
 
     async def settle(self, deduplication: Deduplication, visit: Visit) -> None:
         """Return when the verdict of *visit* does not depend on a pending claim any more."""
-        deduplication.reconsider(visit)
+        if visit.original_is_pending:
+            deduplication.reconsider(visit)
         if not visit.original_is_pending:
             return
         slot = self._extension.crawler.engine.scraper.slot

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: A sentence is repeated when the original has at least this share of its clauses, by weight.
 _REPEATED = 0.5
+# Sentences between two looks at the budget.
+_CHECKED_AFTER = 16
 # Characters, of any script, from which on a sentence can have a clause that counts.
 _MIN_SENTENCE = MIN_CLAUSE_WEIGHT // DENSE_WEIGHT
 
@@ -58,9 +60,10 @@ def repeated_sentences(
     starts = page.fingerprint.portions
     numbers = {bisect(starts, place) - 1 for place, h in enumerate(page.fingerprint.weights) if h in held}
     for number, portion in enumerate(portions(page.paragraphs)):
-        for sentence in marked_sentences([portion] if number in numbers else [], held, hash_clause):
+        for count, sentence in enumerate(marked_sentences([portion] if number in numbers else [], held, hash_clause)):
             try:
-                budget.check_time()
+                if count % _CHECKED_AFTER == 0:
+                    budget.check_time()
             except UncheckableError:
                 return
             if sentence.repeated:
