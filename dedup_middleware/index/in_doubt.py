@@ -72,7 +72,7 @@ class InDoubt:
 
     def is_alive(self, doubt: Doubt) -> bool:
         """Return whether the process that can make the original durable is at work."""
-        return self._store.is_at_work(doubt.worker)
+        return self._store.shared is None or self._store.is_at_work(doubt.worker)
 
     def of_run(self, run: str, numbers: Iterable[int], worker: bytes | None = None) -> dict[int, Doubt]:
         """Return the doubts of those of *numbers* that this process, or *worker*, has put in doubt in the crawl *run*.
