@@ -299,7 +299,7 @@ class TestDroppedItems:
             "run": "run",
             "crawl": "",
             "url": name,
-            "original_url": "o",
+            "original_url": "half a character: \ud800",
             "score": 1.0,
             "type": "t:t",
         }

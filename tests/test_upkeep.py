@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import math
 import random
 import shutil
 import stat
@@ -163,7 +164,7 @@ class TestMoving:
             {"suspect_of": ["00"]},
             {"body_digest": 5},
         ]
-        lines = [header, second, *(first | spoil for spoil in spoils), []]
+        lines = [header, second | {"unknown": math.nan}, *(first | spoil for spoil in spoils), []]
         (shop.root / "spoilt").write_text("".join(json.dumps(line) + "\n" for line in lines) + "[" * 100_000)
         report = shop.report("b", "store", "import", "spoilt")
         assert (report["originals"], report["left_out"]) == (1, len(spoils) + 2)

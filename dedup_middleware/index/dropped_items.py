@@ -113,7 +113,10 @@ class DroppedItems:
         now = time.time_ns() // 1_000
         key = now.to_bytes(8, "big") + os.urandom(4)
         moment = datetime.fromtimestamp(now / 1e6, timezone.utc).isoformat(timespec="milliseconds")
-        item = DroppedItem(number=number, original=original, time=moment, data=data, **header)
+        known: dict[str, Any] = {
+            name: schema.whole(value) if isinstance(value, str) else value for name, value in header.items()
+        }
+        item = DroppedItem(number=number, original=original, time=moment, data=data, **known)
         value = schema.encode_postings((number, original)) + zlib.compress(schema.encode(item), 1)
         drop = _Drop(len(value), relies_on, item.run)
         return [(_item_key(key), value), (_page_key(number, key), schema.encode(drop))]

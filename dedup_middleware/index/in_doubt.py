@@ -136,7 +136,8 @@ class Override(NamedTuple):
     @classmethod
     def of(cls, page: StoredPage, original: StoredPage) -> Override:
         """Return the override, made now, for *page* and the *original* that it was a duplicate of."""
-        return cls(page.url, original.url, times.now(), page.identities, original.identities)
+        urls = schema.whole(page.url), schema.whole(original.url)
+        return cls(*urls, times.now(), page.identities, original.identities)
 
     @property
     def key(self) -> bytes:

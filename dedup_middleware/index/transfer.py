@@ -129,15 +129,15 @@ class Exported(_Line):
         """Return the line of *page*; *known* are the fields from `text` on, and *original_url* is for a person."""
         for name in ("text", "item_text"):
             if known.get(name) is not None:
-                known[name] = [*map(_whole, known[name])]
+                known[name] = [*map(schema.whole, known[name])]
         return cls(
-            url=_whole(page.url),
+            url=schema.whole(page.url),
             number=page.number,
             page=schema.encode_page(page),
-            title="" if page.features is None else _whole(page.features.title),
+            title="" if page.features is None else schema.whole(page.features.title),
             time=page.time,
             run=page.run,
-            original_url=None if original_url is None else _whole(original_url),
+            original_url=None if original_url is None else schema.whole(original_url),
             score=None if page.original is None else page.score,
             **known,
         )
@@ -152,7 +152,7 @@ class Exported(_Line):
         """Return what :meth:`to_line` made *fields* of; ``ValueError`` if a store cannot have it."""
         line = msgspec.convert(fields, cls)
         page = line.stored
-        _check(_whole(page.url) == line.url, "its URL is not the one that it was stored under")
+        _check(schema.whole(page.url) == line.url, "its URL is not the one that it was stored under")
         _check(datetime.fromisoformat(page.time).utcoffset() is not None, "it has no time")
         _check(page.identities, "it has no identity")
         return line
@@ -168,11 +168,6 @@ class Known(_Line):
 def _check(holds: object, otherwise: str) -> None:
     if not holds:
         raise ValueError(otherwise)
-
-
-def _whole(text: str) -> str:
-    """Return *text* as JSON can have it: without half a character."""
-    return text.encode("utf8", "replace").decode("utf8")
 
 
 def is_export(start: bytes) -> bool:
@@ -326,7 +321,7 @@ class Spool:
                     break
                 else:
                     try:
-                        self._add(line, fields, numbers)
+                        self._add(fields, numbers)
                     except ValueError as error:
                         self.refuse(f"{path}, line {count}", str(error))
         except UnreadableError as error:
@@ -340,21 +335,21 @@ class Spool:
         except ValueError as error:
             raise ConfigError(f"{path} cannot be imported: {error}; export the store again") from error
 
-    def _add(self, line: bytes | None, fields: dict[str, Any] | None, numbers: set[int]) -> None:
-        _check(fields is not None, "the line cannot be read, or is cut off or too long")
-        assert fields is not None
-        assert line is not None
+    def _add(self, fields: dict[str, Any] | None, numbers: set[int]) -> None:
+        if fields is None:
+            raise UnreadableError("the line cannot be read, or is cut off or too long")
         if "url" not in fields:
             known = msgspec.convert(fields, Known)
             _check(known != Known(), "it is neither a page nor a template nor an override")
             self.pairs += [(schema.template_key(known.template), b"")] if known.template is not None else []
             self.pairs += [known.override.encode()] if known.override is not None else []
         else:
-            page = Exported.read(fields).stored
+            exported = Exported.read(fields)
+            page, offset = exported.stored, self._file.seek(0, 2)
             _check(page.number not in numbers, "another page has its number")
+            # Not the line itself: of JSON, what is read here may be more than what `pages` can read.
+            self._file.write(exported.to_line().encode("utf8") + b"\n")
             numbers.add(page.number)
-            offset = self._file.seek(0, 2)
-            self._file.write(line + b"\n")
             origin = len(self.origins) - 1
             self.entries.append(Entry(page.original is not None, page.time, page.number, origin, offset, page.original))
 
