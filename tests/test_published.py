@@ -1,4 +1,4 @@
-"""A crawl that a published method decides: by its name in the settings, with the same records and witnesses."""
+"""A crawl that a published method decides, by its name in the settings, with the same records and checks."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_program_that_teaches_what_learns_nothing_changes_nothing():
 
 
 @pytest.mark.usefixtures("methods")
-def test_a_witness_keeps_what_it_calls_alike():
+def test_a_check_keeps_what_it_calls_alike():
     other = [line.replace("the", "that") for line in story(1)[1:]]
     with Deduplicator(fingerprint="first-letters:letters=20") as dedup:
         dedup.add("http://site/1", page("Rain over the harbour", 1))
