@@ -84,7 +84,7 @@ class MemoryStore(Store):
         return 0 if self._below is None else self._below.changes_of_others()
 
     def is_at_work(self, worker: bytes) -> bool:
-        return self._below is not None and self._below.is_at_work(worker)
+        return worker == self.worker if self._below is None else self._below.is_at_work(worker)
 
 
 def _size(key: bytes, value: bytes | None) -> int:

@@ -149,7 +149,7 @@ class SQLiteStore(Store):
         return 0 if self._workers is None else int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def is_at_work(self, worker: bytes) -> bool:
-        return self._workers is not None and self._workers.is_at_work(worker)
+        return worker == self.worker if self._workers is None else self._workers.is_at_work(worker)
 
     @classmethod
     def refusal(cls, uri: str, action: str, error: Exception) -> StoreError | None:
