@@ -24,7 +24,6 @@ from dedup_middleware.errors import (
     StoreError,
     StoreLockedError,
     StoreVersionError,
-    UnreadableError,
 )
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import Learner, fingerprinter, instance_of, published_method
@@ -207,7 +206,7 @@ def _open_store(config: Config, *, looks: bool = False, dry: bool = False, is_ne
         fingerprint = instance_of(config.fingerprint, store.header.key)
         method, eligibility = published_method(config.fingerprint), Eligibility(config.scope, config.expire_after)
         index = index_of(store, method=method, eligibility=eligibility)
-        with refusals.of_value(store.uri, UnreadableError):
+        with refusals.of_value(store.uri):
             learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
         if store.in_process not in _recovered:
             _recovered.add(store.in_process)

@@ -194,12 +194,12 @@ class DroppedItems:
         """Return the items with these keys that are there; :class:`StoreCorruptError` if one cannot be read."""
         keys = [*keys]
         values = self._store.get_many([*map(_item_key, keys)])
-        with refusals.of_value(self._store.uri, UnreadableError):
+        with refusals.of_value(self._store.uri):
             return [_decoded(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
 
     def __iter__(self) -> Iterator[DroppedItem]:
         """Yield all dropped items, oldest first."""
-        with refusals.of_value(self._store.uri, UnreadableError):
+        with refusals.of_value(self._store.uri):
             for key, value in self._store.scan(*schema.DROPPED):
                 yield _decoded(key[1:], value)
 
@@ -212,7 +212,7 @@ class DroppedItems:
     def size(self) -> int:
         """Bytes of the dropped items. A scan of small values the first time."""
         if self._size is None:
-            with refusals.of_value(self._store.uri, UnreadableError):
+            with refusals.of_value(self._store.uri):
                 drops = self._store.scan(*schema.DROPPED_OF_PAGES)
                 self._size = sum(schema.decode(_Drop, value).size for _, value in drops)
         return self._size

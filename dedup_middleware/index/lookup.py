@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import xxhash
 
-from dedup_middleware.errors import UnreadableError
 from dedup_middleware.fingerprints.method import MAX_PACKED, packed, unpacked
 from dedup_middleware.index import schema
 from dedup_middleware.index.in_doubt import Overrides
@@ -70,7 +69,7 @@ class Lookup:
         self.store = store
         self.eligibility = eligibility
         self._claims = claims
-        self._reading = refusals.of_value(store.uri, UnreadableError)
+        self._reading = partial(refusals.of_value, store.uri)
         self.prints = None if method is None else PrintIndex(store, claims, method)
         with self._reading:
             self.overrides = Overrides(store)

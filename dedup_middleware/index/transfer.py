@@ -228,7 +228,7 @@ class Exporter:
         identities = [schema.identity_key(identity) for identity in page.identities]
         keys = [schema.text_key(number), schema.item_text_key(number), *listed, *identities]
         text, item_text, *values = self._store.get_many(keys)
-        with refusals.of_value(self._store.uri, UnreadableError):
+        with refusals.of_value(self._store.uri):
             lists = zip(listed, values, strict=False)
             unlisted = [key for key, value in lists if number not in schema.decode_postings(value or b"")]
             known = [schema.decode_identity(value) for value in values[len(listed) :] if value is not None]

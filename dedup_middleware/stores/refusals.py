@@ -128,15 +128,14 @@ class of_value:  # noqa: N801 - used as the functions here are
     A class, because it is entered for each value that is read: a generator takes five times as long.
     """
 
-    __slots__ = ("_kind", "_uri")
+    __slots__ = ("_uri",)
 
-    def __init__(self, uri: str, kind: type[ValueError] = UnreadableError) -> None:
+    def __init__(self, uri: str) -> None:
         self._uri = uri
-        self._kind = kind
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if isinstance(error, self._kind):
+        if isinstance(error, UnreadableError):
             raise corrupt(self._uri, str(error)) from error
