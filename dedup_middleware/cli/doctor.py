@@ -22,7 +22,7 @@ from scrapy.utils.project import inside_project
 from dedup_middleware.cli.call import NothingYetError
 from dedup_middleware.cli.commands import TROUBLE, Subcommand
 from dedup_middleware.cli.store import crawls_at_work, in_doubt, to_release
-from dedup_middleware.errors import ConfigError, DedupError, RecordsError, StoreLockedError, UnreadableError, shown
+from dedup_middleware.errors import ConfigError, DedupError, RecordsError, StoreLockedError, shown
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index import schema
 from dedup_middleware.index.opening import index_for_command
@@ -310,7 +310,7 @@ def _read_through(index: Index) -> Finding:
     for page in index.pages():
         pages += 1
         index.text(page.number)
-    with refusals.of_value(index.store.uri, UnreadableError):
+    with refusals.of_value(index.store.uri):
         for key, value in index.store.scan(*_ALL_KEYS):
             if key[:1] in schema.POSTINGS:
                 postings += len(schema.decode_postings(value)) > 0
