@@ -1,7 +1,7 @@
-"""Reads bytes that others may have written, and never more of them than a limit.
+"""Reads bytes that others may have written, within limits.
 
-A store, an export, an archive or a log may lie where others write. A kilobyte can unpack to gigabytes, a line need not
-end, and JSON takes up to a hundred times its length in memory. What is beyond a limit is :class:`UnreadableError`.
+Others may write to a store, an export, an archive or a log. A kilobyte can unpack to gigabytes, a line may not end, and
+JSON takes up to a hundred times its length in memory. Beyond a limit, :class:`UnreadableError` is raised.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import lzma
 import re
 import zlib
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from dedup_middleware.errors import UnreadableError
@@ -32,26 +31,26 @@ _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)', re.DOTALL)
 
 
 def unpacked(packed: bytes, most: int) -> bytes:
-    """Return what zlib has *packed*, if that is at most *most* bytes."""
+    """Return the bytes that zlib has *packed*, if they are at most *most*."""
     return unpacked_before(packed, most)[0]
 
 
 def unpacked_before(packed: bytes, most: int, *, form: int = zlib.MAX_WBITS) -> tuple[bytes, bytes]:
-    """Return what zlib has *packed*, if that is at most *most* bytes, and what follows it; *form* as its ``wbits``."""
+    """Return the bytes that zlib has *packed*, if they are at most *most*, and the rest; *form* as its ``wbits``."""
     stream = zlib.decompressobj(form)
     try:
         found = stream.decompress(packed, most + 1)
     except zlib.error as error:
         raise UnreadableError(f"a packed text or item cannot be read ({error})") from error
     if len(found) > most:
-        raise UnreadableError(f"what is packed has more than {most} bytes")
+        raise UnreadableError(f"it unpacks to more than {most} bytes")
     if not stream.eof:
-        raise UnreadableError("what is packed is cut off")
+        raise UnreadableError("a packed text or item is truncated")
     return found, stream.unused_data
 
 
 def loads(data: bytes | str, *, values: int = MAX_VALUES) -> Any:
-    """Return what the JSON *data* has, if that is at most so many *values*."""
+    """Return the JSON *data*, if it has at most so many *values*."""
     try:
         written = data.encode("utf8", "surrogatepass") if isinstance(data, str) else data
         is_too_large = has_more(written, values)
@@ -66,8 +65,8 @@ def loads(data: bytes | str, *, values: int = MAX_VALUES) -> Any:
 
 
 def has_more(written: bytes, values: int) -> bool:
-    """Return whether the JSON *written* may have more than so many *values*. O(bytes): 1 ms for a megabyte."""
-    # Texts have commas too, and are looked at only where that matters.
+    """Return whether the JSON *written* may have more than so many *values*. O(bytes)."""
+    # Without the texts, which contain commas too, only where it matters.
     return _signs(written) > values and _signs(_TEXT.sub(b"", written)) > values
 
 
@@ -76,10 +75,9 @@ def _signs(data: bytes) -> int:
 
 
 def opened(path: Path) -> io.BufferedReader:
-    """Open the file *path* to be read, unpacked if it is packed by gzip or xz; ``OSError``.
+    """Open the file *path* for reading; gzip and xz are unpacked; ``OSError``.
 
-    Reading it raises :class:`UnreadableError` where it cannot be unpacked, or unpacks to more than a hundred times its
-    size: a file of 10 MB that was packed a hundredfold has been made to fill a memory or a disk.
+    Reading raises :class:`UnreadableError` if it cannot be unpacked, or unpacks to over a hundred times its size.
     """
     file = path.open("rb")
     try:
@@ -132,38 +130,3 @@ def lines(file: BinaryIO, longest: int) -> Iterator[bytes | None]:
         while (rest := file.readline(longest)) and not rest.endswith(b"\n"):
             pass
         yield None
-
-
-def as_sent(body: bytes, encoding: str, most: int) -> bytes:
-    """Return the *body* of a response with this Content-Encoding as its server meant it, at most *most* bytes of it.
-
-    A body that is not packed, as its archive may have unpacked it, is returned as it is.
-    """
-    for form in {"gzip": (16 + zlib.MAX_WBITS,), "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS)}.get(encoding, ()):
-        stream = zlib.decompressobj(form)
-        try:
-            return stream.decompress(body, most)
-        except zlib.error:
-            continue
-    return _from_brotli(body, most) if encoding == "br" else body[:most]
-
-
-def _from_brotli(body: bytes, most: int) -> bytes:
-    try:
-        brotli: Any = import_module("brotli")
-    except ImportError as error:
-        raise UnreadableError("it is packed by Brotli, which needs the package brotli") from error
-    stream = brotli.Decompressor()
-    found, more = b"", body
-    try:
-        # Before 1.2 it has no limit: TypeError.
-        while len(found) < most and not stream.is_finished():
-            some = stream.process(more, output_buffer_limit=most)
-            if not some:
-                break
-            found, more = found + some, b""
-    except TypeError as error:
-        raise UnreadableError("it is packed by Brotli, which needs brotli 1.2 or later") from error
-    except brotli.error:
-        return body[:most]
-    return found[:most]

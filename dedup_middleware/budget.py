@@ -1,7 +1,6 @@
-"""What one page may cost.
+"""Bounds what one page may cost: elements, clauses and CPU time.
 
-There are no signals and no threads: code that may run long checks the budget at each stage, and in each loop that a
-page can make long.
+Nothing is interrupted: code that may run long checks the budget at each stage, and in loops that a page can make long.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MAX_MILLISECONDS = 1000
 
 
 class UncheckableError(Exception):
-    """A page cannot be checked, for a *reason* that its verdict names; nothing is wrong with the setup."""
+    """A page cannot be checked, for the *reason* in its verdict."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -33,17 +32,14 @@ class UncheckableError(Exception):
 
 
 class Budget:
-    """What is left for one page, from now on: elements, clauses, and time; time passes until :meth:`pause`.
-
-    Where time is unlimited the clock is not read: that is a system call, 3 µs on some virtual machines.
-    """
+    """The elements, clauses and time that are left for a page. Time passes until :meth:`pause`."""
 
     __slots__ = ("_deadline", "_left", "clauses", "elements")
 
     def __init__(
         self, *, elements: int = sys.maxsize, clauses: float = math.inf, milliseconds: float = math.inf
     ) -> None:
-        """Allow so much, and by default anything. Time is this thread's on the CPU: waiting costs a page nothing."""
+        """Allow so much, by default without limits. Time is the CPU time of this thread: waiting does not count."""
         self.elements = elements
         self.clauses = clauses
         self._left = milliseconds / 1000
@@ -51,17 +47,17 @@ class Budget:
         self.resume()
 
     def pause(self) -> None:
-        """Let time stand still: what the thread does from now on is not for the page."""
+        """Stop the time: the thread works for something else from now on."""
         if self._left != math.inf:
             self._left = self._deadline - time.thread_time()
 
     def resume(self) -> None:
-        """Let time pass again, from where it stood."""
+        """Let time pass again."""
         if self._left != math.inf:
             self._deadline = time.thread_time() + self._left
 
     def limited(self, shows: Callable[[str], bool]) -> Callable[[str], bool]:
-        """Return *shows*, which takes its time from here and raises `UncheckableError` once that is over."""
+        """Return *shows* with the time of this budget: it raises `UncheckableError` once that is over."""
 
         def shows_in_time(words: str) -> bool:
             self.resume()
@@ -79,7 +75,7 @@ class Budget:
             raise UncheckableError(Reason.TOO_MANY_CLAUSES)
 
     def check_time(self) -> None:
-        """Raise `UncheckableError` if the time is over. 0.4 µs."""
+        """Raise `UncheckableError` if the time is over."""
         if self._left != math.inf and time.thread_time() > self._deadline:
             raise UncheckableError(Reason.TOO_SLOW)
 

@@ -1,52 +1,40 @@
-"""Errors that a user can mend.
+"""Defines the errors that a user can correct, and shows values and commands in messages.
 
-The text of a ``DedupError`` is one line that says what is wrong, where, and what to do.
-Whoever shows it prints that line and no traceback.
+The text of a `DedupError` is one line: what happened, where, and what to do. It is shown without a traceback.
 """
 
 from __future__ import annotations
 
 import errno
 import reprlib
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    class LockHolder(Protocol):
-        """A process that has a store open; its text names it."""
-
-        @property
-        def brief(self) -> bool:
-            """Whether it will be done in a moment: a command, not a crawl."""
-
-
-#: Of ``OSError``: a file where a folder must be, or the reverse; a name too long; links in a circle. Whatever becomes
-#: of the disk, the path cannot be used.
+#: Of ``OSError``: the path can never be used, whatever becomes of the disk. A file is where a folder must be, or the
+#: reverse; a name is too long; links form a circle.
 PATH_ERRORS = frozenset({errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP})
 
 
 class DedupError(Exception):
-    """A mistake in the setup: one line with what, where and the remedy."""
+    """A mistake in the setup, or trouble that a person can end."""
 
     misnamed = False
-    """Whether the setting names a path that can never be used."""
+    """Whether a setting names a path that can never be used."""
 
     def __init__(self, text: str = "") -> None:
-        """Make an error of *text*, whose line ends, as of an error of others that it quotes, become spaces."""
+        """Make an error of *text*, on one line: what it quotes may have several."""
         super().__init__(" ".join(text.splitlines()))
 
 
 class ConfigError(DedupError):
-    """A setting has a value that cannot work."""
+    """The value of a setting or an argument is not valid."""
 
 
 class CallError(DedupError):
-    """A command was called in a way that cannot be meant."""
+    """A command was called in a wrong way."""
 
 
 class NothingFoundError(DedupError):
-    """There is nothing of what a command was asked for."""
+    """A command found nothing."""
 
 
 class StoreError(DedupError):
@@ -54,28 +42,27 @@ class StoreError(DedupError):
 
 
 class StoreLockedError(StoreError):
-    """Another process has the store open."""
+    """Another process has the store open: *holder*, if it is known."""
 
-    def __init__(self, text: str, holder: LockHolder | None = None) -> None:
-        """Say *text*; *holder* is that process, if it is known."""
+    def __init__(self, text: str, holder: Any = None) -> None:
         super().__init__(text)
         self.holder = holder
 
 
 class StoreAwayError(StoreError):
-    """The server of the store does not answer, or cannot serve it now; once it can, the store may be opened again."""
+    """The server of the store is unreachable; later the store may be opened again."""
 
 
 class StoreCorruptError(StoreError):
-    """The store's files are damaged, or are not a store of ours."""
+    """The store's files are damaged, or not those of a store of ours."""
 
 
 class StoreVersionError(StoreError):
-    """The store was written by another schema, newer or too old, or with another fingerprint scheme."""
+    """The store has another schema, or other fingerprints."""
 
 
 class UnreadableError(ValueError):
-    """A value in a store cannot be read; whoever knows which store makes a :class:`StoreCorruptError` of it."""
+    """Bytes cannot be read, or exceed a limit. Where the store is known, it becomes a `StoreCorruptError`."""
 
 
 #: What reading or writing a store or a log can raise.
@@ -83,7 +70,7 @@ TROUBLE = (DedupError, UnreadableError)
 
 
 class FeedError(DedupError):
-    """What the pipelines let through has not reached its medium."""
+    """A feed has not stored what the pipelines let through."""
 
 
 class RecordsError(DedupError):

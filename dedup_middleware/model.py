@@ -1,10 +1,8 @@
-"""Defines the data types of the product, all of them frozen.
-
-A page's parts beside its main text, the fingerprint of that, the stored page, the verdict, and the items' content.
-"""
+"""Defines the frozen data types that all rooms share: pages, fingerprints, stored pages, matches and verdicts."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from enum import Enum
@@ -12,15 +10,25 @@ from functools import lru_cache, reduce
 from operator import xor
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware.times import now
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
 
+# Each page needs the present time.
+@lru_cache(64)
+def as_time(seconds: int) -> str:
+    """Return the time *seconds* after the epoch: ISO 8601, UTC, to the second."""
+    return datetime.fromtimestamp(seconds, timezone.utc).isoformat(timespec="seconds")
+
+
+def now() -> str:
+    """Return the present time, as `as_time` does."""
+    return as_time(int(time.time()))
+
+
 class Action(str, Enum):
-    """What is done with the items of a duplicate."""
+    """What happens to the items of a duplicate."""
 
     DROP = "drop"
     TAG = "tag"
@@ -37,43 +45,105 @@ class Scope(str, Enum):
 
 
 class VerdictKind(str, Enum):
-    """What was decided about a page."""
+    """The kinds of verdict. Only a duplicate is dropped."""
 
     NEW = "new"
     UNCHANGED = "unchanged"
-    """The page itself, unchanged, is in the store: kept."""
+    """The store has the page itself, with this text."""
     DUPLICATE = "duplicate"
     RELATED = "related"
-    """It repeats a part of a stored page, too little to be a duplicate: kept."""
+    """Shares text with a stored page, but differs from it, or shares too little."""
     UNCHECKED = "unchecked"
-    """Nothing could be decided, for a reason that the verdict names: kept."""
+    """Could not be checked, for the reason in the verdict."""
+
+
+# --- a page that was fetched
+
+
+class Made(NamedTuple):
+    """What a method from the literature makes of a text, see `fingerprints.method`."""
+
+    value: bytes
+    """Its fingerprint, packed."""
+    keys: frozenset[bytes]
+    """Its keys in the index, 8 bytes each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What is kept of a page's text: a weighted set of clause hashes."""
+    """A weighted set of clause hashes."""
 
     weights: Mapping[bytes, int]
-    """Clause hash (8 bytes) -> weight of the clause in letters, in reading order."""
+    """Clause hash (8 bytes) -> characters of the clause, in reading order."""
     masked_hashes: Mapping[bytes, bytes]
     """Clause hash -> hash (4 bytes) of the clause without its digits, for clauses that have digits."""
     digest: bytes
     """16 bytes that change whenever a clause does."""
     exact_digest: bytes = b""
-    """8 bytes that change whenever a letter or a digit does, or their order; empty where nobody knows them."""
+    """8 bytes that change whenever a letter or a digit does, or their order; empty if unknown."""
     made: Made | None = None
-    """What a published method makes of it, where one decides."""
     portions: tuple[int, ...] = field(default=(0,), compare=False)
-    """How many clauses came before each portion that the text was read in: where in a long text a clause is."""
+    """The number of clauses before each portion that the text was read in, to find a clause in a long text."""
 
     @property
     def weight(self) -> int:
-        """The weight of all clauses, in letters."""
+        """The characters of all clauses."""
         return sum(self.weights.values())
 
 
+#: Bytes of the hash of a context text in the store.
+STORED_TEXT_BYTES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class PageFeatures:
+    """The title of a page and its context."""
+
+    title: str = ""
+    """As written, on one line."""
+    heading: str = ""
+    """The first heading, if it is not in the title."""
+    texts: frozenset[bytes] = frozenset()
+    """Hashes of the texts of the context, without links and digits: labels, addresses, boilerplate.
+
+    4 bytes each of a page that is fetched, 2 of one that is stored."""
+    facts: frozenset[bytes] = frozenset()
+    """Hashes, 4 bytes each, of prices, amounts and serial numbers in the context and in the data of scripts."""
+    canonical: str = ""
+    """``rel=canonical``, as written; absolute where the page's URL is known, and empty if it is that. Not stored."""
+
+    # Called when a claim is opened, and when it is confirmed.
+    @lru_cache(maxsize=256)  # noqa: B019 - the instances are small and refer to nothing
+    def stored(self) -> PageFeatures:
+        """Return them as they are stored: with short hashes, of which one in a thousand is another text's."""
+        texts = frozenset([h[:STORED_TEXT_BYTES] for h in self.texts])
+        return PageFeatures(self.title, self.heading, texts, self.facts)
+
+
+# Two texts are the same if they share this part of their clauses.
+_SAME_TEXT_SHARE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class ItemContent:
+    """The content of all items of a page together."""
+
+    hashes: frozenset[bytes]
+    """Of the clauses of their texts, 8 bytes each."""
+    values: frozenset[bytes]
+    """Hashes (4 bytes) of their short values: names, prices, labels."""
+    has_text: bool
+    """Whether their texts are long enough to be compared."""
+    texts: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Their texts, until they are stored."""
+
+    def is_text_of(self, hashes: AbstractSet[bytes]) -> bool:
+        """Return whether the texts are most of the text with these clause *hashes*, and nothing else."""
+        return self.hashes <= hashes and len(self.hashes) >= _SAME_TEXT_SHARE * len(hashes)
+
+
 class Fetched(NamedTuple):
-    """What is known of a page before it is read: where it is, what makes it itself, and the digest of its bytes."""
+    """A page before it is read."""
 
     url: str
     identities: tuple[bytes, ...]
@@ -82,73 +152,73 @@ class Fetched(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A fetched response, or an item of one, as the core sees it."""
+    """A fetched response, or an item of one that is compared like a page."""
 
     url: str
     identities: tuple[bytes, ...]
-    """16 bytes each; a stored page that shares one is this page itself, at an earlier time."""
+    """16 bytes each; a stored page with one of them is this page at an earlier time."""
     fingerprint: Fingerprint
     paragraphs: tuple[str, ...]
     run: str
     """The crawl that fetched it."""
     source: bytes = b""
-    """For an item, 16 bytes of the request it came from: items of one request are never compared."""
+    """Of an item, 16 bytes of its request: items of one request are not compared with each other."""
     features: PageFeatures | None = None
     """``None`` for an item."""
     is_doubtful: bool = False
     """Whether its text may not be its main text."""
     is_boilerplate: bool = False
-    """Whether its text stands in boilerplate while other text does not."""
+    """Whether its text is in boilerplate while other text is not."""
     item_content: ItemContent | None = None
-    """What its items said, once they have been kept."""
+    """The content of its items that were kept; ``None`` until then."""
     suppressed: frozenset[bytes] = frozenset()
-    """Clauses that lead to another page, and not to this one: what look-alikes share is no boilerplate."""
+    """Clauses whose posting lists lead to another page only: text of look-alikes does not become boilerplate."""
     replaces: StoredPage | None = None
     """The original that it replaces, as it was when this page was checked: see `checks.preferences`."""
     body_digest: bytes = b""
-    """16 bytes of what it was read from, and how; empty where nobody knows."""
+    """16 bytes of its body and how that was read; empty if unknown."""
     known: StoredPage | None = None
-    """What the store has of it, where that stands for it unread: then its clauses have no weights."""
+    """What the store has of it, if it was not read again: then its clauses have no weights."""
     known_at: int = 0
-    """The version of the index that had it."""
+    """The version of the index that had *known*."""
 
     def restricted_to(self, hashes: AbstractSet[bytes], texts: Iterable[str]) -> Page:
-        """Return the page as saying nothing but *texts*, whose clauses have *hashes*; the same page nevertheless."""
+        """Return the page with *texts* only, whose clauses have *hashes*; its digest stays that of the whole page."""
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
-        masked_hashes = {h: s for h, s in self.fingerprint.masked_hashes.items() if h in hashes}
-        # It owns less than the whole page, which nothing may lead to.
-        said = replace(self.fingerprint, weights=weights, masked_hashes=masked_hashes, exact_digest=b"", made=None)
-        return replace(self, fingerprint=said, paragraphs=tuple(texts))
+        masked = {h: s for h, s in self.fingerprint.masked_hashes.items() if h in hashes}
+        # Keys of the whole text must not lead to it.
+        fingerprint = replace(self.fingerprint, weights=weights, masked_hashes=masked, exact_digest=b"", made=None)
+        return replace(self, fingerprint=fingerprint, paragraphs=tuple(texts))
 
     def near(self, match: Match | None, threshold: float) -> Page:
-        """Return the page as one that is kept beside *match*, if that is a page with so much of its text."""
+        """Return the page as it is stored beside *match*, if that contains *threshold* of its text."""
         if match is None or match.score < threshold:
             return self
         return replace(self, suppressed=match.original.hashes & self.fingerprint.weights.keys())
 
 
+# --- a page that is stored
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Who has got what an original gave."""
+    """When and by whom an original was kept last."""
 
     run: str
-    """The crawl that kept it last."""
+    """The crawl."""
     time: str
-    """When it was fetched: ISO 8601, UTC, to the second."""
+    """When the page was fetched: ISO 8601, UTC, to the second."""
     feeds: frozenset[str] | None
-    """The kinds of the feeds that have taken an item of it.
-
-    ``None`` for whatever there are: of an archive, of a program or a person that has it, and in stores of before.
-    """
+    """The kinds of the feeds that have an item of it; ``None`` for all: of an archive, a program or a person."""
 
     def has_reached(self, feeds: AbstractSet[str]) -> bool:
-        """Tell whether all of these *feeds* have taken an item of it, as far as is known."""
+        """Return whether all of these *feeds* have an item of it."""
         return self.feeds is None or feeds <= self.feeds
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    """What the store knows of a page: an original of its text, or a duplicate that was dropped."""
+    """A page in the store: an original, or a duplicate that was dropped."""
 
     number: int
     """Positive once stored; negative while its claim is pending, in memory."""
@@ -162,11 +232,11 @@ class StoredPage:
     source: bytes = b""
     features: PageFeatures | None = None
     item_content: ItemContent | None = None
-    """``None`` where nobody knows: in stores of before, while its claim is open, and for a duplicate."""
+    """``None`` if unknown: while its claim is pending, and of a duplicate."""
     original: int | None = None
     """The number of the page that this one repeats; ``None`` for an original."""
     original_digest: bytes = b""
-    """The :attr:`content` of that page when this one was dropped; from schema 2, its digest alone."""
+    """The `content` of the original when this page was dropped."""
     score: float = 0.0
     is_claimed: bool = False
     """Whether its claim is pending, in a store that workers share."""
@@ -175,7 +245,7 @@ class StoredPage:
     def of(
         cls, page: Page, number: int, match: Match | None = None, feeds: frozenset[str] | None = frozenset()
     ) -> StoredPage:
-        """Return *page* as it is stored now under *number*: as an original, or as what *match* says that it repeats."""
+        """Return *page* as it is stored now under *number*: as an original, or as a duplicate of *match*."""
         return cls(
             number=number,
             url=page.url,
@@ -205,45 +275,47 @@ class StoredPage:
 
     @property
     def content(self) -> bytes:
-        """24 bytes that change whenever what it owns does: its digest, and its clause hashes in any order."""
+        """24 bytes that change whenever its text or its clauses do."""
         return self.digest + reduce(xor, [int.from_bytes(h, "big") for h in self.hashes], 0).to_bytes(8, "big")
 
     def is_original_of(self, duplicate: StoredPage) -> bool:
-        """Tell whether this is an original, and still what it was when *duplicate* was dropped in favour of it."""
+        """Return whether this is an original that has not changed since *duplicate* was dropped for it."""
         return self.original is None and self.content.startswith(duplicate.original_digest)
 
     def says(self, page: Page) -> bool:
-        """Tell whether this is an original that says all that *page*, with the same text, does.
-
-        One that owned only what its items said then may own less than its text.
-        """
+        """Return whether this is an original with the text and all clauses of *page*; it may own fewer clauses."""
         unchanged = self.original is None and self.digest == page.fingerprint.digest
         return unchanged and self.hashes >= page.fingerprint.weights.keys()
 
     @property
     def pending(self) -> bool:
-        """Whether the claim of this page is still open."""
+        """Whether its claim is pending."""
         return self.number < 0 or self.is_claimed
 
 
 @dataclass(frozen=True, slots=True)
 class Eligibility:
-    """Which originals may drop a page: those within it, and only they make a clause common."""
+    """Which originals may drop a page, and make a clause boilerplate."""
 
     scope: Scope = Scope.STORE
-    lease: timedelta | None = None
-    """How long after it was fetched last an original may drop a page; ``None`` for ever."""
+    expire_after: timedelta | None = None
+    """How long after its last fetch an original may drop a page; ``None`` without a limit."""
 
     @property
     def is_all(self) -> bool:
-        """Whether every original is within it."""
-        return self.scope is Scope.STORE and self.lease is None
+        """Whether every original may."""
+        return self.scope is Scope.STORE and self.expire_after is None
 
     def has(self, original: StoredPage, run: str) -> bool:
-        """Tell whether *original* may drop a page of the crawl *run*."""
-        if self.lease is not None and datetime.fromisoformat(original.time) < datetime.now(timezone.utc) - self.lease:
-            return False
+        """Return whether *original* may drop a page of the crawl *run*."""
+        if self.expire_after is not None:
+            age = datetime.now(timezone.utc) - datetime.fromisoformat(original.time)
+            if age > self.expire_after:
+                return False
         return self.scope is Scope.STORE or original.run == run
+
+
+# --- what is decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,85 +324,26 @@ class Match:
 
     original: StoredPage
     score: float
-    """Share of the new page's non-boilerplate text that the original already holds, 0-1."""
+    """Share of the new page's non-boilerplate text that *original* contains, 0-1."""
     shared: frozenset[bytes] = field(repr=False)
-    """Hashes of the clauses that the original already holds."""
+    """Hashes of the clauses that *original* contains."""
 
 
 class Rejection(NamedTuple):
-    """Why a page may be another one, although its text is its original's."""
+    """Why a page is not a duplicate of a page that contains its text."""
 
     reason: str
     difference: tuple[str, ...] = ()
-    """What it says and its original does not, where that can be shown."""
+    """What the page has and the other lacks, where it can be shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What was decided about a page, and why."""
+    """The decision about a page, and its reason."""
 
     kind: VerdictKind
     match: Match | None = None
     reason: str = ""
-    """Why a page is unchecked, or why a match did not make it a duplicate; else empty."""
+    """Why a page is unchecked, or why a match did not make it a duplicate; else empty or the kind of a duplicate."""
     difference: tuple[str, ...] = ()
-    """What the page, or its item, says and the match does not, by which it was kept."""
-
-
-#: What a store keeps of the hash of a text around a page.
-STORED_TEXT_BYTES = 2
-# Two texts with this share of their clauses in common are one.
-_SAME_TEXT_SHARE = 0.8
-
-
-@dataclass(frozen=True, slots=True)
-class PageFeatures:
-    """What a page says beside its main text: what it is called, and what stands around it."""
-
-    title: str = ""
-    """As written, on one line."""
-    heading: str = ""
-    """The first heading, where the title does not contain it."""
-    texts: frozenset[bytes] = frozenset()
-    """Hashes of the texts around the main text, without links and digits: labels, addresses, boilerplate.
-
-    4 bytes each of a page that is fetched, 2 of one that is stored."""
-    facts: frozenset[bytes] = frozenset()
-    """Hashes, 4 bytes each, of the facts there and in what scripts carry as data: prices, amounts, serial numbers."""
-    canonical: str = ""
-    """The address that it names as its story's own (``rel=canonical``), as written; of a page whose address is known,
-    absolute, and empty if it is the same. Not stored."""
-
-    # Asked for when a page opens its claim, and when that is confirmed.
-    @lru_cache(maxsize=256)  # noqa: B019 - what is kept is few, small and refers to nothing
-    def stored(self) -> PageFeatures:
-        """Return them as they are stored: of two pages' few texts, one in a thousand is taken for another."""
-        texts = frozenset([h[:STORED_TEXT_BYTES] for h in self.texts])
-        return PageFeatures(self.title, self.heading, texts, self.facts)
-
-
-@dataclass(frozen=True, slots=True)
-class ItemContent:
-    """What the items of an original said when it was kept, all of them together."""
-
-    hashes: frozenset[bytes]
-    """Of the clauses of their texts, 8 bytes each."""
-    values: frozenset[bytes]
-    """Hashes (4 bytes each) of their short values: names, prices, labels."""
-    has_text: bool
-    """Whether their texts are enough to be compared."""
-    texts: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """Their texts, as long as it has not been stored."""
-
-    def is_text_of(self, hashes: AbstractSet[bytes]) -> bool:
-        """Tell whether this is most of what a page with clauses of these *hashes* says, and no more."""
-        return self.hashes <= hashes and len(self.hashes) >= _SAME_TEXT_SHARE * len(hashes)
-
-
-class Made(NamedTuple):
-    """What a published method has made of a text, see `fingerprints.method`."""
-
-    value: bytes
-    """Its fingerprint, packed."""
-    keys: frozenset[bytes]
-    """What to look it up by, 8 bytes each."""
+    """What the page, or its item, has and the match lacks, for which it was kept."""

@@ -1,6 +1,6 @@
-"""Makes files and folders that are their owner's alone, 0600 and 0700, and replaces no file that is not ours.
+"""Creates files and folders that only their owner can read, 0600 and 0700, and replaces no file that is not ours.
 
-Pages, URLs and requests are private on a shared machine. What is there already keeps the mode that its owner gave it.
+Pages, URLs and requests are private on a shared machine. What exists keeps its mode.
 """
 
 from __future__ import annotations
@@ -23,50 +23,49 @@ START = 4096
 
 
 class NotOursError(OSError):
-    """A path has something that this package has not made."""
+    """Another program has made what is at a path."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__("it has something else in it; move that away")
+        super().__init__("it contains something else; move that away")
         self.strerror = str(self.args[0])
         self.filename = str(path)
 
 
 def make_folder(folder: Path) -> None:
-    """Create *folder* and those above it that are missing; ``OSError`` where that cannot be done."""
+    """Create *folder* and the missing folders above it; ``OSError``."""
     # Not mkdir(parents=True), which gives the mode to the last one only.
     for missing in reversed([f for f in (folder, *folder.parents) if not f.exists()]):
         missing.mkdir(mode=FOLDER_MODE, exist_ok=True)
 
 
 def make_file(path: Path) -> None:
-    """Create the file *path* unless it exists; ``OSError`` where that cannot be done."""
+    """Create the file *path* unless it exists; ``OSError``."""
     path.touch(FILE_MODE)
 
 
 @contextmanager
 def replaced(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryIO]:
-    """Yield a file to write, which takes the place of *path* once the block has ended without an error.
+    """Yield a file to write, which takes the place of *path* when the block has ended without an error; ``OSError``.
 
-    What is at *path* is replaced if it is empty, or if its first bytes, unpacked, are what *is_ours* takes for ours,
-    and its mode stays; else :class:`NotOursError`. A device or a pipe is written to as it is. ``OSError``.
+    A file at *path* is replaced if it is empty, or if *is_ours* for its first bytes, unpacked; its mode stays. Else
+    :class:`NotOursError`. A device or a pipe is written to.
     """
-    # As a shell does, through links: /dev/stdout is one.
+    # Follows links: /dev/stdout is one.
     path = Path(os.path.realpath(path))
     status = path.stat() if os.path.lexists(path) else None
     if status is not None and not stat.S_ISREG(status.st_mode):
-        # Not created, should it be gone by now.
         with os.fdopen(os.open(path, os.O_WRONLY), "wb") as file:
             yield file
         return
     if status is not None and not is_made_by_us(path, is_ours):
         raise NotOursError(path)
-    # A name that others cannot foresee, and the modes and flags that this takes: O_EXCL, O_NOFOLLOW, 0600.
+    # An unpredictable name, with O_EXCL, O_NOFOLLOW and 0600.
     descriptor, name = tempfile.mkstemp(prefix=".dedup-", suffix=".tmp", dir=path.parent)
     draft = Path(name)
     try:
         with os.fdopen(descriptor, "wb") as file:
             if status is not None and hasattr(os, "fchmod"):
-                # Not by its name, which others may have given to a link.
+                # Not by its name, which may be a link by now.
                 os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
             yield file
         draft.replace(path)
@@ -77,10 +76,10 @@ def replaced(path: Path, is_ours: Callable[[bytes], bool]) -> Iterator[BinaryIO]
 
 
 def is_made_by_us(path: Path, is_ours: Callable[[bytes], bool]) -> bool:
-    """Return whether *path* is a file, and no link, that is empty or that *is_ours*, by its first bytes, unpacked."""
+    """Return whether *path* is a regular file that is empty, or *is_ours* for its first bytes, unpacked."""
     if not stat.S_ISREG(path.lstat().st_mode):
         return False
-    from dedup_middleware.bounded import opened  # noqa: PLC0415 - few processes ask
+    from dedup_middleware.bounded import opened  # noqa: PLC0415 - rarely needed
 
     try:
         with opened(path) as file:
@@ -91,14 +90,14 @@ def is_made_by_us(path: Path, is_ours: Callable[[bytes], bool]) -> bool:
 
 
 def tighten_within(folder: Path) -> None:
-    """Make what is in *folder* private, unless its owner has let others into it."""
+    """Make the files in *folder* private, unless its owner has let others in."""
     with suppress(OSError):
         if not stat.S_IMODE(folder.stat().st_mode) & _OTHERS:
             tighten(folder.iterdir())
 
 
 def tighten(paths: Iterable[Path]) -> None:
-    """Make *paths* private: folders and files. Devices, and what belongs to somebody else, stay as they are."""
+    """Make the folders and files *paths* private; others' files stay as they are."""
     for path in paths:
         with suppress(OSError):
             if path.is_dir():

@@ -1,11 +1,11 @@
-"""What can be chosen by name: ours, and what other packages add.
+"""Finds what a setting chooses by name: ours, and what other packages add.
 
 Another package adds one through an entry point, and need not be named anywhere else::
 
     [project.entry-points."dedup_middleware.fingerprints"]
     sentences = "my_package.sentences:SentenceFingerprinter"
 
-Nothing is imported before it is chosen, and ours win: no package can replace them by accident.
+Nothing is imported before it is chosen. No package can replace one of ours.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ if TYPE_CHECKING:
 
 
 class Registry:
-    """The things of one kind."""
+    """The choices of one setting."""
 
     def __init__(self, group: str, ours: Mapping[str, str]) -> None:
-        """Know *ours* by name, each as ``module:attribute`` or ``module``, and the entry points of *group*."""
+        """Use *ours*, name -> ``module:attribute`` or ``module``, and the entry points of *group*."""
         self.group = group
         self.ours = dict(ours)
 
     def names(self) -> list[str]:
-        """Return all names, ours first. Reads what every installed distribution says of itself: 1 to 50 ms."""
+        """Return all names, ours first. Reads the metadata of all installed distributions."""
         return [*self.ours, *sorted({entry.name for entry in self._theirs()} - self.ours.keys())]
 
     def __contains__(self, name: str) -> bool:
-        """Tell whether something has this *name*."""
+        """Return whether *name* is a choice."""
         return name in self.ours or name in self.names()
 
     def load(self, name: str) -> Any:
-        """Return what has this *name*; :class:`ConfigError` if nothing has, or if it cannot be imported."""
+        """Return the choice *name*; :class:`ConfigError` if it does not exist or cannot be imported."""
         if name in self.ours:
             module, _, attribute = self.ours[name].partition(":")
             found = import_module(module)
             return getattr(found, attribute) if attribute else found
         theirs = [entry for entry in self._theirs() if entry.name == name]
         if not theirs:
-            raise ConfigError(f"{name!r} is none of {self.group}; there are {', '.join(map(repr, self.names()))}")
+            raise ConfigError(f"{name!r} is not one of {self.group}; use {', '.join(map(repr, self.names()))}")
         try:
             return theirs[0].load()
-        except Exception as error:  # whatever a package of others raises when it is imported
+        except Exception as error:
             raise ConfigError(
                 f"{name!r} of {self.group} cannot be imported from {theirs[0].value} ({error!r}): "
-                "mend or remove its package"
+                "fix or remove its package"
             ) from error
 
     @contextmanager
@@ -67,7 +67,7 @@ class Registry:
             ) from error
 
     def version(self, name: str) -> str:
-        """Return the distribution, and its version, that what has this *name* comes from; empty for ours."""
+        """Return the distribution of *name* and its version; empty for ours."""
         if name in self.ours:
             return ""
         found = [entry.dist for entry in self._theirs() if entry.name == name]

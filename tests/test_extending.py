@@ -187,7 +187,7 @@ def test_one_that_cannot_be_imported_ends_the_crawl_with_one_line(site, crawl, i
     assert outcome.exit_status == 1
     (line,) = [line for line in outcome.log.splitlines() if "nothing_of_that_name" in line]
     assert "'broken' of dedup_middleware.fingerprints cannot be imported from their_fingerprints:Broken" in line
-    assert "mend or remove its package" in line
+    assert "fix or remove its package" in line
 
 
 BROKEN = {

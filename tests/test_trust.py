@@ -323,7 +323,7 @@ def test_a_device_and_a_pipe_are_written_to(tmp_path) -> None:
 def test_a_file_of_others_is_refused_with_the_remedy(tmp_path) -> None:
     path = tmp_path / "salaries.csv"
     path.write_text("name,salary\n")
-    with pytest.raises(ConfigError, match="has something else in it"), whole_file(path, is_ours):
+    with pytest.raises(ConfigError, match="contains something else"), whole_file(path, is_ours):
         pass
     assert path.read_text() == "name,salary\n"
 

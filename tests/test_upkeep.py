@@ -216,7 +216,7 @@ class TestMoving:
         exported = shop.run("a", "store", "export").out
         assert path.read_text() == exported
         path.write_text("of mine")
-        shop.run("a", "store", "export", "-o", "pages.jsonl").refused("pages.jsonl", "something else in it")
+        shop.run("a", "store", "export", "-o", "pages.jsonl").refused("pages.jsonl", "contains something else")
         assert path.read_text() == "of mine"
         shop.run("a", "store", "export", "-o", "no/where").refused("no/where", "cannot be written")
         assert sorted(p.name for p in shop.root.iterdir()) == ["a", "pages.jsonl"]

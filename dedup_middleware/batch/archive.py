@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import marshal
 import math
+import zlib
 from collections import Counter
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timezone
@@ -232,7 +233,7 @@ def _body(record: Any) -> bytes:
     if (http.get_header("Transfer-Encoding") or "").lower() == "chunked":
         stream = package("warcio.bufferedreaders", "a WARC").ChunkedDataReader(stream)
     packed = stream.read(MAX_BYTES)
-    return bounded.as_sent(packed, (http.get_header("Content-Encoding") or "").strip().lower(), MAX_BYTES)
+    return _as_sent(packed, (http.get_header("Content-Encoding") or "").strip().lower(), MAX_BYTES)
 
 
 def _entry(record: dict[str, Any]) -> tuple[PageContent, str]:
@@ -408,3 +409,38 @@ def number_of(digest: bytes) -> int:
 
 def _hash(text: str) -> int:
     return number_of(xxhash.xxh3_64_digest(text.encode("utf8", "surrogatepass")))
+
+
+def _as_sent(body: bytes, encoding: str, most: int) -> bytes:
+    """Return the *body* of a response with this Content-Encoding as its server meant it, at most *most* bytes of it.
+
+    A body that is not packed, as its archive may have unpacked it, is returned as it is.
+    """
+    for form in {"gzip": (16 + zlib.MAX_WBITS,), "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS)}.get(encoding, ()):
+        stream = zlib.decompressobj(form)
+        try:
+            return stream.decompress(body, most)
+        except zlib.error:
+            continue
+    return _from_brotli(body, most) if encoding == "br" else body[:most]
+
+
+def _from_brotli(body: bytes, most: int) -> bytes:
+    try:
+        brotli: Any = import_module("brotli")
+    except ImportError as error:
+        raise UnreadableError("it is packed by Brotli, which needs the package brotli") from error
+    stream = brotli.Decompressor()
+    found, more = b"", body
+    try:
+        # Before 1.2 it has no limit: TypeError.
+        while len(found) < most and not stream.is_finished():
+            some = stream.process(more, output_buffer_limit=most)
+            if not some:
+                break
+            found, more = found + some, b""
+    except TypeError as error:
+        raise UnreadableError("it is packed by Brotli, which needs brotli 1.2 or later") from error
+    except brotli.error:
+        return body[:most]
+    return found[:most]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.cli.call import NothingYetError, add_host_option, confirm, existing_store
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.errors import CallError
 from dedup_middleware.index import schema
 from dedup_middleware.index.in_doubt import InDoubt
@@ -19,6 +18,7 @@ from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.index.transfer import Forgettable, choose, forget
 from dedup_middleware.records.log import host_named, log_exists, observer_logs_beside, refuse_foreign_log, remove_log
 from dedup_middleware.stores import ON_DISK, destroy_store, parse_uri, resolved_uri, size_of_store, store_exists
+from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.terminal import plural, progress
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, without_secrets

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.cli.call import add_host_option, add_run_option
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreError
 from dedup_middleware.fingerprints import is_published
 from dedup_middleware.records.log import log_of, open_records
@@ -19,6 +18,7 @@ from dedup_middleware.report.answers import Answers, side_by_side, side_by_side_
 from dedup_middleware.report.tuning import suggestion, suggestion_text
 from dedup_middleware.settings import THRESHOLD
 from dedup_middleware.stores import resolved_uri
+from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.terminal import columns, counted, shortened, tell
 from dedup_middleware.text.clauses import one_line
 

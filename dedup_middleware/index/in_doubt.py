@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 
-from dedup_middleware import times
+from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import schema
-from dedup_middleware.model import Kept  # noqa: TC001 - msgspec reads the types of a Doubt
+from dedup_middleware.model import Kept, now
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class Override(NamedTuple):
     def of(cls, page: StoredPage, original: StoredPage) -> Override:
         """Return the override, made now, for *page* and the *original* that it was a duplicate of."""
         urls = schema.whole(page.url), schema.whole(original.url)
-        return cls(*urls, times.now(), page.identities, original.identities)
+        return cls(*urls, now(), page.identities, original.identities)
 
     @property
     def key(self) -> bytes:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import NOT_COUNTED, mostly_unchecked
 from dedup_middleware.stores import default_backend, resolved_uri
+from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:

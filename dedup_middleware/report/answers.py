@@ -9,11 +9,12 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from dedup_middleware import bounded, permissions, times
+from dedup_middleware import bounded, permissions
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.errors import RecordsError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.model import now
 from dedup_middleware.records.log import MAX_LINE, ends_torn
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import one_line
@@ -78,7 +79,7 @@ class Answers:
 
     def add(self, pair: tuple[str, str], score: float, *, same: bool) -> None:
         """Write one answer; :class:`RecordsError` if the medium fails."""
-        answer = Answer(*pair, score, same, times.now())
+        answer = Answer(*pair, score, same, now())
         try:
             permissions.make_file(self.path)
             begin = "\n" * ends_torn(self.path)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import times
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.fingerprints import instance_of, published_method
 from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.model import now
 from dedup_middleware.records.log import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
@@ -89,7 +89,7 @@ def gather(
 def _summary(config: Config, tallies: Tallies, rows: list[Record], run: str | None) -> dict[str, Any]:
     method = published_method(config.fingerprint)
     return {
-        "made": times.now(),
+        "made": now(),
         "log": str(config.log),
         "spiders": [*tallies.spiders],
         "run": run,

@@ -14,9 +14,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from dedup_middleware import times
 from dedup_middleware.bounded import loads
 from dedup_middleware.errors import StoreError, StoreVersionError
+from dedup_middleware.model import now
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class Header:
     @classmethod
     def new(cls, scheme: str) -> Header:
         """Return the header of a store that is created now, with a fresh hashing key."""
-        return cls(SCHEMA_VERSION, scheme, secrets.token_bytes(cls._KEY_BYTES), times.now())
+        return cls(SCHEMA_VERSION, scheme, secrets.token_bytes(cls._KEY_BYTES), now())
 
     def encode(self) -> bytes:
         """Return the header as a JSON object in ASCII; the hashing key in hexadecimal."""

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from filelock import FileLock, Timeout
 
-from dedup_middleware import permissions, times
+from dedup_middleware import permissions
 from dedup_middleware.bounded import loads
 from dedup_middleware.errors import ConfigError, StoreCorruptError
+from dedup_middleware.model import now
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ class Holder(NamedTuple):
 
     @classmethod
     def this_process(cls, what: str, *, brief: bool = False) -> Holder:
-        return cls(f"process {os.getpid()} on {platform.node()} ({what}, since {times.now()})", brief)
+        return cls(f"process {os.getpid()} on {platform.node()} ({what}, since {now()})", brief)
 
     @classmethod
     def read(cls, path: Path) -> Holder | None:

@@ -5,10 +5,10 @@ A store is named by its URI, so that the remedy can be copied.
 
 from __future__ import annotations
 
+import shlex
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from dedup_middleware.commandlines import scrapy_dedup
 from dedup_middleware.errors import (
     PATH_ERRORS,
     DedupError,
@@ -22,6 +22,7 @@ from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from dedup_middleware.stores.files import Holder
 
@@ -139,3 +140,16 @@ class of_value:  # noqa: N801 - used as the functions here are
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         if isinstance(error, UnreadableError):
             raise corrupt(self._uri, str(error)) from error
+
+
+def scrapy_dedup(*words: str, spider: str | None = None, store: str | None = None, log: Path | None = None) -> str:
+    """Return the command ``scrapy dedup WORDS`` for a shell, on this *store* (a URI) and *log* or the *spider*'s."""
+    named = [*words]
+    if spider is not None:
+        named += ["--spider", spider]
+    if store is not None:
+        # Without a password: others read what is printed.
+        named += ["-s", f"DEDUP_STORE={without_secrets(store, redact=False)}"]
+    if log is not None:
+        named += ["-s", f"DEDUP_LOG={log}"]
+    return shlex.join(["scrapy", "dedup", *named])
