@@ -178,8 +178,9 @@ def test_every_stat_is_in_the_docs() -> None:
         call.args[0].value
         for module in MODULES
         for call in ast.walk(tree(module))
-        if isinstance(call, ast.Call) and re.search(r"count$", ast.unparse(call.func)) and call.args
-        if isinstance(call.args[0], ast.Constant) and re.fullmatch(r"[a-z_/]+", str(call.args[0].value))
+        if isinstance(call, ast.Call) and re.search(r"(?<!text\.)count$", ast.unparse(call.func)) and call.args
+        if isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)
+        if re.fullmatch(r"[a-z_/]+", call.args[0].value)  # and not the punctuation that `str.count` counts
     }
     assert counted
     assert counted <= documented

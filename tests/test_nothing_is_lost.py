@@ -214,7 +214,6 @@ DEFECTS = [
     "plugin.downloader_middleware:identities_of",
     "plugin.extension:DedupExtension.count",
     "plugin.feeds:Feeds.wanting",
-    "plugin.threads:OriginalWait.settle",
 ]
 
 
