@@ -150,7 +150,7 @@ class Recorder:
             score=round(match.score, 4) if match else None,
             reason=reason,
             message=message_of(reason),
-            difference=[one_line(own, DIFFERENCE_CHARACTERS) for own in self._difference(visit)],
+            difference=self._difference(visit) if visit.verdict.difference else [],
             evidence=self.evidence(visit),
             items_dropped=visit.items_dropped,
             items_kept=visit.items_kept,
@@ -162,10 +162,10 @@ class Recorder:
     @staticmethod
     def _difference(visit: Visit) -> list[str]:
         """Return what decided, as the page wrote it: clauses have no spaces and punctuation."""
-        own = visit.verdict.difference[:MAX_DIFFERENCES]
+        own: Sequence[str] = visit.verdict.difference[:MAX_DIFFERENCES]
         if visit.verdict.reason == Reason.EXTRA_TEXT and visit.page is not None:
-            return as_written(visit.page.paragraphs, own)
-        return [*own]
+            own = as_written(visit.page.paragraphs, own)
+        return [one_line(each, DIFFERENCE_CHARACTERS) for each in own]
 
     def _record_of_released(self, page: StoredPage) -> Record:
         return Record(

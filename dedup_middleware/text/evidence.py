@@ -66,7 +66,7 @@ def repeated_sentences(
                     budget.check_time()
             except UncheckableError:
                 return
-            if sentence.repeated:
+            if sentence.share is not None and sentence.share >= _REPEATED:
                 yield sentence.text
 
 
