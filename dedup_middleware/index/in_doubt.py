@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 
+from dedup_middleware import times
 from dedup_middleware.index import schema
 from dedup_middleware.model import Kept, now
 from dedup_middleware.stores import refusals
@@ -51,7 +52,7 @@ class InDoubt:
 
     def _of(self, numbers: Sequence[int]) -> list[Doubt | None]:
         values = self._store.get_many([schema.doubt_key(number) for number in numbers])
-        with self._reading:
+        with refusals.of_value(self._store.uri):
             return [None if value is None else schema.decode(Doubt, value) for value in values]
 
     def after(self, stored: StoredPage, known: StoredPage | None, doubt: Doubt | None) -> Doubt | None:
@@ -89,7 +90,7 @@ class InDoubt:
         would pass there what was removed before it.
         """
         for key, value in reversed(list(self._store.scan(*schema.IN_DOUBT))):
-            with self._reading:
+            with refusals.of_value(self._store.uri):
                 doubt = schema.decode(Doubt, value)
             if self._store.shared is None or not self.is_alive(doubt):
                 yield schema.decode_number(key[1:]), doubt
