@@ -252,9 +252,20 @@ def _header(**changes: Any) -> bytes:
 @pytest.mark.parametrize(
     ("header", "kind", "words"),
     [
-        *((value, StoreCorruptError, "header") for value in (None, b"", b"\xff\xfe", b"[]", b'{"schema": 7}')),
-        (_header(schema=SCHEMA_VERSION + 1), StoreVersionError, "newer than schema 7 of this version: upgrade"),
-        (_header(schema=1), StoreVersionError, "older than schema 7 of this version: remove it by `scrapy dedup store"),
+        *(
+            (value, StoreCorruptError, "header")
+            for value in (None, b"", b"\xff\xfe", b"[]", b'{"schema": %d}' % SCHEMA_VERSION)
+        ),
+        (
+            _header(schema=SCHEMA_VERSION + 1),
+            StoreVersionError,
+            f"newer than schema {SCHEMA_VERSION} of this version: upgrade",
+        ),
+        (
+            _header(schema=1),
+            StoreVersionError,
+            f"older than schema {SCHEMA_VERSION} of this version: remove it by `scrapy",
+        ),
         (_header(scheme="other"), StoreVersionError, f"'other', this crawl makes '{SCHEME}'"),
         (_header(is_partial=True), StoreError, "was cut off: remove it by `scrapy dedup store reset"),
     ],
