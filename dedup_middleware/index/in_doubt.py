@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 
-from dedup_middleware import times
 from dedup_middleware.index import schema
 from dedup_middleware.model import Kept, now
 from dedup_middleware.stores import refusals
