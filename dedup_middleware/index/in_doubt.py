@@ -51,7 +51,7 @@ class InDoubt:
 
     def _of(self, numbers: Sequence[int]) -> list[Doubt | None]:
         values = self._store.get_many([schema.doubt_key(number) for number in numbers])
-        with refusals.of_value(self._store.uri):
+        with self._reading:
             return [None if value is None else schema.decode(Doubt, value) for value in values]
 
     def after(self, stored: StoredPage, known: StoredPage | None, doubt: Doubt | None) -> Doubt | None:
@@ -89,7 +89,7 @@ class InDoubt:
         would pass there what was removed before it.
         """
         for key, value in reversed(list(self._store.scan(*schema.IN_DOUBT))):
-            with refusals.of_value(self._store.uri):
+            with self._reading:
                 doubt = schema.decode(Doubt, value)
             if self._store.shared is None or not self.is_alive(doubt):
                 yield schema.decode_number(key[1:]), doubt

@@ -69,7 +69,7 @@ class Lookup:
         self.store = store
         self.eligibility = eligibility
         self._claims = claims
-        self._reading = partial(refusals.of_value, store.uri)
+        self._reading = refusals.of_value(store.uri)
         self.prints = None if method is None else PrintIndex(store, claims, method)
         with self._reading:
             self.overrides = Overrides(store)
