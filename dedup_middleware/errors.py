@@ -9,7 +9,7 @@ import errno
 import reprlib
 from typing import Any
 
-#: Of ``OSError``: the path can never be used, whatever becomes of the disk. A file is where a folder must be, or the
+#: Of ``OSError``: the path can never be used, even after the disk is repaired. A file is where a folder must be, or the
 #: reverse; a name is too long; links form a circle.
 PATH_ERRORS = frozenset({errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP})
 

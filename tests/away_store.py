@@ -1,8 +1,8 @@
 """A store of another package whose server may be out of eligibility: ``away:PATH``, shared by workers.
 
 The server is this module, and what it knows is in the file PATH. It is away while the file PATH.away is there, and for
-calls of a number in `away_calls`. While PATH.slow is there, it does not answer whoever opens it; while PATH.refuses is,
-it lets nobody in, and forgets all it knew. A worker who finds it away is at work for as long as `lease` says.
+calls of a number in `away_calls`. While PATH.slow is there, it does not answer an opener; while PATH.refuses is,
+it refuses every opener, and loses all data. A worker who finds it away is at work for as long as `lease` says.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def begin(*, away: Collection[int] = (), with_lease: bool = False, though_away: 
 
 
 def end_leases() -> None:
-    """Let nobody be at work any more."""
+    """End the leases of all workers."""
     _at_work.clear()
 
 

@@ -62,7 +62,7 @@ class Browser:
 
 @contextmanager
 def chromium(*, language: str = "en") -> Iterator[Browser]:
-    """Start a browser of somebody who reads *language*, for as long as the block runs."""
+    """Start a browser in *language*, for as long as the block runs."""
     options = webdriver.ChromeOptions()
     options.binary_location = str(BROWSER)
     for option in (*_OPTIONS, f"--lang={language}", f"--accept-lang={language}"):

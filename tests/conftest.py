@@ -40,7 +40,7 @@ def _forked_crawls():
 
 @pytest.fixture(autouse=True)
 def _nobodys_data(monkeypatch):
-    """Let no test come near the data of whoever runs it: a file is in the way."""
+    """Keep tests away from the data of their user: a file is in the way."""
     monkeypatch.setenv("XDG_DATA_HOME", "/dev/null/data")
 
 

@@ -163,7 +163,7 @@ def run_scrapy(folder: Path, *arguments: str, timeout: float = 60) -> subprocess
 
 
 def scrapy(*arguments: str, folder: Path, env: dict[str, str], timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    """Run ``scrapy ARGUMENTS`` in *folder* with this environment, nobody at its stdin."""
+    """Run ``scrapy ARGUMENTS`` in *folder* with this environment, and nothing at its stdin."""
     command = [sys.executable, "-m", "scrapy", *arguments]
     process = start(folder, command, env)
     try:
@@ -177,7 +177,7 @@ def scrapy(*arguments: str, folder: Path, env: dict[str, str], timeout: float = 
 
 def environment() -> dict[str, str]:
     """Return the environment of a stranger's process: it finds these files and the package."""
-    # No test may write to the data of whoever runs it: a file is in the way.
+    # No test may write to the data of its user: a file is in the way.
     return os.environ | {
         "PYTHONPATH": os.pathsep.join([str(HERE), str(HERE.parent)]),
         "XDG_DATA_HOME": "/dev/null/data",
@@ -193,7 +193,7 @@ def forked_crawls() -> Iterator[None]:
 
     Not for what measures crawls: imports that are done already cost nothing.
     """
-    global _fork_servers  # noqa: PLW0603 - one switch for whoever runs a crawl
+    global _fork_servers  # noqa: PLW0603 - one switch for all crawls
     if not hasattr(os, "fork"):
         yield
         return

@@ -2,7 +2,7 @@
 
 ``FAULTS = {"at": ["module:Class.method", …], "nth": 1, "moment": "before" | "after", "kind": "exit" | "fail"}``.
 ``exit`` ends the process as a crash would, with no clean-up; ``fail`` raises what a store raises when its medium fails,
-``bug`` what nobody expects. With ``every`` instead of ``nth``, it happens each time.
+``bug`` an unexpected exception. With ``every`` instead of ``nth``, it happens each time.
 """
 
 from __future__ import annotations

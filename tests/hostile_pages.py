@@ -196,7 +196,7 @@ HOSTILE: dict[str, Hostile] = {
     "broken UTF-8": Hostile(lambda n: b"<p>a\xff\xfe\xc3(, b" * n, 800_000),
     "another encoding in the page": Hostile(lambda n: b"<meta charset=utf-16>" + b"<p>a, b" * n, 1_300_000, charset=""),
     "no encoding at all": Hostile(lambda n: b"\x81\x8d\x8f\x90\x9d" * n, 2_000_000, charset=""),
-    "an encoding that nobody knows": Hostile(lambda _: STORY, 1, charset="x-bogus\x00"),
+    "an unknown encoding": Hostile(lambda _: STORY, 1, charset="x-bogus\x00"),
     "punycode": Hostile(lambda n: b"a" * n + b"-" + b"b" * n, 50_000, charset="punycode"),
     "escapes": Hostile(
         lambda n: b"\\N{ARABIC LIGATURE SALLALLAHOU ALAYHE WASALLAM}\\u0300" * n, 180_000, charset="unicode_escape"

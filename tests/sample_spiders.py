@@ -69,7 +69,7 @@ class OneByOne(Articles):
 
 
 class Addresses(OneByOne):
-    """Items of URLs alone, whatever the pages are."""
+    """Items of URLs alone, for any page."""
 
     name = "addresses"
 

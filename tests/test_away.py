@@ -199,7 +199,7 @@ def test_away_at_the_end_what_was_dropped_is_released_by_the_next_crawl(server):
     server.flag.unlink()
     with server.crawl("two", [], settings=FEED) as running:
         outcome = running.wait()
-    # Its original was not made durable, so the story is kept once more.
+    # Its original was not made durable, so the story is kept again.
     assert server.fed() == [a, gone.url, b]
 
 

@@ -110,7 +110,7 @@ class TestPreferred:
         assert again.kept == [first, own]
 
     def test_a_page_that_says_much_less_replaces_none(self, site: Site, crawl) -> None:
-        """What the copy says beyond it would be nobody's."""
+        """The copy's additional text would have no original."""
         text = story(1, 12)
         first, own = site.add("/full", blog("full", text), host=1), site.add("/part", blog("part", text[:4]))
         late = site.add("/full", blog("late", text), host=2)

@@ -1,4 +1,4 @@
-"""Nothing is lost with its original: whatever becomes of the first copy, one copy is kept."""
+"""Nothing is lost with its original: whether the first copy is kept, dropped or fails, one copy is kept."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Shingles:
         return Fingerprint(weights, {}, digest)
 '''
 FOLDER_STORE = '''
-"""A store of one JSON file, written anew for each batch: small, and safe."""
+"""A store of one JSON file, rewritten for each batch: small, and safe."""
 
 import json
 from pathlib import Path
@@ -91,7 +91,7 @@ def remove_store(uri):
     return found
 '''
 EXTRACTION = '''
-"""Of a page, what is in <section class="story">, whatever else there is; else what the product finds."""
+"""Of a page, what is in <section class="story">, and nothing else; without one, what the product finds."""
 
 from dedup_middleware.extraction import Extracted, weighted_dom
 

@@ -119,7 +119,7 @@ def test_a_feed_may_be_a_device(site, crawl):
 
 
 def test_a_feed_may_be_a_named_pipe(site, crawl, tmp_path):
-    """Resources once more, it would wait for ever: nobody writes into it any more."""
+    """Opened again, it would wait for ever: it has no writer any more."""
     a, b = copies(site, 1, "a", "b")
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

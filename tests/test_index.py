@@ -1,4 +1,4 @@
-"""Which stored pages hold a clause, and that a store stays whole whatever a crawl does."""
+"""Which stored pages hold a clause, and that a store stays consistent in every crawl."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class TestOpenClaims:
 
 
 class TestStaleness:
-    """A verdict is made anew only where something that concerns its page has changed."""
+    """A verdict is made again only where something that concerns its page has changed."""
 
     def test_only_what_shares_a_clause_or_an_identity_concerns_a_page(self) -> None:
         library = Library()

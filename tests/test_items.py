@@ -144,7 +144,7 @@ def test_one_item_goes_with_its_page_and_pages_without_items_own_nothing(site, c
     # An item without text goes with its page, for it is the only one.
     assert outcome.dropped[0]["number"] == 7
     assert outcome.record(repost)["original_url"] == first
-    # A list's text is nobody's, a list that repeats an article loses no items and its links come last.
+    # A list is no original, a list that repeats an article loses no items and its links come last.
     assert outcome.kept == [site.url("/x"), article_of_list, site.url("/y"), first]
     assert outcome.verdicts[copied_list] == ("duplicate", "links_last")
     assert outcome.stats["dedup/outlinks_last"] == 1
@@ -232,7 +232,7 @@ def test_pages_of_a_spider_for_an_api_are_checked_as_pages(site, crawl):
     one = serve_json(site, "/one", [entry(1, "a")])
     page = site.add("/page", article("Page", story(2)), host=1)
     copy = site.add("/copy", blog("Copy", story(2)), host=2)
-    # The API tells it once more, and a page tells what the API told.
+    # The API repeats it, and a page repeats the API.
     two = serve_json(site, "/two", [entry(2, "b")])
     told = site.add("/told", article("Told", story(1)), host=1)
     first, second = api_steps([one, two])

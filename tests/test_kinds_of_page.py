@@ -1,4 +1,4 @@
-"""Extraction from pages that are no news article: recognised by their shape, whatever the site calls its elements."""
+"""Extraction from pages that are no news article: recognised by their shape, without the names of elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beside a second process, and with a store that cannot be used, a crawl observes: it costs nobody an item."""
+"""Beside a second process, and with a store that cannot be used, a crawl observes and keeps every item."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_second_process_keeps_everything_and_the_first_drops_what_it_would_alo
 
 
 def test_tags_are_put_on_all_the_same(site, tmp_path, crawl, paper):
-    """Whoever reads a feed of tagged items counts on the field."""
+    """Readers of a feed of tagged items rely on the field."""
     urls, copies = paper
     settings = {"DEDUP_STORE": store_uri(tmp_path / "first"), "DEDUP_ACTION": "tag"}
     with held(site, tmp_path / "first", urls):

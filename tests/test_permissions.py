@@ -75,7 +75,7 @@ def test_store_and_log_are_the_users_alone(site, tmp_path, backend, end, umask):
     assert set(modes(*folders).values()) == {"0o700"}
     files = [path for path in paths if path.is_file()]
     if end == "killed":
-        # LevelDB makes its files for everybody, in a folder that nobody else can enter; a clean end mends that.
+        # LevelDB makes its files for everybody, in a folder that no other user can enter; a clean end mends that.
         files = [path for path in files if path.parent.name != "db"]
     assert set(modes(*files).values()) == {"0o600"}
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from crawling import Outcome
     from local_site import Site
 
-#: A file is in the way of whatever is to be made there, for root too.
+#: A file is in the way of each folder that is to be made there, for root too.
 NOWHERE = "/dev/null/nowhere"
 DEFAULT = {"DEDUP_STORE": None, "DEDUP_LOG": None}
 
@@ -87,7 +87,7 @@ class TestChoice:
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
     def test_what_is_there_is_found_though_it_cannot_be_written_to(self, working: Path) -> None:
-        """A crawl then says that it cannot, instead of beginning anew elsewhere; and whoever may read it can."""
+        """A crawl then says that it cannot, instead of starting elsewhere; a user who may read the store can."""
         self.found_read_only(working)
 
     def test_the_same_where_that_is_only_said(self, working: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""One line a record, whatever a page holds, and a log that can be read while it is written."""
+"""One line a record, for any page, and a log that can be read while it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report as somebody sees it: opened in Chromium, without a network, by mouse and keyboard, in both languages."""
+"""A report as a user sees it: opened in Chromium, without a network, by mouse and keyboard, in both languages."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def started() -> Iterator[Browser]:
 
 @pytest.fixture
 def browser(started: Browser, report: Path) -> Iterator[Browser]:
-    """Open the report anew, and see to it that nothing goes wrong and nothing is asked for, whatever a test does."""
+    """Open the report again, and fail if a test causes an error or a request."""
     started.emulate()
     started.console()
     started.requests()

@@ -53,7 +53,7 @@ def everything(site):
     site.add("/target-copy", blog("Target", zh_story(21)), host=1)
     flaky = site.add("/flaky", Answer("down", 503), article("Flaky", story(22)))
     steps += [{"url": url} for url in (moved, refresh, moved_copy, flaky, flaky)]
-    # A page that is fetched again is the same page, whatever leads to it.
+    # A page that is fetched again is the same page, by any link.
     kept += [target, target, flaky, flaky]
     dropped += [site.url("/target-copy", 1)]
 

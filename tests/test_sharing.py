@@ -403,7 +403,7 @@ class SharingMachine(RuleBasedStateMachine):
         self.workers[0].check_invariants()
 
     def teardown(self) -> None:
-        # Whoever is left releases what is to be released.
+        # The last process releases what is to be released.
         last = Worker(self.uri, "last")
         for number in range(len(self.workers)):
             self.safe.update(self.fed[number])

@@ -354,7 +354,7 @@ def at_a_terminal(folder: Path, *arguments: str, keys: str) -> str:
     os.close(theirs)
     os.write(ours, keys.encode())
     shown = b""
-    # Linux says by an error that nobody writes any more.
+    # Linux reports by an error that the writer has closed.
     with os.fdopen(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
         while chunk := terminal.read(65_536):
             shown += chunk

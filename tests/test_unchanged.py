@@ -173,7 +173,7 @@ def test_copies_are_compared_with_what_the_items_of_an_original_contain_now(site
     outcome = crawled(tmp_path, [{"url": a, "callback": "parse_text"}, told])
     assert unread_of(outcome) == 1
     assert [item["url"] for item in outcome.dropped] == [copy]
-    # And once more with less: what is dropped must have been kept.
+    # And again with less: what is dropped must have been kept.
     outcome = crawled(tmp_path, [{"url": a}, told])
     assert outcome.kept == [a, copy]
     assert unread_of(outcome) == 1

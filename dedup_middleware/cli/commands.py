@@ -96,7 +96,7 @@ def overview(prefix: str = "") -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return a sentence that names the one of *known* that was probably meant with *word*; empty if there is none."""
+    """Return a sentence that names the closest of *known* to *word*; empty without a close one."""
     near = difflib.get_close_matches(word, [*known], n=1)
     return f". Did you mean {near[0]}?" if near else ""
 

@@ -144,9 +144,9 @@ def texts_of(root: etree._Element, budget: Budget = UNLIMITED) -> Texts:
 def check_complete(root: etree._Element) -> None:
     """Raise :class:`UncheckableError` if *root* is not a tree, or its parser has dropped a part of the page.
 
-    Before parsel 1.12, a page whose text is JSON has no tree, whatever its headers. libxml2 stops where elements nest
-    deeper than its limit: 256, or 2048 for huge trees. What followed is missing, and two pages with one beginning would
-    be the same. Only the last entry of its log reports that.
+    Before parsel 1.12, a page whose text is JSON has no tree, even if its headers declare HTML. libxml2 stops where
+    elements nest deeper than its limit: 256, or 2048 for huge trees. The rest of the page is missing then, and two pages
+    with one beginning would be the same. Only the last entry of its log reports that.
     """
     if not etree.iselement(root):
         raise UncheckableError(Reason.NOT_PARSED)
@@ -199,7 +199,9 @@ def extractor(name: str) -> Extractor:
 
 
 def _try_out(extract: Extractor) -> None:
-    paragraphs, features, *_ = extract(parse("<title>A</title><p>The ferry was late, and nobody knew why."), Budget())
+    paragraphs, features, *_ = extract(
+        parse("<title>A</title><p>The ferry was late, and no reason was given."), Budget()
+    )
     if isinstance(paragraphs, str) or not all(isinstance(paragraph, str) for paragraph in paragraphs):
         raise TypeError("its paragraphs must be a list of str")
     if not isinstance(features, PageFeatures):

@@ -174,7 +174,7 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
                     flush()
                 path.append(element)
             elif role is link:
-                # What leads to a place on the same page is none: anchors of headings, marks of footnotes.
+                # A link within the page is not counted: anchors of headings, marks of footnotes.
                 role = None if element.get("href", "#")[:1] == "#" else link
                 links += role is link
             elif role is unseen:

@@ -47,7 +47,7 @@ class ClauseFingerprinter:
     def __call__(self, paragraphs: Iterable[str], budget: Budget = UNLIMITED) -> Fingerprint:
         """Return the fingerprint of a text; a repeated clause counts once. About 0.1 ms for a news page.
 
-        :class:`UncheckableError` once more than the *budget* is spent.
+        :class:`UncheckableError` when the *budget* is exceeded.
         """
         weights: dict[bytes, int] = {}
         masked_hashes: dict[bytes, bytes] = {}
@@ -98,7 +98,7 @@ class Fingerprinter(Protocol):
         """Use *key*, 16 to 64 random bytes of the store's own. ``ConfigError`` if the method cannot work here."""
 
     def __call__(self, paragraphs: Iterable[str], budget: Budget = UNLIMITED) -> Fingerprint:
-        """Return the fingerprint of a text; :class:`UncheckableError` once more than the *budget* is spent."""
+        """Return the fingerprint of a text; :class:`UncheckableError` when the *budget* is exceeded."""
 
     def hash(self, clause: str) -> bytes:
         """Return the hash of a reduced clause, for checks and evidence; without clauses there is no evidence."""
@@ -151,7 +151,7 @@ def instance_of(name: str, key: bytes) -> Fingerprinter:
 
 
 def _try_out(fingerprint: Fingerprinter) -> None:
-    found = fingerprint(["The ferry was late, and nobody knew why.", "渡轮晚点了，没有人知道为什么。"])
+    found = fingerprint(["The ferry was late, and no reason was given.", "渡轮晚点了，没有人知道为什么。"])
     hashes = [fingerprint.hash("clause"), *found.weights] if isinstance(found, Fingerprint) else []
     if not hashes or not all(isinstance(h, bytes) and len(h) == HASH_BYTES for h in hashes):
         raise TypeError(f"it must return a Fingerprint of hashes of {HASH_BYTES} bytes, as its method hash does")

@@ -90,7 +90,7 @@ class Shingling(ShingleMethod):
         self.threshold = within("threshold", threshold, 0.01, 1)
 
     def fingerprint(self, text: Text) -> WeightedSet | None:
-        """Return the shingles of *text* that are kept; ``None`` if there are none. O(characters)."""
+        """Return the shingles of *text* that are kept; ``None`` if the text has no shingle. O(characters)."""
         kept = self._kept(self.hashes(text))
         return WeightedSet(dict.fromkeys(kept, 1.0)) if kept else None
 

@@ -59,7 +59,7 @@ class _Line(msgspec.Struct, gc=False):
 
 @dataclass(slots=True)
 class Counts:
-    """How many records of each kind a log has. Its size is bounded, whatever the log contains."""
+    """How many records of each kind a log has. Its size is bounded for any log."""
 
     verdicts: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)

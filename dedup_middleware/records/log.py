@@ -255,7 +255,7 @@ def observer_logs_beside(path: Path) -> list[Path]:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Open the log at *path*; :class:`RecordsError` where there is none, or it cannot be read."""
+    """Open the log at *path*; :class:`RecordsError` if it does not exist or cannot be read."""
     try:
         return path.open("rb")
     except FileNotFoundError:
@@ -419,7 +419,7 @@ def run_named(log: Path, run: str | None) -> str | None:
 
 
 def log_of(config: Config) -> Path:
-    """Return the path of the configured log; :class:`RecordsError` where there is none."""
+    """Return the path of the configured log; :class:`RecordsError` if it has no log."""
     if config.log is None and config.log_is_default:
         raise RecordsError("No log is named. Use --spider NAME, or -s DEDUP_LOG=PATH.")
     if config.log is None:

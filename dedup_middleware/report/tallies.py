@@ -174,13 +174,13 @@ class Tallies:
 
 
 def score_of(record: Record) -> float | None:
-    """Return the score of *record*; ``None`` where it is no share, as a log that somebody wrote by hand may have it."""
+    """Return the score of *record*; ``None`` if it is not a share, as in a log that was edited by hand."""
     score = record.score
     return score if score is not None and math.isfinite(score) and 0 <= score <= 1 else None
 
 
 def seconds_of(time: str) -> int | None:
-    """Return the seconds since 1970 of a record's *time*; ``None`` if it is none."""
+    """Return the seconds since 1970 of a record's *time*; ``None`` if it is not a time."""
     try:
         read = datetime.fromisoformat(time)
         return int((read if read.tzinfo else read.replace(tzinfo=timezone.utc)).timestamp())

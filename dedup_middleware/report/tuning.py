@@ -268,7 +268,7 @@ def suggestion(answers: Collection[Answer], today: float) -> Suggestion:
 
 
 def _threshold(same: list[float], different: list[float], today: float) -> float | None:
-    """Return the threshold nearest *today*'s that drops no pair of *different* stories; ``None`` if there is none."""
+    """Return the threshold nearest *today*'s that drops no pair of *different* stories, or ``None``."""
     highest = max(different, default=_LOWEST)
     least = _units(highest) // _STEP * _STEP + _STEP
     if least > _UNITS:

@@ -163,7 +163,7 @@ def _size(text: str) -> int | None:
 
 
 def options_of(path: str) -> str:
-    """Return the options that *path* ends in, with their question mark; empty if there are none."""
+    """Return the options that *path* ends in, with their question mark; empty if it has no options."""
     found = _OPTIONS.search(path)
     return found[0] if found else ""
 

@@ -3,7 +3,7 @@
 Usage: python tests/benchmarks/batch.py [--pages 10000 100000] [--spark "local[2]"] [CORPUS...]
 The command makes archives of so many pages (`made_archive.py`), or takes labelled corpora (`corpus.py`), and prints one
 JSON object for each: pages a second of wall time from the files to the last verdict, with verdicts, clusters and store
-written by ``batch`` and ``spark``, and with the start of Spark (without ``--spark``, there is none); the duplicates
+written by ``batch`` and ``spark``, and with the start of Spark (only with ``--spark``); the duplicates
 that each has found; ``differ``, pages that are a duplicate by ``batch`` and not by ``inline``, or the reverse; for a
 corpus, F1 and lost clusters. 100 000 pages take a quarter of an hour on two cores.
 """

@@ -3,7 +3,7 @@
 A corpus is a file of JSON Lines, plain or packed with xz (``.xz``), one page a line, in the order of the crawl:
 
 - ``id``, ``html``: a name of its own, and the page as it was decoded;
-- ``text``: the paragraphs of its article, or all of them in one string; empty or missing where nobody knows them;
+- ``text``: the paragraphs of its article, or all of them in one string; empty or missing where they are unknown;
 - ``host``, ``path``: its address, ``http://{host}{path}``;
 - ``cluster``: pages of one cluster tell the same story, so that one of them must be kept and the others dropped;
 - ``kind``: how the page came to be ("verbatim", "templated"), to say which kinds go wrong; may be missing;
@@ -17,7 +17,7 @@ reads further fields, all of which may be missing:
 - ``may``: true where the page is optional in every order. With ``own``, ``of``, ``may`` or ``site``, ``optional`` holds
   for the given order only; without these fields it holds for every order;
 - ``facts``: texts that count beside ``text``; ``nt``: true where the first paragraph, a title, does not count;
-- ``shingle``: true where runs of five words are compared, because quoted lines are wrapped anew.
+- ``shingle``: true where runs of five words are compared, because quoted lines are wrapped again.
 
 `extraction.py` reads the first three fields, `detection.py` all of them.
 """

@@ -80,7 +80,7 @@ def hold() -> Callable[[str], AbstractContextManager[subprocess.Popen[str]]]:
 def contents() -> Callable[[Path], dict[str, bytes]]:
     """Return a function: the files under (or, of one file, beside) a path and their bytes.
 
-    Without the engine's LOCK and its diary LOG, which it begins anew before it looks at the data.
+    Without the engine's LOCK and its diary LOG, which it rewrites before it reads the data.
     """
 
     def contents(path: Path) -> dict[str, bytes]:

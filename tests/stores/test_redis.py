@@ -439,7 +439,7 @@ class Cutting:
                 connection.sendall(answer)
 
     def close(self) -> None:
-        # Whoever waits in accept() does not notice a close().
+        # A thread that waits in accept() does not notice a close().
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
 

@@ -33,7 +33,7 @@ class Scores(NamedTuple):
     precision: float
     """Right drops / drops, 0-1; 1 if nothing was dropped."""
     recall: float
-    """Right drops / pages that should be dropped, 0-1; 1 if there are none."""
+    """Right drops / pages that should be dropped, 0-1; 1 if no page should be dropped."""
     f1: float
     """Their harmonic mean."""
     lost: int

@@ -1,7 +1,7 @@
 // Two charts by uPlot: what was saved over time, and the histogram of scores.
 
 const CHART_HEIGHT = 220;
-// Seconds between two times on an axis; uPlot's own are for the time zone of whoever looks.
+// Seconds between two times on an axis; uPlot's own are in the browser's time zone.
 const SECONDS = [1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 43200, ...[1, 2, 7, 14, 28, 91, 365, 3650].map((days) => days * 86400)];
 let charts = [];
 

@@ -22,7 +22,7 @@ function make(name, attributes = {}, ...children) {
   return element;
 }
 
-/** Return what somebody else said: whichever way it is written, it moves nothing around it. */
+/** Return untrusted text isolated, so that its writing direction affects nothing around it. */
 function said(text, attributes = {}) {
   return make("bdi", attributes, visible(text));
 }
