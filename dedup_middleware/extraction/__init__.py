@@ -145,7 +145,7 @@ def check_complete(root: etree._Element) -> None:
     """Raise :class:`UncheckableError` if *root* is not a tree, or its parser has dropped a part of the page.
 
     Before parsel 1.12, a page whose text is JSON has no tree, even if its headers declare HTML. libxml2 stops where
-    elements nest deeper than its limit: 256, or 2048 for huge trees. The rest of the page is missing then, and two pages
+    elements nest deeper than its limit: 256, or 2048 for huge trees. The rest is missing then, and two pages
     with one beginning would be the same. Only the last entry of its log reports that.
     """
     if not etree.iselement(root):

@@ -56,8 +56,8 @@ BOILERPLATE_SHARES = (1.0, 0.3, 0.09)
 # What is not shown is looked at last.
 HIDDEN_SHARE = 0.02
 HIDDEN_LEVEL = 10
-# An element with a larger share of the page's text is a wrapper, even if its name suggests less ("with-sidebar"). A hidden
-# element is a wrapper (until a script shows it) where nearly nothing is shown: less than a paragraph or three.
+# An element with a larger share of the page's text is a wrapper, also under a name such as "with-sidebar". A hidden
+# element is one (until a script shows it) where nearly nothing is shown: less than a paragraph or three.
 WRAPPER = 0.8
 SHOWN = 300
 # A block between links or labels on both sides is rather the summary on a card than a paragraph among others.
