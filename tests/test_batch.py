@@ -48,9 +48,9 @@ def config(**settings: object) -> Config:
     return Config.from_settings({"DEDUP_STORE": "memory:", "DEDUP_LOG": "", **given}, None)
 
 
-def run_batch(folder: Path, *paths: Path, **settings: object) -> dict[str, Any]:
+def run_batch(folder: Path, *paths: Path, parquet: bool = False, **settings: object) -> dict[str, Any]:
     """Check the archives at *paths*, leave the results in the folder ``out``, and return the report."""
-    opts = Namespace(inputs=[*paths], output=folder / "out", spark=None, json=True)
+    opts = Namespace(inputs=[*paths], output=folder / "out", spark=None, parquet=parquet, json=True)
     return json.loads(batch(opts, config(**settings), print))
 
 
@@ -206,6 +206,16 @@ class TestCommand:
         report = run_batch(tmp_path, path)
         assert (report["pages"], report["left_out"]) == (1, {"not JSON": 1})
         assert lines_of(tmp_path, "verdicts.jsonl")[0]["time"] == "1970-01-01T00:00:00+00:00"
+
+    def test_verdicts_and_clusters_as_parquet(self, tmp_path) -> None:
+        parquet = pytest.importorskip("pyarrow.parquet")
+        pages = [{"url": A, "html": article("\ud800", story(1))}, {"url": B, "html": blog("Copy", story(1))}]
+        run_batch(tmp_path, written(tmp_path, pages), parquet=True)
+        verdicts, clusters = (
+            parquet.read_table(tmp_path / "out" / f"{name}.parquet").to_pylist() for name in ("verdicts", "clusters")
+        )
+        assert [(row["url"], row["verdict"]) for row in verdicts] == [(A, "new"), (B, "duplicate")]
+        assert clusters == [{"original": A, "size": 2, "urls": [A, B]}]
 
     @pytest.mark.parametrize("name", ["verdicts.jsonl", "clusters.jsonl", "store.jsonl.xz"])
     def test_files_that_exist_are_not_overwritten(self, tmp_path, name) -> None:

@@ -20,7 +20,7 @@ def test_a_repost_is_dropped_natively_with_its_original_and_evidence(site, crawl
     assert dropped["url"] == repost
     assert dropped["type"] == "DuplicateItem"
     (line,) = outcome.drop_lines
-    assert f"[scrapy.core.scraper] WARNING: Dropped: {repost} repeats {first} (score 1.00)" in line
+    assert f"[scrapy.core.scraper] INFO: Dropped: {repost} repeats {first} (score 1.00)" in line
     record = outcome.record(repost)
     assert (record["verdict"], record["outcome"], record["original_url"]) == ("duplicate", "dropped", first)
     assert record["score"] == 1.0

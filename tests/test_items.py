@@ -192,7 +192,7 @@ def test_items_of_an_api_are_checked_by_their_fields(site, crawl):
     assert [i["url"] for i in outcome.dropped] == [f"{kind} copy" for kind in kinds]
     assert {i["type"] for i in outcome.dropped} == {"DuplicateItem"}
     assert len(outcome.drop_lines) == len(kinds)
-    assert all("] WARNING: Dropped:" in line for line in outcome.drop_lines)
+    assert all("] INFO: Dropped:" in line for line in outcome.drop_lines)
     duplicate = [r for r in outcome.records if r["verdict"] == "duplicate"]
     assert [(r["url"], r["original_url"]) for r in duplicate] == [(copy, one) for one, copy in feeds.values()]
     assert all(r["evidence"] for r in duplicate)

@@ -197,7 +197,7 @@ PLACED = {
     [
         (FORMATTER, "] WARNING: LOUD: http"),
         (LEVEL, "[scrapy.core.scraper] DEBUG: Dropped: http"),
-        (PLACED, "[scrapy.core.scraper] WARNING: Dropped: http"),
+        (PLACED, "[scrapy.core.scraper] INFO: Dropped: http"),
     ],
     ids=["formatter", "level", "placed"],
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.batch import output
-from dedup_middleware.batch.archive import Job, files_of
+from dedup_middleware.batch.archive import Job, files_of, package
 from dedup_middleware.batch.engines import engine
 from dedup_middleware.batch.pairs import check
 from dedup_middleware.errors import ConfigError, DedupError
@@ -45,6 +45,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         const="",
         help="run on Spark at MASTER, such as spark://host:7077 (default: the master of spark-submit, or all cores)",
     )
+    parser.add_argument("--parquet", action="store_true", help="write verdicts and clusters as Parquet")
 
 
 def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None]) -> str:
@@ -59,7 +60,10 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
         )
     config = replace(config, scope=Scope.STORE, expire_after=None, spider=None, log=None, jobdir=None)
     job = Job(config, Header.new(fingerprinter(config.fingerprint).scheme), run_id(None))
-    files, names = files_of(opts.inputs), ("verdicts.jsonl", "clusters.jsonl", "store.jsonl.xz")
+    if opts.parquet:
+        package("pyarrow.parquet", "--parquet")
+    ending, files = "parquet" if opts.parquet else "jsonl", files_of(opts.inputs)
+    names = (f"verdicts.{ending}", f"clusters.{ending}", "store.jsonl.xz")
     with output.results_in(opts.output, names) as scratch, engine(opts.spark, files, scratch) as tables:
         counts, refused = check(tables, job, files, tell)
         kinds = output.write_verdicts(tables, scratch / names[0])

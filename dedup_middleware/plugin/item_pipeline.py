@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import DropItem
@@ -99,7 +100,11 @@ class DuplicateItem(DropItem):
 
 
 class DropLogFormatter(LogFormatter):
-    """Scrapy's log lines; a duplicate's ``Dropped:`` line has no dump of the item behind it."""
+    """Scrapy's log lines; the ``Dropped:`` line of a duplicate has no dump of the item behind it.
+
+    Its level is ``DEFAULT_DROPITEM_LOG_LEVEL``, or INFO where a project leaves that unset: Scrapy's own WARNING is for
+    items that a pipeline refuses, and a duplicate is ordinary.
+    """
 
     def dropped(
         self, item: Any, exception: BaseException, response: Response | Failure | None, spider: Spider
@@ -108,4 +113,6 @@ class DropLogFormatter(LogFormatter):
         result = super().dropped(item, exception, response, spider)
         if isinstance(exception, DuplicateItem):
             result["msg"] = "Dropped: %(exception)s"
+            if not spider.crawler.settings.getpriority("DEFAULT_DROPITEM_LOG_LEVEL"):
+                result["level"] = logging.INFO
         return result
