@@ -253,12 +253,12 @@ class TestOverrides:
 
         listed = command(first, "allow", "--list")
         assert listed.out.splitlines()[0].endswith(b)
-        assert listed.out.splitlines()[1:] == [f"    is no duplicate of {a}"]
+        assert listed.out.splitlines()[1:] == [f"    is not a duplicate of {a}"]
 
     def test_an_override_can_be_removed(self, site: Site, crawl) -> None:
         a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
         first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        assert command(first, "allow", "--list").out == "no page was allowed yet\n"
+        assert command(first, "allow", "--list").out == "No page is allowed\n"
         command(first, "allow", b)
         removed = command(first, "allow", "--remove", b)
         assert (removed.exit_status, removed.out.splitlines()[1]) == (0, f"    may be a duplicate again of {a}")

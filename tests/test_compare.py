@@ -298,7 +298,7 @@ class TestMethodsThatCannotBeMeasured:
     @pytest.mark.parametrize(
         ("choice", "words"),
         [
-            ("simhahs", ["'simhahs' is none of", "overlap"]),
+            ("simhahs", ["'simhahs' is not one of", "overlap"]),
             ("clauses:x=1", ["clauses has no options here"]),
             ("overlap:colour=red", ["has no option 'colour'"]),
             ("overlap:share=much", ["a number for share"]),

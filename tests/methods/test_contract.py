@@ -200,7 +200,7 @@ def test_an_unknown_option_is_one_line(name: str) -> None:
 ])  # fmt: skip
 def test_a_missing_package_is_named(choice: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ConfigError, match=f"needs {package}, which is not installed: pip install"):
+    with pytest.raises(ConfigError, match=f"needs {package}, which is not installed. Run pip install"):
         method(choice)
 
 

@@ -197,7 +197,7 @@ def test_a_method_is_named_with_options_or_without(choice: str, options: tuple[o
 @pytest.mark.parametrize(
     ("choice", "said"),
     [
-        ("nothing", "'nothing' is none of"),
+        ("nothing", "'nothing' is not one of"),
         ("titles:colour=red", "has no option 'colour'; it has threshold, bits, unit, stop_words"),
         ("titles:=1", "has no option ''"),
         ("titles:bits", "takes a whole number for bits, not ''"),
