@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.settings import Settings
 
 from dedup_middleware.batch.archive import Refused, entries
-from dedup_middleware.cli.recorded_crawl import recorded_pages
+from dedup_middleware.cli.compare import recorded_pages
 from dedup_middleware.errors import DedupError, UnreadableError
 from dedup_middleware.fingerprints.method import unpacked as unpacked_print
 from dedup_middleware.index import dropped_items, schema

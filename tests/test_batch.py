@@ -20,8 +20,7 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.batch import pairs
 from dedup_middleware.batch.archive import Job, Refused, entries, files_of
 from dedup_middleware.batch.command import batch
-from dedup_middleware.batch.engines import engine
-from dedup_middleware.batch.pairs import Edge
+from dedup_middleware.batch.pairs import Edge, engine
 from dedup_middleware.checks.detector import Detector
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.opening import index_for_command

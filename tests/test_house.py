@@ -33,7 +33,7 @@ FLOORS = (
     ("checks",),
     ("durability", "published"),
     ("settings",),
-    ("merging", "reading", "visit"),
+    ("reading", "visit"),
     ("records",),
     ("deduplicator",),
     ("opening",),

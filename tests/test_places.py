@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from prose import article, blog, story
 from scrapy.settings import Settings
 
-from dedup_middleware.plugin.project import place_of, read_config
+from dedup_middleware.plugin.feeds import place_of, read_config
 from dedup_middleware.settings import as_file_name
 from dedup_middleware.stores import store_exists
 

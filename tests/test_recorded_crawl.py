@@ -13,7 +13,7 @@ from scrapy.downloadermiddlewares.httpcompression import ACCEPTED_ENCODINGS
 from scrapy.settings import Settings
 from test_commands import run_here
 
-from dedup_middleware.cli.recorded_crawl import recorded_pages
+from dedup_middleware.cli.compare import recorded_pages
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from scrapy.settings import Settings
 
 from dedup_middleware.api import Deduplicator
 from dedup_middleware.model import Scope
-from dedup_middleware.plugin.project import read_config
+from dedup_middleware.plugin.feeds import read_config
 
 if TYPE_CHECKING:
     from crawling import Outcome

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.batch import output
 from dedup_middleware.batch.archive import Job, files_of, package
-from dedup_middleware.batch.engines import engine
-from dedup_middleware.batch.pairs import check
+from dedup_middleware.batch.pairs import check, engine
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.model import Scope

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from dedup_middleware.batch.archive import Job
-    from dedup_middleware.batch.engines import Engine
+    from dedup_middleware.batch.pairs import Engine
     from dedup_middleware.model import ItemContent, Page
 
 _KEPT = (VerdictKind.NEW.value, VerdictKind.RELATED.value)

@@ -24,8 +24,7 @@ from dedup_middleware.extraction import parse, texts_of
 from dedup_middleware.model import ItemContent, Rejection
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text import fast_hash, titles
-from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, weight
-from dedup_middleware.text.evidence import as_written
+from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, as_written, clauses, weight
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:

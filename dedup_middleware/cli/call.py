@@ -14,7 +14,7 @@ from scrapy.spiderloader import get_spider_loader
 
 from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError, DedupError
-from dedup_middleware.plugin.project import place_of, read_config
+from dedup_middleware.plugin.feeds import place_of, read_config
 from dedup_middleware.records.log import log_exists
 from dedup_middleware.stores import resolved_uri, store_exists
 from dedup_middleware.stores.refusals import nothing_there

@@ -21,8 +21,7 @@ from dedup_middleware.records.log import (
     TITLE_CHARACTERS,
     Record,
 )
-from dedup_middleware.text.clauses import one_line
-from dedup_middleware.text.evidence import as_written, repeated_sentences
+from dedup_middleware.text.clauses import as_written, one_line, repeated_sentences
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.model import now
 from dedup_middleware.records.log import MAX_LINE, ends_torn
 from dedup_middleware.stores import store_exists
-from dedup_middleware.text.clauses import one_line
-from dedup_middleware.text.evidence import marked_sentences
+from dedup_middleware.text.clauses import marked_sentences, one_line
 from dedup_middleware.urls import host_of, is_under, url_identity
 
 if TYPE_CHECKING:

@@ -26,8 +26,7 @@ from dedup_middleware.records.log import (
 )
 from dedup_middleware.report.tallies import Tallies, host_at, score_of, signs, suspects
 from dedup_middleware.stores import store_exists
-from dedup_middleware.text.clauses import clauses, one_line
-from dedup_middleware.text.evidence import marked_sentences
+from dedup_middleware.text.clauses import clauses, marked_sentences, one_line
 from dedup_middleware.urls import url_identity, without_secrets
 
 if TYPE_CHECKING:

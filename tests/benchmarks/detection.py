@@ -39,8 +39,7 @@ from corpus import (
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.checks import checklist, detector
-from dedup_middleware.checks.detector import Detector
-from dedup_middleware.checks.templates import Templates
+from dedup_middleware.checks.detector import Detector, Templates
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -17,13 +17,7 @@ from hypothesis import strategies as st
 import dedup_middleware
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.methods import words as module
-from dedup_middleware.methods.words import (
-    STOP_WORDS,
-    FrequencyMethod,
-    content_words,
-    load_dictionary,
-    words,
-)
+from dedup_middleware.methods.words import STOP_WORDS, FrequencyMethod, content_words, load_dictionary, words
 
 if TYPE_CHECKING:
     from dedup_middleware.fingerprints.method import Text
