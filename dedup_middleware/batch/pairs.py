@@ -1,8 +1,9 @@
 """Runs the steps from pages to verdicts, in SQL that Spark and SQLite have in common.
 
-The engine is SQLite in this process, or Spark with its own joins. A clause counts for the first page that has it, and for
-later pages unless most of their text is an earlier page's: copies and look-alikes make no boilerplate. Every posting list
-is cut to its first pages, so that the number of pairs grows with the number of pages, also if many of them are equal.
+The engine is SQLite in this process, or Spark with its own joins. A clause counts for the first page that has it. It
+counts for later pages unless most of their text is in an earlier page: copies and look-alikes make no boilerplate.
+Every posting list is cut to its first pages. So the number of pairs grows with the number of pages, also if many of
+them are equal.
 """
 
 from __future__ import annotations
