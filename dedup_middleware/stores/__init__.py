@@ -166,11 +166,15 @@ def open_store(
 def _open_on_disk(place: Place, holder: Holder, undo: ExitStack) -> Store:
     engine = _module(place.scheme).ENGINE
     with refusals.translated(place.uri, "open", engine.refusal), ExitStack() as until_open:
-        place.exists()
+        # Another process may be making a shared store: its file is whole when the lock is free.
+        if not (place.is_shared and place.lock.exists()):
+            place.exists()
         permissions.make_folder(place.lock.parent)
         # A shared store is locked while it is opened; then each worker has a lock of its own.
         lock = held(place.lock, place.uri, holder, is_shared=place.is_shared)
         (until_open if place.is_shared else undo).enter_context(lock)
+        if place.is_shared:
+            place.exists()
         undo.callback(permissions.tighten_within, place.path / DATABASE)
         workers = [Workers(place.lock)] if place.is_shared else []
         for each in workers:

@@ -140,8 +140,8 @@ store.close()
 def test_what_processes_count_together_is_counted_once_each(any_uri: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
     command = [sys.executable, "-c", _COUNTER, any_uri]
-    for process in [subprocess.Popen(command, env=environment) for _ in range(3)]:
-        assert process.wait(60) == 0
+    processes = [subprocess.Popen(command, env=environment) for _ in range(3)]
+    assert [process.wait(60) for process in processes] == [0, 0, 0]
     store = open_store(any_uri, fingerprint_scheme=SCHEME)
     assert store.get_many([b"count"]) == [b"300"]
     store.close()
