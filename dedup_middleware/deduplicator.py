@@ -7,6 +7,7 @@
     keep_item               each item that goes on to the pipelines
     end_callback, item_left PENDING -> CONFIRMED once all items have left the pipelines, if there were any
     void                    PENDING -> VOID, because a pipeline has dropped an item, or something has failed
+    callback_failed         void, and back to CHECKED: what an errback gives is not the page's
     finish                  the spider's output has ended: count and record the page
 
 It depends neither on Scrapy nor on time: `plugin` and `api` call it. Trouble of our own is never a reason to drop:
@@ -288,7 +289,7 @@ class Deduplication:
             self._claim(visit)
 
     def keep_for_its_item(self, visit: Visit) -> None:
-        """Keep a duplicate whose last item was rejected."""
+        """Keep a duplicate because of what kept the last item that was checked."""
         if visit.objection is not None:
             self.keep_page(visit, visit.objection)
 

@@ -84,7 +84,7 @@ class Visit:
     claimed: Page | None = None
     """The page as it claims its text."""
     stored: StoredPage | None = None
-    """The same in the index, while the claim is pending."""
+    """The same in the index: a pending claim, or what an unchanged original owns already."""
     item_texts: list[ItemText] = field(default_factory=list)
     """What its items contain, as far as they could be read."""
     feeds: frozenset[str] | None = frozenset()
@@ -184,9 +184,9 @@ class Listener(Protocol):
         """Log a warning."""
 
     def failed(self, error: DedupError) -> None:
-        """Report that the store, the log or a feed has failed: from now on nothing is dropped. Called once.
+        """Report that the store, the log or a feed has failed: from now on nothing is dropped.
 
-        It is called again for another failure while the store is away.
+        Called once; a second time if something else fails while the store is away.
         """
 
     def one_original(self, host: str, original: str, repeats: int, pages: int) -> None:

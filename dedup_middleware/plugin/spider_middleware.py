@@ -104,8 +104,8 @@ class _PageOutput:
     """The output of one page's callback, on its way out.
 
     Each item of a duplicate is checked: it is dropped if the original's items contain what it contains, and else kept.
-    Items without text wait until the end: they are dropped unless an item of the page was kept. So does a first item
-    that is to be kept: if it is the only one, its page becomes an original.
+    Items without text wait until the end: they are dropped unless an item of the page was kept. A first item that
+    is to be kept waits, too: if it is the only one, its page becomes an original.
     """
 
     def __init__(self, extension: DedupExtension, entry: Entry, response: Response) -> None:
@@ -155,7 +155,7 @@ class _PageOutput:
         try:
             request.priority += self._extension.config.priority_adjust
             self._extension.count("outlinks_last")
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - as in `take`
             self._defect(error)
 
     async def _repeated(self, item: Any) -> list[Any]:
@@ -170,7 +170,7 @@ class _PageOutput:
                 visit.items_would_drop += visit.action is Action.DRY_RUN
                 self._keep(item, repeats=True)
                 return [item]
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - as in `take`
             self._defect(error)
         return self._kept(item)
 
@@ -181,7 +181,7 @@ class _PageOutput:
         try:
             for item in kept:
                 self._keep(item)
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - as in `take`
             self._defect(error)
         return kept
 
@@ -191,7 +191,7 @@ class _PageOutput:
         if self._objecting:
             try:
                 self._deduplication.keep_for_its_item(self._visit)
-            except Exception as error:  # noqa: BLE001 - as above
+            except Exception as error:  # noqa: BLE001 - as in `take`
                 self._defect(error)
             return self._kept()
         waiting, self._waiting = self._waiting, []
@@ -214,7 +214,7 @@ class _PageOutput:
             if visit.items_would_drop and not visit.is_duplicate:
                 visit.items_would_drop = 0
             deduplication.finish(visit)
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:  # noqa: BLE001 - as in `take`
             self._defect(error)
 
     def _shows(self, words: str) -> bool:
