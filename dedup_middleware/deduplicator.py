@@ -393,7 +393,7 @@ class Deduplication:
             self._end(visit, Stage.VOID)
             if visit.stored is not None and visit.stored.pending:
                 try:
-                    self.index.release(visit.stored.number)
+                    self.index.void_claim(visit.stored.number)
                 except TROUBLE as error:
                     self.fail(error)
 

@@ -243,6 +243,6 @@ def recover(index: Index) -> int:
     if index.store.shared is not None and not dead:
         return 0
     released = roll_back(index, index.in_doubt.left_behind())
-    index.release_dead_claims()
+    index.void_dead_claims()
     index.in_doubt.forget_workers(dead)
     return released

@@ -118,7 +118,7 @@ class TestOpenClaims:
         assert verdict.match is not None
         assert verdict.match.original == pending
         assert pending.pending
-        library.index.release(pending.number)
+        library.index.void_claim(pending.number)
         assert library.check("b", range(9)).kind is VerdictKind.NEW
         assert library.index.page(pending.number) is None
         assert library.contents() == before
@@ -142,7 +142,7 @@ class TestStaleness:
         pending = index.claim(library.page("twin", range(5, 15)))
         assert index.changed_since(version, page)
         version = index.version
-        index.release(pending.number)
+        index.void_claim(pending.number)
         assert index.changed_since(version, page)
         version = index.version
         commit(library, library.page("a", range(200, 210)))

@@ -96,16 +96,16 @@ class Index(Lookup):
         """Open a claim: *page* owns its text from now on, in memory. Returns it under its pending number."""
         return self._claims.add(page)
 
-    def release(self, number: int) -> None:
+    def void_claim(self, number: int) -> None:
         """End the claim *number*: no page owns its text any more."""
         self._claims.remove(number)
 
     def _ended(self, claim: int) -> list[StoredPage]:
         """End a *claim* for good; return what of it is in the store, and ends with the batch that replaces it."""
-        self.release(claim)
+        self.void_claim(claim)
         return []
 
-    def release_dead_claims(self) -> None:
+    def void_dead_claims(self) -> None:
         """Remove the open claims of processes that are not at work any more; a private store has none."""
 
     # --- pages

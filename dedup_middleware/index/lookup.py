@@ -1,6 +1,6 @@
 """Finds the stored pages and open claims that contain what a new page does, and how much of it.
 
-The only place of scores and of what is boilerplate. It reads, and does not decide.
+Decides which clauses are boilerplate, and scores candidates by their clauses; it writes nothing.
 """
 
 from __future__ import annotations

@@ -139,7 +139,7 @@ class SharedIndex(Index):
         self.touch([claimed])
         return claimed
 
-    def release(self, number: int) -> None:
+    def void_claim(self, number: int) -> None:
         """See Index; does nothing where it is released already."""
         self.atomically(partial(self._release, number))
 
@@ -172,12 +172,12 @@ class SharedIndex(Index):
         with self._reading:
             return schema.decode_claim(number, value)
 
-    def release_dead_claims(self) -> None:
+    def void_dead_claims(self) -> None:
         """See Index. One scan of the open claims."""
         for key, value in list(self.store.scan(*schema.CLAIMED)):
             number = schema.decode_number(key[1:])
             if not self.store.is_at_work(schema.decode_claim(number, value)[0]):
-                self.release(number)
+                self.void_claim(number)
 
 
 _claims: WeakKeyDictionary[Shared, OpenClaims] = WeakKeyDictionary()
