@@ -5,7 +5,7 @@ Another package adds one through an entry point, and need not be named anywhere 
     [project.entry-points."dedup_middleware.fingerprints"]
     sentences = "my_package.sentences:SentenceFingerprinter"
 
-Nothing is imported before it is chosen. No package can replace one of ours.
+Nothing is imported before it is chosen. No package can replace one of ours. `required` imports what an extra installs.
 """
 
 from __future__ import annotations
@@ -77,3 +77,17 @@ class Registry:
         from importlib.metadata import entry_points  # noqa: PLC0415 - 20 ms, and few have any
 
         return entry_points(group=self.group)
+
+
+def required(module: str, why: object, *, extra: str) -> Any:
+    """Return an optional *module*; :class:`ConfigError` if it is not installed, with *why* it is needed.
+
+    *extra* is the extra of this package that installs it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ConfigError(
+            f'{why} needs {package}, which is not installed. Run pip install "dedup-middleware[{extra}]".'
+        ) from error

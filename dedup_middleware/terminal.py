@@ -1,4 +1,4 @@
-"""Prints tables, progress and notes at a terminal, and imports what an extra has installed."""
+"""Prints tables, progress and notes at a terminal."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ import shutil
 import sys
 import time
 from contextlib import contextmanager
-from importlib import import_module
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from unicodedata import east_asian_width
 
-from dedup_middleware.errors import ConfigError
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
@@ -132,15 +130,3 @@ def counted(things: Iterable[_T], what: str) -> Iterator[_T]:
         for thing in things:
             yield thing
             step()
-
-
-EXTRA = 'pip install "dedup-middleware[compare]"'
-
-
-def required(module: str, why: str) -> Any:
-    """Return the *module*; `ConfigError` where its package is not installed, with *why* it is needed."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise ConfigError(f"{why} needs {package}, which is not installed. Run {EXTRA}.") from error

@@ -30,6 +30,7 @@ from dedup_middleware.index.schema import whole_text_key
 from dedup_middleware.model import Fingerprint, Page, PageFeatures
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
+from dedup_middleware.registry import required
 from dedup_middleware.urls import host_of, without_secrets
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
     # Rather than after an hour of other files.
     for file, (_, _, *modules) in ((file, _FORMATS[_ending_of(file)]) for file in found):
         for module in modules:
-            package(module, file)
+            required(module, file, extra="archive")
     return found
 
 
@@ -130,15 +131,6 @@ def entries(path: Path, refused: Refused) -> Iterator[tuple[PageContent, str]]:
         refused.add(f"{path}:{number + 1}", "broken from here on", str(error))
 
 
-def package(module: str, purpose: object) -> Any:
-    """Return an optional *module*; :class:`ConfigError` if it is not installed."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        name = module.partition(".")[0]
-        raise ConfigError(f'{purpose} needs {name}; run pip install "dedup-middleware[archive]"') from error
-
-
 def _lines(path: Path) -> Iterator[bytes | None]:
     with bounded.opened(path) as file:
         for line in bounded.lines(file, MAX_BYTES):
@@ -156,8 +148,8 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any] | None]:
-    arrow = package("pyarrow", path)
-    parquet = package("pyarrow.parquet", path)
+    arrow = required("pyarrow", path, extra="archive")
+    parquet = required("pyarrow.parquet", path, extra="archive")
     names = [name for name in parquet.read_schema(path).names if name in _COLUMNS]
     # What many rows share is in memory once, and only what is needed next of a column.
     file = parquet.ParquetFile(path, read_dictionary=names, buffer_size=2**20)
@@ -186,7 +178,7 @@ def _size(arrow: Any, scalar: Any) -> float:
 def _responses(path: Path) -> Iterator[Any]:
     with bounded.opened(path) as file:
         source = _Source(file)
-        records = package("warcio.archiveiterator", path).ArchiveIterator(source)
+        records = required("warcio.archiveiterator", path, extra="archive").ArchiveIterator(source)
         while (record := source.limited(records)) is not None:
             yield record if record.rec_type == "response" and record.http_headers is not None else ()
             records.read_to_end(record)
@@ -231,7 +223,7 @@ def _response(record: Any) -> dict[str, Any]:
 def _body(record: Any) -> bytes:
     http, stream = record.http_headers, record.raw_stream
     if (http.get_header("Transfer-Encoding") or "").lower() == "chunked":
-        stream = package("warcio.bufferedreaders", "a WARC").ChunkedDataReader(stream)
+        stream = required("warcio.bufferedreaders", "a WARC", extra="archive").ChunkedDataReader(stream)
     packed = stream.read(MAX_BYTES)
     return _as_sent(packed, (http.get_header("Content-Encoding") or "").strip().lower(), MAX_BYTES)
 

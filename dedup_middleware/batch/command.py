@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.batch import output
-from dedup_middleware.batch.archive import Job, files_of, package
+from dedup_middleware.batch.archive import Job, files_of
 from dedup_middleware.batch.pairs import check, engine
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.model import Scope
 from dedup_middleware.opening import run_id
+from dedup_middleware.registry import required
 from dedup_middleware.settings import Config
 from dedup_middleware.stores.base import Header
 from dedup_middleware.text.clauses import one_line
@@ -60,7 +61,7 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
     config = replace(config, scope=Scope.STORE, expire_after=None, spider=None, log=None, jobdir=None)
     job = Job(config, Header.new(fingerprinter(config.fingerprint).scheme), run_id(None))
     if opts.parquet:
-        package("pyarrow.parquet", "--parquet")
+        required("pyarrow.parquet", "--parquet", extra="archive")
     ending, files = "parquet" if opts.parquet else "jsonl", files_of(opts.inputs)
     names = (f"verdicts.{ending}", f"clusters.{ending}", "store.jsonl.xz")
     with output.results_in(opts.output, names) as scratch, engine(opts.spark, files, scratch) as tables:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
 from dedup_middleware.api import as_item
-from dedup_middleware.batch.archive import FILE_PAGES, POSITIONS, package
+from dedup_middleware.batch.archive import FILE_PAGES, POSITIONS
 from dedup_middleware.batch.pairs import FIELDS
 from dedup_middleware.budget import UncheckableError, page_budget
 from dedup_middleware.checks.items import ItemCheck, content_of
@@ -26,6 +26,7 @@ from dedup_middleware.index import schema
 from dedup_middleware.index.index import item_texts
 from dedup_middleware.index.transfer import Exported, Known, Origin
 from dedup_middleware.model import Kept, StoredPage, VerdictKind
+from dedup_middleware.registry import required
 from dedup_middleware.urls import storys_own
 
 if TYPE_CHECKING:
@@ -122,7 +123,10 @@ def _write(records: Iterator[dict[str, Any]], path: Path, columns: Sequence[str]
         with path.open("x", encoding="ascii") as file:
             file.writelines(f"{json.dumps(record)}\n" for record in records)
         return
-    arrow, parquet = package("pyarrow", "--parquet"), package("pyarrow.parquet", "--parquet")
+    arrow, parquet = (
+        required("pyarrow", "--parquet", extra="archive"),
+        required("pyarrow.parquet", "--parquet", extra="archive"),
+    )
     texts = arrow.list_(arrow.string())
     kinds = {"score": arrow.float64(), "size": arrow.int64(), "difference": texts, "evidence": texts, "urls": texts}
     columns_of = arrow.schema([(name, kinds.get(name, arrow.string())) for name in columns])

@@ -26,7 +26,7 @@ import xxhash
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.method import WeightedSet, within
 from dedup_middleware.methods.shingling import ShingleMethod, in_common
-from dedup_middleware.terminal import required
+from dedup_middleware.registry import required
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +44,7 @@ class MinHashLSH(ShingleMethod):
     """
 
     def __init__(self, *, permutations: int = 128, threshold: float = 0.7, k: int = 5, unit: str = "words") -> None:
-        datasketch = required("datasketch", "the method 'minhash'")
+        datasketch = required("datasketch", "the method 'minhash'", extra="compare")
         self._permutations = within("permutations", permutations, 2, 1024)
         super().__init__(k, unit)
         self.threshold = within("threshold", threshold, 0.1, 1)

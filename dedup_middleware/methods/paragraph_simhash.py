@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from dedup_middleware.fingerprints.method import Bits, blocks, distance_of, least_score, one_of, within
 from dedup_middleware.methods.simhash import signs
 from dedup_middleware.methods.words import STOP_WORDS, FrequencyMethod, words
-from dedup_middleware.terminal import required
+from dedup_middleware.registry import required
 from dedup_middleware.text.clauses import sentences as sentences_of
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _blake2b(word: bytes, size: int) -> int:
 
 
 def _murmur3() -> Callable[[bytes, int], int]:
-    hash128 = required("mmh3", "hash = 'murmur3'").hash128
+    hash128 = required("mmh3", "hash = 'murmur3'", extra="compare").hash128
     return lambda word, size: hash128(word, signed=False) & (1 << 8 * size) - 1
 
 

@@ -11,7 +11,7 @@ from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.methods.compare.measure import LENGTHS
 from dedup_middleware.methods.compare.results import pairs
-from dedup_middleware.terminal import required
+from dedup_middleware.registry import required
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,13 +38,13 @@ def check(path: Path) -> None:
     """Raise `ConfigError` if no picture can be written to *path*."""
     if path.suffix.lower() not in _METADATA:
         raise ConfigError(f"{path} is not a picture; give it a name that ends in {' or '.join(_METADATA)}")
-    required("matplotlib.figure", "--plot")
+    required("matplotlib.figure", "--plot", extra="compare")
 
 
 def save(figure: Any, path: Path) -> None:
     """Write *figure* to *path*; `ConfigError` if that cannot be done."""
     suffix = path.suffix.lower()
-    with required("matplotlib", "--plot").rc_context({"svg.hashsalt": "dedup"}):
+    with required("matplotlib", "--plot", extra="compare").rc_context({"svg.hashsalt": "dedup"}):
         try:
             with permissions.replaced(path, _is_picture) as file:
                 figure.savefig(file, dpi=160, metadata=_METADATA[suffix], format=suffix[1:])
@@ -112,7 +112,7 @@ def curve(measured: Mapping[str, Measurement]) -> Any:
     """Return how long a fingerprint takes by the length of its text, each method named at the end of its line."""
     figure = _figure(max(5.0, 1.5 + 0.22 * len(measured)))
     axes = figure.subplots()
-    colours = required("matplotlib", "--plot").colormaps["tab20"]
+    colours = required("matplotlib", "--plot", extra="compare").colormaps["tab20"]
     ordered = sorted(measured.items(), key=lambda item: item[1].curve[-1])
     for n, (name, each) in enumerate(ordered):
         axes.plot(LENGTHS, [max(ms, 0.001) for ms in each.curve], color=colours(n % 20), marker="o", ms=3, lw=1.6)
@@ -155,7 +155,9 @@ def agreement(drops: Mapping[str, set[int]]) -> Any:
 
 
 def _figure(height: float) -> Any:
-    return required("matplotlib.figure", "--plot").Figure(figsize=(_WIDTH, height), layout="constrained")
+    return required("matplotlib.figure", "--plot", extra="compare").Figure(
+        figsize=(_WIDTH, height), layout="constrained"
+    )
 
 
 def _finish(axes: Any, grid: str, title: str) -> None:
