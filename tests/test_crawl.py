@@ -35,6 +35,15 @@ def test_a_repost_is_dropped_natively_with_its_original_and_evidence(site, crawl
     assert outcome.exit_status == 0
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "memory"])
+def test_a_repost_is_dropped_with_every_kind_of_store(site, crawl, tmp_path, kind):
+    """The default kind is in all other tests; with these two, once, no original ever became durable."""
+    first, repost = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)), host=1)
+    store = "memory:" if kind == "memory" else f"sqlite:{tmp_path / 'own'}"
+    outcome = crawl("sample_spiders.OneByOne", urls=f"{first},{repost}", settings={"DEDUP_STORE": store})
+    assert (outcome.kept, [item["url"] for item in outcome.dropped]) == ([first], [repost])
+
+
 def test_links_of_a_duplicate_are_followed_last(site, crawl):
     text = story(1)
     urls = [

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from beside import KINDS, beside
@@ -19,7 +19,7 @@ from local_site import wait_until
 
 import dedup_middleware
 from dedup_middleware.errors import StoreError, StoreLockedError
-from dedup_middleware.stores import destroy_store, open_store, sqlite, store_exists
+from dedup_middleware.stores import destroy_store, files, open_store, sqlite, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -145,6 +145,20 @@ def test_what_processes_count_together_is_counted_once_each(any_uri: str) -> Non
     store = open_store(any_uri, fingerprint_scheme=SCHEME)
     assert store.get_many([b"count"]) == [b"300"]
     store.close()
+
+
+def test_a_file_that_another_process_is_making_is_not_foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of processes that began at once, one found the file half made, and its crawl would have dropped nothing."""
+    path = tmp_path / "store"
+    path.with_name("store.lock").touch()
+    path.write_bytes(b"the first half of a header")
+
+    def held_once_it_is_made(*arguments: Any, **options: Any) -> AbstractContextManager[None]:
+        path.unlink()
+        return files.held(*arguments, **options)
+
+    monkeypatch.setattr("dedup_middleware.stores.held", held_once_it_is_made)
+    open_store(f"sqlite:{path}?shared=1", fingerprint_scheme=SCHEME).close()
 
 
 def test_what_others_have_written_is_noticed(pair: tuple[OpenStore, OpenStore]) -> None:
