@@ -131,8 +131,8 @@ class Deduplicator:
         read, visit = self._examined(url, html, item, content)
         if visit.is_duplicate and item is not None:
             self._deduplication.check_item(visit, item, read.shows)
-            if visit.is_duplicate and visit.objection is not None:
-                visit.overrule(visit.objection)
+            if visit.is_duplicate and visit.item_rejection is not None:
+                visit.overrule(visit.item_rejection)
         return self._deduplication.recorder.record(visit)
 
     def keep(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:

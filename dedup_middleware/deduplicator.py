@@ -193,12 +193,12 @@ class Deduplication:
                 self._claim(visit, check=True)
 
     def _claim(self, visit: Visit, *, check: bool = False) -> None:
-        """Let the page claim its text unless it is a duplicate; *check* it again before, if it is stale.
+        """Let the page claim its text unless it is a duplicate; with *check*, a stale verdict is made again before.
 
         Both in one transaction: of two processes that get a text at once, one does both before the other.
         """
         try:
-            claimed = self.index.atomically(partial(self._claimed, visit, check=check))
+            claimed = self.index.atomically(partial(self._claim_in_store, visit, check=check))
         except TROUBLE as error:
             self.fail(error)
             if check:
@@ -210,8 +210,8 @@ class Deduplication:
             if visit.stored.pending:
                 self._pending[visit.stored.number] = visit
 
-    def _claimed(self, visit: Visit, *, check: bool) -> tuple[Page, StoredPage] | None:
-        """Return the page as it is kept and as it is claimed; ``None`` if it claims nothing."""
+    def _claim_in_store(self, visit: Visit, *, check: bool) -> tuple[Page, StoredPage] | None:
+        """Open the claim; return the page as it is kept and as it is claimed, or ``None`` if it claims nothing."""
         if check:
             self._check_if_stale(visit)
         if visit.stage is Stage.PENDING or visit.is_duplicate or not visit.is_worth_owning:
@@ -229,7 +229,7 @@ class Deduplication:
         return page, own or self.index.claim(page)
 
     def rests_on_claim(self, visit: Visit) -> bool:
-        """Return whether this duplicate depends on a pending claim, of this or another process. Two gets at most."""
+        """Return whether this duplicate depends on a pending claim, of this or another process. At most two gets."""
         match = visit.verdict.match
         if match is None or not visit.original_is_pending:
             return False
@@ -245,18 +245,18 @@ class Deduplication:
         """Return whether an *item* of a duplicate may be dropped; ``None`` if it has no text, and follows its page.
 
         Where the original's items lack something that it contains, there may be another original. *shows* returns
-        whether the page contains words. ``visit.objection`` is why the item is kept. An item that cannot be read, and
-        any item after the store failed, is kept. If a feed wants the item that has none of the original's items, the
-        page is kept with it.
+        whether the page contains words. ``visit.item_rejection`` is why the item is kept. An item that cannot be read,
+        and any item after the store failed, is kept. If a feed wants the item that has none of the original's items,
+        the page is kept with it.
         """
-        match, visit.objection = visit.verdict.match, None
+        match, visit.item_rejection = visit.verdict.match, None
         if match is not None and not match.original.kept.has_reached(self._feeds_wanting(item)):
             self.keep_page(visit, Rejection(Reason.ORIGINAL_MISSING_FROM_FEED))
             return False
         try:
             return self._check_item(visit, item, visit.budget.limited(shows))
         except UncheckableError as error:
-            visit.objection = Rejection(error.reason)
+            visit.item_rejection = Rejection(error.reason)
         except TROUBLE as error:
             self.fail(error)
         return False
@@ -266,19 +266,19 @@ class Deduplication:
         page: Page = visit.page
         text = self._item_check.read(page, item, visit.budget)
 
-        def objects(original: StoredPage) -> Rejection | None:
-            return self._item_check.objection(
+        def rejects(original: StoredPage) -> Rejection | None:
+            return self._item_check.rejection(
                 page, text, original, self.detector, shows=shows, carried=visit.carried, threshold=visit.threshold
             )
 
         match = visit.verdict.match
-        visit.objection = None if match is None else objects(match.original)
-        if visit.objection and not visit.items_dropped and not visit.items_kept:
-            another = self.detector.check(page, threshold=visit.threshold, objects=objects)
+        visit.item_rejection = None if match is None else rejects(match.original)
+        if visit.item_rejection and not visit.items_dropped and not visit.items_kept:
+            another = self.detector.check(page, threshold=visit.threshold, rejects=rejects)
             if another.kind is VerdictKind.DUPLICATE:
-                visit.verdict, visit.objection = another, None
+                visit.verdict, visit.item_rejection = another, None
                 visit.suspected_template = self.detector.suspected_template(page, another)
-        if visit.objection is not None:
+        if visit.item_rejection is not None:
             return False
         return True if text.has_text else None
 
@@ -290,14 +290,14 @@ class Deduplication:
 
     def keep_for_its_item(self, visit: Visit) -> None:
         """Keep a duplicate because of what kept the last item that was checked."""
-        if visit.objection is not None:
-            self.keep_page(visit, visit.objection)
+        if visit.item_rejection is not None:
+            self.keep_page(visit, visit.item_rejection)
 
     def drop(self, visit: Visit, item: Any) -> bool:
         """Store *item* of a duplicate, and that its page is one, in one batch; return whether it is dropped.
 
-        It is kept if its page is not a duplicate of the same original any more, or if anything fails. Only what is
-        stored is dropped.
+        The item is kept if its page is not a duplicate of the same original any more, or if anything fails. Only what
+        is stored is dropped.
         """
         if self.has_failed or not visit.is_duplicate:
             return False
@@ -519,10 +519,10 @@ class Deduplication:
         items = dropped.get(key for page in pages for key in dropped.of_page(page.number))
         self.index.store.write([(schema.template_key(template), b""), *dropped.to_release(items)], looked_at)
 
-    def go_on_from(self, before: Deduplication) -> None:
+    def resume_from(self, before: Deduplication) -> None:
         """Go on with what *before* has kept and counted, in the same crawl, until its store was away."""
-        self.durability.go_on_from(before.durability)
-        self.recorder.go_on_from(before.recorder)
+        self.durability.resume_from(before.durability)
+        self.recorder.resume_from(before.recorder)
 
     def close(self) -> None:
         """Make durable what has been kept, or roll it back after a failure; close the log."""
@@ -530,7 +530,7 @@ class Deduplication:
         try:
             self.durability.end(store_failed=self._store_failure is not None)
             if self._dropped_size is not None and self._store_failure is None:
-                # Those of originals that have become durable since the last drop.
+                # Originals have become durable since the last drop, so that more dropped items may be removed.
                 self.index.dropped.make_room(0, size=self._dropped_size, age=self._dropped_age)
         except TROUBLE as error:
             self.fail(error)

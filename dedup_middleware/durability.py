@@ -143,7 +143,7 @@ class Durability:
             numbers = sorted(number for round_ in rounds for number in round_.numbers)
             roll_back(self._index, self._index.in_doubt.of_run(self._run, numbers).items())
 
-    def go_on_from(self, before: Durability) -> None:
+    def resume_from(self, before: Durability) -> None:
         """Take over from *before*, of the same crawl, what no other process has rolled back meanwhile."""
         self._current, self._rounds = before._current, before._rounds
         numbers = [number for round_ in [*self._rounds, self._current] for number in round_.numbers]

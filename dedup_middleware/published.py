@@ -98,14 +98,14 @@ class PublishedDetector(Detector):
         return self.learner.method.threshold - ROUNDING
 
     def _check_text(
-        self, page: Page, found: Found, threshold: float, objects: Callable[[StoredPage], object]
+        self, page: Page, found: Found, threshold: float, rejects: Callable[[StoredPage], object]
     ) -> Verdict:
         if page.fingerprint.weight < MIN_LIVE_WEIGHT:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         if (made := page.fingerprint.made) is None:
             reason = Reason.NO_FEATURES if self.learner.is_ready else Reason.STILL_LEARNING
             return Verdict(VerdictKind.UNCHECKED, reason=reason)
-        return self._best(page, self._alike(page, found, made), page.fingerprint.weights.keys(), threshold, objects)
+        return self._best(page, self._alike(page, found, made), page.fingerprint.weights.keys(), threshold, rejects)
 
     def _alike(self, page: Page, found: Found, made: Made) -> Iterator[Match]:
         """Yield the pages that share a key with *page*, the most alike first. Two gets a page."""

@@ -106,7 +106,7 @@ class Releaser:
                 visit.items_dropped = len(items)
                 self._core.finish(visit)
                 return []
-            self._core.keep_page(visit, visit.objection or Rejection(Reason.RELEASED))
+            self._core.keep_page(visit, visit.item_rejection or Rejection(Reason.RELEASED))
         for item in items:
             self._core.keep_item(visit, item)
         self._core.end_callback(visit, several=len(items) > 1)

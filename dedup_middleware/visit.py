@@ -77,7 +77,7 @@ class Visit:
     """The version of the index that was checked against."""
     suspected_template: bytes = b""
     """The key of the original's text if the page may fill in a template; else empty."""
-    objection: Rejection | None = None
+    item_rejection: Rejection | None = None
     """Why the last item that was checked is kept, if it is."""
 
     # --- the claim

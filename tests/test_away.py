@@ -356,7 +356,7 @@ class Crawl:
                 self.opened = open_again(self.opened)
                 before = self.deduplication
                 self.deduplication = self.begun(before.run)
-                self.deduplication.go_on_from(before)
+                self.deduplication.resume_from(before)
                 self.releaser = Releaser(self.deduplication)
 
     def leave(self, deduplication: Deduplication, visit: Visit) -> None:

@@ -193,7 +193,7 @@ def told():
     told.site.close()
 
 
-# Before a step is after the one before it, so the long form's other edges are the same places here.
+# The moment before a step is that after the step before it, so most edges need one moment only.
 @pytest.mark.parametrize(("edge", "moment"), [*((edge, "after") for edge in EDGES), ("checkpoint", "before")])
 def test_a_process_that_ends_at_an_edge_loses_no_story(told, edge, moment):
     # How many checkpoints there are beyond the first depends on the disk.

@@ -18,10 +18,10 @@ def held_by(paragraphs: list[str]) -> set[bytes]:
 
 
 def test_only_what_the_original_says_is_evidence_and_it_is_quoted_as_the_page_wrote_it() -> None:
-    original = ["the harbour council has voted to rebuild the store, and nobody had asked for it at all"]
+    original = ["the harbour council has voted to rebuild the store, and no one had asked for it at all"]
     page = [
         "“The  HARBOUR council has voted to rebuild the store”. Some others paid for the lime trees. OK.",
-        "And nobody had asked for it at all, but the mill owners went on to complain in court for years!",
+        "And no one had asked for it at all, but the mill owners went on to complain in court for years!",
     ]
     marked = list(marked_sentences(page, held_by(original), fingerprint.hash))
     assert [sentence.text for sentence in marked if sentence.repeated] == [

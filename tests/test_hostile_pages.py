@@ -1,4 +1,4 @@
-"""Hostile pages never stop a crawl, never eat it, and never cause a drop. `benchmarks/hostile.py` is the long form."""
+"""Hostile pages never stop a crawl, never eat it, and never cause a drop. `benchmarks/hostile.py` measures them."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ DEFECTS = [
     "index.dropped_items:DroppedItems.pairs",
     "index.dropped_items:DroppedItems.make_room",
     "checks.items:ItemCheck.read",
-    "checks.items:ItemCheck.objection",
+    "checks.items:ItemCheck.rejection",
     "checks.detector:Detector.check",
     "records.recorder:Recorder.evidence",
     "records.log:RecordLog.append",
@@ -241,7 +241,7 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
     told = several("Parts", [story(1), story(2)])
     page, copy, last = (site.add(f"/{n}", told, host=n) for n in range(3))
     steps = [{"url": url, "callback": "parse_parts"} for url in (page, copy, last)]
-    fault = {"at": ["dedup_middleware.checks.items:ItemCheck.objection"], "nth": 1, "kind": "bug"}
+    fault = {"at": ["dedup_middleware.checks.items:ItemCheck.rejection"], "nth": 1, "kind": "bug"}
     outcome = crawl(
         "sample_spiders.Steps",
         steps=steps,

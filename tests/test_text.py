@@ -34,7 +34,7 @@ class TestClauses:
                 "据当地媒体报道，旧粮仓的屋顶将在明年春天重新修建。省里仍在权衡补贴方案！",
                 ["据当地媒体报道", "旧粮仓的屋顶将在明年春天重新修建", "省里仍在权衡补贴方案"],
             ),
-            ("The council has voted to rebuild; nobody (they said) had asked for it.", ["thecouncilhasvotedtorebuild"]),
+            ("The council has voted to rebuild; no one (they said) had asked for it.", ["thecouncilhasvotedtorebuild"]),
             ("ذهب الرجل إلى السوق، واشترى خبزا كثيرا؟", ["ذهبالرجلإلىالسوق", "واشترىخبزاكثيرا"]),
             (
                 "परिषद ने पुल बनाने का फैसला किया। राज्य ने अभी पैसा नहीं दिया।",

@@ -184,15 +184,15 @@ class Detector:
     """The kinds of the crawl's feeds: originals that have reached them all are preferred."""
 
     def check(
-        self, page: Page, *, threshold: float | None = None, objects: Callable[[StoredPage], object] = lambda _: None
+        self, page: Page, *, threshold: float | None = None, rejects: Callable[[StoredPage], object] = lambda _: None
     ) -> Verdict:
         """Return the verdict on *page*. Reads the store, about 40 gets for a news page; notes its site and templates.
 
-        *objects* returns why an original is rejected for an item of the page, or ``None``.
+        *rejects* returns why an original is rejected for an item of the page, or ``None``.
         """
         if page.features is not None:
             self.sites.note(host_of(page.url), page.features)
-        return self._check(page, self.threshold if threshold is None else threshold, objects)
+        return self._check(page, self.threshold if threshold is None else threshold, rejects)
 
     def check_unread(self, page: Page) -> Verdict | None:
         """Return the verdict on an unread *page*, an original that has not changed; ``None`` if it must be read.
@@ -242,7 +242,7 @@ class Detector:
             return page
         return page.near(match, threshold)
 
-    def _check(self, page: Page, threshold: float, objects: Callable[[StoredPage], object]) -> Verdict:
+    def _check(self, page: Page, threshold: float, rejects: Callable[[StoredPage], object]) -> Verdict:
         threshold = self.least_score(threshold)
         found = self.index.look_up(page)
         unchanged = [stored for stored in found.own if stored.digest == page.fingerprint.digest]
@@ -252,19 +252,19 @@ class Detector:
                 return Verdict(VerdictKind.UNCHANGED)
         for stored in unchanged:
             verdict = None if stored.original in numbers else self._still_duplicate(page, stored, threshold)
-            if verdict is not None and verdict.match is not None and not objects(verdict.match.original):
+            if verdict is not None and verdict.match is not None and not rejects(verdict.match.original):
                 break
         else:
-            verdict = self._check_text(page, found, threshold, objects)
+            verdict = self._check_text(page, found, threshold, rejects)
         return self.preferences.applied(page, verdict, self.index)
 
     def _check_text(
-        self, page: Page, found: Found, threshold: float, objects: Callable[[StoredPage], object]
+        self, page: Page, found: Found, threshold: float, rejects: Callable[[StoredPage], object]
     ) -> Verdict:
         live = self.index.live_clauses(page, found)
         enough = sum(map(page.fingerprint.weights.__getitem__, live)) >= MIN_LIVE_WEIGHT
         candidates = self._candidates(page, found, live) if enough else self._equals(page, found)
-        best = self._best(page, candidates, live.keys(), threshold, objects)
+        best = self._best(page, candidates, live.keys(), threshold, rejects)
         if best.kind is VerdictKind.NEW and not enough:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         return best
@@ -294,23 +294,23 @@ class Detector:
         candidates: Iterable[Match],
         live: AbstractSet[bytes],
         threshold: float,
-        objects: Callable[[StoredPage], object],
+        rejects: Callable[[StoredPage], object],
     ) -> Verdict:
         best = Verdict(VerdictKind.NEW)
         duplicate, rank = None, (False, False)
         for exact in candidates:
             if not self._may_drop(exact.original, page) or (page.source and exact.original.source == page.source):
                 continue
-            match, objected = self._look_closely(page, exact, live, threshold)
-            if objected is None and not objects(match.original):
+            match, rejection = self._look_closely(page, exact, live, threshold)
+            if rejection is None and not rejects(match.original):
                 how = _how(page, match, nearly=exact.score < threshold)
                 verdict = Verdict(VerdictKind.DUPLICATE, match, how)
                 if all(this := self._rank(match.original)):
                     return verdict
                 if duplicate is None or this > rank:
                     duplicate, rank = verdict, this
-            elif best.match is None and match.score >= RELATED_THRESHOLD and objected is not None:
-                best = Verdict(VerdictKind.RELATED, match, objected.reason, objected.difference)
+            elif best.match is None and match.score >= RELATED_THRESHOLD and rejection is not None:
+                best = Verdict(VerdictKind.RELATED, match, rejection.reason, rejection.difference)
         return duplicate or best
 
     def _look_closely(

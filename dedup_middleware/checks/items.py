@@ -96,7 +96,7 @@ class ItemCheck:
         weights, masked_hashes = page.fingerprint.weights, page.fingerprint.masked_hashes
         return replace(more, weights={**weights, **more.weights}, masked_hashes={**masked_hashes, **more.masked_hashes})
 
-    def objection(  # noqa: PLR0913 - an item, its page, its original, and what the page and its request contain
+    def rejection(  # noqa: PLR0913 - an item, its page, its original, and what the page and its request contain
         self,
         page: Page,
         item: ItemText,
@@ -197,7 +197,7 @@ def content_of(items: Iterable[ItemText]) -> ItemContent:
 
 
 def field_of(own: str) -> str:
-    """Return the field that an objection named *own*."""
+    """Return the field that a rejection named *own*."""
     return own.partition(_IS)[0]
 
 

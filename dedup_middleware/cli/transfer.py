@@ -178,8 +178,8 @@ _SYNC_INTERVAL = 500
 def merge(index: Index, spool: Spool, config: Config) -> Counter[str]:
     """Add the pages in *spool* to the store of *index*, originals first and the oldest before others; 3 ms a page.
 
-    Returns how many became originals and duplicates, and how many were known: those of before stay as they are, if they
-    are as young. *spool* counts what is left out.
+    Returns how many became originals and duplicates, and how many were known. A known page stays as it is,
+    unless the file has a younger one. *spool* counts what is left out.
     """
     store = index.store
     merging = _Merging(index, instance_of(config.fingerprint, store.header.key), config.threshold)

@@ -208,7 +208,7 @@ class DedupExtension(Listener):
         before = self.deduplication
         assert opened is not None
         assert before is not None
-        self._begin(opened, before.run).go_on_from(before)
+        self._begin(opened, before.run).resume_from(before)
         self.warn(messages.back(opened, time.monotonic() - self._away_since))
 
     # --- what is reported: see Listener

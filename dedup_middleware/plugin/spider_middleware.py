@@ -117,7 +117,7 @@ class _PageOutput:
         self._items = 0
         # Items without text, and a first item that is to be kept.
         self._waiting: list[Any] = []
-        self._objecting: list[Any] = []
+        self._rejected: list[Any] = []
         self._any_kept = False
         self._ended = False
         self._is_sound = True
@@ -139,13 +139,13 @@ class _PageOutput:
             if not self._is_sound or not visit.is_duplicate:
                 return self._kept(output)
             may_drop = self._deduplication.check_item(visit, output, self._shows)
-            if may_drop is None and not self._objecting and not self._any_kept:
+            if may_drop is None and not self._rejected and not self._any_kept:
                 self._waiting.append(output)
                 return []
             if may_drop:
                 return await self._repeated(output)
             if self._items == 1 and visit.is_duplicate:
-                self._objecting.append(output)
+                self._rejected.append(output)
                 return []
         except Exception as error:  # noqa: BLE001 - it must not take the item, nor the rest of the output
             self._defect(error)
@@ -176,8 +176,8 @@ class _PageOutput:
 
     def _kept(self, *items: Any) -> list[Any]:
         """Return *items*, kept, and before them those that have waited."""
-        kept = [*self._objecting, *self._waiting, *items]
-        self._objecting, self._waiting, self._any_kept = [], [], True
+        kept = [*self._rejected, *self._waiting, *items]
+        self._rejected, self._waiting, self._any_kept = [], [], True
         try:
             for item in kept:
                 self._keep(item)
@@ -188,7 +188,7 @@ class _PageOutput:
     async def end(self, *, finished: bool = False) -> list[Any]:
         """Return what goes on now that the callback has finished, or failed."""
         self._ended = finished
-        if self._objecting:
+        if self._rejected:
             try:
                 self._deduplication.keep_for_its_item(self._visit)
             except Exception as error:  # noqa: BLE001 - as in `take`

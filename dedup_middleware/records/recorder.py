@@ -62,7 +62,7 @@ class Recorder:
         # Drops by the number of their original, where that is another crawl's so far.
         self._drops_for_earlier: Counter[int] = Counter()
 
-    def go_on_from(self, before: Recorder) -> None:
+    def resume_from(self, before: Recorder) -> None:
         """Share the counts of *before*, the recorder of the same crawl until now."""
         self._alarms, self._drops_for_earlier = before._alarms, before._drops_for_earlier
 

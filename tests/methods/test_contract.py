@@ -35,7 +35,7 @@ MARKET = (
     "一位卖豆腐的老人告诉记者，他打算在门口再卖一个星期，然后回乡下去种地。",
 )
 GLACIER = (
-    "Nobody had climbed the northern glacier in winter before the three sisters set out with two sledges and a goat.",
+    "No one had climbed the northern glacier in winter before the three sisters set out with two sledges and a goat.",
     "They came back after eleven days, hungry, with frozen boots, and with photographs that the museum now shows.",
 )
 TEXTS = (Text(TIDES, "The ferry stops"), Text(MARKET, "老市场下月关门"), Text(GLACIER, "Three sisters and a goat"))

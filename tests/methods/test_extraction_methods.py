@@ -186,7 +186,7 @@ def test_density_prunes_a_light_list_with_the_paragraphs_in_it() -> None:
     [
         ("<footer><p>Printed, as ever, on paper.</p></footer>", "on paper"),
         ("<div class='related-posts'><p>Read this, too.</p></div>", "Read this"),
-        ("<p style='display: none'>Nobody, ever, sees it.</p>", "Nobody"),
+        ("<p style='display: none'>No reader sees it.</p>", "No reader"),
         ("<p>No mark at all</p>", "No mark"),
         ("<p><a href='/x'>A link, as a whole.</a></p>", "A link"),
         ("<table><caption>A title, of a table.</caption></table>", "A title"),

@@ -411,12 +411,12 @@ def test_distances_that_agree_share_a_key(new: set[int], more: set[int], b: int)
 
 # --- two stages
 
-BODY = ("The ferry stops. The ferry was old, and the harbour is far.", "Nobody repairs the ferry.")
+BODY = ("The ferry stops. The ferry was old, and the harbour is far.", "No one repairs the ferry.")
 PAGE = Text(BODY, "The ferry stops", "https://one.example/ferry")
 AGAIN = PAGE._replace(url="https://other.example/7", title=" the FERRY  stops")
 RENAMED = AGAIN._replace(title="No boat on Monday")
 # The most frequent words stay.
-EDITED = AGAIN._replace(paragraphs=(*BODY[:1], "Nobody repairs this ferry."))
+EDITED = AGAIN._replace(paragraphs=(*BODY[:1], "No one repairs this ferry."))
 
 
 @pytest.mark.parametrize(
