@@ -90,10 +90,10 @@ class Deduplication:
         """Whether the only failure is a store that is away."""
         self._store_failure: Reason | None = None
         published = None
-        if learner is not None and self.index.prints is not None:
+        if learner is not None and self.index.signatures is not None:
             from dedup_middleware.published import Published  # noqa: PLC0415 - few crawls have another method
 
-            published = Published(learner, self.index.prints, self.fail)
+            published = Published(learner, self.index.signatures, self.fail)
         self.reader = PageReader(run, fingerprint, extract, published)
         self._item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
@@ -225,7 +225,7 @@ class Deduplication:
         page = visit.page if own is not None or visit.read is None else visit.read_in_full()
         if page is None:
             return None
-        page = self.detector.as_kept(page, visit.verdict, visit.threshold)
+        page = self.detector.to_stored(page, visit.verdict, visit.threshold)
         return page, own or self.index.claim(page)
 
     def rests_on_claim(self, visit: Visit) -> bool:
@@ -433,8 +433,8 @@ class Deduplication:
         assert page.known is not None
         if page.known.exact_digest and not several:
             return True
-        as_kept = "\n".join(self.index.item_text(page.known))
-        is_same = page.known.item_content == content and as_kept == "\n".join(content.texts)
+        kept_text = "\n".join(self.index.item_text(page.known))
+        is_same = page.known.item_content == content and kept_text == "\n".join(content.texts)
         return is_same and several and page.known.hashes <= content.hashes
 
     def _settle_if_complete(self, visit: Visit) -> None:

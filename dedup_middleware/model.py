@@ -60,11 +60,11 @@ class VerdictKind(str, Enum):
 # --- a page that was fetched
 
 
-class Made(NamedTuple):
-    """What a method from the literature makes of a text, see `fingerprints.method`."""
+class PackedSignature(NamedTuple):
+    """The signature that a published method gives a text, as it is stored; see `fingerprints.method`."""
 
     value: bytes
-    """Its fingerprint, packed."""
+    """The signature, packed."""
     keys: frozenset[bytes]
     """Its keys in the index, 8 bytes each."""
 
@@ -81,7 +81,8 @@ class Fingerprint:
     """16 bytes that change whenever a clause does."""
     exact_digest: bytes = b""
     """8 bytes that change whenever a letter or a digit does, or their order; empty if unknown."""
-    made: Made | None = None
+    signature: PackedSignature | None = None
+    """Where a published method decides."""
     portions: tuple[int, ...] = field(default=(0,), compare=False)
     """The number of clauses before each portion that the text was read in, to find a clause in a long text."""
 
@@ -187,7 +188,7 @@ class Page:
         weights = {h: w for h, w in self.fingerprint.weights.items() if h in hashes}
         masked = {h: s for h, s in self.fingerprint.masked_hashes.items() if h in hashes}
         # Keys of the whole text must not lead to it.
-        fingerprint = replace(self.fingerprint, weights=weights, masked_hashes=masked, exact_digest=b"", made=None)
+        fingerprint = replace(self.fingerprint, weights=weights, masked_hashes=masked, exact_digest=b"", signature=None)
         return replace(self, fingerprint=fingerprint, paragraphs=tuple(texts))
 
     def near(self, match: Match | None, threshold: float) -> Page:
@@ -282,8 +283,8 @@ class StoredPage:
         """Return whether this is an original that has not changed since *duplicate* was dropped for it."""
         return self.original is None and self.content.startswith(duplicate.original_digest)
 
-    def says(self, page: Page) -> bool:
-        """Return whether this is an original with the text and all clauses of *page*; it may own fewer clauses."""
+    def has_text_of(self, page: Page) -> bool:
+        """Return whether this is an original with the text of *page* that owns all its clauses."""
         unchanged = self.original is None and self.digest == page.fingerprint.digest
         return unchanged and self.hashes >= page.fingerprint.weights.keys()
 

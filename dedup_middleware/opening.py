@@ -207,7 +207,7 @@ def _open_store(config: Config, *, looks: bool = False, dry: bool = False, is_ne
         method, eligibility = published_method(config.fingerprint), Eligibility(config.scope, config.expire_after)
         index = index_of(store, method=method, eligibility=eligibility)
         with refusals.of_value(store.uri):
-            learner = None if index.prints is None else Learner(index.prints.method, index.prints.learned())
+            learner = None if index.signatures is None else Learner(index.signatures.method, index.signatures.learned())
         if store.in_process not in _recovered:
             _recovered.add(store.in_process)
             index.in_doubt.note_worker()

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from dedup_middleware.checks.alignment import containment
-from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Detector
+from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Detector
 from dedup_middleware.checks.pair import Pair
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.extraction.blocks import elements_of
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.fingerprints import Learner
-    from dedup_middleware.index.lookup import Found, PrintIndex
-    from dedup_middleware.model import Made, Page, PageFeatures, StoredPage
+    from dedup_middleware.index.lookup import Found, SignatureIndex
+    from dedup_middleware.model import PackedSignature, Page, PageFeatures, StoredPage
 
 # Pages that share a key with a new one and are scored.
 _MAX_SCORED = 64
@@ -42,17 +42,17 @@ class Published:
     """The method of one crawl."""
 
     def __init__(
-        self, learner: Learner, prints: PrintIndex, fail: Callable[[DedupError | UnreadableError], None]
+        self, learner: Learner, signatures: SignatureIndex, fail: Callable[[DedupError | UnreadableError], None]
     ) -> None:
-        """Use the method of *learner*, and store in *prints* what it has learned; *fail* gets the store's trouble."""
+        """Use the method of *learner* and store what it learns in *signatures*; *fail* gets the store's trouble."""
         self._learner = learner
-        self._prints = prints
+        self._signatures = signatures
         self._fail = fail
 
-    def made(
+    def signature(
         self, paragraphs: tuple[str, ...], url: str, features: PageFeatures | None, root: _Element | None
-    ) -> Made | None:
-        """Return what the method makes of a page; ``None`` while it learns, and then it learns of this one too.
+    ) -> PackedSignature | None:
+        """Return the signature of a page; ``None`` while the method learns, and then it learns from this page too.
 
         *root* is that of its tree, where there is one.
         """
@@ -63,7 +63,7 @@ class Published:
             text = text._replace(description=description_of(root), elements=elements)
         if self._learner.hear(text):
             self._remember()
-        return self._prints.made(self._learner.fingerprint(text))
+        return self._signatures.with_keys(self._learner.fingerprint(text))
 
     @contextmanager
     def learning(self) -> Iterator[None]:
@@ -79,7 +79,7 @@ class Published:
     def _remember(self) -> None:
         try:
             learned = self._learner.method.learned()
-            kept = self._prints.remember(learned)
+            kept = self._signatures.remember(learned)
             if kept != learned:
                 # Another process that shares the store was first.
                 self._learner.method.recall(kept)
@@ -100,31 +100,33 @@ class PublishedDetector(Detector):
     def _check_text(
         self, page: Page, found: Found, threshold: float, rejects: Callable[[StoredPage], object]
     ) -> Verdict:
-        if page.fingerprint.weight < MIN_LIVE_WEIGHT:
+        if page.fingerprint.weight < MIN_DISTINCTIVE_WEIGHT:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
-        if (made := page.fingerprint.made) is None:
+        if (signature := page.fingerprint.signature) is None:
             reason = Reason.NO_FEATURES if self.learner.is_ready else Reason.STILL_LEARNING
             return Verdict(VerdictKind.UNCHECKED, reason=reason)
-        return self._best(page, self._alike(page, found, made), page.fingerprint.weights.keys(), threshold, rejects)
+        return self._best(
+            page, self._alike(page, found, signature), page.fingerprint.weights.keys(), threshold, rejects
+        )
 
-    def _alike(self, page: Page, found: Found, made: Made) -> Iterator[Match]:
+    def _alike(self, page: Page, found: Found, signature: PackedSignature) -> Iterator[Match]:
         """Yield the pages that share a key with *page*, the most alike first. Two gets a page."""
-        prints, mine, new = self.index.prints, found.mine, unpacked(made.value)
-        assert prints is not None
+        signatures, mine, new = self.index.signatures, found.mine, unpacked(signature.value)
+        assert signatures is not None
         method = self.learner.method
-        like = islice((number for number in prints.like(made) if number not in mine), _MAX_SCORED)
-        made_of = ((number, old) for number in like if (old := prints.of(number)) is not None)
-        scored = [(min(method.score(new, old), 1.0), number) for number, old in made_of]
+        like = islice((number for number in signatures.like(signature) if number not in mine), _MAX_SCORED)
+        signed = ((number, old) for number in like if (old := signatures.of(number)) is not None)
+        scored = [(min(method.score(new, old), 1.0), number) for number, old in signed]
         for score, number in sorted(scored, key=lambda pair: -pair[0]):
             if score > 0 and (original := self.index.page(number)) is not None:
                 yield Match(original, score, original.hashes & page.fingerprint.weights.keys())
 
     def _look_closely(
-        self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
+        self, page: Page, exact: Match, distinctive: AbstractSet[bytes], threshold: float
     ) -> tuple[Match, Rejection | None]:
         if exact.score < threshold:
             return exact, Rejection(Reason.BELOW_THRESHOLD)
         text = cache(partial(self.index.text, exact.original.number))
         score = containment(page.fingerprint.weights, exact.original.hashes)
-        pair = Pair(page, exact.original, self.sites, text, self.hash_clause, live, exact.shared, score=score)
+        pair = Pair(page, exact.original, self.sites, text, self.hash_clause, distinctive, exact.shared, score=score)
         return exact, self._first_rejection(self._aligned(pair, self.threshold))

@@ -73,7 +73,7 @@ class PageReader:
             raise UncheckableError(Reason.NO_CHARSET)
         fingerprint = self._fingerprint(texts, budget)
         if self.published is not None and not source:
-            fingerprint = replace(fingerprint, made=self.published.made(texts, url, features, root))
+            fingerprint = replace(fingerprint, signature=self.published.signature(texts, url, features, root))
         return Page(url, identities, fingerprint, texts, self._run, source, features)
 
     def stored(self, index: Lookup, page: StoredPage) -> Page:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dedup_middleware import item_codec
 from dedup_middleware.budget import Budget, UncheckableError
-from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT
+from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT
 from dedup_middleware.checks.items import TAG_FIELD
 from dedup_middleware.model import Action, Page, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Outcome, Reason
@@ -153,7 +153,7 @@ class Visit:
         """Whether the page has enough text to be an original."""
         if self.page is None or self.verdict.kind is not VerdictKind.UNCHECKED:
             return self.page is not None
-        return self.verdict.reason in _OWNS_UNCHECKED and self.page.fingerprint.weight >= MIN_LIVE_WEIGHT
+        return self.verdict.reason in _OWNS_UNCHECKED and self.page.fingerprint.weight >= MIN_DISTINCTIVE_WEIGHT
 
     @property
     def is_undecided(self) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from library import CLAUSE_WEIGHT, COMMON, Library
 from prose import story, zh_story
 
-from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
+from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.errors import StoreError
 from dedup_middleware.index.lookup import COMMON_ON_HOST
 from dedup_middleware.model import Page, Scope, VerdictKind
@@ -40,9 +40,9 @@ class Oracle:
     def check(self, host: str, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
         holders = {c: [h for h, kept in zip(self.hosts, self.kept, strict=True) if c in kept] for c in text}
         live = {c for c in text if len(holders[c]) <= COMMON and holders[c].count(host) <= COMMON_ON_HOST}
-        if text in self.kept and len(text) * CLAUSE_WEIGHT >= MIN_LIVE_WEIGHT:
+        if text in self.kept and len(text) * CLAUSE_WEIGHT >= MIN_DISTINCTIVE_WEIGHT:
             return DUPLICATE, 1.0
-        if len(live) * CLAUSE_WEIGHT < MIN_LIVE_WEIGHT:
+        if len(live) * CLAUSE_WEIGHT < MIN_DISTINCTIVE_WEIGHT:
             return UNCHECKED, None
         score = max((len(live & kept) / len(live) for kept in self.kept), default=0.0)
         # At 1 boilerplate counts too.
@@ -52,7 +52,9 @@ class Oracle:
 
     def arrive(self, host: str, text: frozenset[int]) -> tuple[VerdictKind, float | None]:
         verdict = self.check(host, text)
-        if verdict[0] in (NEW, RELATED) or (verdict[0] is UNCHECKED and len(text) * CLAUSE_WEIGHT >= MIN_LIVE_WEIGHT):
+        if verdict[0] in (NEW, RELATED) or (
+            verdict[0] is UNCHECKED and len(text) * CLAUSE_WEIGHT >= MIN_DISTINCTIVE_WEIGHT
+        ):
             self.kept.append(text)
             self.hosts.append(host)
         return verdict
@@ -281,7 +283,7 @@ class TestOtherNumbers:
 class TestLittleText:
     @pytest.mark.parametrize(("clauses", "kind"), [(4, UNCHECKED), (5, DUPLICATE)])
     def test_too_little_text_is_not_checked(self, clauses: int, kind: VerdictKind) -> None:
-        assert (clauses * CLAUSE_WEIGHT >= MIN_LIVE_WEIGHT) == (kind is DUPLICATE)
+        assert (clauses * CLAUSE_WEIGHT >= MIN_DISTINCTIVE_WEIGHT) == (kind is DUPLICATE)
         library = Library()
         library.visit("a", range(10))
         assert library.visit("b", range(clauses)).verdict.kind is kind

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import lookup, schema
 from dedup_middleware.index.in_doubt import Doubt
-from dedup_middleware.model import ItemContent, Kept, Made, PageFeatures, StoredPage
+from dedup_middleware.model import ItemContent, Kept, PackedSignature, PageFeatures, StoredPage
 
 NUMBERS = st.integers(1, 2**56 - 1)
 HASHES = st.frozensets(st.binary(min_size=6, max_size=6), max_size=9)
@@ -97,7 +97,7 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
         *(kind[0] for kind in (schema.DROPPED, schema.DROPPED_OF_PAGES, schema.RELEASES)),
         *(kind[0] for kind in (schema.WORKERS, schema.CLAIMED)),
         schema.claims_key(identity),
-        *(key for key, _ in lookup._print_pairs(number, Made(b"made", frozenset([clause_hash])))),
+        *(key for key, _ in lookup._signature_pairs(number, PackedSignature(b"made", frozenset([clause_hash])))),
         lookup._LEARNED_KEY,
     }
     assert len(keys) == len({key[:1] for key in keys}) == 21

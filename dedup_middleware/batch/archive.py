@@ -21,7 +21,7 @@ import xxhash
 
 from dedup_middleware import bounded
 from dedup_middleware.api import PageContent, Reading
-from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Preferences
+from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Preferences
 from dedup_middleware.errors import ConfigError, UnreadableError
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import instance_of
@@ -371,11 +371,18 @@ class Job:
 def _encoded(read: Read) -> bytes:
     values, page = None, read.page
     if page is not None:
-        made, features = page.fingerprint, page.features or PageFeatures()
+        hashed, features = page.fingerprint, page.features or PageFeatures()
         values = (
             page.identities,
             page.paragraphs,
-            (dict(made.weights), dict(made.masked_hashes), made.digest, made.exact_digest, None, made.portions),
+            (
+                dict(hashed.weights),
+                dict(hashed.masked_hashes),
+                hashed.digest,
+                hashed.exact_digest,
+                None,
+                hashed.portions,
+            ),
             (features.title, features.heading, features.texts, features.facts, features.canonical),
             page.is_doubtful,
             page.is_boilerplate,
@@ -386,7 +393,7 @@ def _encoded(read: Read) -> bytes:
 def _shares(page: Page) -> dict[int, int]:
     """Return the clauses of *page* with their shares; none if it has too little text to be an original."""
     total = page.fingerprint.weight
-    if total < MIN_LIVE_WEIGHT:
+    if total < MIN_DISTINCTIVE_WEIGHT:
         return {}
     shares = {number_of(clause): WHOLE * weight // total for clause, weight in page.fingerprint.weights.items()}
     if (key := whole_text_key(page.fingerprint.exact_digest, page.features)) is not None:

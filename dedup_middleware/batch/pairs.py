@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dedup_middleware.batch.archive import EQUAL, MAX_FILES, WHOLE, Refused, number_of
 from dedup_middleware.checks.alignment import containment
-from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, Detector
+from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Detector
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST
 from dedup_middleware.model import Action, Eligibility, Match, StoredPage, Verdict, VerdictKind
@@ -92,8 +92,8 @@ class Local:
         """
         self._connection.execute(f"CREATE TABLE {name} ({columns})")
         values = ", ".join("?" for _ in columns.split(","))
-        made = work(self.rows(f"SELECT * FROM ({sql}) found ORDER BY {by}"))  # noqa: S608 - SQL of ours
-        self._connection.executemany(f"INSERT INTO {name} VALUES ({values})", made)  # noqa: S608 - a name of ours
+        found = work(self.rows(f"SELECT * FROM ({sql}) found ORDER BY {by}"))  # noqa: S608 - SQL of ours
+        self._connection.executemany(f"INSERT INTO {name} VALUES ({values})", found)  # noqa: S608 - a name of ours
 
     def rows(self, sql: str) -> Iterator[Any]:
         """Yield the rows of *sql*."""
@@ -132,8 +132,8 @@ class Spark:
         self._make(name, rows.rdd.mapPartitions(work), columns)
 
     def _make(self, name: str, rows: Any, columns: str) -> None:
-        made = self._session.createDataFrame(rows.map(tuple), columns, verifySchema=False)
-        made.persist(self._kept).createOrReplaceTempView(name)
+        found = self._session.createDataFrame(rows.map(tuple), columns, verifySchema=False)
+        found.persist(self._kept).createOrReplaceTempView(name)
 
     def rows(self, sql: str) -> Iterator[Any]:
         yield from self._session.sql(sql).toLocalIterator()
@@ -385,7 +385,7 @@ class _Host:
         reason, page = read.reason, read.page
         if page is not None and page.features is not None:
             self._detector.sites.note(host_of(page.url), page.features)
-            if sum(_live(page, row["common"]).values()) < MIN_LIVE_WEIGHT:
+            if sum(_distinctive(page, row["common"]).values()) < MIN_DISTINCTIVE_WEIGHT:
                 reason = Reason.TOO_LITTLE_TEXT
         verdict = Verdict(VerdictKind.UNCHECKED if reason else VerdictKind.NEW, reason=reason)
         return self._edge(row["page"], -1, _LAST, read, verdict)
@@ -394,18 +394,18 @@ class _Host:
         """Return what *page* is beside one candidate; ``new`` if they have too little in common."""
         if not row["original"] or (original := self._job.decoded(row["original"]).page) is None:
             return Verdict(VerdictKind.NEW)
-        stored, live = StoredPage.of(original, row["other"] + 1), _live(page, row["common"])
+        stored, distinctive = StoredPage.of(original, row["other"] + 1), _distinctive(page, row["common"])
         if row["share"] >= EQUAL:
             match = Match(stored, 1.0, frozenset(page.fingerprint.weights))
-        elif sum(live.values()) >= MIN_LIVE_WEIGHT:
-            match = Match(stored, containment(live, stored.hashes), stored.hashes & live.keys())
+        elif sum(distinctive.values()) >= MIN_DISTINCTIVE_WEIGHT:
+            match = Match(stored, containment(distinctive, stored.hashes), stored.hashes & distinctive.keys())
         else:
             return Verdict(VerdictKind.NEW)
         self._index.text = lambda _: self._job.kept_text(original)
         names = {*storys_own(original.features, original.url)}
         self._index.names = lambda _, identities: not names.isdisjoint(identities)
         try:
-            verdict = self._detector.check_pair(page, match, live.keys())
+            verdict = self._detector.check_pair(page, match, distinctive.keys())
             return self._detector.preferences.applied(page, verdict, self._index)
         except Exception:
             # A bug, or a hostile page: the page is kept, and the batch goes on.
@@ -421,7 +421,7 @@ class _Host:
         return Edge(page, other, place, int(is_duplicate), score, json.dumps(values).encode("ascii"))
 
 
-def _live(page: Page, common: str | None) -> dict[bytes, int]:
+def _distinctive(page: Page, common: str | None) -> dict[bytes, int]:
     """Return the weights of the clauses of *page* that are not boilerplate."""
     boilerplate = {*map(int, common.split(","))} if common else ()
     return {clause: w for clause, w in page.fingerprint.weights.items() if number_of(clause) not in boilerplate}

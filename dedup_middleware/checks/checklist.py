@@ -217,7 +217,7 @@ def new_symbols(pair: Pair) -> Rejection | None:
 def new_passage(pair: Pair) -> Rejection | None:
     """Reject a page with a passage in one piece that neither the original has nor other sites."""
     weights = pair.page.fingerprint.weights
-    if sum(map(weights.__getitem__, pair.live - pair.shared)) < MAX_OWN_PASSAGE:
+    if sum(map(weights.__getitem__, pair.distinctive - pair.shared)) < MAX_OWN_PASSAGE:
         return None
     near, reworded = map(frozenset, (pair.comparison.near, pair.comparison.reworded) if pair.comparison else ((), ()))
     for paragraph in without_links(without_credits(pair.page.paragraphs)):
@@ -229,7 +229,7 @@ def new_passage(pair: Pair) -> Rejection | None:
                 if clause_hash in pair.shared or clause in near or sentence in reworded:
                     run = 0
                     passage.clear()
-                elif clause_hash in pair.live:
+                elif clause_hash in pair.distinctive:
                     run += weight
                     passage.append(clause)
             if run >= MAX_OWN_PASSAGE:

@@ -155,7 +155,7 @@ def is_storys_own(page: Page, original: StoredPage, index: Lookup) -> bool:
 
 #: A page with less non-boilerplate text than this, in letters (50 Han characters), is not checked: bios, teasers and
 #: walls share that much by chance.
-MIN_LIVE_WEIGHT = 150
+MIN_DISTINCTIVE_WEIGHT = 150
 #: From this share on a stored page is a candidate: a copy with edits in most of its clauses shares few of them.
 CANDIDATE_SHARE = 0.02
 # A stored page with fewer clauses than this share of the page's is too short to contain its text.
@@ -211,12 +211,12 @@ class Detector:
             return Verdict(VerdictKind.NEW)
         return self._check(page, self.threshold, lambda _: None)
 
-    def check_pair(self, page: Page, candidate: Match, live: AbstractSet[bytes]) -> Verdict:
+    def check_pair(self, page: Page, candidate: Match, distinctive: AbstractSet[bytes]) -> Verdict:
         """Return the verdict on *page* if *candidate* were the only stored page; notes templates, and nothing else.
 
-        *live*: the clauses of *page* that are not boilerplate.
+        *distinctive*: the clauses of *page* that are not boilerplate.
         """
-        return self._best(page, [candidate], live, self.threshold, lambda _: None)
+        return self._best(page, [candidate], distinctive, self.threshold, lambda _: None)
 
     def least_score(self, threshold: float) -> float:
         """Return the least score of a duplicate, for the *threshold* of a setting or a request."""
@@ -228,7 +228,7 @@ class Detector:
             return b""
         return self.templates.suspected_template(page, verdict.match.original)
 
-    def as_kept(self, page: Page, verdict: Verdict, threshold: float) -> Page:
+    def to_stored(self, page: Page, verdict: Verdict, threshold: float) -> Page:
         """Return *page* as it is stored: posting lists of clauses that its match has too lead to the match only.
 
         Those of all clauses lead to *page* if it replaces the match, or fills in a template of another host.
@@ -261,22 +261,22 @@ class Detector:
     def _check_text(
         self, page: Page, found: Found, threshold: float, rejects: Callable[[StoredPage], object]
     ) -> Verdict:
-        live = self.index.live_clauses(page, found)
-        enough = sum(map(page.fingerprint.weights.__getitem__, live)) >= MIN_LIVE_WEIGHT
-        candidates = self._candidates(page, found, live) if enough else self._equals(page, found)
-        best = self._best(page, candidates, live.keys(), threshold, rejects)
+        distinctive = self.index.distinctive_clauses(page, found)
+        enough = sum(map(page.fingerprint.weights.__getitem__, distinctive)) >= MIN_DISTINCTIVE_WEIGHT
+        candidates = self._candidates(page, found, distinctive) if enough else self._equals(page, found)
+        best = self._best(page, candidates, distinctive.keys(), threshold, rejects)
         if best.kind is VerdictKind.NEW and not enough:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         return best
 
-    def _candidates(self, page: Page, found: Found, live: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
+    def _candidates(self, page: Page, found: Found, distinctive: dict[bytes, tuple[int, ...]]) -> Iterator[Match]:
         """Yield candidates: pages with the same text, then those with some of the clauses, the best first."""
         seen = set()
         for equal in self._equals(page, found):
             seen.add(equal.original.number)
             yield equal
-        weights = {h: page.fingerprint.weights[h] for h in live}
-        matches = self.index.matches(page.fingerprint, live, _MAX_MATCHES, least=CANDIDATE_SHARE)
+        weights = {h: page.fingerprint.weights[h] for h in distinctive}
+        matches = self.index.matches(page.fingerprint, distinctive, _MAX_MATCHES, least=CANDIDATE_SHARE)
         # A page may be listed for few of the clauses that it has, and be a look-alike of a page listed for the rest.
         best = [Match(m.original, containment(weights, m.original.hashes), m.shared) for m in matches]
         best.sort(key=attrgetter("score"), reverse=True)
@@ -284,7 +284,7 @@ class Detector:
 
     def _equals(self, page: Page, found: Found) -> Iterator[Match]:
         """Yield the pages with the same text, boilerplate included."""
-        if page.fingerprint.weight >= MIN_LIVE_WEIGHT:
+        if page.fingerprint.weight >= MIN_DISTINCTIVE_WEIGHT:
             for original in self.index.equals(page, found, _MAX_MATCHES):
                 yield Match(original, 1.0, frozenset(page.fingerprint.weights))
 
@@ -292,7 +292,7 @@ class Detector:
         self,
         page: Page,
         candidates: Iterable[Match],
-        live: AbstractSet[bytes],
+        distinctive: AbstractSet[bytes],
         threshold: float,
         rejects: Callable[[StoredPage], object],
     ) -> Verdict:
@@ -301,7 +301,7 @@ class Detector:
         for exact in candidates:
             if not self._may_drop(exact.original, page) or (page.source and exact.original.source == page.source):
                 continue
-            match, rejection = self._look_closely(page, exact, live, threshold)
+            match, rejection = self._look_closely(page, exact, distinctive, threshold)
             if rejection is None and not rejects(match.original):
                 how = _how(page, match, nearly=exact.score < threshold)
                 verdict = Verdict(VerdictKind.DUPLICATE, match, how)
@@ -314,11 +314,13 @@ class Detector:
         return duplicate or best
 
     def _look_closely(
-        self, page: Page, exact: Match, live: AbstractSet[bytes], threshold: float
+        self, page: Page, exact: Match, distinctive: AbstractSet[bytes], threshold: float
     ) -> tuple[Match, Rejection | None]:
         """Return the match, with the score by word-by-word comparison, and why the page is not a duplicate."""
         text = cache(partial(self.index.text, exact.original.number))
-        pair = Pair(page, exact.original, self.sites, text, self.hash_clause, live, exact.shared, score=exact.score)
+        pair = Pair(
+            page, exact.original, self.sites, text, self.hash_clause, distinctive, exact.shared, score=exact.score
+        )
         # On one site a copy has no word of its own, and nearly the same words are other words.
         if pair.are_items or not pair.is_one_site:
             pair = self._aligned(pair, threshold)
@@ -367,8 +369,8 @@ class Detector:
 
     def _compare(self, pair: Pair, threshold: float) -> Comparison | None:
         """Return the word-by-word comparison, or ``None`` where it cannot change the verdict or takes too long."""
-        page, original, live, score = pair.page, pair.original, pair.live, pair.score
-        has_enough = len(original.hashes) >= _MIN_CLAUSE_SHARE * len(live)
+        page, original, distinctive, score = pair.page, pair.original, pair.distinctive, pair.score
+        has_enough = len(original.hashes) >= _MIN_CLAUSE_SHARE * len(distinctive)
         could_contain = has_enough and page.fingerprint.weight >= LITTLE_TEXT_WEIGHT
         if (
             1 in (score, threshold)
@@ -380,7 +382,7 @@ class Detector:
         return compare(
             page.paragraphs,
             pair.text,
-            votes=lambda clause: self.hash_clause(clause) in live,
+            votes=lambda clause: self.hash_clause(clause) in distinctive,
             has=lambda clause: self.hash_clause(clause) in original.hashes,
             is_filtered=score < threshold,
         )

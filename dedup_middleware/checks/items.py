@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
 from dedup_middleware.checks.checklist import not_in_text, own_title, renumbered
-from dedup_middleware.checks.detector import MIN_LIVE_WEIGHT, RELATED_THRESHOLD
+from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.checks.own_content import own_clauses, own_symbols, symbols_of
 from dedup_middleware.checks.pair import Pair, is_view
 from dedup_middleware.extraction import parse, texts_of
@@ -56,7 +56,7 @@ class ItemText:
     @property
     def has_text(self) -> bool:
         """Whether the text is enough to be compared."""
-        return self.fingerprint.weight >= MIN_LIVE_WEIGHT
+        return self.fingerprint.weight >= MIN_DISTINCTIVE_WEIGHT
 
 
 class ItemCheck:
@@ -193,7 +193,9 @@ def content_of(items: Iterable[ItemText]) -> ItemContent:
         weights |= item.fingerprint.weights
         values.update(map(_hash, item.values))
         texts += item.texts
-    return ItemContent(frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_LIVE_WEIGHT, tuple(texts))
+    return ItemContent(
+        frozenset(weights), frozenset(values), sum(weights.values()) >= MIN_DISTINCTIVE_WEIGHT, tuple(texts)
+    )
 
 
 def field_of(own: str) -> str:

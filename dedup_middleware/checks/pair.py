@@ -35,7 +35,7 @@ class Pair:
     sites: Sites
     load_text: Callable[[], Sequence[str]]
     hash_clause: Callable[[str], bytes]
-    live: AbstractSet[bytes] = frozenset()
+    distinctive: AbstractSet[bytes] = frozenset()
     """Hashes of the page's clauses that are not boilerplate."""
     shared: frozenset[bytes] = frozenset()
     """Hashes of the page's clauses that the original has, in the same or nearly the same words."""

@@ -223,7 +223,7 @@ class _Merging:
         elif known.original is not None:
             return "it repeats nothing here"
         else:
-            self._index.commit(self._detector.as_kept(page, verdict, self._threshold), durable=True)
+            self._index.commit(self._detector.to_stored(page, verdict, self._threshold), durable=True)
         stored = self._index.find(page.identities)
         assert stored is not None
         # It was kept when, by whom and for what it was kept there.
@@ -238,11 +238,11 @@ class _Merging:
         before = there(text)
         if not text or frozenset(before.weights) != known.hashes:
             return None
-        made, source, features = self._fingerprint(text), known.source, known.features
-        page = Page(known.url, known.identities, made, text, known.run, source=source, features=features)
+        fingerprint, source, features = self._fingerprint(text), known.source, known.features
+        page = Page(known.url, known.identities, fingerprint, text, known.run, source=source, features=features)
         if not known.exact_digest and before.exact_digest:
             # It owned only what its items contain.
-            page = page.restricted_to(made.weights.keys(), text)
+            page = page.restricted_to(fingerprint.weights.keys(), text)
         content = known.item_content
         if content is not None:
             # A clause that is in no text that was kept is left out.

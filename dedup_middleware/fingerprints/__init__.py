@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dedup_middleware.budget import Budget
-    from dedup_middleware.fingerprints.method import Method, Print, Text
+    from dedup_middleware.fingerprints.method import Method, Signature, Text
 
 #: A posting list only proposes pages and shows what is boilerplate; what a page repeats is decided by the hashes in its
 #: original's own record. With six bytes a clause is taken for one of an original's forty once in 7 million million
@@ -123,7 +123,7 @@ def published_method(choice: str) -> Method | None:
 def fingerprinter(name: str) -> type[Fingerprinter]:
     """Return the class of fingerprints called *name*; :class:`ConfigError` if it is unknown or incomplete.
 
-    For a published method these are clauses, which pages have beside its print; the scheme names the method too.
+    For a published method these are clauses, which pages have beside its signature; the scheme names the method too.
     """
     if is_published(name):
         return type("ClausesBeside", (ClauseFingerprinter,), {"scheme": f"{ClauseFingerprinter.scheme}+{name}"})
@@ -176,7 +176,7 @@ class Learner:
         if learned:
             method.recall(learned)
 
-    def fingerprint(self, text: Text) -> Print | None:
+    def fingerprint(self, text: Text) -> Signature | None:
         """Return the method's print of *text*; ``None`` while it learns, too."""
         return self.method.fingerprint(text) if self.is_ready else None
 

@@ -71,7 +71,7 @@ class WeightedSet:
     """Feature (`FEATURE_BYTES`) -> its weight, above 0."""
 
 
-Print: TypeAlias = "Digest | Bits | WeightedSet"
+Signature: TypeAlias = "Digest | Bits | WeightedSet"
 
 
 class Method(ABC):
@@ -100,10 +100,10 @@ class Method(ABC):
         """Restore what a method of the same options has `learned`. `UnreadableError` if the bytes are damaged."""
 
     @abstractmethod
-    def fingerprint(self, text: Text) -> Print | None:
+    def fingerprint(self, text: Text) -> Signature | None:
         """Return the fingerprint of *text*; ``None`` if the text has no features that this method uses."""
 
-    def score(self, new: Print, old: Print) -> float:
+    def score(self, new: Signature, old: Signature) -> float:
         """Return how alike a *new* text is to an *old* one, 0 to 1; 0 for fingerprints of two kinds."""
         return self.similarity(new, old) if type(new) is type(old) else 0.0
 
@@ -116,22 +116,22 @@ class Method(ABC):
             return float(new == old)
         return bits_alike(new, old) if isinstance(new, Bits) else jaccard(new, old)
 
-    def is_alike(self, new: Print, old: Print) -> bool:
+    def is_alike(self, new: Signature, old: Signature) -> bool:
         """Return whether the text of *new* repeats that of *old*."""
         return self.score(new, old) >= self.threshold - ROUNDING
 
-    def keys(self, made: Any) -> Iterable[bytes]:
-        """Yield the keys by which the fingerprint *made* is looked up: texts that are alike share at least one.
+    def keys(self, signature: Any) -> Iterable[bytes]:
+        """Yield the keys by which *signature* is looked up: texts that are alike share at least one.
 
         A method that looks up by chance, like LSH, may miss some. By default the keys are the digest, each feature of a
         set, or of bits as many blocks as the threshold needs for one of them to be equal.
         """
-        if isinstance(made, Digest):
-            yield made.value
-        elif isinstance(made, WeightedSet):
-            yield from made.weights
+        if isinstance(signature, Digest):
+            yield signature.value
+        elif isinstance(signature, WeightedSet):
+            yield from signature.weights
         else:
-            yield from blocks(made, distance_of(self.threshold, made.size))
+            yield from blocks(signature, distance_of(self.threshold, signature.size))
 
 
 # --- by kind
@@ -205,17 +205,21 @@ _DIGEST, _BITS, _SET = b"d", b"b", b"s"
 MAX_PACKED = 8 * 2**20
 
 
-def packed(made: Print) -> bytes:
-    """Return *made* as a store keeps it; weights are rounded to 32 bits."""
-    if isinstance(made, Digest):
-        return _DIGEST + made.value
-    if isinstance(made, Bits):
-        width = -(-made.size // 8)
-        return _BITS + struct.pack(">H", made.size) + b"".join(value.to_bytes(width, "big") for value in made.values)
-    return _SET + b"".join(name + struct.pack(">f", weight) for name, weight in sorted(made.weights.items()))
+def packed(signature: Signature) -> bytes:
+    """Return *signature* as a store keeps it; weights are rounded to 32 bits."""
+    if isinstance(signature, Digest):
+        return _DIGEST + signature.value
+    if isinstance(signature, Bits):
+        width = -(-signature.size // 8)
+        return (
+            _BITS
+            + struct.pack(">H", signature.size)
+            + b"".join(value.to_bytes(width, "big") for value in signature.values)
+        )
+    return _SET + b"".join(name + struct.pack(">f", weight) for name, weight in sorted(signature.weights.items()))
 
 
-def unpacked(value: bytes) -> Print:
+def unpacked(value: bytes) -> Signature:
     """Return the fingerprint that was `packed` as *value*; `UnreadableError` if the bytes are damaged."""
     kind, rest = value[:1], value[1:]
     if len(value) > MAX_PACKED:
@@ -286,8 +290,8 @@ METHODS = Registry(
 def method(choice: str) -> Method:
     """Return the method of a *choice*, ``name`` or ``name:option=value,option=value``; else `ConfigError`."""
     name, _, rest = choice.partition(":")
-    made: type[Method] = METHODS.load(name)
-    defaults = {p.name: p.default for p in inspect.signature(made).parameters.values()}
+    kind: type[Method] = METHODS.load(name)
+    defaults = {p.name: p.default for p in inspect.signature(kind).parameters.values()}
     given: dict[str, Any] = {}
     for pair in filter(None, rest.split(",")):
         option, _, value = (part.strip() for part in pair.partition("="))
@@ -295,7 +299,7 @@ def method(choice: str) -> Method:
             known = ", ".join(defaults) or "none"
             raise ConfigError(f"the method {name!r} has no option {option!r}; it has {known}")
         given[option] = _read(name, option, value, defaults)
-    return made(**given)
+    return kind(**given)
 
 
 def _read(name: str, option: str, value: str, defaults: Mapping[str, Any]) -> Any:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dedup_middleware.fingerprints.method import Method
     from dedup_middleware.index.in_doubt import Doubt
     from dedup_middleware.index.opening import OpenClaims
-    from dedup_middleware.model import Eligibility, Kept, Made, Match, Page
+    from dedup_middleware.model import Eligibility, Kept, Match, PackedSignature, Page
     from dedup_middleware.stores import OpenStore
 
     _T = TypeVar("_T")
@@ -129,7 +129,7 @@ class Index(Lookup):
         own = self.same(page.identities)
         former = page.replaces
         known_of_former = [] if former is None else self.same(former.identities)
-        known = own[0] if own and own[0].says(page) and _has_given(own[0], page) else None
+        known = own[0] if own and own[0].has_text_of(page) and _has_given(own[0], page) else None
         reached = self._reached(page, known, feeds)
         changes = Changes(self, page.run)
         number = next((before.number for before in (*own, *ended)), None) or self.new_number(page.url)
@@ -281,7 +281,7 @@ class Index(Lookup):
                 stored.number,
                 stored if stored.original is None else None,
                 page.suppressed,
-                page.fingerprint.made,
+                page.fingerprint.signature,
             )
         texts = item_texts(stored)
         body_digest = b"" if _must_be_read(stored, page, own) else page.body_digest
@@ -373,7 +373,7 @@ class Changes:
         self.puts: list[tuple[bytes, bytes]] = []
         self.deletes: list[bytes] = []
         self._store = index.store
-        self._prints = index.prints
+        self._signatures = index.signatures
         self._counts = None if index.eligibility.is_all or not run else index.counting(run)
 
     def write(self) -> None:
@@ -394,11 +394,11 @@ class Changes:
         number: int,
         new: StoredPage | None,
         suppressed: frozenset[bytes] = frozenset(),
-        made: Made | None = None,
+        signature: PackedSignature | None = None,
     ) -> None:
         """Let *new*, under *number*, own its text but for *suppressed*, instead of *pages*; ``None``: no page does.
 
-        *made* is what a published method has made of it, where one decides.
+        *signature* is that of *new*, where a published method decides.
         """
         pages = list(pages)
         for page in pages:
@@ -415,8 +415,8 @@ class Changes:
         # What its own claim holds, under the number that the page has now, stays as it is, and need not be read.
         standing = (held & now) - schema.listed(p for p in before if p.number != number or not p.is_claimed)
         self._change_postings(number, mine, held - standing, now - standing, suppressed)
-        if self._prints is not None:
-            puts, deletes = self._prints.changes(mine, number, None if new is None else made)
+        if self._signatures is not None:
+            puts, deletes = self._signatures.changes(mine, number, None if new is None else signature)
             self.puts += puts
             self.deletes += deletes
 

@@ -16,7 +16,7 @@ import xxhash
 from dedup_middleware.fingerprints.method import MAX_PACKED, packed, unpacked
 from dedup_middleware.index import schema
 from dedup_middleware.index.in_doubt import Overrides
-from dedup_middleware.model import Eligibility, Fingerprint, Made, Match, Page
+from dedup_middleware.model import Eligibility, Fingerprint, Match, PackedSignature, Page
 from dedup_middleware.stores import refusals
 from dedup_middleware.text import titles
 from dedup_middleware.urls import host_of
@@ -24,7 +24,7 @@ from dedup_middleware.urls import host_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from dedup_middleware.fingerprints.method import Method, Print
+    from dedup_middleware.fingerprints.method import Method, Signature
     from dedup_middleware.index.opening import OpenClaims
     from dedup_middleware.model import Fetched, StoredPage
     from dedup_middleware.stores import OpenStore
@@ -70,7 +70,7 @@ class Lookup:
         self.eligibility = eligibility
         self._claims = claims
         self._reading = refusals.of_value(store.uri)
-        self.prints = None if method is None else PrintIndex(store, claims, method)
+        self.signatures = None if method is None else SignatureIndex(store, claims, method)
         with self._reading:
             self.overrides = Overrides(store)
         # Pages that a crawl has met again as they are stored, so that nothing was written: by number, and the crawl. 80
@@ -176,10 +176,10 @@ class Lookup:
         """
         text = self.text(stored.number)
         page = replace(_unread(stored, self._claims.version, run, b""), paragraphs=tuple(text), known=None)
-        made = fingerprint(text)
-        if self.is_cut(text) or made.digest != stored.digest:
+        again = fingerprint(text)
+        if self.is_cut(text) or again.digest != stored.digest:
             return page
-        return replace(page, fingerprint=made)
+        return replace(page, fingerprint=again)
 
     # --- candidates
 
@@ -208,13 +208,13 @@ class Lookup:
                 equal = [*schema.decode_postings(values[-1] or b""), *pending.get(whole, ())]
         return Found(own, mine, holders, [n for n in equal if n not in mine])
 
-    def live_clauses(self, page: Page, found: Found) -> dict[bytes, tuple[int, ...]]:
+    def distinctive_clauses(self, page: Page, found: Found) -> dict[bytes, tuple[int, ...]]:
         """Return the clauses of *page* that are not boilerplate, each with the numbers of other pages that contain it.
 
         One read for each of these, if not all that is stored counts.
         """
         host = schema.host_mark(page.url)
-        live: dict[bytes, tuple[int, ...]] = dict.fromkeys(page.fingerprint.weights, ())
+        distinctive: dict[bytes, tuple[int, ...]] = dict.fromkeys(page.fingerprint.weights, ())
         counts = None if self.eligibility.is_all else self.counting(page.run)
         for clause_hash, numbers in found.holders.items():
             holders = numbers
@@ -223,10 +223,10 @@ class Lookup:
             if len(holders) > COMMON_IN_STORE or (
                 len(holders) > COMMON_ON_HOST and [*map(schema.host_bits, holders)].count(host) > COMMON_ON_HOST
             ):
-                del live[clause_hash]
+                del distinctive[clause_hash]
             else:
-                live[clause_hash] = holders
-        return live
+                distinctive[clause_hash] = holders
+        return distinctive
 
     def counting(self, run: str) -> Callable[[int], bool]:
         """Return a predicate of page numbers: whether that page may drop one of the crawl *run*. One read a page."""
@@ -239,16 +239,16 @@ class Lookup:
         return counts
 
     def matches(
-        self, fingerprint: Fingerprint, live: dict[bytes, tuple[int, ...]], most: int, *, least: float = 0.0
+        self, fingerprint: Fingerprint, distinctive: dict[bytes, tuple[int, ...]], most: int, *, least: float = 0.0
     ) -> Iterator[Match]:
-        """Yield at most so many pages that contain some of the *live* clauses, the one with most of their weight first.
+        """Yield at most so many pages that contain some *distinctive* clauses, those with most of the weight first.
 
         Only those that contain the share *least* or more. Of equals, a stored page comes before a pending one and an
         older before a younger. One read.
         """
-        total = sum(map(fingerprint.weights.__getitem__, live))
+        total = sum(map(fingerprint.weights.__getitem__, distinctive))
         contained: defaultdict[int, int] = defaultdict(int)
-        for clause_hash, holders in live.items():
+        for clause_hash, holders in distinctive.items():
             for number in holders:
                 contained[number] += fingerprint.weights[clause_hash]
         best = sorted(contained, key=lambda n: (-contained[n], n < 0, abs(n)))[:most]
@@ -309,11 +309,11 @@ _MAX_HOLDERS = 64
 _LEARNED_KEY = b"l"
 
 
-class PrintIndex:
-    """What a published *method* has made of the pages in a store, and of the open claims.
+class SignatureIndex:
+    """The signatures that a published *method* gives the pages in a store, and the open claims.
 
     k<xxh3_64 of the method's key, 8><page number, 7> -> nothing: what to look the page up by
-    m<page number, 7>                                 -> its fingerprint, see `method.packed`
+    m<page number, 7>                                 -> its signature, see `method.packed`
     l                                                 -> what the method has learned, once it has
     """
 
@@ -322,12 +322,12 @@ class PrintIndex:
         self._store = store
         self._claims = claims
 
-    def made(self, found: Print | None) -> Made | None:
-        """Return what was *found* of a text, as it is stored; ``None`` also if it is too large for that."""
+    def with_keys(self, found: Signature | None) -> PackedSignature | None:
+        """Return the signature *found* as it is stored, with its keys; ``None`` also if it is too large for that."""
         value = b"" if found is None else packed(found)
         if found is None or not 0 < len(value) <= MAX_PACKED:
             return None
-        return Made(value, frozenset(map(xxhash.xxh3_64_digest, self.method.keys(found))))
+        return PackedSignature(value, frozenset(map(xxhash.xxh3_64_digest, self.method.keys(found))))
 
     def learned(self) -> bytes:
         """Return what the method has learned for this store; empty as long as it has not. One read."""
@@ -340,44 +340,49 @@ class PrintIndex:
         return kept
 
     def changes(
-        self, before: Iterable[int], number: int, made: Made | None
+        self, before: Iterable[int], number: int, signature: PackedSignature | None
     ) -> tuple[list[tuple[bytes, bytes]], list[bytes]]:
-        """Return the puts and deletes by which the page *number* is what is *made* of it, in the place of *before*.
+        """Return the puts and deletes that give the page *number* this *signature*, in the place of *before*.
 
-        ``None``: these pages have nothing that the method goes by any more.
+        ``None``: it has no features for the method.
         """
-        puts = [] if made is None else _print_pairs(number, made)
+        puts = [] if signature is None else _signature_pairs(number, signature)
         kept = {key for key, _ in puts}
-        gone = {key for n in before if (old := self.made(self.of(n))) is not None for key, _ in _print_pairs(n, old)}
+        gone = {
+            key
+            for n in before
+            if (old := self.with_keys(self.of(n))) is not None
+            for key, _ in _signature_pairs(n, old)
+        }
         return puts, sorted(gone - kept)
 
-    def of(self, number: int) -> Print | None:
-        """Return what is made of the page or the open claim *number*; ``None`` where nothing is. One read."""
+    def of(self, number: int) -> Signature | None:
+        """Return the signature of the page or the open claim *number*, if it has one. One read."""
         value = self.packed(number)
         return unpacked(value) if value else None
 
     def packed(self, number: int) -> bytes:
-        """Return the same, packed; empty where nothing is made of it. One read."""
+        """Return the same, packed; empty if it has none. One read."""
         if number < 0:
-            return made.value if (made := self._claims.made.get(number)) is not None else b""
-        return self._store.get_many([_print_key(number)])[0] or b""
+            return signature.value if (signature := self._claims.signatures.get(number)) is not None else b""
+        return self._store.get_many([_signature_key(number)])[0] or b""
 
-    def like(self, made: Made) -> list[int]:
-        """Return the numbers of the pages that share a key with what is *made* of one, those with most of them first.
+    def like(self, signature: PackedSignature) -> list[int]:
+        """Return the numbers of the pages that share a key with *signature*, those with most of them first.
 
         Of equals, a stored page comes before a claimed one and an older before a younger. One scan a key.
         """
         counts: Counter[int] = Counter()
-        for key in made.keys:
+        for key in signature.keys:
             stored = (schema.last_number(each) for each, _ in self._store.scan(*schema.within(b"k" + key)))
             counts.update(chain(islice(stored, _MAX_HOLDERS), self._claims.holders.get(key, ())))
         return sorted(counts, key=lambda number: (-counts[number], number < 0, abs(number)))
 
 
-def _print_pairs(number: int, made: Made) -> list[tuple[bytes, bytes]]:
+def _signature_pairs(number: int, signature: PackedSignature) -> list[tuple[bytes, bytes]]:
     page = schema.encode_number(number)
-    return [(_print_key(number), made.value), *((b"k" + key + page, b"") for key in sorted(made.keys))]
+    return [(_signature_key(number), signature.value), *((b"k" + key + page, b"") for key in sorted(signature.keys))]
 
 
-def _print_key(number: int) -> bytes:
+def _signature_key(number: int) -> bytes:
     return b"m" + schema.encode_number(number)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from dedup_middleware.fingerprints.method import Method
-    from dedup_middleware.model import Eligibility, Made, Page
+    from dedup_middleware.model import Eligibility, PackedSignature, Page
     from dedup_middleware.stores import OpenStore
     from dedup_middleware.stores.opened import Shared
 
@@ -38,7 +38,7 @@ class OpenClaims:
 
     def __init__(self) -> None:
         self.pages: dict[int, StoredPage] = {}
-        self.made: dict[int, Made] = {}
+        self.signatures: dict[int, PackedSignature] = {}
         self.texts: dict[int, tuple[str, ...]] = {}
         self._keys: dict[int, set[bytes]] = {}
         self.holders: defaultdict[bytes, tuple[int, ...]] = defaultdict(tuple)
@@ -58,9 +58,9 @@ class OpenClaims:
         keys = {*pending.hashes, *pending.identities} - page.suppressed
         if (whole := schema.whole_text_key(pending.exact_digest, pending.features)) is not None:
             keys.add(whole)
-        if (made := page.fingerprint.made) is not None:
-            self.made[number] = made
-            keys |= made.keys
+        if (signature := page.fingerprint.signature) is not None:
+            self.signatures[number] = signature
+            keys |= signature.keys
         for key in keys:
             self.holders[key] += (number,)
         self._keys[number] = keys
@@ -75,7 +75,7 @@ class OpenClaims:
             if holders != (number,):
                 self.holders[key] = tuple([n for n in holders if n != number])
         del self.texts[number]
-        self.made.pop(number, None)
+        self.signatures.pop(number, None)
         self.touch(pending.hashes, pending.identities)
 
     def touch(self, *touched: Collection[bytes]) -> None:
@@ -99,7 +99,7 @@ class OpenClaims:
         if not changes:
             return False
         # By a published method any page may be alike to it.
-        if changes > len(self._recent) or page.fingerprint.made is not None:
+        if changes > len(self._recent) or page.fingerprint.signature is not None:
             return True
         its_keys = page.fingerprint.weights.keys() | page.identities
         recent = islice(reversed(self._recent), changes)
@@ -133,7 +133,7 @@ class SharedIndex(Index):
         changes = Changes(self, page.run)
         claimed = replace(StoredPage.of(page, self.new_number(page.url)), is_claimed=True)
         with self._reading:
-            changes.replace([], claimed.number, claimed, page.suppressed, page.fingerprint.made)
+            changes.replace([], claimed.number, claimed, page.suppressed, page.fingerprint.signature)
             changes.put_claim(claimed, self.store.worker, schema.encode_text(page.paragraphs, TEXT_LIMIT))
         changes.write()
         self.touch([claimed])

@@ -17,7 +17,7 @@ Pure functions of bytes. A change of a format raises ``stores.base.SCHEMA_VERSIO
     d<template, 8><page number>   nothing: the page was dropped for that text, which may be a template
     x<identity><identity>      two pages that a person has marked as different, see `in_doubt.Override`
     j, v, r                    dropped items, see `dropped_items`
-    k, l, m                    what published methods look pages up by, see `lookup.PrintIndex`
+    k, l, m                    what published methods look pages up by, see `lookup.SignatureIndex`
     n                          page number: the next place
 
 And where processes share the store:

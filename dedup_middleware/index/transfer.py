@@ -121,8 +121,8 @@ class Exported(_Line):
     """The templates that it may fill in."""
     names: list[schema.Identity] = []
     """The identities of what it names as its canonical URL."""
-    made: bytes = b""
-    """What a published method has made of it."""
+    signature: bytes = b""
+    """The signature that a published method gives it, packed."""
 
     @classmethod
     def of(cls, page: StoredPage, *, original_url: str | None = None, **known: Any) -> Exported:
@@ -198,7 +198,7 @@ class Exporter:
         """Yield the lines, without their ends: some 40 gets a page. 100 bytes of memory for each suspect page."""
         (value,) = self._store.get_many([schema.NEXT_PLACE_KEY])
         place = 1 if value is None else schema.decode_number(value)
-        learned = b"" if self._index.prints is None else self._index.prints.learned()
+        learned = b"" if self._index.signatures is None else self._index.signatures.learned()
         yield Origin.of(self._store.header, place, learned).to_line()
         templates = []
         suspects, names = defaultdict[int, list[bytes]](list), defaultdict[int, list[bytes]](list)
@@ -242,7 +242,7 @@ class Exporter:
             unlisted=unlisted,
             suspect_of=suspect_of,
             names=names,
-            made=b"" if self._index.prints is None else self._index.prints.packed(number),
+            signature=b"" if self._index.signatures is None else self._index.signatures.packed(number),
         )
 
 
@@ -392,8 +392,8 @@ def fill(uri: str, spool: Spool, *, fingerprint: str) -> dict[str, int]:
         # First: where an import is interrupted, no later page may take the number of one that is there.
         store.write([(schema.NEXT_PLACE_KEY, schema.encode_number(place))])
         index = index_of(store, method=published_method(fingerprint))
-        if index.prints is not None and origin.learned:
-            index.prints.remember(origin.learned)
+        if index.signatures is not None and origin.learned:
+            index.signatures.remember(origin.learned)
         put_pages(index, (exported for _, exported in spool.pages(entries)))
         store.write(spool.pairs, sync=True)
         adopt_header(store, origin.header)
@@ -415,9 +415,9 @@ def put_pages(index: Index, pages: Iterable[Exported]) -> None:
             if page.original is None:
                 for key in schema.listed([page]).difference(exported.unlisted):
                     postings[key].append(page.number)
-                if index.prints is not None and exported.made:
-                    made = index.prints.made(unpacked(exported.made))
-                    changes.puts += index.prints.changes((), page.number, made)[0]
+                if index.signatures is not None and exported.signature:
+                    signature = index.signatures.with_keys(unpacked(exported.signature))
+                    changes.puts += index.signatures.changes((), page.number, signature)[0]
         # In their order, both gets and puts take a fraction of the time.
         keys = sorted(postings)
         for key, value in zip(keys, index.store.get_many(keys), strict=True):

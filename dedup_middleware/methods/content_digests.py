@@ -62,9 +62,9 @@ class TwoStage(Method):
         shared = [part for part in new.weights if part in old.weights]
         return (len(shared) - 1) / len(_FEATURES) if any(part.startswith(_GROUP) for part in shared) else 0.0
 
-    def keys(self, made: WeightedSet) -> Iterable[bytes]:
+    def keys(self, signature: WeightedSet) -> Iterable[bytes]:
         """Yield the group."""
-        return (part for part in made.weights if part.startswith(_GROUP))
+        return (part for part in signature.weights if part.startswith(_GROUP))
 
 
 class BloomFilter(Method):

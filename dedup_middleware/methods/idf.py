@@ -94,9 +94,9 @@ class IdfTop(FrequencyMethod):
         ranked = sorted({*self.words_of(text)}, key=lambda word: (self.frequency(word), word))
         return joined(ranked[: max(1, int(len(ranked) * self._share + ROUNDING))])
 
-    def keys(self, made: Digest) -> Iterable[bytes]:
+    def keys(self, signature: Digest) -> Iterable[bytes]:
         """Yield the hash."""
-        return [made.value[:HASH_BYTES]]
+        return [signature.value[:HASH_BYTES]]
 
 
 def ap_hash(data: bytes) -> int:

@@ -79,9 +79,9 @@ class KeywordDigests(Method):
         apart = sum((weight - theirs[name]) ** 2 for name, weight in ours.items())
         return 1 - apart / sum(weight**2 for weights in (ours, theirs) for weight in weights.values())
 
-    def keys(self, made: Digest | WeightedSet) -> Iterable[bytes]:
+    def keys(self, signature: Digest | WeightedSet) -> Iterable[bytes]:
         """Yield the digest, or one of the features: two sets share all features, or none."""
-        return [min(made.weights)] if isinstance(made, WeightedSet) else super().keys(made)
+        return [min(signature.weights)] if isinstance(signature, WeightedSet) else super().keys(signature)
 
 
 class TopWords(Method):

@@ -84,19 +84,19 @@ class LengthClasses(LongSentences):
 
     def fingerprint(self, text: Text) -> WeightedSet | None:
         """Return the hashes of the key sentences, each of weight 1, beside the class. O(characters)."""
-        if (made := super().fingerprint(text)) is None:
+        if (signature := super().fingerprint(text)) is None:
             return None
         number = length_class(sum(map(len, sentences(text.paragraphs))), self._ratio)
-        return WeightedSet({_CLASS: float(number), **made.weights})
+        return WeightedSet({_CLASS: float(number), **signature.weights})
 
     def similarity(self, new: WeightedSet, old: WeightedSet) -> float:
         """Return the Jaccard index of the key sentences; 0 for classes that are not compared."""
         (ours, one), (theirs, other) = _parts(new), _parts(old)
         return jaccard(one, other) if abs(ours - theirs) <= self._reach else 0.0
 
-    def keys(self, made: WeightedSet) -> Iterable[bytes]:
+    def keys(self, signature: WeightedSet) -> Iterable[bytes]:
         """Yield each sentence under its class, and under the border that the next class has in common with it."""
-        number, key = _parts(made)
+        number, key = _parts(signature)
         for place in range(number, number + self._reach + 1):
             yield from (place.to_bytes(4, "big") + name for name in key.weights)
 
@@ -106,10 +106,10 @@ def length_class(length: int, ratio: float) -> int:
     return 1 + floor(log(length, ratio))
 
 
-def _parts(made: WeightedSet) -> tuple[int, WeightedSet]:
-    """Return the class of *made*, and its sentences."""
-    sentences_only = {name: weight for name, weight in made.weights.items() if name != _CLASS}
-    return int(made.weights[_CLASS]), WeightedSet(sentences_only)
+def _parts(signature: WeightedSet) -> tuple[int, WeightedSet]:
+    """Return the class of *signature*, and its sentences."""
+    sentences_only = {name: weight for name, weight in signature.weights.items() if name != _CLASS}
+    return int(signature.weights[_CLASS]), WeightedSet(sentences_only)
 
 
 def sentences(paragraphs: Iterable[str]) -> list[str]:

@@ -71,9 +71,9 @@ class MinHashLSH(ShingleMethod):
         """Return the share of numbers that are equal, an estimate of the resemblance."""
         return in_common(new, old) / self._permutations
 
-    def keys(self, made: WeightedSet) -> Iterable[bytes]:
+    def keys(self, signature: WeightedSet) -> Iterable[bytes]:
         """Yield the bands: by default 14 of 9 numbers."""
-        placed = sorted(made.weights)
+        placed = sorted(signature.weights)
         for start in range(0, self._bands * self._rows, self._rows):
             # Each number has its place with it, and so has the band.
             yield xxhash.xxh3_64_digest(b"".join(placed[start : start + self._rows]))

@@ -119,12 +119,14 @@ class ParagraphSimHash(FrequencyMethod):
             return 0.0
         return 1 - max(_farthest(new.values, old.values), _farthest(old.values, new.values)) / new.size
 
-    def keys(self, made: Bits) -> Iterable[bytes]:
+    def keys(self, signature: Bits) -> Iterable[bytes]:
         """Yield blocks of the paragraphs' bits, with the paragraph's place if that counts."""
         if self._ordered:
-            return super().keys(made)
-        distance = distance_of(self.threshold, made.size)
-        return dict.fromkeys(key for value in made.values for key in blocks(Bits((value,), made.size), distance))
+            return super().keys(signature)
+        distance = distance_of(self.threshold, signature.size)
+        return dict.fromkeys(
+            key for value in signature.values for key in blocks(Bits((value,), signature.size), distance)
+        )
 
     def _idf(self, word: str) -> float:
         # Above 0 for every word, and the same for all as long as there is no corpus.

@@ -94,9 +94,9 @@ class Shingling(ShingleMethod):
         kept = self._kept(self.hashes(text))
         return WeightedSet(dict.fromkeys(kept, 1.0)) if kept else None
 
-    def keys(self, made: WeightedSet) -> Iterable[bytes]:
+    def keys(self, signature: WeightedSet) -> Iterable[bytes]:
         """Yield the smallest (1 - threshold) n + 1 of n shingles: two texts that are alike share one of these."""
-        smallest = sorted(made.weights)
+        smallest = sorted(signature.weights)
         yield from smallest[: len(smallest) - ceil((self.threshold - ROUNDING) * len(smallest)) + 1]
 
     @abstractmethod

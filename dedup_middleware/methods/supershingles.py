@@ -93,9 +93,9 @@ class Fetterly(ShingleMethod):
         """Return the share of the six supershingles that are equal."""
         return in_common(new, old) / SUPERSHINGLES
 
-    def keys(self, made: WeightedSet) -> Iterable[bytes]:
+    def keys(self, signature: WeightedSet) -> Iterable[bytes]:
         """Yield as many supershingles at once as must be equal: 15 pairs by default."""
-        return map(b"".join, combinations(sorted(made.weights), self._equal))
+        return map(b"".join, combinations(sorted(signature.weights), self._equal))
 
 
 def _placed(place: int, samples: bytes) -> bytes:

@@ -89,9 +89,9 @@ class TopicDistances(Method):
         agreeing = sum(self._agrees(number, known) for number in _numbers(new))
         return agreeing / max(len(new.weights), 1)
 
-    def keys(self, made: WeightedSet) -> Iterator[bytes]:
+    def keys(self, signature: WeightedSet) -> Iterator[bytes]:
         """Yield two stretches of *b* for each distance, its own and the next: distances within *b* share one."""
-        own = [number // self._b for number in _numbers(made)]
+        own = [number // self._b for number in _numbers(signature)]
         for stretch in sorted({*own, *(stretch + 1 for stretch in own)}):
             yield stretch.to_bytes(FEATURE_BYTES + 1, "big")
 
@@ -134,8 +134,8 @@ def as_print(topic: Iterable[str], found: Iterable[int]) -> WeightedSet:
     return WeightedSet({number.to_bytes(FEATURE_BYTES, "big"): 1.0 for number in sorted(numbers)})
 
 
-def _numbers(made: WeightedSet) -> Iterator[int]:
-    return (int.from_bytes(name, "big") for name in made.weights)
+def _numbers(signature: WeightedSet) -> Iterator[int]:
+    return (int.from_bytes(name, "big") for name in signature.weights)
 
 
 def _has_between(ordered: Sequence[int], least: int, most: int) -> bool:

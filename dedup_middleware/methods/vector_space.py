@@ -50,10 +50,10 @@ class _Vectors(Method):
         product = math.fsum(weight * theirs[name] for name, weight in ours.items() if name in theirs)
         return min(product / (math.hypot(*ours.values()) * math.hypot(*theirs.values())), 1.0)
 
-    def keys(self, made: WeightedSet) -> Iterable[bytes]:
+    def keys(self, signature: WeightedSet) -> Iterable[bytes]:
         """Yield the first dimensions, until the rest is too short a vector to reach the threshold."""
-        names = sorted(made.weights)
-        squares = [made.weights[name] ** 2 for name in names]
+        names = sorted(signature.weights)
+        squares = [signature.weights[name] ** 2 for name in names]
         left = total = math.fsum(squares)
         for name, square in zip(names, squares, strict=True):
             # Two texts that share dimensions only in the rest have a cosine of at most the length of the rest.

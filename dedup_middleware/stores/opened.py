@@ -115,19 +115,19 @@ class OpenStore:
         self._leave: Callable[[], None] | None = leave
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        shared = self._live()
+        shared = self._distinctive()
         with shared.guard:
             return shared.call("read", shared.view.get_many, [*keys])
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        shared = self._live()
+        shared = self._distinctive()
         with shared.guard:
             pairs = shared.call("read", shared.view.scan, start, stop)
         return self._steps(pairs)
 
     def _steps(self, pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
         while True:
-            shared = self._live()
+            shared = self._distinctive()
             with shared.guard:
                 step = shared.call("read", lambda: list(islice(pairs, _SCAN_STEP)))
             if not step:
@@ -136,7 +136,7 @@ class OpenStore:
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
         """See Store; in a transaction, *sync* does nothing."""
-        shared = self._live()
+        shared = self._distinctive()
         # Before the guard is held: an iterable may itself read from the store.
         puts, deletes = list(puts), list(deletes)
         with shared.guard:
@@ -149,7 +149,7 @@ class OpenStore:
         In a store that processes share, *work* may be called more than once. A nested transaction is a part of the
         outer one.
         """
-        shared = self._live()
+        shared = self._distinctive()
         with shared.guard:
             if shared.view is not shared.store:
                 return work()
@@ -170,12 +170,12 @@ class OpenStore:
                     return result
 
     def sync(self) -> None:
-        shared = self._live()
+        shared = self._distinctive()
         with shared.syncing:
             shared.call("write", shared.store.sync)
 
     def compact(self) -> None:
-        shared = self._live()
+        shared = self._distinctive()
         with shared.guard:
             shared.call("compact", shared.store.compact)
 
@@ -202,19 +202,19 @@ class OpenStore:
         return self if self.worker else None
 
     def is_at_work(self, worker: bytes) -> bool:
-        shared = self._live()
+        shared = self._distinctive()
         with shared.guard:
             return shared.call("read", shared.store.is_at_work, worker)
 
     def changes_of_others(self) -> int:
-        shared = self._live()
+        shared = self._distinctive()
         with shared.guard:
             return shared.call("read", shared.store.changes_of_others)
 
     def require_unchanged(self) -> None:
-        self._live().store.require_unchanged()
+        self._distinctive().store.require_unchanged()
 
-    def _live(self) -> Shared:
+    def _distinctive(self) -> Shared:
         if self._leave is None:
             raise refusals.closed(self.uri)
         return self.in_process

@@ -97,7 +97,7 @@ VARIANTS = {
     "no check": without(*CHECKS),
     "no templates": replaced(Templates, learn=never),
     "no alignment": replaced(Detector, _compare=never),
-    "no least live weight": replaced(detector, MIN_LIVE_WEIGHT=0),
+    "no least live weight": replaced(detector, MIN_DISTINCTIVE_WEIGHT=0),
     "true text": Variant(has_true_text=True),
     **{f"threshold {share}": Variant({"threshold": share}) for share in (0.7, 0.75, 0.85, 0.9)},
 }

@@ -17,7 +17,7 @@ from dedup_middleware.fingerprints.method import (
     Bits,
     Digest,
     Method,
-    Print,
+    Signature,
     Text,
     WeightedSet,
     bits_alike,
@@ -93,7 +93,7 @@ def test_sets_compare_by_the_smaller_weights_over_the_larger(one: WeightedSet, o
 
 
 @given(st.one_of(DIGESTS, bits(), SETS), st.one_of(DIGESTS, bits(), SETS))
-def test_digests_are_equal_or_not_and_two_kinds_never(one: Print, other: Print) -> None:
+def test_digests_are_equal_or_not_and_two_kinds_never(one: Signature, other: Signature) -> None:
     if type(one) is not type(other):
         assert Titles().score(one, other) == 0
     elif isinstance(one, Digest):
@@ -145,7 +145,7 @@ def test_sets_that_have_anything_in_common_share_a_key(one: WeightedSet, other: 
 
 
 @given(st.one_of(DIGESTS, bits(), SETS))
-def test_what_is_packed_comes_back(made: Print) -> None:
+def test_what_is_packed_comes_back(made: Signature) -> None:
     assert unpacked(packed(made)) == made
     if isinstance(made, WeightedSet):
         assert packed(made) == packed(WeightedSet(dict(reversed(made.weights.items()))))

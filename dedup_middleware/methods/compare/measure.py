@@ -29,7 +29,7 @@ from dedup_middleware.methods.compare.corpus import prepared_pages
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from dedup_middleware.fingerprints.method import Print
+    from dedup_middleware.fingerprints.method import Signature
     from dedup_middleware.methods.compare.corpus import PreparedPage
 
 #: Our own fingerprint, by its name among the values of ``DEDUP_FINGERPRINT``.
@@ -123,22 +123,22 @@ def all_choices() -> list[str]:
 # --- decisions
 
 
-def without_checks(made: Method, texts: Sequence[Text]) -> list[int]:
+def without_checks(method: Method, texts: Sequence[Text]) -> list[int]:
     """Return the `Measurement.originals` of *texts* as the method decides alone.
 
     A text that is alike to texts that were kept before is dropped for the first of them. A text without paragraphs is
     kept.
     """
     index: defaultdict[bytes, list[int]] = defaultdict(list)
-    kept: dict[int, Print] = {}
+    kept: dict[int, Signature] = {}
     originals = []
     for number, text in enumerate(texts):
         original = number
-        new = made.fingerprint(text) if text.paragraphs else None
+        new = method.fingerprint(text) if text.paragraphs else None
         if new is not None:
-            keys = list(dict.fromkeys(made.keys(new)))
+            keys = list(dict.fromkeys(method.keys(new)))
             found = sorted({other for key in keys if key in index for other in index[key]})
-            original = next((other for other in found if made.is_alike(new, kept[other])), number)
+            original = next((other for other in found if method.is_alike(new, kept[other])), number)
             if original == number:
                 kept[number] = new
                 for key in keys:
@@ -188,17 +188,17 @@ def _measure(run: Run) -> Measurement:
     pages = list(prepared_pages(Path(run.pages)))
     texts = [page.text for page in pages]
     before = _peak()
-    made = method_of(run.choice)
+    method = method_of(run.choice)
     with_text = [page for page in pages if page.text.paragraphs]
-    learned = with_text[: max(1, round(run.fit * len(with_text)))] if made.learns else []
+    learned = with_text[: max(1, round(run.fit * len(with_text)))] if method.learns else []
     if learned:
-        made.fit([page.text for page in learned])
-    made.fingerprint(texts[0]._replace(paragraphs=_ANY_TEXT, title=_ANY_TEXT[0]))
+        method.fit([page.text for page in learned])
+    method.fingerprint(texts[0]._replace(paragraphs=_ANY_TEXT, title=_ANY_TEXT[0]))
     if run.curve:
-        return Measurement(curve=[_milliseconds(made, texts_of_length(texts, length)) for length in LENGTHS])
+        return Measurement(curve=[_milliseconds(method, texts_of_length(texts, length)) for length in LENGTHS])
     if run.pure:
         began = time.process_time()
-        originals = without_checks(made, texts)
+        originals = without_checks(method, texts)
         seconds = time.process_time() - began
     else:
         originals, seconds = with_checks(pages, run.choice, learned)
@@ -206,15 +206,15 @@ def _measure(run: Run) -> Measurement:
     return Measurement(
         originals,
         ms_per_page=round(seconds * 1000 / len(pages), 3),
-        bytes_per_page=round(sum(_size(made, text) for text in texts) / len(pages), 1),
+        bytes_per_page=round(sum(_size(method, text) for text in texts) / len(pages), 1),
         peak_mb=None if before is None or after is None else round((after - before) / _MEGABYTE, 1),
     )
 
 
-def _size(made: Method, text: Text) -> int:
+def _size(method: Method, text: Text) -> int:
     """Return how many bytes a store keeps of *text* for the method: its fingerprint, packed, and its keys."""
-    new = made.fingerprint(text) if text.paragraphs else None
-    return 0 if new is None else len(packed(new)) + sum(map(len, dict.fromkeys(made.keys(new))))
+    new = method.fingerprint(text) if text.paragraphs else None
+    return 0 if new is None else len(packed(new)) + sum(map(len, dict.fromkeys(method.keys(new))))
 
 
 def texts_of_length(texts: Sequence[Text], length: int, count: int = _TEXTS) -> list[Text]:
@@ -234,14 +234,14 @@ def _text(paragraphs: Iterator[str], title: str, length: int) -> Text:
     return Text(tuple(taken), title)
 
 
-def _milliseconds(made: Method, texts: Iterable[Text]) -> float:
+def _milliseconds(method: Method, texts: Iterable[Text]) -> float:
     """Return the mean CPU time that the method takes for the fingerprint of a text."""
     chosen = list(texts)
     rounds = []
     for _ in range(_ROUNDS):
         began = time.process_time()
         for text in chosen:
-            made.fingerprint(text)
+            method.fingerprint(text)
         rounds.append(time.process_time() - began)
     return round(min(rounds) * 1000 / len(chosen), 3)
 
