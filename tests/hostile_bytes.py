@@ -11,12 +11,13 @@ import io
 import json
 import socket
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from scrapy.settings import Settings
 
 from dedup_middleware.batch.archive import Refused, entries
@@ -26,7 +27,7 @@ from dedup_middleware.fingerprints.method import unpacked as unpacked_print
 from dedup_middleware.index import dropped_items, schema
 from dedup_middleware.index.in_doubt import Doubt, Override
 from dedup_middleware.index.opening import index_of
-from dedup_middleware.index.transfer import Exported, Spool
+from dedup_middleware.index.transfer import FORMAT, opened_copy
 from dedup_middleware.methods.compare.corpus import read_pages
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.simhash import SimHash
@@ -154,10 +155,9 @@ def archive(path: Path) -> str:
 
 
 def imported(path: Path) -> str:
-    """Return how many pages an export has, and how many lines were refused."""
-    with Spool() as spool:
-        spool.read(path)
-        return f"{len(spool.entries)} pages, {spool._file.tell() / MB:.0f} MB on disk, refused {spool.refusals}"
+    """Return how many pairs an export has."""
+    with opened_copy(path) as (_, pairs):
+        return f"{sum(1 for _ in pairs)} pairs"
 
 
 def corpus(path: Path) -> str:
@@ -240,26 +240,12 @@ def parquet(size: int, *, rows: int, dictionary: bool) -> bytes:
     return file.getvalue()
 
 
-def export(lines: Iterable[bytes] = ()) -> bytes:
-    """Return an export with these *lines*."""
-    return b"".join([ORIGIN, *lines])
+def export(pairs: Iterable[bytes] = (), count: int = 0) -> bytes:
+    """Return an export with the lines of these *pairs*."""
+    header = json.dumps({"format": FORMAT, **json.loads(Header.new("clauses").encode())}).encode("ascii")
+    return b"".join([header + b"\n", *pairs, b"%d\n" % count])
 
 
-ORIGIN = (
-    json.dumps(
-        {
-            "format": "dedup-middleware pages",
-            "version": 4,
-            "scheme": "clauses",
-            "key": "00" * 16,
-            "created": "2024-01-01T00:00:00+00:00",
-            "place": 10,
-            "learned": "",
-        },
-        separators=(",", ":"),
-    ).encode("ascii")
-    + b"\n"
-)
 META = repr(
     {"url": "u", "response_url": "http://a/", "method": "GET", "status": 200, "timestamp": 1.0},
 ).encode("ascii")
@@ -394,14 +380,14 @@ ATTACKS: dict[str, Attack] = {
         "a.jsonl.gz",
     ),
     "an export.gz, a line of empty lists": Attack(
-        lambda size: gzip.compress(export([b'{"url": "u", "x": ' + nested(size) + b"}\n"])),
+        lambda size: gzip.compress(export([b'["cDE=", ' + nested(size) + b"]\n"])),
         120 * MB,
         gzip.compress(export()),
         imported,
         "a.jsonl.gz",
     ),
-    "an export.gz that unpacks to 500 MB of pages": Attack(
-        lambda size: gzip.compress(export([_exported()]) + b"".join(_pages(size)), 1),
+    "an export.gz that unpacks to 500 MB": Attack(
+        lambda size: gzip.compress(export(_pairs(size // 10_000), size // 10_000), 1),
         512 * MB,
         gzip.compress(export()),
         imported,
@@ -440,11 +426,6 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
-def _exported() -> bytes:
-    return Exported.of(_page(), text=["x" * 9000]).to_line().encode("ascii") + b"\n"
-
-
-def _pages(size: int) -> Iterable[bytes]:
-    for place in range(2, size // 10_000):
-        page = replace(_page(), number=schema.page_number(place, "http://a/1"))
-        yield Exported.of(page, text=["x" * 9000]).to_line().encode("ascii") + b"\n"
+def _pairs(count: int) -> Iterable[bytes]:
+    for number in range(count):
+        yield msgspec.json.encode((schema.text_key(number), b"x" * 7500)) + b"\n"

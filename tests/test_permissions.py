@@ -57,7 +57,7 @@ def test_store_and_log_are_the_users_alone(site, tmp_path, backend, end, umask):
             named = [argument for name, value in settings.items() for argument in ("-s", f"{name}={value}")]
             for command in (
                 ["report", "-o", str(kept / "report.html"), "--csv", str(kept / "rows.csv")],
-                ["store", "export", "-o", str(kept / "pages.jsonl.gz")],
+                ["store", "export", "-o", str(kept / "store.jsonl.gz")],
                 ["dropped", "-o", str(kept / "items" / "dropped.jsonl")],
             ):
                 # A second time over what the first has written.

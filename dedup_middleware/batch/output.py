@@ -15,6 +15,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from dedup_middleware import permissions
 from dedup_middleware.api import as_item
 from dedup_middleware.batch.archive import FILE_PAGES, POSITIONS
@@ -24,9 +26,11 @@ from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
 from dedup_middleware.index.index import item_texts
-from dedup_middleware.index.transfer import Exported, Known, Origin
+from dedup_middleware.index.lookup import TEXT_LIMIT
+from dedup_middleware.index.transfer import NewPage, filled, lines_of, put_pages
 from dedup_middleware.model import Kept, StoredPage, VerdictKind
 from dedup_middleware.registry import required
+from dedup_middleware.stores import default_backend
 from dedup_middleware.urls import storys_own
 
 if TYPE_CHECKING:
@@ -39,8 +43,8 @@ if TYPE_CHECKING:
 _KEPT = (VerdictKind.NEW.value, VerdictKind.RELATED.value)
 # A tenth of the time of the default for a fifth more bytes.
 _XZ_PRESET = 1
-# Lines that are packed at once, and records of a row group.
-_PACKED, _ROW_GROUP = 256, 10_000
+# Records of a row group.
+_ROW_GROUP = 10_000
 
 _VERDICTS = f"""
     SELECT c.record, ROW_NUMBER() OVER (PARTITION BY p.url, p.text ORDER BY p.page) AS fetch
@@ -142,26 +146,22 @@ def write_store(engine: Engine, job: Job, counts: Sequence[int], path: Path) -> 
     engine.table("versions", _VERSIONS, index="page")
     starts = [*accumulate(counts, initial=1)]
     rows = _STORED.format(threshold=job.config.threshold)
-    engine.map("stored", "packed binary", partial(_packed, job, starts), rows, "first")
+    engine.map("stored", "first bigint, packed binary", partial(_packed, job, starts), rows, "first")
+    packed = engine.rows("SELECT packed FROM stored ORDER BY first")
     templates = engine.rows("SELECT DISTINCT record FROM edges WHERE page < 0")
-    with path.open("xb") as file:
-        file.write(_compressed([Origin.of(job.header, starts[-1]).to_line()]))
-        file.writelines(bytes(packed) for (packed,) in engine.rows("SELECT packed FROM stored"))
-        file.write(_compressed(Known(bytes(template)).to_line() for (template,) in templates))
+    uri = f"{default_backend()}:{path.with_name('store')}"
+    with filled(uri, job.header) as store, lzma.open(path, "xt", encoding="ascii", preset=_XZ_PRESET) as file:
+        put_pages(store, (msgspec.msgpack.decode(page, type=NewPage) for (page,) in packed))
+        store.write((schema.template_key(bytes(template)), b"") for (template,) in templates)
+        store.write([(schema.NEXT_PLACE_KEY, schema.encode_number(starts[-1]))])
+        file.writelines(f"{line}\n" for line in lines_of(store))
 
 
-def _packed(job: Job, starts: Sequence[int], rows: Iterator[Any]) -> Iterator[tuple[bytes]]:
-    lines = (_line(job, starts, row) for row in rows)
-    while some := [*islice(lines, _PACKED)]:
-        yield (_compressed(some),)
+def _packed(job: Job, starts: Sequence[int], rows: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
+    return ((row["first"], msgspec.msgpack.encode(_page(job, starts, row))) for row in rows)
 
 
-def _compressed(lines: Iterable[str]) -> bytes:
-    """Return *lines* as a part of an xz file: the parts are read as one."""
-    return lzma.compress("".join(f"{line}\n" for line in lines).encode("utf8"), preset=_XZ_PRESET)
-
-
-def _line(job: Job, starts: Sequence[int], row: Any) -> str:
+def _page(job: Job, starts: Sequence[int], row: Any) -> NewPage:
     read, original, is_duplicate = job.decoded(row["content"]), None, bool(row["duplicate"])
     page, other = read.page, job.decoded(row["other"]).page if row["other"] else None
     assert page is not None
@@ -178,16 +178,15 @@ def _line(job: Job, starts: Sequence[int], row: Any) -> str:
         if original is not None:
             # What look-alikes share is not boilerplate: it leads to the first of them alone.
             unlisted = sorted(schema.clause_keys(original.hashes & stored.hashes))
-    text, item_text = (*job.kept_text(page),) or None, item_texts(stored) or None
-    exported = Exported.of(
-        stored,
-        original_url=original.url if original is not None and is_duplicate else None,
-        text=text,
-        item_text=item_text,
-        unlisted=unlisted,
-        names=[*storys_own(page.features, page.url)],
+    texts = item_texts(stored)
+    return NewPage(
+        stored.number,
+        schema.encode_page(stored),
+        schema.encode_text(page.paragraphs, TEXT_LIMIT),
+        schema.encode_text(texts, TEXT_LIMIT) if texts else None,
+        unlisted,
+        [*storys_own(page.features, page.url)],
     )
-    return exported.to_line()
 
 
 def _number(position: int, url: str, starts: Sequence[int]) -> int:

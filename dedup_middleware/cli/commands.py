@@ -47,8 +47,8 @@ GROUPS = {
         "store forget": "Delete pages from the store",
         "store compact": "Reclaim the disk space of deleted pages",
         "store reset": "Delete the store",
-        "store export": "Write the pages of the store to a file",
-        "store import": "Add exported pages to the store",
+        "store export": "Write a copy of the store to a file",
+        "store import": "Fill an empty store with a copy of another",
     },
     "Archives and methods": {
         "batch": "Find duplicates in an archive of past crawls",
@@ -56,7 +56,6 @@ GROUPS = {
     },
 }
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
-_MODULES = {"store export": "transfer", "store import": "transfer"}
 _ARGUMENTS = {None: "{}", "?": "[{}]", "*": "[{} ...]", "+": "{} ..."}
 _LATER = "`scrapy dedup COMMAND --help` shows the options of a command, and examples."
 
@@ -75,7 +74,7 @@ class Subcommand(NamedTuple):
 
 def subcommand(name: str) -> Subcommand:
     """Return the subcommand *name*. Imports its module: Scrapy loads this one for each of its own commands."""
-    module = import_module(f"dedup_middleware.cli.{_MODULES.get(name, name.split(maxsplit=1)[0])}")
+    module = import_module(f"dedup_middleware.cli.{name.split(maxsplit=1)[0]}")
     found: Subcommand = module.COMMANDS[name]
     return found
 

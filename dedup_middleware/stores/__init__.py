@@ -225,14 +225,6 @@ def _leave(name: Hashable, shared: Shared) -> None:
             shared.close()
 
 
-def adopt_header(store: OpenStore, header: Header) -> None:
-    """Give *store*, which is empty, the *header* of another one: its scheme and its key, from the next opening on.
-
-    As long as the header is partial, the store cannot be opened.
-    """
-    store.write([(HEADER_KEY, header.encode())], sync=True)
-
-
 # --- stores that are not open
 
 

@@ -11,7 +11,6 @@ import sys
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,7 +19,7 @@ from engines import ENGINES, need
 
 import dedup_middleware
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
-from dedup_middleware.stores import adopt_header, destroy_store, open_store, size_of_store, store_exists
+from dedup_middleware.stores import destroy_store, open_store, size_of_store, store_exists
 from dedup_middleware.stores.base import HEADER_KEY, SCHEMA_VERSION, Header
 
 if TYPE_CHECKING:
@@ -274,7 +273,7 @@ def test_a_header_that_does_not_fit_is_refused(uri: str, path: Path, header, kin
     store = open_store(uri, fingerprint_scheme=SCHEME)
     store.write([(b"k", b"1")], [HEADER_KEY])
     if header is not None:
-        adopt_header(store, SimpleNamespace(encode=lambda: header))  # type: ignore[arg-type]
+        store.write([(HEADER_KEY, header)])
     store.close()
     for _ in range(2):
         with pytest.raises(StoreError, match=re.escape(words)) as caught:
