@@ -142,7 +142,7 @@ class Deduplicator:
         """
         read, visit = self._examined(url, html, item, content)
         self._deduplication.enter(visit)
-        self._deduplication.keep_page(visit, Rejection(Reason.KEPT_ON_REQUEST))
+        self._deduplication.overrule(visit, Rejection(Reason.KEPT_ON_REQUEST))
         _end(self._deduplication, visit, self._kept(read, item))
         self.released[:] = [other for other in self.released if other != read.url]
         return self._deduplication.recorder.record(visit)
@@ -373,7 +373,7 @@ def pass_through(
     deduplication.enter(visit)
     if visit.is_duplicate and item is not None:
         deduplication.check_item(visit, item, shows)
-        deduplication.keep_for_its_item(visit)
+        deduplication.overrule(visit, visit.item_rejection)
     _end(deduplication, visit, kept)
 
 

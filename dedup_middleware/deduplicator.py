@@ -3,8 +3,8 @@
     check                   page -> CHECKED, with a provisional verdict; writes nothing
     enter                   the callback gets the page. CHECKED -> PENDING: it claims its text;
                             CHECKED -> ENTERED: a duplicate, or an unchecked page, claims nothing
-    check_item, drop        each item of a duplicate; `keep_page` lets the page claim its text after all
-    keep_item               each item that goes on to the pipelines
+    check_item              each item of a duplicate; `overrule` if that shows that it is none: then it claims its text
+    drop, keep_item         each item: it is stored, or goes on to the pipelines
     end_callback, item_left PENDING -> CONFIRMED once all items have left the pipelines, if there were any
     void                    PENDING -> VOID, because a pipeline has dropped an item, or something has failed
     callback_failed         void, and back to CHECKED: what an errback gives is not the page's
@@ -111,9 +111,9 @@ class Deduplication:
 
     # --- check
 
-    def check(self, page: Page, action: Action, threshold: float, budget: Budget, *, keep: bool = False) -> Visit:
+    def check(self, page: Page, action: Action, threshold: float, budget: Budget, *, is_exempt: bool = False) -> Visit:
         """Return the visit of *page* with its provisional verdict; its items have what is left of its *budget*."""
-        visit = Visit(page.url, page, Verdict(VerdictKind.NEW), action, threshold, budget, keep=keep)
+        visit = Visit(page.url, page, Verdict(VerdictKind.NEW), action, threshold, budget, is_exempt=is_exempt)
         self._check(visit)
         budget.pause()
         return visit
@@ -156,7 +156,7 @@ class Deduplication:
                 if page is not None:
                     visit.verdict = self.detector.check(page, threshold=visit.threshold)
                     if visit.verdict.kind is VerdictKind.DUPLICATE:
-                        if visit.keep:
+                        if visit.is_exempt:
                             visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
                         visit.suspected_template = self.detector.suspected_template(page, visit.verdict)
             except TROUBLE as error:
@@ -247,11 +247,11 @@ class Deduplication:
         Where the original's items lack something that it contains, there may be another original. *shows* returns
         whether the page contains words. ``visit.item_rejection`` is why the item is kept. An item that cannot be read,
         and any item after the store failed, is kept. If a feed wants the item that has none of the original's items,
-        the page is kept with it.
+        the verdict is overruled.
         """
         match, visit.item_rejection = visit.verdict.match, None
         if match is not None and not match.original.kept.has_reached(self._feeds_wanting(item)):
-            self.keep_page(visit, Rejection(Reason.ORIGINAL_MISSING_FROM_FEED))
+            self.overrule(visit, Rejection(Reason.ORIGINAL_MISSING_FROM_FEED))
             return False
         try:
             return self._check_item(visit, item, visit.budget.limited(shows))
@@ -282,16 +282,11 @@ class Deduplication:
             return False
         return True if text.has_text else None
 
-    def keep_page(self, visit: Visit, rejection: Rejection) -> None:
-        """Keep a duplicate because of a *rejection*, and let it claim its text."""
-        if visit.is_duplicate:
+    def overrule(self, visit: Visit, rejection: Rejection | None) -> None:
+        """Make a duplicate a related page because of a *rejection*, if there is one; it claims its text."""
+        if visit.is_duplicate and rejection is not None:
             visit.overrule(rejection)
             self._claim(visit)
-
-    def keep_for_its_item(self, visit: Visit) -> None:
-        """Keep a duplicate because of what kept the last item that was checked."""
-        if visit.item_rejection is not None:
-            self.keep_page(visit, visit.item_rejection)
 
     def drop(self, visit: Visit, item: Any) -> bool:
         """Store *item* of a duplicate, and that its page is one, in one batch; return whether it is dropped.
@@ -385,7 +380,7 @@ class Deduplication:
         """Note that an item has left the pipelines, and that *feeds* have taken it: ``None`` for all there are."""
         visit.items_left += 1
         visit.feeds = None if feeds is None or visit.feeds is None else visit.feeds | feeds
-        self._settle_if_complete(visit)
+        self._confirm_if_complete(visit)
 
     def void(self, visit: Visit) -> None:
         """End the claim, because an item was dropped by a pipeline, or failed: the page owns nothing."""
@@ -422,7 +417,7 @@ class Deduplication:
         page = visit.claimed.restricted_to(content.hashes, content.texts) if several else visit.claimed
         visit.claimed = replace(page, item_content=content)
         visit.callback_ended = True
-        self._settle_if_complete(visit)
+        self._confirm_if_complete(visit)
 
     def _has_same_content(self, page: Page, content: ItemContent, *, several: bool) -> bool:
         """Return whether an unread original with this *content* of its items owns what it owns already.
@@ -437,7 +432,7 @@ class Deduplication:
         is_same = page.known.item_content == content and kept_text == "\n".join(content.texts)
         return is_same and several and page.known.hashes <= content.hashes
 
-    def _settle_if_complete(self, visit: Visit) -> None:
+    def _confirm_if_complete(self, visit: Visit) -> None:
         if visit.stage is Stage.PENDING and visit.callback_ended and visit.items_left == visit.items_yielded:
             if visit.items_yielded:
                 self._confirm(visit)

@@ -82,7 +82,7 @@ class Releaser:
             stored = self._index.page(items[0].number)
             if stored is not None and stored.original is not None:
                 page = self._core.reader.stored(self._index, stored)
-                visit = Visit(url, page, Verdict(VerdictKind.NEW), Action.DROP, threshold, keep=by_person)
+                visit = Visit(url, page, Verdict(VerdictKind.NEW), Action.DROP, threshold, is_exempt=by_person)
                 visit.version, visit.verdict = self._index.version, self._core.detector.check_stored(page)
                 if by_person and visit.is_duplicate:
                     visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
@@ -106,7 +106,7 @@ class Releaser:
                 visit.items_dropped = len(items)
                 self._core.finish(visit)
                 return []
-            self._core.keep_page(visit, visit.item_rejection or Rejection(Reason.RELEASED))
+            self._core.overrule(visit, visit.item_rejection or Rejection(Reason.RELEASED))
         for item in items:
             self._core.keep_item(visit, item)
         self._core.end_callback(visit, several=len(items) > 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -62,8 +62,8 @@ class Visit:
     threshold: float
     budget: Budget = field(default_factory=Budget)
     """What is left for the page and its items; paused while other pages have their turn."""
-    keep: bool = False
-    """Whether its request, or a person, wants it kept although it is a duplicate."""
+    is_exempt: bool = False
+    """Whether its request, or a person, wants its items kept although it is a duplicate."""
     stage: Stage = Stage.CHECKED
     size: int = 0
     """Bytes of the body; 0 for an item."""
@@ -111,9 +111,9 @@ class Visit:
     items_tagged: int = 0
 
     @classmethod
-    def unchecked(cls, url: str, reason: str, action: Action, threshold: float, *, keep: bool = False) -> Visit:
+    def unchecked(cls, url: str, reason: str, action: Action, threshold: float, *, is_exempt: bool = False) -> Visit:
         """Return the visit of a page that cannot be checked, for *reason*."""
-        return cls(url, None, Verdict(VerdictKind.UNCHECKED, reason=reason), action, threshold, keep=keep)
+        return cls(url, None, Verdict(VerdictKind.UNCHECKED, reason=reason), action, threshold, is_exempt=is_exempt)
 
     def read_in_full(self) -> Page | None:
         """Return the page, read now if it is an unchanged original; ``None``, and unchecked, if that fails."""
@@ -131,11 +131,6 @@ class Visit:
     def overrule(self, rejection: Rejection) -> None:
         """Make a duplicate a related page, because of a *rejection*."""
         self.verdict = Verdict(VerdictKind.RELATED, self.verdict.match, rejection.reason, rejection.difference)
-
-    def keep_undecided(self) -> None:
-        """Keep a duplicate whose original is still pending; it owns nothing."""
-        if self.original_is_pending:
-            self.verdict = replace(self.verdict, kind=VerdictKind.RELATED, reason=Reason.ORIGINAL_PENDING)
 
     @property
     def is_duplicate(self) -> bool:

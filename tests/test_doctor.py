@@ -73,7 +73,7 @@ def test_a_project_is_told_what_is_amiss_and_where_settings_come_from(crawled: P
         "DEDUP_TRESHOLD": 0.9,
         "DEDUP_MAX_BYTES": 3_000_000,
         "DOWNLOADER_MIDDLEWARES": {"extra.Own": 10},
-        "ITEM_PIPELINES": {"dedup_middleware.plugin.item_pipeline.DedupItemPipeline": None},
+        "ITEM_PIPELINES": {"dedup_middleware.plugin.spider_middleware.DedupItemPipeline": None},
         "SPIDER_MIDDLEWARES": {"dedup_middleware.plugin.spider_middleware.DedupSpiderMiddleware": 7},
         "LOG_FORMATTER": "extra.Formatter",
         "DEDUP_STORE": store_uri(crawled),

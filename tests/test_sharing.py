@@ -23,7 +23,7 @@ from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.cli.store import crawls_at_work, in_doubt, to_release
 from dedup_middleware.durability import recover
 from dedup_middleware.errors import StoreError
-from dedup_middleware.model import Action, VerdictKind
+from dedup_middleware.model import Action, Rejection, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.releases import Releaser
 from dedup_middleware.stores import destroy_store, redis
@@ -83,7 +83,8 @@ class Worker(Library):
         if self.releaser.has_any():
             for items, by_person in self.releaser.take():
                 visit = self.releaser.release(items, by_person=by_person)
-                visit.keep_undecided()
+                if visit.original_is_pending:
+                    visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
                 for item, dropped in zip(self.releaser.go_on(visit), items, strict=False):
                     assert item == {"of": dropped.url}
                     released.append(dropped.url)
@@ -478,7 +479,7 @@ def test_what_waits_for_a_process_that_is_killed_is_kept(site, tmp_path):
     shared = {
         **FEED,
         "DEDUP_STORE": f"sqlite:{tmp_path / 'store'}?shared=1",
-        "CONSTANTS": {"dedup_middleware.plugin.threads:MAX_WAIT": 30},
+        "CONSTANTS": {"dedup_middleware.plugin.items:MAX_WAIT": 30},
     }
     fates = shared | {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}, "HOLD_UNTIL": {"never": 1}}
     steps = [{"url": a, "cb_kwargs": {"fate": "hold"}}, never]

@@ -29,8 +29,12 @@ from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.plugin import addon
 from dedup_middleware.plugin.downloader_middleware import DedupDownloaderMiddleware
 from dedup_middleware.plugin.extension import DedupExtension
-from dedup_middleware.plugin.item_pipeline import DedupItemPipeline, DropLogFormatter
-from dedup_middleware.plugin.spider_middleware import DedupCallbackMiddleware, DedupSpiderMiddleware
+from dedup_middleware.plugin.spider_middleware import (
+    DedupCallbackMiddleware,
+    DedupItemPipeline,
+    DedupSpiderMiddleware,
+    DropLogFormatter,
+)
 from dedup_middleware.records.counts import last_crawl, listed, mostly_unchecked
 from dedup_middleware.records.log import Records, log_exists
 from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings

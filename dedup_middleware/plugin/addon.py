@@ -8,8 +8,12 @@ from scrapy.settings import SETTINGS_PRIORITIES
 
 from dedup_middleware.plugin.downloader_middleware import DedupDownloaderMiddleware
 from dedup_middleware.plugin.extension import DedupExtension
-from dedup_middleware.plugin.item_pipeline import DedupItemPipeline, DropLogFormatter
-from dedup_middleware.plugin.spider_middleware import DedupCallbackMiddleware, DedupSpiderMiddleware
+from dedup_middleware.plugin.spider_middleware import (
+    DedupCallbackMiddleware,
+    DedupItemPipeline,
+    DedupSpiderMiddleware,
+    DropLogFormatter,
+)
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings

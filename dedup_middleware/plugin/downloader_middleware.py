@@ -96,13 +96,13 @@ class DedupDownloaderMiddleware(Component):
                 if visit is not None:
                     return visit
             page = _page(deduplication, page_response, fetched, budget)
-            return deduplication.check(page, options.action, options.threshold, budget, keep=options.keep)
+            return deduplication.check(page, options.action, options.threshold, budget, is_exempt=options.keep)
         except UncheckableError as error:
             reason = error.reason
         except Exception as error:  # noqa: BLE001 - a page may break a parser in any way
             self._extension.defect(error, response)
             reason = Reason.ERROR
-        return Visit.unchecked(url, reason, options.action, options.threshold, keep=options.keep)
+        return Visit.unchecked(url, reason, options.action, options.threshold, is_exempt=options.keep)
 
     def _read_again(self, deduplication: Deduplication, kept: ref[HtmlResponse], fetched: Fetched) -> Page:
         """Return the page, not read before because it has not changed; the callback may have changed its tree since."""

@@ -29,8 +29,8 @@ from dedup_middleware.errors import (
 from dedup_middleware.opening import deduplication_of, open_again, open_for_crawl, run_id
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.feeds import Feeds, read_config
-from dedup_middleware.plugin.items import Entry, Passing, Releases, item_entry, item_type
-from dedup_middleware.plugin.threads import OriginalWait, Threads, sleep
+from dedup_middleware.plugin.items import Entry, OriginalWait, Passing, Releases, item_entry, item_type
+from dedup_middleware.plugin.threads import Threads, sleep
 from dedup_middleware.releases import Releaser
 from dedup_middleware.settings import is_enabled, unknown_settings
 from dedup_middleware.visit import Listener

@@ -1,14 +1,17 @@
-"""Follows items between the spider and the pipelines, and sends released ones on their way."""
+"""Follows items between the spider and the pipelines, lets those of duplicates wait, and sends released ones."""
 
 from __future__ import annotations
 
 import logging
+import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request, signals
 
-from dedup_middleware.model import Action
+from dedup_middleware.model import Action, Rejection
+from dedup_middleware.plugin.threads import sleep
+from dedup_middleware.reasons import Reason
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -48,10 +51,51 @@ item_entry: ContextVar[Entry | None] = ContextVar("item_entry", default=None)
 #: The type with which the item came to the first pipeline.
 item_type: ContextVar[type | None] = ContextVar("item_type", default=None)
 
+# Seconds after which a duplicate looks whether the claim has ended: a get, where processes share the store.
+_ASK_AGAIN = 0.05
+#: Duplicates that wait at a time where CONCURRENT_REQUESTS sets no limit.
+_DEFAULT_LIMIT = 16
+#: Seconds that a duplicate waits: as long as a slow page, and long enough for the items of most pages.
+MAX_WAIT = 2.0
 #: The URL of the request in whose output items are released.
 RELEASE_URL = "data:,dedup-release"
 #: Before all requests of the spider.
 PRIORITY = 1_000_000
+
+
+class OriginalWait:
+    """Lets duplicates wait until the claim of their original is confirmed or void.
+
+    At most ``CONCURRENT_REQUESTS`` wait at a time, each no longer than ``MAX_WAIT`` seconds, and none while the
+    scraper is full. A duplicate that may not wait is kept.
+    """
+
+    def __init__(self, extension: DedupExtension) -> None:
+        self._extension = extension
+        self._limit = extension.crawler.settings.getint("CONCURRENT_REQUESTS") or _DEFAULT_LIMIT
+        self._waiting = 0
+
+    async def for_original(self, deduplication: Deduplication, visit: Visit) -> None:
+        """Return when the verdict of *visit* does not depend on a pending claim any more."""
+        if visit.original_is_pending:
+            deduplication.reconsider(visit)
+        if not visit.original_is_pending:
+            return
+        slot = self._extension.crawler.engine.scraper.slot
+        if self._waiting < self._limit and slot is not None and not slot.needs_backout():
+            self._extension.count("waits")
+            self._waiting += 1
+            try:
+                deadline = time.monotonic() + MAX_WAIT
+                while visit.original_is_pending and time.monotonic() < deadline:
+                    await sleep(_ASK_AGAIN)
+                    if not deduplication.rests_on_claim(visit):
+                        deduplication.reconsider(visit)
+            finally:
+                self._waiting -= 1
+        if visit.original_is_pending:
+            self._extension.count("waits/given_up")
+            visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
 
 
 class Releases:
@@ -74,7 +118,7 @@ class Releases:
             released: list[Any] = []
             try:
                 visit = releaser.release(dropped, by_person=by_person)
-                await self._extension.wait.settle(deduplication, visit)
+                await self._extension.wait.for_original(deduplication, visit)
                 released = releaser.go_on(visit)
                 for item, each in zip(released, dropped, strict=False):
                     entry = Entry(deduplication, visit, each)

@@ -1,8 +1,7 @@
-"""Waits without holding up the event loop: for disks in threads, for the claims of originals with timers."""
+"""Waits for disks and servers without holding up the event loop."""
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import Future
 from threading import Thread
 from typing import TYPE_CHECKING, Any
@@ -13,10 +12,6 @@ from twisted.internet.defer import Deferred
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from dedup_middleware.deduplicator import Deduplication
-    from dedup_middleware.plugin.extension import DedupExtension
-    from dedup_middleware.visit import Visit
 
 # Seconds after which the event loop looks whether a thread has ended.
 _LOOK_AGAIN = 0.02
@@ -79,46 +74,3 @@ async def sleep(seconds: float) -> None:
     over: Deferred[None] = Deferred()
     call_later(seconds, over.callback, None)
     await maybe_deferred_to_future(over)
-
-
-# Seconds after which a duplicate looks whether the claim has ended: a get, where processes share the store.
-_ASK_AGAIN = 0.05
-#: Duplicates that wait at a time where CONCURRENT_REQUESTS sets no limit.
-_DEFAULT_LIMIT = 16
-#: Seconds that a duplicate waits: as long as a slow page, and long enough for the items of most pages.
-MAX_WAIT = 2.0
-
-
-class OriginalWait:
-    """Lets duplicates wait until the claim of their original is confirmed or void.
-
-    At most ``CONCURRENT_REQUESTS`` wait at a time, each no longer than ``MAX_WAIT`` seconds, and none while the
-    scraper is full. A duplicate that may not wait is kept.
-    """
-
-    def __init__(self, extension: DedupExtension) -> None:
-        self._extension = extension
-        self._limit = extension.crawler.settings.getint("CONCURRENT_REQUESTS") or _DEFAULT_LIMIT
-        self._waiting = 0
-
-    async def settle(self, deduplication: Deduplication, visit: Visit) -> None:
-        """Return when the verdict of *visit* does not depend on a pending claim any more."""
-        if visit.original_is_pending:
-            deduplication.reconsider(visit)
-        if not visit.original_is_pending:
-            return
-        slot = self._extension.crawler.engine.scraper.slot
-        if self._waiting < self._limit and slot is not None and not slot.needs_backout():
-            self._extension.count("waits")
-            self._waiting += 1
-            try:
-                deadline = time.monotonic() + MAX_WAIT
-                while visit.original_is_pending and time.monotonic() < deadline:
-                    await sleep(_ASK_AGAIN)
-                    if not deduplication.rests_on_claim(visit):
-                        deduplication.reconsider(visit)
-            finally:
-                self._waiting -= 1
-        if visit.original_is_pending:
-            self._extension.count("waits/given_up")
-            visit.keep_undecided()
