@@ -20,6 +20,7 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import item_codec
@@ -105,6 +106,8 @@ class Deduplication:
         # The visits with a pending claim, by the number of the claim in the index.
         self._pending: dict[int, Visit] = {}
         self._seen_templates: set[bytes] = set()
+        # Digests of the released items that have left the pipelines, by the number of their page.
+        self._released: dict[int, set[bytes]] = {}
         self.recorder = Recorder(
             spider, run, log, listener, self.fail, hash_clause=fingerprint.hash, preferences=detector.preferences
         )
@@ -394,7 +397,20 @@ class Deduplication:
 
     def released_item_left(self, item: DroppedItem) -> None:
         """Note that a released *item* has left the pipelines: it leaves the store, once that is durable."""
+        self._released.setdefault(item.number, set()).add(_digest(item.data))
         self.durability.confirmed(None, self.index.dropped.deletes([item]))
+
+    def has_released(self, visit: Visit, item: Any) -> bool:
+        """Return whether this crawl has released the same *item* of the same page, which has not changed since.
+
+        Then the item need not be stored to be dropped: until the released one is durable, the store has that.
+        """
+        released = set() if visit.stored is None else self._released.get(visit.stored.number, set())
+        if not released or self.has_failed or visit.action is not Action.DROP:
+            return False
+        with suppress(item_codec.NotStorableError):
+            return _digest(item_codec.encode(item)) in released
+        return False
 
     def callback_failed(self, visit: Visit) -> None:
         """Note that the callback has raised: what comes instead of its output is not the page's."""
@@ -552,3 +568,7 @@ class Deduplication:
     def _void_all(self) -> None:
         for visit in [*self._pending.values()]:
             self.void(visit)
+
+
+def _digest(data: bytes) -> bytes:
+    return sha256(data).digest()[:16]

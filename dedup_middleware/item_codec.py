@@ -34,7 +34,7 @@ MAX_BYTES = 8 * 2**20
 _MAX_INT = 2**63
 
 
-class UnkeepableError(ValueError):
+class NotStorableError(ValueError):
     """A value of class *kind* cannot be read back as it was."""
 
     def __init__(self, kind: type) -> None:
@@ -43,17 +43,17 @@ class UnkeepableError(ValueError):
 
 
 def encode(item: Any) -> bytes:
-    """Return *item* as bytes; :class:`UnkeepableError` if it could not be read back as it is."""
+    """Return *item* as bytes; :class:`NotStorableError` if it could not be read back as it is."""
     try:
         written = _written(item, MAX_DEPTH)
-    except UnkeepableError:
+    except NotStorableError:
         raise
     except Exception as error:  # an item's class is the project's
-        raise UnkeepableError(type(item)) from error
+        raise NotStorableError(type(item)) from error
     # Escaped, two surrogates would come back as one character.
     data = json.dumps(written, ensure_ascii=False, separators=(",", ":")).encode("utf8", "surrogatepass")
     if len(data) > MAX_BYTES or has_more(data, MAX_VALUES):
-        raise UnkeepableError(type(item))
+        raise NotStorableError(type(item))
     return data
 
 
@@ -127,7 +127,7 @@ def _written(value: Any, depth: int) -> Any:
     if kind in (str, float, bool, type(None)) or (kind is int and -_MAX_INT <= value < _MAX_INT):
         return value
     if not depth:
-        raise UnkeepableError(kind)
+        raise NotStorableError(kind)
     if kind in _COLLECTIONS:
         written = [_written(each, depth - 1) for each in value]
         return written if kind is list else {_COLLECTIONS[kind]: written}
@@ -141,7 +141,7 @@ def _written(value: Any, depth: int) -> Any:
         return str.__str__(value)
     tag, content = _taken_apart(value, kind)
     if PROJECT.named(name_of(kind)) is not kind:
-        raise UnkeepableError(kind)
+        raise NotStorableError(kind)
     return {tag: [name_of(kind), _written(content, depth - 1)]}
 
 
@@ -151,7 +151,7 @@ def _taken_apart(value: Any, kind: type) -> tuple[str, Any]:
         return "enum", value.value
     family = _family(kind)
     if family is None:
-        raise UnkeepableError(kind)
+        raise NotStorableError(kind)
     if family == "pydantic":
         return family, dict(value.__getstate__())
     if family == "scrapy":
@@ -177,7 +177,7 @@ def _family(kind: type) -> str | None:
 
 def _written_time(value: datetime) -> list[str]:
     if value.fold or (value.tzinfo is not None and value.utcoffset() is None):
-        raise UnkeepableError(type(value))
+        raise NotStorableError(type(value))
     if isinstance(value.tzinfo, ZoneInfo) and value.tzinfo.key:
         return [value.replace(tzinfo=None).isoformat(), value.tzinfo.key]
     # Of a time zone of another make, its offset at this moment.
@@ -191,7 +191,7 @@ def _read_time(written: list[str]) -> datetime:
 
 def _written_hour(value: time) -> str:
     if value.tzinfo is not None or value.fold:
-        raise UnkeepableError(type(value))
+        raise NotStorableError(type(value))
     return value.isoformat()
 
 

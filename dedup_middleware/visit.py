@@ -208,8 +208,8 @@ class ItemClasses:
         """Return *item* as it is stored; ``None`` if its class, or a value in it, cannot be stored."""
         try:
             return item_codec.encode(item)
-        except item_codec.UnkeepableError as error:
-            self._listener.count("items/not_keepable", 1)
+        except item_codec.NotStorableError as error:
+            self._listener.count("items/not_storable", 1)
             if error.kind is type(item):
                 self._warn_once(_NOT_STORED, type(item))
             else:

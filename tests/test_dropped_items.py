@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import shutil
 
 import pytest
@@ -164,7 +165,31 @@ def test_overrides_can_be_listed_and_removed(reposts, tmp_path):
     assert [o["url"] for o in done(tmp_path, "allow", "--list", "--json").json] == [reposts[3]]
     outcome = stories(tmp_path, reposts)
     # Its items were to be released all the same; the pages are no duplicates of each other for this crawl.
-    assert {item["url"] for item in outcome.dropped} == set(reposts[5::2])
+    assert {url for url, verdict in outcome.verdicts.items() if verdict[0] == "duplicate"} == set(reposts[5::2])
+
+
+def test_the_same_item_is_not_kept_a_second_time_when_its_page_is_fetched_after_the_release(site, tmp_path):
+    """If the page has changed, it is."""
+    a, b, c, d = add_pairs(site, 2)
+    site.add("/repost1", Answer(blog("Story 1", story(1))), Answer(blog("Story 1", story(7))), host=1)
+    assert stories(tmp_path, [a, b, c, d]).kept == [a, c]
+    done(tmp_path, "allow", "--all")
+    outcome = stories(tmp_path, [a, b, c, d])
+    assert released(outcome) == 2
+    assert sorted(outcome.kept) == sorted([a, b, c, d, d])
+    assert [item["url"] for item in outcome.dropped] == [b]
+    assert [(r["verdict"], r["items_dropped"]) for r in outcome.records if r["url"] == b][-1] == ("unchanged", 1)
+    assert stored(tmp_path) == []
+    assert stories(tmp_path, [a, b, c, d]).kept == [a, b, c, d]
+
+
+def test_an_item_is_kept_if_its_released_copy_has_failed_in_a_pipeline(site, tmp_path):
+    a, b = pair(site, 1)
+    steps = [{"url": a}, {"url": b, "cb_kwargs": {"fate": "fail-once"}}]
+    assert again(tmp_path, steps).kept == [a]
+    done(tmp_path, "allow", b)
+    outcome = again(tmp_path, steps, EXTRA_PIPELINES={"sample_spiders.FatePipeline": 100})
+    assert (released(outcome), outcome.kept) == (1, [a, a, b])
 
 
 # --- reading changes nothing
@@ -431,9 +456,10 @@ def test_an_item_of_a_class_or_with_a_value_that_cannot_be_stored_is_kept(site, 
     urls = add_pairs(site, 6)
     outcome = stories(tmp_path, urls, spider=spider, feed={})
     assert outcome.kept == urls
-    assert outcome.stats["dedup/items/not_keepable"] == 6
+    assert outcome.stats["dedup/items/not_storable"] == 6
     assert len(outcome.problems) == classes  # one a class
     assert said in outcome.problems[0]
+    assert re.search(r"duplicates that cannot be stored +6\n", outcome.log)
     assert outcome.record(urls[1])["reason"] == "item_not_storable"
     assert stored(tmp_path) == []
 

@@ -164,7 +164,7 @@ def test_a_damaged_value_is_the_stores_failure_and_no_defect() -> None:
 def test_an_item_that_is_too_large_is_not_stored(monkeypatch) -> None:
     monkeypatch.setattr(item_codec, "MAX_BYTES", 1000)
     assert item_codec.encode({"text": "x" * 500})
-    with pytest.raises(item_codec.UnkeepableError):
+    with pytest.raises(item_codec.NotStorableError):
         item_codec.encode({"text": "x" * 1000})
 
 
@@ -194,7 +194,7 @@ def project(monkeypatch) -> item_codec.ProjectClasses:
 def test_classes_of_the_projects_packages_are_found_and_no_others(project) -> None:
     items = [Story(url="u"), DataStory("u")]
     for item in items:
-        with pytest.raises(item_codec.UnkeepableError):
+        with pytest.raises(item_codec.NotStorableError):
             item_codec.encode(item)
     project.give([Spider])
     found = [item_codec.decode(item_codec.encode(item)) for item in items]

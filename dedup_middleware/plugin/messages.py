@@ -128,6 +128,7 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
         ("items/tagged", "duplicates tagged"),
         ("items/tag_refused", "items that cannot be tagged"),
         ("items/would_drop", "duplicates not dropped"),
+        ("items/not_storable", "duplicates that cannot be stored"),
         ("items/released", "dropped items released"),
         ("upgrades", "originals replaced by better ones"),
         ("away", "times the store was away"),

@@ -139,13 +139,15 @@ class _PageOutput:
         if output is None:
             return []
         if isinstance(output, Request):
-            if visit.is_duplicate and visit.action is not Action.DRY_RUN:
-                self._follow_last(output)
+            self._follow_last_if_duplicate(output)
             return [output]
         try:
             self._items += 1
             if self._items == 1 and visit.original_is_pending:
                 await self._extension.wait.for_original(self._deduplication, visit)
+            if self._is_sound and self._deduplication.has_released(visit, output):
+                await self._drop(output)
+                return []
             if not self._is_sound or not visit.is_duplicate:
                 return self._kept(output)
             may_drop = self._deduplication.check_item(visit, output, self._shows)
@@ -161,10 +163,11 @@ class _PageOutput:
             self._defect(error)
         return self._kept(output)
 
-    def _follow_last(self, request: Request) -> None:
+    def _follow_last_if_duplicate(self, request: Request) -> None:
         try:
-            request.priority += self._extension.config.priority_adjust
-            self._extension.count("outlinks_last")
+            if self._visit.is_duplicate and self._visit.action is not Action.DRY_RUN:
+                request.priority += self._extension.config.priority_adjust
+                self._extension.count("outlinks_last")
         except Exception as error:  # noqa: BLE001 - as in `take`
             self._defect(error)
 
@@ -328,13 +331,15 @@ class DedupItemPipeline(Component):
 
 
 class DuplicateItem(DropItem):
-    """An item was dropped because its page repeats a stored page."""
+    """An item was dropped because its page repeats a stored page, or because it was released just now."""
 
     def __init__(self, visit: Visit) -> None:
-        """Name the page of *visit*, a duplicate, and its original."""
+        """Name the page of *visit* and its original; without one, the item was released in this crawl."""
         match = visit.verdict.match
-        assert match is not None
-        super().__init__(one_line(f"{visit.url} repeats {match.original.url} (score {match.score:.2f})"))
+        what = (
+            "repeats its released item" if match is None else f"repeats {match.original.url} (score {match.score:.2f})"
+        )
+        super().__init__(one_line(f"{visit.url} {what}"))
 
 
 class DropLogFormatter(LogFormatter):
