@@ -3,7 +3,7 @@
     check                   page -> CHECKED, with a provisional verdict; writes nothing
     enter                   the callback gets the page. CHECKED -> PENDING: it claims its text;
                             CHECKED -> ENTERED: a duplicate, or an unchecked page, claims nothing
-    check_item              each item of a duplicate; `overrule` if that shows that it is none: then it claims its text
+    check_item              each item of a duplicate; `overrule` the verdict if an item differs: then the page claims
     drop, keep_item         each item: it is stored, or goes on to the pipelines
     end_callback, item_left PENDING -> CONFIRMED once all items have left the pipelines, if there were any
     void                    PENDING -> VOID, because a pipeline has dropped an item, or something has failed
@@ -106,8 +106,8 @@ class Deduplication:
         # The visits with a pending claim, by the number of the claim in the index.
         self._pending: dict[int, Visit] = {}
         self._seen_templates: set[bytes] = set()
-        # Digests of the released items that have left the pipelines, by the number of their page.
-        self._released: dict[int, set[bytes]] = {}
+        # The feeds that have taken released items, by the number of their page and the digest of the item.
+        self._released: dict[int, dict[bytes, frozenset[str]]] = {}
         self.recorder = Recorder(
             spider, run, log, listener, self.fail, hash_clause=fingerprint.hash, preferences=detector.preferences
         )
@@ -158,7 +158,7 @@ class Deduplication:
                 page = visit.page if visit.read is None else visit.read_in_full()
                 if page is not None:
                     visit.verdict = self.detector.check(page, threshold=visit.threshold)
-                    if visit.verdict.kind is VerdictKind.DUPLICATE:
+                    if visit.is_duplicate:
                         if visit.is_exempt:
                             visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
                         visit.suspected_template = self.detector.suspected_template(page, visit.verdict)
@@ -170,7 +170,7 @@ class Deduplication:
             visit.verdict = Verdict(VerdictKind.UNCHECKED, reason=self._store_failure or Reason.STORE_FAILED)
 
     def _check_if_stale(self, visit: Visit) -> None:
-        """Check the page again if anything that concerns it has changed."""
+        """Check the page again if the store has changed since in a way that may change its verdict."""
         page = visit.page
         if page is not None and (self._store_failure is not None or self.index.changed_since(visit.version, page)):
             self._check(visit)
@@ -180,23 +180,20 @@ class Deduplication:
     def enter(self, visit: Visit) -> None:
         """Note that the callback gets the page, which claims its text unless it is a duplicate."""
         visit.stage = Stage.ENTERED
-        if visit.verdict.kind is VerdictKind.DUPLICATE:
-            self.reconsider(visit)
-        else:
-            self._claim(visit, check=True)
+        self.reconsider(visit)
 
     def reconsider(self, visit: Visit) -> None:
-        """Check a duplicate again if anything has changed; it claims its text if it is not a duplicate any more."""
-        if visit.verdict.kind is VerdictKind.DUPLICATE:
+        """Check a duplicate again if its verdict is stale. A page that is not a duplicate, or not any more, claims."""
+        if visit.is_duplicate:
             try:
                 self._check_if_stale(visit)
             except TROUBLE as error:
                 self.fail(error)
-            if visit.verdict.kind is not VerdictKind.DUPLICATE:
-                self._claim(visit, check=True)
+        if not visit.is_duplicate:
+            self._claim(visit, check=True)
 
     def _claim(self, visit: Visit, *, check: bool = False) -> None:
-        """Let the page claim its text unless it is a duplicate; with *check*, a stale verdict is made again before.
+        """Let the page claim its text unless it is a duplicate; with *check*, a stale page is checked again before.
 
         Both in one transaction: of two processes that get a text at once, one does both before the other.
         """
@@ -214,7 +211,7 @@ class Deduplication:
                 self._pending[visit.stored.number] = visit
 
     def _claim_in_store(self, visit: Visit, *, check: bool) -> tuple[Page, StoredPage] | None:
-        """Open the claim; return the page as it is kept and as it is claimed, or ``None`` if it claims nothing."""
+        """Open the claim; return the page as it will be stored, and its claim, or ``None`` if it claims nothing."""
         if check:
             self._check_if_stale(visit)
         if visit.stage is Stage.PENDING or visit.is_duplicate or not visit.is_worth_owning:
@@ -395,21 +392,26 @@ class Deduplication:
                 except TROUBLE as error:
                     self.fail(error)
 
-    def released_item_left(self, item: DroppedItem) -> None:
-        """Note that a released *item* has left the pipelines: it leaves the store, once that is durable."""
-        self._released.setdefault(item.number, set()).add(_digest(item.data))
+    def released_item_left(self, item: DroppedItem, feeds: frozenset[str] | None = None) -> None:
+        """Note that a released *item* has left the pipelines: it leaves the store, once that is durable.
+
+        *feeds* have taken it as it was dropped; ``None`` if it was another, or a pipeline has dropped it.
+        """
+        if feeds is not None:
+            self._released.setdefault(item.number, {})[_digest(item.data)] = feeds
         self.durability.confirmed(None, self.index.dropped.deletes([item]))
 
     def has_released(self, visit: Visit, item: Any) -> bool:
-        """Return whether this crawl has released the same *item* of the same page, which has not changed since.
+        """Return whether this crawl has released the same *item* of the same unchanged page to the feeds that want it.
 
         Then the item need not be stored to be dropped: until the released one is durable, the store has that.
         """
-        released = set() if visit.stored is None else self._released.get(visit.stored.number, set())
+        released = None if visit.stored is None else self._released.get(visit.stored.number)
         if not released or self.has_failed or visit.action is not Action.DROP:
             return False
         with suppress(item_codec.NotStorableError):
-            return _digest(item_codec.encode(item)) in released
+            feeds = released.get(_digest(item_codec.encode(item)))
+            return feeds is not None and self._feeds_wanting(item) <= feeds
         return False
 
     def callback_failed(self, visit: Visit) -> None:
@@ -487,7 +489,7 @@ class Deduplication:
         try:
             has_items = visit.items_dropped or visit.items_kept
             if has_items and not visit.written_for and visit.is_duplicate and match and page is not None:
-                # Tagged, or a dry run: nothing was dropped, but the page is known.
+                # Tagged, or a dry run: nothing was dropped, but the page is stored as a duplicate.
                 self.index.atomically(partial(self.index.remember_duplicate, page, match))
         except TROUBLE as error:
             self.fail(error)

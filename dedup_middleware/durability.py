@@ -122,10 +122,6 @@ class Durability:
             except TROUBLE as error:
                 self._report(error)
 
-    def stored(self, feed: Hashable, wait: Wait) -> None:
-        """Note that *feed*, which `Flush` returned, is on disk once *wait* is over."""
-        self._wait(wait, feed)
-
     def fail(self) -> None:
         """Make nothing durable any more: it is not known whether the feeds have what they took."""
         self._has_failed = True
@@ -162,7 +158,7 @@ class Durability:
         closing, wait = self._flush()
         disks = object()
         round_.awaited = {*closing, disks}
-        self._wait(wait, disks)
+        self.wait_for_disk(wait, disks)
 
     def _write_durable(self) -> None:
         """Clear the doubt about all rounds that wait for nothing any more: one batch, and a sync of the store.
@@ -182,10 +178,10 @@ class Durability:
         has_written = self._index.atomically(work)
         self._rounds = [round_ for round_ in self._rounds if round_.awaited]
         if has_written:
-            self._wait(self._index.store.sync)
+            self.wait_for_disk(self._index.store.sync)
 
-    def _wait(self, wait: Wait, awaited: Hashable = None) -> None:
-        """Begin to *wait*; then no round waits for *awaited* any more, if that is anything."""
+    def wait_for_disk(self, wait: Wait, awaited: Hashable = None) -> None:
+        """Begin to *wait*. When it is over, *awaited*, a feed that `Flush` returned or a disk, is on disk."""
         self._waits += 1
         if self._disks is None:
             self._has_waited(awaited, wait)

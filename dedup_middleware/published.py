@@ -61,7 +61,7 @@ class Published:
         if root is not None:
             elements = elements_of(root, paragraphs) if self._learner.method.sees_elements else ()
             text = text._replace(description=description_of(root), elements=elements)
-        if self._learner.hear(text):
+        if self._learner.learn_from(text):
             self._remember()
         return self._signatures.with_keys(self._learner.fingerprint(text))
 

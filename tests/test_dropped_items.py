@@ -473,6 +473,13 @@ def test_an_item_whose_class_is_gone_is_released_as_a_dict(site, tmp_path):
     assert outcome.problems == []
 
 
+def test_an_item_is_kept_after_its_release_as_a_dict(site, tmp_path):
+    a, b = add_pairs(site, 1)
+    stories(tmp_path, [a, b], spider="Passing")
+    done(tmp_path, "allow", "--all")
+    assert stories(tmp_path, [a, b], spider="Passing").kept == [b, a, b]
+
+
 def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
     """It stays in the store, and the crawl goes on."""
     urls = add_pairs(site, 3)

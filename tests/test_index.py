@@ -270,9 +270,9 @@ class TestDurability:
         durability.confirmed(commit(library, library.page("a", range(9)), feeds="f").number)
         again = commit(library, library.page("a", range(9)), feeds="g")
         durability.confirmed(again.number)
-        durability.stored("slow", lambda: None)
+        durability.wait_for_disk(lambda: None, "slow")
         assert durability.relies_on(again, frozenset()) == "run"
-        durability.stored("slower", lambda: None)
+        durability.wait_for_disk(lambda: None, "slower")
         assert durability.relies_on(again, {"f", "g"}) == ""
 
     def test_one_crawl_does_not_make_durable_what_another_has_kept(self) -> None:

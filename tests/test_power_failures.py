@@ -135,7 +135,7 @@ class Machine(Crawl):
     def close_one(self) -> None:
         if self.closing:
             batch = self.closing.pop(0)
-            self.deduplication.durability.stored(batch, self.to_disk(batch))
+            self.deduplication.durability.wait_for_disk(self.to_disk(batch), batch)
 
     def run(self) -> None:
         while self.to_visit or self.waits or self.over or self.closing:

@@ -75,7 +75,7 @@ class Worker(Library):
         return is_dropped
 
     def store_feed(self) -> None:
-        self.deduplication.durability.stored("feed", nothing)
+        self.deduplication.durability.wait_for_disk(nothing, "feed")
 
     def release(self) -> list[str]:
         """Do as a crawl does that is idle; return the URLs of the dropped items that go on to the feed."""

@@ -180,7 +180,7 @@ class Learner:
         """Return the method's print of *text*; ``None`` while it learns, too."""
         return self.method.fingerprint(text) if self.is_ready else None
 
-    def hear(self, text: Text) -> bool:
+    def learn_from(self, text: Text) -> bool:
         """Learn from *text* if it still does; return whether that has made it ready."""
         if self.is_ready or not text.paragraphs:
             return False

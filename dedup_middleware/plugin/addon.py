@@ -26,7 +26,7 @@ SPIDER_MIDDLEWARE_PRIORITY = 5
 CALLBACK_MIDDLEWARE_PRIORITY = 1_000_000
 #: Before the pipelines of any project, which count from 0 on.
 PIPELINE_PRIORITY = -1000
-#: After Scrapy's own, so that a feed has taken an item, or has not, before we ask.
+#: After Scrapy's own, so that a feed has taken an item, or has not, when we look.
 EXTENSION_PRIORITY = 1000
 
 

@@ -257,14 +257,16 @@ class DedupExtension(Listener):
         if self.deduplication is None:
             return
         self.count("items/kept")
-        taken = self.feeds.took(item, item_type.get())
+        came_as = item_type.get()
+        taken = self.feeds.took(item, came_as)
         item_type.set(None)
         if taken is None:
             self.item_error(response)
         elif (entry := self._entry(response)) is not None:
             entry.deduplication.item_left(entry.visit, taken)
             if entry.released is not None:
-                entry.deduplication.released_item_left(entry.released)
+                is_as_dropped = came_as is not None and item_codec.name_of(came_as) == entry.released.type
+                entry.deduplication.released_item_left(entry.released, taken if is_as_dropped else None)
 
     def item_dropped(self, response: Response | None) -> None:
         if (entry := self._entry(response)) is not None:
@@ -291,7 +293,7 @@ class DedupExtension(Listener):
         if self.deduplication is None:
             return
         try:
-            self.deduplication.durability.stored(slot, self.feeds.closed(slot))
+            self.deduplication.durability.wait_for_disk(self.feeds.closed(slot), slot)
         except FeedError as error:
             self.deduplication.fail(error)
         except Exception as error:  # noqa: BLE001 - a defect of ours
