@@ -7,7 +7,7 @@
     drop, keep_item         each item: it is stored, or goes on to the pipelines
     end_callback, item_left PENDING -> CONFIRMED once all items have left the pipelines, if there were any
     void                    PENDING -> VOID, because a pipeline has dropped an item, or something has failed
-    callback_failed         void, and back to CHECKED: what an errback gives is not the page's
+    callback_failed         PENDING -> VOID, then CHECKED: the output of an errback is not the page's
     finish                  the spider's output has ended: count and record the page
 
 It depends neither on Scrapy nor on time: `plugin` and `api` call it. Trouble of our own is never a reason to drop:
@@ -214,7 +214,7 @@ class Deduplication:
         """Open the claim; return the page as it will be stored, and its claim, or ``None`` if it claims nothing."""
         if check:
             self._check_if_stale(visit)
-        if visit.stage is Stage.PENDING or visit.is_duplicate or not visit.is_worth_owning:
+        if visit.stage is Stage.PENDING or visit.is_duplicate or not visit.can_be_original:
             return None
         if visit.items_kept:
             return None  # these would be counted as items of the claim
@@ -415,14 +415,14 @@ class Deduplication:
         return False
 
     def callback_failed(self, visit: Visit) -> None:
-        """Note that the callback has raised: what comes instead of its output is not the page's."""
+        """Note that the callback has raised: the output of an errback is not the page's."""
         self.void(visit)
         visit.stage = Stage.CHECKED
 
     def end_callback(self, visit: Visit, *, several: bool) -> None:
-        """Note that no item will follow; the page owns what its items contain, and if it has *several*, nothing else.
+        """Note that no item will follow. A page with one item owns its whole text; one with *several* only their text.
 
-        A list of teasers does not own the stories.
+        A list of teasers does not own the articles.
         """
         if visit.stage is not Stage.PENDING or visit.claimed is None:
             return
@@ -438,7 +438,7 @@ class Deduplication:
         self._confirm_if_complete(visit)
 
     def _has_same_content(self, page: Page, content: ItemContent, *, several: bool) -> bool:
-        """Return whether an unread original with this *content* of its items owns what it owns already.
+        """Return whether an unread original still owns the same text, now that its items have this *content*.
 
         A page with one item owns its text, regardless of what the item contains. If it has *several* items, or had
         several the last time, they must contain what they contained then.
@@ -500,7 +500,7 @@ class Deduplication:
             self.fail(error)
 
     def gone(self, identities: Collection[bytes]) -> None:
-        """Note that there is nothing at a page's URL any more: it owns nothing."""
+        """Note that a page is gone from its URL: it owns nothing."""
         try:
             self.index.remove([page.number for page in self.index.same(identities) if page.original is None])
         except TROUBLE as error:

@@ -90,9 +90,9 @@ class Durability:
         """Whether a confirmed original is durable: the crawl has no feeds."""
 
     def relies_on(self, original: StoredPage, feeds: AbstractSet[str]) -> str | None:
-        """Return the crawl that still has to make it durable that *feeds* have the items of *original*.
+        """Return the crawl that must still make the items of *original* durable in *feeds*.
 
-        Empty if that is durable; ``None`` if it cannot be relied on. One get.
+        Empty if they are durable; ``None`` if that cannot be relied on. One get.
         """
         doubt = self._index.in_doubt.of(original.number)
         durable = original.kept if doubt is None else doubt.before
@@ -123,7 +123,7 @@ class Durability:
                 self._report(error)
 
     def fail(self) -> None:
-        """Make nothing durable any more: it is not known whether the feeds have what they took."""
+        """Make nothing durable any more: the feeds may not have what they took."""
         self._has_failed = True
 
     def end(self, *, store_failed: bool) -> None:
@@ -181,7 +181,7 @@ class Durability:
             self.wait_for_disk(self._index.store.sync)
 
     def wait_for_disk(self, wait: Wait, awaited: Hashable = None) -> None:
-        """Begin to *wait*. When it is over, *awaited*, a feed that `Flush` returned or a disk, is on disk."""
+        """Begin to *wait*; after it, *awaited*, a feed that `Flush` returned or a group of others, is on disk."""
         self._waits += 1
         if self._disks is None:
             self._has_waited(awaited, wait)

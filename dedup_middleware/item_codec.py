@@ -162,7 +162,7 @@ def _taken_apart(value: Any, kind: type) -> tuple[str, Any]:
 
 @lru_cache(maxsize=1000)
 def _family(kind: type) -> str | None:
-    """Return what sort of items *kind* makes; ``None`` for what is not known to come back as it was."""
+    """Return the family of item classes that *kind* is in; ``None`` if it is in no family that can be stored."""
     # Where Scrapy is installed itemadapter imports it, which a program that only checks pages need not wait for.
     from itemadapter import adapter  # noqa: PLC0415
 

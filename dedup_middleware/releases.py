@@ -49,7 +49,7 @@ class Releaser:
         return [release for release in found if release.key not in self._taken]
 
     def _take_page(self, key: bytes, waiting: dict[bytes, Release]) -> tuple[list[DroppedItem], bool]:
-        """Take the items of the page of the item *key* that are *waiting*, if no other process has."""
+        """Take the items of the page of the item *key* that are *waiting*, unless another process has taken them."""
         dropped, items, by_person = self._index.dropped, [], False
         first = dropped.get([key] if key in waiting else [])
         keys = [each for item in first for each in dropped.of_page(item.number) if each in waiting]
@@ -72,7 +72,7 @@ class Releaser:
         return False
 
     def release(self, items: Sequence[DroppedItem], *, by_person: bool) -> Visit:
-        """Return the visit in which the *items* of one page go on: it is checked again, by what the store has now.
+        """Return a new visit of the page of *items*: it is checked again, against what the store has now.
 
         By now it may be a duplicate of another original. What a person has allowed is kept in any case.
         """
@@ -92,7 +92,7 @@ class Releaser:
         self._core.enter(visit)
         return visit
 
-    def go_on(self, visit: Visit) -> list[Any]:
+    def keep_or_drop(self, visit: Visit) -> list[Any]:
         """Return the items of a released *visit* that go on to the pipelines; the others are dropped again."""
         items = [each.item for each in visit.released]
         if visit.is_duplicate:

@@ -152,7 +152,7 @@ def addressed(features: PageFeatures, url: str, identities: Collection[bytes]) -
     return replace(features, canonical="" if is_its_own else canonical)
 
 
-def storys_own(features: PageFeatures | None, url: str) -> tuple[bytes, ...]:
+def canonical_identities(features: PageFeatures | None, url: str) -> tuple[bytes, ...]:
     """Return the identities of the canonical page of the page at *url*; empty if that has another origin."""
     if features is None or not features.canonical or origin_of(features.canonical) != origin_of(url):
         return ()

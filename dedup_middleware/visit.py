@@ -1,4 +1,4 @@
-"""Defines the visit of one page: its verdict, its claim and what became of its items."""
+"""Defines the visit of one page, with its verdict, its claim and the fate of its items, and who gets its events."""
 
 from __future__ import annotations
 
@@ -144,15 +144,15 @@ class Visit:
         return match is not None and match.original.pending and self.verdict.kind is VerdictKind.DUPLICATE
 
     @property
-    def is_worth_owning(self) -> bool:
+    def can_be_original(self) -> bool:
         """Whether the page has enough text to be an original."""
         if self.page is None or self.verdict.kind is not VerdictKind.UNCHECKED:
             return self.page is not None
         return self.verdict.reason in _OWNS_UNCHECKED and self.page.fingerprint.weight >= MIN_DISTINCTIVE_WEIGHT
 
     @property
-    def is_undecided(self) -> bool:
-        """Whether the page is unchecked although that was wanted: then its items are checked."""
+    def needs_item_check(self) -> bool:
+        """Whether the page could not be checked, so that its items are checked as pages."""
         return self.verdict.kind is VerdictKind.UNCHECKED and self.verdict.reason != Reason.SWITCHED_OFF
 
     @property
@@ -198,7 +198,7 @@ class Listener(Protocol):
 
 
 class ItemClasses:
-    """Encodes and tags the items of one crawl, and warns once of each class with which that fails."""
+    """Encodes and tags the items of one crawl, and warns once of each class where that fails."""
 
     def __init__(self, listener: Listener) -> None:
         self._listener = listener

@@ -392,7 +392,7 @@ class Crawl:
         for dropped, by_person in self.releaser.take():
             visit = self.releaser.release(dropped, by_person=by_person)
             deduplication.reconsider(visit)
-            for item, each in zip(self.releaser.go_on(visit), dropped, strict=False):
+            for item, each in zip(self.releaser.keep_or_drop(visit), dropped, strict=False):
                 self.buffer.append(item["name"])
                 deduplication.item_left(visit)
                 deduplication.released_item_left(each)

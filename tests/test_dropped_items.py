@@ -498,7 +498,7 @@ def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
     "place",
     [
         "releases:Releaser.release",
-        "releases:Releaser.go_on",
+        "releases:Releaser.keep_or_drop",
         "index.index:Index.page",
         "index.index:Index.commit",
         "deduplicator:Deduplication.enter",

@@ -85,7 +85,7 @@ class Worker(Library):
                 visit = self.releaser.release(items, by_person=by_person)
                 if visit.original_is_pending:
                     visit.overrule(Rejection(Reason.ORIGINAL_PENDING))
-                for item, dropped in zip(self.releaser.go_on(visit), items, strict=False):
+                for item, dropped in zip(self.releaser.keep_or_drop(visit), items, strict=False):
                     assert item == {"of": dropped.url}
                     released.append(dropped.url)
                     self.deduplication.item_left(visit)

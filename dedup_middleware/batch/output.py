@@ -31,7 +31,7 @@ from dedup_middleware.index.transfer import NewPage, filled, lines_of, put_pages
 from dedup_middleware.model import Kept, StoredPage, VerdictKind
 from dedup_middleware.registry import required
 from dedup_middleware.stores import default_backend
-from dedup_middleware.urls import storys_own
+from dedup_middleware.urls import canonical_identities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -185,7 +185,7 @@ def _page(job: Job, starts: Sequence[int], row: Any) -> NewPage:
         schema.encode_text(page.paragraphs, TEXT_LIMIT),
         schema.encode_text(texts, TEXT_LIMIT) if texts else None,
         unlisted,
-        [*storys_own(page.features, page.url)],
+        [*canonical_identities(page.features, page.url)],
     )
 
 

@@ -28,7 +28,7 @@ from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST
 from dedup_middleware.model import Action, Eligibility, Match, StoredPage, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
-from dedup_middleware.urls import host_of, storys_own
+from dedup_middleware.urls import canonical_identities, host_of
 from dedup_middleware.visit import Visit
 
 if TYPE_CHECKING:
@@ -402,7 +402,7 @@ class _Host:
         else:
             return Verdict(VerdictKind.NEW)
         self._index.text = lambda _: self._job.kept_text(original)
-        names = {*storys_own(original.features, original.url)}
+        names = {*canonical_identities(original.features, original.url)}
         self._index.names = lambda _, identities: not names.isdisjoint(identities)
         try:
             verdict = self._detector.check_pair(page, match, distinctive.keys())

@@ -135,14 +135,14 @@ class Preferences:
         is_preferred, original_is_preferred = self.include(page.url), self.include(original.url)
         if is_preferred and not original_is_preferred:
             reason = Reason.PREFERRED
-        elif is_preferred == original_is_preferred and is_storys_own(page, original, index):
+        elif is_preferred == original_is_preferred and is_canonical_of(page, original, index):
             reason = Reason.CANONICAL
         else:
             return verdict
         return Verdict(VerdictKind.RELATED, verdict.match, reason)
 
 
-def is_storys_own(page: Page, original: StoredPage, index: Lookup) -> bool:
+def is_canonical_of(page: Page, original: StoredPage, index: Lookup) -> bool:
     """Return whether *original* is a view of *page*, for print or phones: its ``rel=canonical`` names *page*.
 
     Both must have one origin, and *page* must name no other canonical URL. One or two gets.

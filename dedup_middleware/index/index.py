@@ -14,7 +14,7 @@ from dedup_middleware.index.dropped_items import DroppedItems
 from dedup_middleware.index.in_doubt import InDoubt
 from dedup_middleware.index.lookup import ALL, COMMON_IN_STORE, TEXT_LIMIT, Lookup
 from dedup_middleware.model import Scope, StoredPage
-from dedup_middleware.urls import storys_own
+from dedup_middleware.urls import canonical_identities
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -136,7 +136,9 @@ class Index(Lookup):
         stored = StoredPage.of(page, number, feeds=reached)
         changes.puts += self._doubt(stored, known, self.in_doubt.of(number) if own else None, durable=durable)
         named = schema.encode_number(number)
-        changes.puts += [(schema.canonical_key(identity), named) for identity in storys_own(page.features, page.url)]
+        changes.puts += [
+            (schema.canonical_key(identity), named) for identity in canonical_identities(page.features, page.url)
+        ]
         superseded = [] if former is None else _superseded_by(stored, former, known_of_former)
         self._write(changes, stored, page, own, ended, superseded=superseded)
         return stored, bool(own) and own[0].original is not None

@@ -60,7 +60,7 @@ _turn = Lock()
 
 
 class DedupExtension(Listener):
-    """What the middlewares and the pipeline of one crawl share.
+    """Opens and closes the store, and has the state that the middlewares and the pipeline of one crawl share.
 
     ``deduplication`` is ``None`` wherever the plugin must not do anything: before the spider opens, after it has
     closed, in ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``check``, and when the start has failed.
@@ -119,7 +119,7 @@ class DedupExtension(Listener):
             await self._open(str(spider.name))
         except DedupError as error:
             self._error = error
-        except Exception:  # noqa: BLE001 - a defect of ours is no reason to end a crawl
+        except Exception:  # noqa: BLE001 - a plugin bug must not end a crawl
             self._log(logging.ERROR, "the plugin failed to start; the crawl goes on without it", exc_info=True)
             self.count("failures")
         else:
@@ -240,7 +240,7 @@ class DedupExtension(Listener):
         self.releases.request()
 
     def defect(self, error: Exception, where: object, entry: Entry | None = None) -> None:
-        """Report a defect of ours at *where*, which is kept: the crawl goes on. The page of *entry* owns nothing."""
+        """Log a plugin bug at *where*, which is kept: the crawl goes on. The page of *entry* owns nothing."""
         with suppress(Exception):  # where one thing of ours is broken, others may be
             self.count("defects")
         with suppress(Exception):
@@ -296,7 +296,7 @@ class DedupExtension(Listener):
             self.deduplication.durability.wait_for_disk(self.feeds.closed(slot), slot)
         except FeedError as error:
             self.deduplication.fail(error)
-        except Exception as error:  # noqa: BLE001 - a defect of ours
+        except Exception as error:  # noqa: BLE001 - a plugin bug
             self.defect(error, slot.uri)
             self.deduplication.fail(FeedError("it is not known whether a feed was stored"))
 

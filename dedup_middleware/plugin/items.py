@@ -119,11 +119,11 @@ class Releases:
             try:
                 visit = releaser.release(dropped, by_person=by_person)
                 await self._extension.wait.for_original(deduplication, visit)
-                released = releaser.go_on(visit)
+                released = releaser.keep_or_drop(visit)
                 for item, each in zip(released, dropped, strict=False):
                     entry = Entry(deduplication, visit, each)
                     self._extension.passing[id(item)] = Passing(item, entry, request=None)
-            except Exception as error:  # noqa: BLE001 - a defect of ours: the items stay, and the next crawl tries again
+            except Exception as error:  # noqa: BLE001 - a plugin bug: the items stay, and the next crawl tries again
                 self._extension.defect(error, dropped[0].url)
             for item in released:
                 count += 1

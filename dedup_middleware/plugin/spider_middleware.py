@@ -236,13 +236,13 @@ class _PageOutput:
         return self._text.shows(words)
 
     def _defect(self, error: Exception) -> None:
-        """Keep the rest of the output after a defect of ours."""
+        """Keep the rest of the output after a plugin bug."""
         self._is_sound = False
         self._extension.defect(error, self._response, self._entry)
 
     def _keep(self, item: Any, *, repeats: bool = False) -> None:
         visit, extension, request = self._visit, self._extension, self._response.request
-        if extension.config.item_fields and visit.is_undecided and request is not None:
+        if extension.config.item_fields and visit.needs_item_check and request is not None:
             identity = request_identity(extension.crawler.request_fingerprinter.fingerprint(request))
             extension.passing[id(item)] = Passing(item, self._entry, identity)
             visit.items_kept += 1
@@ -290,7 +290,7 @@ class DedupItemPipeline(Component):
             await self._keep_or_drop(entry, item)
         except DropItem:
             raise
-        except Exception as error:  # noqa: BLE001 - a defect of ours must not take the item
+        except Exception as error:  # noqa: BLE001 - a plugin bug must not take the item
             self._extension.defect(error, page.url, entry)
         return item
 

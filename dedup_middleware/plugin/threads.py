@@ -65,7 +65,7 @@ class Threads:
         try:
             outcome.exception()  # waits until it is over
             then(outcome.result)
-        except Exception as error:  # noqa: BLE001 - a defect of ours
+        except Exception as error:  # noqa: BLE001 - a plugin bug
             self._defect(error, "a thread")
 
 
