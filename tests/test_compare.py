@@ -16,10 +16,9 @@ from prose import article, blog, story, zh_story
 from test_commands import Output, record, run, run_here, write_log
 
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.fingerprints.method import METHODS, Text
+from dedup_middleware.fingerprints.method import METHODS
 from dedup_middleware.methods.compare.command import Sweep
 from dedup_middleware.methods.compare.corpus import CorpusPage
-from dedup_middleware.methods.compare.measure import texts_of_length
 from dedup_middleware.methods.compare.results import scores
 
 if TYPE_CHECKING:
@@ -365,38 +364,13 @@ class TestSweeps:
             Sweep(text)
 
 
-class TestCurves:
-    def test_a_fingerprint_is_timed_by_the_length_of_its_text(self, corpus: Path) -> None:
-        said = json.loads(compare(corpus, "--curve", "--json", *methods("exact")).out)
-        assert [list(row) for row in said] == [["method", "1000", "2000", "3000", "4000"]] * 2
-        assert all(0 < row["1000"] <= row["4000"] for row in said)
-        said = compare(corpus, "--curve", *methods("exact")).out
-        assert "4000 characters" in said.partition("\n")[0]
-        assert columns(said, 0, 1)[1:] == [["clauses"], ["exact"]]
-
-    def test_texts_are_cut_and_joined(self, tmp_path: Path) -> None:
-        made = texts_of_length([Text(("abcd", "ef"), "t"), Text(("ghi",), "u")], 7, count=3)
-        assert [text.paragraphs for text in made] == [("abcd", "ef", "g"), ("abcd", "ef", "g"), ("abcd", "ef", "g")]
-        assert [text.title for text in made] == ["t", "u", "t"]
-        corpus = write(tmp_path / "empty.jsonl", [{"html": "<p>"}])
-        compare(corpus, "--curve", *methods("clauses")).refused("no page has a main text")
-
-
 class TestFiles:
-    def test_clusters_are_written_with_the_kept_page_first(self, corpus: Path, tmp_path: Path) -> None:
-        said = compare(corpus, "--pure", "--clusters", "clusters.jsonl", *methods("exact"))
-        assert said.exit_status == 0
-        found = [json.loads(line)["pages"] for line in (tmp_path / "clusters.jsonl").read_text().splitlines()]
-        ids = [[page["id"] for page in cluster] for cluster in found]
-        assert ids == [["first", "copy"], ["half"], ["other"], ["chinese", "copied"]]
-        assert found[0][1] == {"id": "copy", "url": "http://copy.test/"}
-
     @pytest.mark.parametrize(
         ("arguments", "suffix", "start"),
         [
             (["--method", "length"], "png", b"\x89PNG"),
             (["--sweep", "length:distance=0..3"], "png", b"\x89PNG"),
-            (["--curve", "--method", "length"], "svg", b"<?xml"),
+            (["--sweep", "length:distance=0..1"], "svg", b"<?xml"),
             (["--method", "length"], "pdf", b"%PDF"),
         ],
     )
@@ -408,11 +382,8 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            (["--clusters", "a.jsonl"], "add one --method"),
-            (["--clusters", "a.jsonl", *methods("exact", "length")], "add one --method"),
             (["--sweep", "length:distance=0..1", *methods("exact")], "--sweep names its method"),
             (["--plot", "nowhere/drawn.png"], "a folder that exists"),
-            (["--clusters", "nowhere/a.jsonl", *methods("exact")], "a folder that exists"),
             (["--plot", "drawn.txt"], "is not a picture; give it a name that ends in .png or .svg or .pdf"),
         ],
     )

@@ -152,8 +152,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--pure", action="store_true", help="let each method decide alone, without the plugin's checks")
     add("--fit", metavar="SHARE", type=share, default=_FIT, help="learn from this share of the pages, the first ones")
     add("--sweep", metavar="METHOD:OPTION=A..B[:STEP]", help="measure the values of one option instead")
-    add("--curve", action="store_true", help="measure fingerprints of 1000 to 4000 characters instead")
-    add("--clusters", metavar="FILE", type=Path, help="write the clusters that the one --method finds, JSON Lines")
     add("--plot", metavar="FILE", type=Path, help="draw the results (.png, .svg, .pdf)")
     add("--json", action="store_true", help="print JSON")
 

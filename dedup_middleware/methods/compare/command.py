@@ -9,7 +9,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.methods.compare import plots, results
 from dedup_middleware.methods.compare.corpus import prepare
@@ -71,12 +70,12 @@ def compare(
     choices = list(_available(sweep.choices if sweep else wanted or all_choices(), tell))
     with tempfile.TemporaryDirectory(prefix="dedup-compare-") as folder:
         prepared = Path(folder, "pages.jsonl")
-        with_html = not (opts.pure or opts.curve)
+        with_html = not opts.pure
         with progress("pages read") as read:
             pages = prepare(corpus, prepared, with_html=with_html, read=read)
         if sweep and pages[0].cluster is None:
             raise ConfigError(f"{opts.corpus} has no clusters to score a sweep by; give its pages some")
-        runs = [Run(choice, str(prepared), not with_html, opts.fit, opts.curve) for choice in choices]
+        runs = [Run(choice, str(prepared), opts.pure, opts.fit) for choice in choices]
         with progress("methods measured", len(runs)) as done:
             found = dict(zip(choices, measure_all(runs, done), strict=True))
     measured = {choice: each for choice, each in found.items() if not each.error}
@@ -92,15 +91,12 @@ def compare(
 
 def _check(opts: argparse.Namespace) -> None:
     """Raise `ConfigError` for options that cannot work together, and for files that cannot be written."""
-    if opts.sweep is not None and (opts.method or opts.curve):
-        raise ConfigError(f"--sweep names its method; leave out {'--method' if opts.method else '--curve'}")
-    if opts.clusters is not None and (len(set(opts.method)) != 1 or opts.curve):
-        raise ConfigError("--clusters writes the clusters of one method; add one --method, without --curve")
+    if opts.sweep is not None and opts.method:
+        raise ConfigError("--sweep names its method; leave out --method")
     if opts.plot is not None:
         plots.check(opts.plot)
-    for path in (opts.plot, opts.clusters):
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise ConfigError(f"{path} cannot be written; name a file in a folder that exists")
+        if opts.plot.is_dir() or not opts.plot.parent.is_dir():
+            raise ConfigError(f"{opts.plot} cannot be written; name a file in a folder that exists")
 
 
 def _available(choices: Iterable[str], tell: Callable[[str], None]) -> Iterator[str]:
@@ -123,10 +119,6 @@ def _available(choices: Iterable[str], tell: Callable[[str], None]) -> Iterator[
 def _results(
     opts: argparse.Namespace, sweep: Sweep | None, pages: Sequence[CorpusPage], measured: dict[str, Measurement]
 ) -> Iterator[str]:
-    if opts.curve:
-        yield _shown(opts, results.curve_dicts(measured), results.curve_table(measured))
-        _plot(opts, lambda: plots.curve(measured))
-        return
     rows = results.rows_of(pages, measured)
     dicts = [row.as_dict() for row in rows]
     if sweep:
@@ -144,8 +136,6 @@ def _results(
         if more and not opts.json:
             yield f"and {more} more pages; --json has them all"
         _plot(opts, lambda: plots.agreement(drops))
-    if opts.clusters is not None:
-        _write_clusters(opts, pages, measured)
 
 
 def _shown(opts: argparse.Namespace, values: Any, *tables: Table) -> str:
@@ -159,15 +149,3 @@ def _shown(opts: argparse.Namespace, values: Any, *tables: Table) -> str:
 def _plot(opts: argparse.Namespace, draw: Callable[[], Any]) -> None:
     if opts.plot is not None:
         plots.save(draw(), opts.plot)
-
-
-def _write_clusters(opts: argparse.Namespace, pages: Sequence[CorpusPage], measured: dict[str, Measurement]) -> None:
-    (choice,) = set(opts.method)
-    if choice not in measured:
-        raise DedupError(f"{choice} was not measured: {opts.clusters} was not written")
-    try:
-        with permissions.replaced(opts.clusters, results.is_clusters) as file:
-            clusters = results.clusters(pages, measured[choice].originals)
-            file.writelines(f"{json.dumps(cluster)}\n".encode("ascii") for cluster in clusters)
-    except OSError as error:
-        raise ConfigError(f"{opts.clusters} cannot be written ({error.strerror}); name another file") from error

@@ -16,7 +16,6 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from itertools import chain, cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -27,18 +26,13 @@ from dedup_middleware.fingerprints.method import METHODS, Method, Text, Weighted
 from dedup_middleware.methods.compare.corpus import prepared_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from dedup_middleware.fingerprints.method import Signature
     from dedup_middleware.methods.compare.corpus import PreparedPage
 
 #: Our own fingerprint, by its name among the values of ``DEDUP_FINGERPRINT``.
 CLAUSES = "clauses"
-#: Characters of the texts whose fingerprints are timed.
-LENGTHS = (1000, 2000, 3000, 4000)
-# Texts of each length, and rounds over them. The fastest round counts: other work of the machine only adds time.
-_TEXTS = 20
-_ROUNDS = 3
 # Of CPU time a page, so that a slow machine or method changes no verdict.
 _AN_HOUR = 3_600_000
 # A method may load something with its first text, which is not part of the time of that text.
@@ -65,8 +59,6 @@ class Run:
     """Whether the method decides without the product's checks."""
     fit: float
     """The share of the pages, the first ones, that a method learns from."""
-    curve: bool = False
-    """Whether to measure time by length of text, and nothing else."""
 
 
 @dataclass(slots=True)
@@ -79,8 +71,6 @@ class Measurement:
     bytes_per_page: float = 0.0
     peak_mb: float | None = None
     """Megabytes beyond those of a process that has only read the pages; ``None`` if the system does not report them."""
-    curve: list[float] = field(default_factory=list)
-    """Milliseconds for a fingerprint, for each of `LENGTHS`."""
     error: str = ""
 
 
@@ -194,8 +184,6 @@ def _measure(run: Run) -> Measurement:
     if learned:
         method.fit([page.text for page in learned])
     method.fingerprint(texts[0]._replace(paragraphs=_ANY_TEXT, title=_ANY_TEXT[0]))
-    if run.curve:
-        return Measurement(curve=[_milliseconds(method, texts_of_length(texts, length)) for length in LENGTHS])
     if run.pure:
         began = time.process_time()
         originals = without_checks(method, texts)
@@ -215,35 +203,6 @@ def _size(method: Method, text: Text) -> int:
     """Return how many bytes a store keeps of *text* for the method: its fingerprint, packed, and its keys."""
     new = method.fingerprint(text) if text.paragraphs else None
     return 0 if new is None else len(packed(new)) + sum(map(len, dict.fromkeys(method.keys(new))))
-
-
-def texts_of_length(texts: Sequence[Text], length: int, count: int = _TEXTS) -> list[Text]:
-    """Return *count* texts of *length* characters: those of *texts*, cut where too long, joined where too short."""
-    if not any(text.paragraphs for text in texts):
-        raise ConfigError("no page has a main text that could be cut to a length")
-    paragraphs = cycle(chain.from_iterable(text.paragraphs for text in texts))
-    titles = cycle(text.title for text in texts if text.paragraphs)
-    return [_text(paragraphs, next(titles), length) for _ in range(count)]
-
-
-def _text(paragraphs: Iterator[str], title: str, length: int) -> Text:
-    taken: list[str] = []
-    while length:
-        taken.append(next(paragraphs)[:length])
-        length -= len(taken[-1])
-    return Text(tuple(taken), title)
-
-
-def _milliseconds(method: Method, texts: Iterable[Text]) -> float:
-    """Return the mean CPU time that the method takes for the fingerprint of a text."""
-    chosen = list(texts)
-    rounds = []
-    for _ in range(_ROUNDS):
-        began = time.process_time()
-        for text in chosen:
-            method.fingerprint(text)
-        rounds.append(time.process_time() - began)
-    return round(min(rounds) * 1000 / len(chosen), 3)
 
 
 def _peak() -> int | None:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.methods.compare.measure import LENGTHS
 from dedup_middleware.methods.compare.results import pairs
 from dedup_middleware.registry import required
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from dedup_middleware.methods.compare.command import Sweep
-    from dedup_middleware.methods.compare.measure import Measurement
     from dedup_middleware.methods.compare.results import Row
 
 _INK, _PALE, _GRID = "#22303c", "#b9c6d2", "#e3e8ec"
@@ -105,35 +103,6 @@ def sweep(swept: Sweep, values: Sequence[str], rows: Sequence[Row]) -> Any:
     axes.set_xlabel(swept.option)
     _finish(axes, "both", f"{swept.method} · best F1 {found[best].f1:.3f} at {swept.option} = {values[best]}")
     figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=9)
-    return figure
-
-
-def curve(measured: Mapping[str, Measurement]) -> Any:
-    """Return how long a fingerprint takes by the length of its text, each method named at the end of its line."""
-    figure = _figure(max(5.0, 1.5 + 0.22 * len(measured)))
-    axes = figure.subplots()
-    colours = required("matplotlib", "--plot", extra="compare").colormaps["tab20"]
-    ordered = sorted(measured.items(), key=lambda item: item[1].curve[-1])
-    for n, (name, each) in enumerate(ordered):
-        axes.plot(LENGTHS, [max(ms, 0.001) for ms in each.curve], color=colours(n % 20), marker="o", ms=3, lw=1.6)
-        # Lines may end close together; names are placed evenly over the height, each tied to the end of its line.
-        axes.annotate(
-            f"{name}  {each.curve[-1]:.2g}",
-            (LENGTHS[-1], max(each.curve[-1], 0.001)),
-            (1.06, (n + 0.5) / len(ordered)),
-            textcoords="axes fraction",
-            va="center",
-            fontsize=8,
-            color=_INK,
-            arrowprops={"arrowstyle": "-", "color": colours(n % 20), "lw": 0.8, "relpos": (0, 0.5)},
-            annotation_clip=False,
-        )
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.minorticks_off()
-    axes.set_xticks(LENGTHS)
-    axes.set_xlabel("characters of text")
-    _finish(axes, "both", "Milliseconds for a fingerprint")
     return figure
 
 

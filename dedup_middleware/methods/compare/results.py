@@ -6,7 +6,6 @@ from collections import defaultdict
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.methods.compare.measure import LENGTHS
 from dedup_middleware.terminal import Table
 
 if TYPE_CHECKING:
@@ -112,18 +111,6 @@ def sweep_table(option: str, values: Sequence[str], rows: Sequence[Row]) -> Tabl
     return Table([option, *_SCORES], lines, names=0)
 
 
-def curve_table(measured: Mapping[str, Measurement]) -> Table:
-    """Return the milliseconds of a fingerprint by the length of its text."""
-    header = ["ms per fingerprint", *(f"{length} characters" for length in LENGTHS)]
-    return Table(header, [[name, *(f"{ms:.3f}" for ms in each.curve)] for name, each in measured.items()])
-
-
-def curve_dicts(measured: Mapping[str, Measurement]) -> list[dict[str, Any]]:
-    """Return the same for JSON."""
-    lengths = [*map(str, LENGTHS)]
-    return [{"method": name, **dict(zip(lengths, each.curve, strict=True))} for name, each in measured.items()]
-
-
 # --- pages without clusters
 
 
@@ -193,30 +180,3 @@ def unlabelled_dict(pages: Sequence[CorpusPage], rows: Sequence[Row], drops: Map
             for number, by in disputed(drops)
         ],
     }
-
-
-# --- clusters
-
-
-def clusters(pages: Sequence[CorpusPage], originals: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """Yield a cluster for each page that was kept: that page first, then those dropped for it, in their order."""
-    found: dict[int, list[int]] = {}
-    for number in range(len(pages)):
-        found.setdefault(_kept(number, originals), []).append(number)
-    for kept, numbers in sorted(found.items()):
-        ordered = [kept, *(number for number in numbers if number != kept)]
-        yield {"pages": [{"id": pages[number].id, "url": pages[number].url} for number in ordered]}
-
-
-def is_clusters(start: bytes) -> bool:
-    """Return whether a file that begins with *start* contains `clusters`."""
-    return start.startswith(b'{"pages": [{"id": ')
-
-
-def _kept(number: int, originals: Sequence[int]) -> int:
-    # The original of a page may have been dropped itself, later on, for another page.
-    seen = set()
-    while originals[number] != number and number not in seen:
-        seen.add(number)
-        number = originals[number]
-    return number
