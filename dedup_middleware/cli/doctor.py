@@ -8,7 +8,6 @@ import platform
 import re
 import shutil
 from collections import Counter
-from contextlib import suppress
 from datetime import timedelta
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
@@ -22,21 +21,13 @@ from scrapy.utils.project import inside_project
 from dedup_middleware.cli.call import NothingYetError
 from dedup_middleware.cli.commands import TROUBLE, Subcommand
 from dedup_middleware.cli.store import crawls_at_work, in_doubt, to_release
-from dedup_middleware.errors import ConfigError, DedupError, RecordsError, StoreLockedError, shown
+from dedup_middleware.errors import ConfigError, DedupError, StoreLockedError, shown
 from dedup_middleware.fingerprints import fingerprinter
-from dedup_middleware.index import schema
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.plugin import addon
-from dedup_middleware.plugin.downloader_middleware import DedupDownloaderMiddleware
-from dedup_middleware.plugin.extension import DedupExtension
-from dedup_middleware.plugin.spider_middleware import (
-    DedupCallbackMiddleware,
-    DedupItemPipeline,
-    DedupSpiderMiddleware,
-    DropLogFormatter,
-)
-from dedup_middleware.records.counts import last_crawl, listed, mostly_unchecked
-from dedup_middleware.records.log import Records, log_exists
+from dedup_middleware.plugin.spider_middleware import DropLogFormatter
+from dedup_middleware.records.counts import REMEDIES, counts_of
+from dedup_middleware.records.log import LAST, Records, log_exists, run_named
 from dedup_middleware.settings import PREFIX, SETTINGS, is_enabled, unknown_settings
 from dedup_middleware.stores import (
     ON_DISK,
@@ -44,7 +35,6 @@ from dedup_middleware.stores import (
     parse_uri,
     refusals,
     resolved_uri,
-    size_of_store,
     store_exists,
 )
 from dedup_middleware.terminal import plural, progress, styled
@@ -53,12 +43,11 @@ from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterator
+    from collections.abc import Iterator
 
     from scrapy.settings import BaseSettings
 
     from dedup_middleware.cli.call import Call
-    from dedup_middleware.index.index import Index
     from dedup_middleware.settings import Config
     from dedup_middleware.stores import OpenStore
 
@@ -68,23 +57,12 @@ _PACKAGES = (
 )
 #: Bytes on a disk below which a crawl may soon be without room: some ten thousand pages.
 _LITTLE_ROOM = 200 * 2**20
-#: A compaction writes the new files before it removes the old ones.
-_ROOM_FACTOR = 2
 #: Characters of a finding, and of its remedy.
 _SHOWN = 2_000
-_ALL_KEYS = (b"\x01", b"\xff" * 64)
 _ADDON = "dedup_middleware.Addon"
 _ON = f"add ADDONS = {{{_ADDON!r}: 500}} to settings.py"
 _PASSWORD = re.compile(r"//[^/]*@")
 _ORIGINS = {priority: name for name, priority in SETTINGS_PRIORITIES.items()}
-# The place of each component: its setting, its priority, and whether it belongs before all others or after them.
-_COMPONENTS: tuple[tuple[str, type, int, str], ...] = (
-    ("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, addon.DOWNLOADER_MIDDLEWARE_PRIORITY, "before"),
-    ("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, addon.SPIDER_MIDDLEWARE_PRIORITY, "before"),
-    ("SPIDER_MIDDLEWARES", DedupCallbackMiddleware, addon.CALLBACK_MIDDLEWARE_PRIORITY, "after"),
-    ("ITEM_PIPELINES", DedupItemPipeline, addon.PIPELINE_PRIORITY, "before"),
-    ("EXTENSIONS", DedupExtension, addon.EXTENSION_PRIORITY, "after"),
-)
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _STYLES = {OK: "green", NOTE: "yellow", PROBLEM: "red"}
 
@@ -101,7 +79,6 @@ class Finding(NamedTuple):
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="show all findings, not only notes and problems")
-    parser.add_argument("--deep", action="store_true", help="read the whole store too; takes minutes if it is large")
 
 
 def run(call: Call) -> int:
@@ -137,7 +114,7 @@ def _summary(levels: Counter[str], *, verbose: bool) -> str:
 
 def _findings(call: Call) -> Iterator[Finding]:
     yield from _versions()
-    yield from components(call.settings_of(call.opts.spider))
+    yield from _plugin(call.settings_of(call.opts.spider))
     for line in unknown_settings(call.settings):
         yield Finding(PROBLEM, "settings", line, "correct or remove it")
     try:
@@ -149,14 +126,11 @@ def _findings(call: Call) -> Iterator[Finding]:
         yield Finding(PROBLEM, "settings", str(error))
         return
     yield from _settings(call.settings_of(config.spider), config)
-    with progress("checking the store"):
-        of_store = [*_store(config, deep=call.opts.deep)]
-    yield from of_store
-    yield from _room(config)
-    yield from _log(config)
-    with progress("reading the last crawl"):
-        of_pages = [*_pages(config)]
-    yield from of_pages
+    yield from _store(config)
+    yield from _disk(config)
+    with progress("reading the log"):
+        of_log = [*_log(config)]
+    yield from of_log
 
 
 def _versions() -> Iterator[Finding]:
@@ -173,57 +147,30 @@ def _version(name: str) -> str | None:
         return None
 
 
-# --- the add-on and its components
-
-
-def components(settings: BaseSettings) -> Iterator[Finding]:
-    """Yield whether the add-on is on, and whether its components are where they belong among those of *settings*."""
+def _plugin(settings: BaseSettings) -> Iterator[Finding]:
+    """Yield whether the add-on is on, and whether its components are where it places them."""
     if not is_enabled(settings):
         yield Finding(NOTE, "plugin", "DEDUP_ENABLED is false: nothing is checked", "set DEDUP_ENABLED = True")
     addons = settings.getdict("ADDONS")
-    if any(_loaded(name) is addon.Addon and priority is not None for name, priority in addons.items()):
-        yield Finding(OK, "plugin", "the add-on is on")
-        settings = settings.copy()
-        addon.Addon().update_settings(settings)
-    elif any(_priorities(settings, name).get(kind) is not None for name, kind, *_ in _COMPONENTS):
-        yield Finding(NOTE, "plugin", "the add-on is not in ADDONS, but the project adds its components", _ON)
-    elif not inside_project():
-        yield Finding(NOTE, "plugin", "not in a project: whether the plugin is on depends on the script that crawls")
+    if not any(_loaded(name) is addon.Addon and priority is not None for name, priority in addons.items()):
+        if inside_project():
+            yield Finding(PROBLEM, "plugin", "the add-on is not on: crawls with these settings drop nothing", _ON)
+        else:
+            yield Finding(NOTE, "plugin", "not in a project: the script that crawls decides whether the add-on is on")
         return
-    else:
-        yield Finding(PROBLEM, "plugin", "the add-on is not on: crawls with these settings drop nothing", _ON)
-        return
-    for name, kind, priority, side in _COMPONENTS:
-        yield _place(settings, name, kind, priority, side)
+    yield Finding(OK, "plugin", "the add-on is on")
+    settings = settings.copy()
+    addon.Addon().update_settings(settings)
+    for name, kind, priority in addon.COMPONENTS:
+        found = {_loaded(component): at for component, at in settings.getwithbase(name).items()}
+        if (at := found.get(kind)) != priority:
+            what = "is disabled" if at is None else f"was moved from {priority} to {at}"
+            level, remedy = PROBLEM if at is None else NOTE, f"remove it from {name}: the add-on adds it"
+            yield Finding(level, "plugin", f"{kind.__name__} {what} in {name}", remedy)
     formatter = load_object(settings.get("LOG_FORMATTER"))
     if formatter is not DropLogFormatter:
         text = f"LOG_FORMATTER is the project's own, {formatter.__qualname__}: it formats the Dropped: lines"
         yield Finding(NOTE, "plugin", text)
-
-
-def _place(settings: BaseSettings, name: str, kind: type, priority: int, side: str) -> Finding:
-    others = _priorities(settings, name)
-    mine = others.pop(kind, None)
-    where = f"{kind.__name__} in {name}"
-    if mine is None:
-        return Finding(PROBLEM, "plugin", f"{where} is disabled", f"remove it from {name}; the add-on adds it")
-    wrong = [k for k, at in others.items() if at is not None and (at < mine if side == "before" else at > mine)]
-    # A project's own extension may come after ours; a feed must not.
-    if name == "EXTENSIONS":
-        wrong = [other for other in wrong if other.__name__ == "FeedExporter"]
-    if wrong:
-        names = ", ".join(sorted(other.__qualname__ for other in wrong))
-        remedy = f"remove it from {name}, so that the add-on places it at {priority}; or move {names}"
-        return Finding(PROBLEM, "plugin", f"{where} is at {mine}, but must be {side} {names}", remedy)
-    if mine != priority:
-        return Finding(NOTE, "plugin", f"{where} was moved from {priority} to {mine}, which does no harm")
-    return Finding(OK, "plugin", f"{where} is at {mine}")
-
-
-def _priorities(settings: BaseSettings, name: str) -> dict[type, int | None]:
-    """Return the priority of each component of *name*; ``None`` for one that is disabled."""
-    found = ((_loaded(component), priority) for component, priority in settings.getwithbase(name).items())
-    return {kind: priority for kind, priority in found if kind is not None}
 
 
 def _loaded(component: Any) -> type | None:
@@ -261,8 +208,8 @@ def _as_set(value: Any) -> Any:
 # --- store and log
 
 
-def _store(config: Config, *, deep: bool) -> Iterator[Finding]:
-    """Yield the findings on the store that *config* names. Seconds; *deep* reads all of it, minutes."""
+def _store(config: Config) -> Iterator[Finding]:
+    """Yield the findings on the store that *config* names."""
     uri = resolved_uri(config.store)
     shown_uri = without_secrets(uri, redact=False)
     try:
@@ -271,16 +218,16 @@ def _store(config: Config, *, deep: bool) -> Iterator[Finding]:
         elif not store_exists(uri):
             yield Finding(NOTE, "store", f"no store at {shown_uri} yet; the first crawl makes it")
         else:
-            with index_for_command(uri, "doctor") as (store, index):
+            with index_for_command(uri, "doctor") as (store, _):
                 yield Finding(OK, "store", f"{shown_uri} opens")
-                yield from _opened(store, index, config, deep=deep)
+                yield from _opened(store, config)
     except StoreLockedError as error:
         yield Finding(NOTE, "store", str(error))
     except DedupError as error:
         yield Finding(PROBLEM, "store", str(error))
 
 
-def _opened(store: OpenStore, index: Index, config: Config, *, deep: bool) -> Iterator[Finding]:
+def _opened(store: OpenStore, config: Config) -> Iterator[Finding]:
     if store.caution:
         yield Finding(NOTE, "store", store.caution)
     wanted = fingerprinter(config.fingerprint).scheme
@@ -291,62 +238,32 @@ def _opened(store: OpenStore, index: Index, config: Config, *, deep: bool) -> It
     at_work = crawls_at_work(store)
     if at_work:
         yield Finding(OK, "store", f"shared by {plural(len(at_work), 'crawl')} now")
-    yield _pending(store, at_work)
-    if deep and at_work:
-        yield Finding(NOTE, "store", "not read through, because crawls write to it", "run --deep when none has it open")
-    elif deep:
-        yield _read_through(index)
-
-
-def _pending(store: OpenStore, at_work: Collection[bytes]) -> Finding:
     items, originals = to_release(store), in_doubt(store, at_work)
-    if not items and not originals:
-        return Finding(OK, "store", "no pending recovery work")
-    text = (
-        f"pending: {plural(items, 'dropped item')} to release, {plural(originals, 'original')} in doubt after a crash"
-    )
-    return Finding(NOTE, "store", text, "crawl again with the same spider, and the same JOBDIR if it had one")
-
-
-def _read_through(index: Index) -> Finding:
-    """Decode every page, text and posting list; :class:`StoreCorruptError` for the first that is damaged."""
-    pages = postings = 0
-    for page in index.pages():
-        pages += 1
-        index.text(page.number)
-    with refusals.of_value(index.store.uri):
-        for key, value in index.store.scan(*_ALL_KEYS):
-            if key[:1] in schema.POSTINGS:
-                postings += len(schema.decode_postings(value)) > 0
-    return Finding(OK, "store", f"all of it was read: {pages} pages, {postings} posting lists")
-
-
-def _room(config: Config) -> Iterator[Finding]:
-    uri = resolved_uri(config.store)
-    scheme, path = parse_uri(uri)
-    if scheme not in ON_DISK:
-        return
-    size = 0
-    with suppress(DedupError):  # a problem of the store, which is reported already
-        size = (size_of_store(uri) or 0) if store_exists(uri) else 0
-    above = _nearest(Path(path))
-    free = shutil.disk_usage(above).free
-    text = f"{size / 2**20:.1f} MB, and {free / 2**20:.0f} MB are free on its disk"
-    if free < _LITTLE_ROOM:
-        yield Finding(PROBLEM, "room", text, f"make room on the disk of {above}")
-    elif free < _ROOM_FACTOR * size:
-        yield Finding(NOTE, "room", f"{text}: too little to compact it", "make room before that is needed")
+    if items or originals:
+        pending = f"{plural(items, 'dropped item')} to release, {plural(originals, 'original')} in doubt after a crash"
+        yield Finding(
+            NOTE, "store", f"pending: {pending}", "crawl again with the same spider, and the same JOBDIR if it had one"
+        )
     else:
-        yield Finding(OK, "room", text)
-    for name, place in (("store", Path(path)), ("log", config.log)):
+        yield Finding(OK, "store", "no pending recovery work")
+
+
+def _disk(config: Config) -> Iterator[Finding]:
+    """Yield whether the disk has room, and whether the store and the log can be written."""
+    scheme, path = parse_uri(resolved_uri(config.store))
+    for name, place in (("store", Path(path) if scheme in ON_DISK else None), ("log", config.log)):
         if place is None:
             continue
         nearest = _nearest(place)
-        if os.access(nearest, os.W_OK) and (nearest == place or nearest.is_dir()):
-            yield Finding(OK, "place", f"the {name} {place} can be written")
-        else:
+        free = shutil.disk_usage(nearest).free
+        if not os.access(nearest, os.W_OK) or not (nearest == place or nearest.is_dir()):
             remedy = f"check ownership and permissions of {nearest}"
-            yield Finding(PROBLEM, "place", f"the {name} {place} cannot be written", remedy)
+            yield Finding(PROBLEM, "disk", f"the {name} {place} cannot be written", remedy)
+        elif free < _LITTLE_ROOM:
+            text = f"{free / 2**20:.0f} MB are free for the {name} {place}"
+            yield Finding(PROBLEM, "disk", text, f"make room on the disk of {nearest}")
+        else:
+            yield Finding(OK, "disk", f"the {name} {place} can be written; {free / 2**30:.0f} GB are free")
 
 
 def _nearest(path: Path) -> Path:
@@ -355,7 +272,7 @@ def _nearest(path: Path) -> Path:
 
 
 def _log(config: Config) -> Iterator[Finding]:
-    """Yield the finding on the log: whether its first records can be read."""
+    """Yield whether the log can be read, and how many pages of the last crawl were not checked."""
     if config.log is None:
         yield Finding(NOTE, "log", "no records are kept that show why pages are dropped", "set DEDUP_LOG to a path")
     elif not log_exists(config.log):
@@ -364,24 +281,11 @@ def _log(config: Config) -> Iterator[Finding]:
         yield Finding(PROBLEM, "log", f"{config.log} is not a log of records", "set DEDUP_LOG to another path")
     else:
         yield Finding(OK, "log", f"{config.log}, {config.log.stat().st_size / 2**20:.1f} MB")
+        if config.log.stat().st_size:
+            unchecked = counts_of(config.log, run_named(config.log, LAST)).unchecked
+            for reason, count in unchecked.most_common():
+                text = f"the last crawl did not check {plural(count, 'page')}: {reason}"
+                yield Finding(NOTE, "pages", text, REMEDIES.get(reason, ""))
 
 
-def _pages(config: Config) -> Iterator[Finding]:
-    """Yield how many pages the last crawl in the log did not check; a problem if they are most of those with items."""
-    try:
-        last = last_crawl(config)
-    except RecordsError:  # a problem of the log, which is reported already
-        return
-    if last is None:
-        return
-    found = mostly_unchecked(last.with_items, last.checked, "pages with items in the last crawl")
-    if found is not None:
-        yield Finding(PROBLEM, "pages", found.text, found.remedy)
-    elif last.unchecked:
-        text = f"the last crawl did not check {last.unchecked.total()} of its pages: {listed(last.unchecked)}"
-        yield Finding(NOTE, "pages", text)
-    else:
-        yield Finding(OK, "pages", "the last crawl checked all pages")
-
-
-COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --deep --json"), _add_options)}
+COMMANDS = {"doctor": Subcommand(run, ("doctor", "doctor -v --spider news", "doctor --json"), _add_options)}

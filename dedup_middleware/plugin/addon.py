@@ -28,6 +28,14 @@ CALLBACK_MIDDLEWARE_PRIORITY = 1_000_000
 PIPELINE_PRIORITY = -1000
 #: After Scrapy's own, so that a feed has taken an item, or has not, when we look.
 EXTENSION_PRIORITY = 1000
+#: The setting of each component, the component, and its priority.
+COMPONENTS: tuple[tuple[str, type, int], ...] = (
+    ("EXTENSIONS", DedupExtension, EXTENSION_PRIORITY),
+    ("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_MIDDLEWARE_PRIORITY),
+    ("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_MIDDLEWARE_PRIORITY),
+    ("SPIDER_MIDDLEWARES", DedupCallbackMiddleware, CALLBACK_MIDDLEWARE_PRIORITY),
+    ("ITEM_PIPELINES", DedupItemPipeline, PIPELINE_PRIORITY),
+)
 
 
 class Addon:
@@ -35,11 +43,7 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Register the components, unless the project has placed them itself, and the quiet ``Dropped:`` line."""
-        register = settings.setdefault_in_component_priority_dict
-        register("EXTENSIONS", DedupExtension, EXTENSION_PRIORITY)
-        register("DOWNLOADER_MIDDLEWARES", DedupDownloaderMiddleware, DOWNLOADER_MIDDLEWARE_PRIORITY)
-        register("SPIDER_MIDDLEWARES", DedupSpiderMiddleware, SPIDER_MIDDLEWARE_PRIORITY)
-        register("SPIDER_MIDDLEWARES", DedupCallbackMiddleware, CALLBACK_MIDDLEWARE_PRIORITY)
-        register("ITEM_PIPELINES", DedupItemPipeline, PIPELINE_PRIORITY)
+        for name, component, priority in COMPONENTS:
+            settings.setdefault_in_component_priority_dict(name, component, priority)
         if settings.getpriority("LOG_FORMATTER") == SETTINGS_PRIORITIES["default"]:
             settings.set("LOG_FORMATTER", DropLogFormatter, priority="addon")

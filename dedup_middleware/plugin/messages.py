@@ -108,8 +108,7 @@ def warning_at_end(stat: Callable[[str], int]) -> str | None:
     """Return the warning that a crawl did not check most of its pages; ``None`` if it did."""
     unchecked = unchecked_pages(stat)
     others = sum(_unchecked(reason, stat) for reason in NOT_COUNTED)
-    problem = mostly_unchecked(unchecked, stat("pages") - others - sum(unchecked.values()))
-    return None if problem is None else f"{problem.text}. What to do: {problem.remedy}"
+    return mostly_unchecked(unchecked, stat("pages") - others - sum(unchecked.values()))
 
 
 def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> str:

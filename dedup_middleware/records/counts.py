@@ -1,4 +1,4 @@
-"""Counts the records of a log, and reports where most pages of a crawl were not checked.
+"""Counts the records of a log, and warns where most pages of a crawl were not checked.
 
 Unchecked pages are kept: where they are most of a crawl, the plugin has next to no effect. Two kinds do not count:
 pages for which the user has switched the plugin off, and pages whose items are checked one by one.
@@ -8,35 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from dedup_middleware.errors import StoreError
-from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import DIFFERENCES, Reason
-from dedup_middleware.records.log import (
-    CODES,
-    LAST,
-    OTHER,
-    RecordFilter,
-    Records,
-    blocks,
-    log_exists,
-    opened,
-    parse_record,
-    run_named,
-)
-from dedup_middleware.stores import store_exists
-from dedup_middleware.urls import host_of, without_secrets
+from dedup_middleware.records.log import CODES, OTHER, blocks, opened, parse_record
+from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from dedup_middleware.records.log import Record
-    from dedup_middleware.settings import Config
 
 # Pairs of hosts that are counted at once. Of more, those that were met least are counted from 1 again.
 _MAX_PAIRS = 100_000
@@ -151,81 +136,19 @@ REMEDIES: dict[str, str] = {
 NOT_COUNTED = (Reason.SWITCHED_OFF, Reason.ITEMS_CHECKED)
 
 
-class Problem(NamedTuple):
-    """The finding that most pages were not checked."""
-
-    text: str
-    remedy: str
-
-
-class LastCrawl(NamedTuple):
-    """The pages of the last crawl in a log."""
-
-    unchecked: Counter[str]
-    """By reason: pages that were not checked."""
-    with_items: Counter[str]
-    """Of these, by reason: pages that gave items."""
-    checked: int
-    """The other pages that the log or the store contain. Neither contains a new page without items."""
-
-
 def is_unchecked(verdict: str, reason: str) -> bool:
     """Return whether a page of this *verdict* was not checked although it should have been."""
     return verdict == VerdictKind.UNCHECKED.value and reason not in NOT_COUNTED
 
 
-def listed(unchecked: Mapping[str, int]) -> str:
-    """Return the reasons in *unchecked* with their counts, the most frequent first."""
-    return ", ".join(f"{reason} {count}" for reason, count in Counter(unchecked).most_common())
-
-
-def mostly_unchecked(unchecked: Mapping[str, int], checked: int, what: str = "pages") -> Problem | None:
-    """Return the problem of a crawl with these *unchecked* pages by reason and so many *checked* ones, if any."""
+def mostly_unchecked(unchecked: Mapping[str, int], checked: int) -> str | None:
+    """Return the warning for a crawl with these *unchecked* pages by reason and so many *checked* ones, if any."""
     count = sum(unchecked.values())
     pages = count + checked
     if pages < MIN_PAGES or 2 * count <= pages:
         return None
     ((reason, most),) = Counter(unchecked).most_common(1)
-    text = f"{count} of {pages} {what} were not checked for duplicates. The most frequent reason: {reason} ({most})"
-    return Problem(text, REMEDIES.get(reason, "see docs/stats.md for the reason"))
-
-
-def last_crawl(config: Config) -> LastCrawl | None:
-    """Return the pages of the last crawl in the log of *config*; ``None`` if there is no record.
-
-    Reads the records of that crawl and, if most of them are unchecked, the pages in the store: some 15 µs each.
-    Without a store that can be read, `with_items` is empty. :class:`RecordsError` if the log cannot be read.
-    """
-    if config.log is None or not log_exists(config.log) or not config.log.stat().st_size:
-        return None
-    run = run_named(config.log, LAST)
-    unchecked: Counter[str] = Counter()
-    with_items: Counter[str] = Counter()
-    urls, checked = set(), 0
-    for record in Records(config.log, RecordFilter(run=run, everything=True)):
-        if record.reason in NOT_COUNTED:
-            continue
-        urls.add(record.url)
-        if is_unchecked(record.verdict, record.reason):
-            unchecked[record.reason] += 1
-            with_items[record.reason] += record.items_kept > 0
-        else:
-            checked += 1
-    if sum(with_items.values()) > checked:
-        try:
-            checked += _new_pages(config, run, urls)
-        except StoreError:  # how many pages were new is not known
-            with_items.clear()
-    return LastCrawl(unchecked, with_items, checked)
-
-
-def _new_pages(config: Config, run: str | None, recorded: set[str]) -> int:
-    """Count the pages of the crawl *run* in the store that are not *recorded* in the log: it omits new pages."""
-    if not store_exists(config.store):
-        return 0
-    with index_for_command(config.store, "doctor") as (
-        _,
-        index,
-    ):
-        new = (page.url for page in index.pages() if page.run == run)
-        return sum(without_secrets(url, redact=config.redact_query) not in recorded for url in new)
+    return (
+        f"{count} of {pages} pages were not checked for duplicates. The most frequent reason: {reason} ({most}). "
+        f"What to do: {REMEDIES.get(reason, 'see docs/stats.md for the reason')}"
+    )
