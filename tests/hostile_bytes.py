@@ -32,7 +32,7 @@ from dedup_middleware.methods.compare.corpus import read_pages
 from dedup_middleware.methods.shingling import Heintze
 from dedup_middleware.methods.simhash import SimHash
 from dedup_middleware.model import Kept, StoredPage
-from dedup_middleware.records.log import Records, last_lines_with, lines_with, parse_record
+from dedup_middleware.records.log import Records, last_record, lines_with, parse_record
 from dedup_middleware.report.answers import Answers
 from dedup_middleware.stores import open_store
 from dedup_middleware.stores.base import Header
@@ -166,8 +166,8 @@ def corpus(path: Path) -> str:
 
 
 def searched(path: Path) -> str:
-    """Return how many lines of a log a search finds, from either end."""
-    return f"{sum(1 for _ in lines_with(path, b'x'))} and {sum(1 for _ in last_lines_with(path, b'x'))} lines"
+    """Return how many lines of a log a search finds, and whether its end has a record."""
+    return f"{sum(1 for _ in lines_with(path, b'x'))} lines, {last_record(path) is not None}"
 
 
 def recorded(path: Path) -> str:

@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
-from crawling import Outcome, heeding_ctrl_c, run_job, scrapy, store_uri, write_job
+from crawling import Outcome, run_job, scrapy, store_uri, write_job
 from local_site import Site
 from prose import article, blog, story
 from scrapy.cmdline import execute
@@ -235,35 +234,6 @@ class TestLog:
         )
         assert (done.returncode, done.stderr) == (0, "")
         assert "\\u65e7\\u7cae\\u4ed3\\ud800" in done.stdout
-
-    def test_follow_shows_records_as_a_crawl_writes_them_until_it_is_interrupted(self, tmp_path: Path) -> None:
-        path = tmp_path / "log"
-        write_log(path, record("http://a/1"))
-        with heeding_ctrl_c():
-            follower = subprocess.Popen(
-                command("log", "--follow", "--json", "-s", "DEDUP_LOG=log"),
-                cwd=tmp_path,
-                env=ENVIRONMENT,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-        with follower:
-            assert follower.stdout is not None
-            assert follower.stderr is not None
-            try:
-                assert json.loads(follower.stdout.readline())["url"] == "http://a/1"
-                line = record("http://a/2").to_line() + "\n"
-                with path.open("a", encoding="ascii") as file:
-                    file.write(line[:30])
-                    file.flush()
-                    file.write(line[30:])
-                assert json.loads(follower.stdout.readline())["url"] == "http://a/2"
-                follower.send_signal(signal.SIGINT)
-                assert follower.wait(20) == 130
-                assert follower.stderr.read() == ""
-            finally:
-                follower.kill()
 
     def test_a_reader_that_has_enough_is_no_error(self, tmp_path: Path) -> None:
         write_log(tmp_path / "log", *(record(f"http://a/{n}", evidence=["word " * 40] * 5) for n in range(1000)))

@@ -17,7 +17,7 @@ import dedup_middleware
 from dedup_middleware import open_records
 from dedup_middleware.cli.explain import record_text
 from dedup_middleware.errors import ConfigError, RecordsError
-from dedup_middleware.records.log import CODES, Record, RecordLog, Records, follow_records, remove_log
+from dedup_middleware.records.log import CODES, Record, RecordLog, Records, remove_log
 from dedup_middleware.urls import host_of
 
 TEXT = st.text() | st.text(st.sampled_from('a\n\r\x00\x1b\x85\u2028\u2029\u202e\ud800\U0001f600天"\\'))
@@ -149,24 +149,6 @@ def test_fields_of_later_versions_do_not_matter(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text(json.dumps(record(0).as_dict() | {"invented_later": 1}) + "\n", encoding="ascii")
     assert list(Records(path)) == [record(0)]
-
-
-def test_following_sees_every_record_as_it_comes_even_in_pieces(tmp_path: Path) -> None:
-    path = tmp_path / "log.jsonl"
-    whole = "".join(record(number).to_line() + "\n" for number in range(4)).encode()
-    pieces = [whole[start : start + 50] for start in range(0, len(whole), 50)]
-    file = path.open("wb", buffering=0)
-
-    def write_on() -> None:
-        file.write(pieces.pop(0))
-
-    with file:
-        found = follow_records(path, idle=write_on)
-        for number in range(4):
-            assert next(found) == record(number)
-            # A record is shown as soon as its line is complete.
-            shown = sum(len(record(n).to_line()) + 1 for n in range(number + 1))
-            assert len(whole) - sum(map(len, pieces)) < shown + 50
 
 
 def test_what_cannot_be_read_or_written_is_one_line_with_a_remedy(tmp_path: Path) -> None:

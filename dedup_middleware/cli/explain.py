@@ -15,7 +15,7 @@ from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Outcome
-from dedup_middleware.records.log import Record, last_record, log_exists
+from dedup_middleware.records.log import Record, RecordFilter, Records, log_exists
 from dedup_middleware.stores import store_exists
 from dedup_middleware.terminal import columns, shortened, styled
 from dedup_middleware.text.clauses import marked_sentences, one_line
@@ -38,7 +38,8 @@ def explain(config: Config, url: str) -> dict[str, Any]:
     shown = without_secrets(url, redact=config.redact_query)
     last = None
     if config.log is not None and log_exists(config.log):
-        last = last_record(config.log, shown, lambda record: record.url == shown)
+        for record in Records(config.log, RecordFilter(url=shown)):
+            last = record
     stored, note = None, ""
     try:
         stored = _stored(config, url)

@@ -11,7 +11,7 @@ from dedup_middleware.cli.explain import record_text
 from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.records.counts import counts_of
-from dedup_middleware.records.log import RecordFilter, Records, follow_records, host_named, log_of, run_named
+from dedup_middleware.records.log import RecordFilter, Records, host_named, log_of, run_named
 from dedup_middleware.stores import store_exists
 from dedup_middleware.terminal import columns, plural, tell
 from dedup_middleware.urls import as_requested, without_secrets
@@ -28,7 +28,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_run_option(parser)
     parser.add_argument("--min-score", metavar="X", type=share, default=0.0, help="minimum score, 0 to 1 (default: 0)")
     parser.add_argument("--all", action="store_true", help="include unchanged and unchecked pages")
-    parser.add_argument("--follow", action="store_true", help="wait for further records until Ctrl-C")
 
 
 def run(call: Call) -> int:
@@ -37,12 +36,11 @@ def run(call: Call) -> int:
     log = log_of(config)
     original = opts.original and without_secrets(as_requested(opts.original), redact=config.redact_query)
     wanted = RecordFilter(host_named(opts.host), original, run_named(log, opts.run), opts.min_score, opts.all)
-    found = (r for r in follow_records(log) if wanted.has(r)) if opts.follow else iter(Records(log, wanted))
-    count = 0
-    for record in found:
-        count += 1
-        print(record.to_line() if opts.json else record_text(record, columns()), flush=opts.follow)
-    if count:
+    has_found = False
+    for record in Records(log, wanted):
+        has_found = True
+        print(record.to_line() if opts.json else record_text(record, columns()))
+    if has_found:
         return 0
     if replace(wanted, run=None, everything=False) != RecordFilter(everything=False):
         tell("No record matches.")
@@ -74,7 +72,7 @@ def _no_duplicates(config: Config, wanted: RecordFilter) -> str:
 COMMANDS = {
     "log": Subcommand(
         run,
-        ("log", "log --run last --min-score 0.9", "log --host example.org --all --json", "log --follow"),
+        ("log", "log --run last --min-score 0.9", "log --host example.org --all --json"),
         _add_options,
     )
 }

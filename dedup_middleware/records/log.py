@@ -6,11 +6,11 @@ import errno
 import json
 import os
 import re
-import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import NoneType
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from dedup_middleware import permissions
 from dedup_middleware.bounded import loads
@@ -20,7 +20,7 @@ from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.urls import as_in_urls, host_of, is_under, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from os import PathLike
     from typing import BinaryIO
 
@@ -107,32 +107,13 @@ class Record:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-_TEXTS = ("time", "spider", "run", "url", "verdict", "outcome", "reason", "message", "title")
-_TEXTS_OR_NONE = ("original_url", "original_run", "canonical")
-_COUNTS = ("items_dropped", "items_kept", "bytes")
-
-
 def parse_record(line: str) -> Record | None:
     """Return the record that is in *line*, with `OTHER` for codes that are not ours; ``None`` if it has no record."""
     try:
-        fields: dict[str, Any] = loads(line, values=_MAX_VALUES)
-        record = Record(**{name: fields[name] for name in Record.__slots__ if name in fields})
-    except (ValueError, TypeError, AttributeError):
+        record = msgspec.convert(loads(line, values=_MAX_VALUES), Record)
+    except (ValueError, msgspec.MsgspecError):
         return None
-    values = record.as_dict()
-    is_ours = (
-        all(isinstance(values[name], str) for name in _TEXTS)
-        and all(isinstance(values[name], (str, NoneType)) for name in _TEXTS_OR_NONE)
-        and all(isinstance(values[name], int) for name in _COUNTS)
-        and all(isinstance(record_list, list) for record_list in (record.difference, record.evidence))
-        and all(isinstance(text, str) for text in (*record.difference, *record.evidence))
-        and isinstance(record.score, (float, int, NoneType))
-    )
-    if not is_ours:
-        return None
-    others: dict[str, Any] = {
-        name: OTHER for name, codes in CODES.items() if values[name] is not None and values[name] not in codes
-    }
+    others: dict[str, Any] = {name: OTHER for name, codes in CODES.items() if getattr(record, name) not in codes}
     return replace(record, **others) if others else record
 
 
@@ -271,21 +252,6 @@ def _unreadable(path: Path, error: OSError | ValueError) -> RecordsError:
     return RecordsError(f"The log {str(path)!r} cannot be read ({detail}). Check its permissions, or name another.")
 
 
-def follow_records(path: Path, *, idle: Callable[[], None] = lambda: time.sleep(0.25)) -> Iterator[Record]:
-    """Yield the records of the log at *path*, oldest first, and never end: call *idle* at its end, and look again."""
-    torn = b""
-    with opened(path) as file:
-        while True:
-            line = file.readline(MAX_LINE)
-            torn = (torn + line)[: MAX_LINE + 1]
-            if line.endswith(b"\n"):
-                if len(torn) <= MAX_LINE and (record := _decoded(torn)) is not None:
-                    yield record
-                torn = b""
-            elif len(line) < MAX_LINE:
-                idle()
-
-
 def _decoded(line: bytes) -> Record | None:
     return parse_record(line.decode("utf8", "replace"))
 
@@ -314,36 +280,17 @@ def lines_with(path: Path, wanted: bytes, *, ignore_case: bool = False) -> Itera
                 yield block[block.rfind(b"\n", 0, found) + 1 : start]
 
 
-def last_lines_with(path: Path, wanted: bytes) -> Iterator[bytes]:
-    """Yield the lines that contain *wanted*, the last first. It reads no more than it must."""
-    with opened(path) as file:
-        end, behind = file.seek(0, os.SEEK_END), b""
-        while end > 0:
-            start = max(0, end - _BLOCK)
-            file.seek(start)
-            block = file.read(end - start) + behind
-            # Its first line may have begun before.
-            whole = block.find(b"\n") + 1 if start else 0
-            if start and not whole:
-                end, behind = start, block if len(block) <= MAX_LINE else b""
-                continue
-            stop = len(block)
-            while (found := block.rfind(wanted, whole, stop)) >= 0:
-                begin = max(block.rfind(b"\n", 0, found) + 1, whole)
-                yield block[begin : block.find(b"\n", found) + 1 or len(block)]
-                stop = begin
-            end, behind = start, block[:whole] if whole <= MAX_LINE else b""
-
-
 def as_written(text: str) -> bytes:
     """Return the bytes that stand for *text* in a record."""
     return json.dumps(text)[1:-1].encode("ascii")
 
 
-def last_record(path: Path, text: str = "", has: Callable[[Record], bool] = lambda _: True) -> Record | None:
-    """Return the last record of the log at *path* that contains *text* and *has* what is wanted, if there is one."""
-    found = map(_decoded, last_lines_with(path, as_written(text) or b"{"))
-    return next((record for record in found if record is not None and has(record)), None)
+def last_record(path: Path) -> Record | None:
+    """Return the last record of the log at *path*, if its end has one."""
+    with opened(path) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 2 * MAX_LINE))
+        lines = file.read().split(b"\n")
+    return next((record for line in reversed(lines) if (record := _decoded(line)) is not None), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,12 +305,14 @@ class RecordFilter:
     min_score: float = 0.0
     everything: bool = True
     """Whether records without repeated text match too."""
+    url: str | None = None
+    """Of the page, as records have it."""
 
     @property
     def needle(self) -> tuple[bytes, bool]:
         """What the line of such a record contains, the rarest of what is known; and whether in lower case."""
-        if self.original:
-            return as_written(self.original), False
+        if url := self.url or self.original:
+            return as_written(url), False
         if self.host:
             return as_written(self.host), True
         return (as_written(self.run), False) if self.run else (b"{", False)
@@ -372,7 +321,8 @@ class RecordFilter:
         """Return whether *record* matches."""
         if self.host and not is_under(record.host, [self.host]):
             return False
-        if (self.original and record.original_url != self.original) or (self.run and record.run != self.run):
+        found = (record.url, record.original_url, record.run)
+        if any(value and value != has for value, has in zip((self.url, self.original, self.run), found, strict=True)):
             return False
         return (record.score or 0.0) >= self.min_score and (self.everything or record.verdict in _SHOWN)
 
