@@ -56,7 +56,7 @@ def test_store_and_log_are_the_users_alone(site, tmp_path, backend, end, umask):
             again(tmp_path / "crawl", [{"url": url} for url in urls], JOBDIR=str(tmp_path / "job"), **settings)
             named = [argument for name, value in settings.items() for argument in ("-s", f"{name}={value}")]
             for command in (
-                ["report", "-o", str(kept / "report.html"), "--csv", str(kept / "rows.csv")],
+                ["report", "-o", str(kept / "report.html")],
                 ["store", "export", "-o", str(kept / "store.jsonl.gz")],
                 ["dropped", "-o", str(kept / "items" / "dropped.jsonl")],
             ):
@@ -148,7 +148,7 @@ def test_no_url_is_written_with_its_secrets(site, tmp_path):
     )
     redacted = f"http://127.0.0.2:{site.port}/b?token=*"
     commands = [
-        ["log", "--json"], ["stats"], ["explain", b], ["report", "-o", "report.html"], ["report", "--csv", "r.csv"],
+        ["log", "--json"], ["stats"], ["explain", b], ["report"],
         ["doctor"], ["dropped"], ["store", "info"], ["store", "export", "-o", "export.jsonl"], ["allow", b],
     ]  # fmt: skip
     for command in commands:

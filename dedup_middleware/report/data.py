@@ -1,4 +1,4 @@
-"""Log and store -> what a report shows, as plain data."""
+"""Reads the log and the store, and returns what a report shows as plain data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PAIRS = 2_000
 _HOSTS = 12
 _CLUSTERS = 12
 _OF_A_CLUSTER = 10
-#: Columns whose values come again and again: a table of them is kept, and its numbers.
+#: Columns with few different values: each value is written once, and the rows have its number.
 _TABLED = ("original", "host", "reason", "outcome", "run")
 
 
@@ -118,7 +118,7 @@ def _signs(tallies: Tallies, store: Stored | None, run: str | None) -> dict[str,
 
 
 def _hosts(pairs: Counter[tuple[str, str]]) -> dict[str, Any]:
-    """Return the hosts that copy most and those that are copied most, and how often each did from each."""
+    """Return the hosts with most duplicates and with most originals, and the number of duplicates of each two."""
     copying: Counter[str] = Counter()
     copied: Counter[str] = Counter()
     for (host, original), count in pairs.items():
@@ -154,7 +154,7 @@ def _short(example: dict[str, Any]) -> dict[str, Any]:
 
 
 def _columns(rows: Iterable[Record]) -> dict[str, Any]:
-    """Return *rows* by column; of a column of few values a table, and the number of each row's."""
+    """Return *rows* by column; a column of `_TABLED` as a table of its values, and the number of each row's value."""
     columns: dict[str, list[Any]] = {name: [] for name in ("url", "title", "score", "time", *_TABLED)}
     tables: dict[str, dict[str, int]] = {name: {} for name in _TABLED}
     for record in rows:
@@ -197,7 +197,7 @@ SAME, NEARLY, OWN, TOO_SHORT = "=", "~", "+", ""
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is asked of an open store."""
+    """Reads an open store for a report."""
 
     index: Index
     hash_clause: Callable[[str], bytes]
@@ -215,16 +215,20 @@ class Stored:
         )
 
     def side_by_side(self, record: Record) -> dict[str, Any] | None:
-        """Return the sentences of the page of *record* and of its original, each with its mark; ``None`` if not kept.
+        """Return the sentences of the page of *record* and of its original, each with its mark; ``None`` if not stored.
 
         Some 3 ms for a news page that was edited, 80 for the longest text that a store keeps.
         """
         page = self.index.find([url_identity(record.url)])
-        original = None if page is None or page.original is None else self.index.page(page.original)
-        if page is None or original is None:
+        if page is None or record.original_url is None:
             return None
-        if without_secrets(original.url, redact=self.redact_query) != record.original_url:
-            # It repeats another page by now.
+        # A page that was kept has no original; those of a redacted log are found by the number only.
+        original = (
+            self.index.find([url_identity(record.original_url)])
+            if page.original is None
+            else self.index.page(page.original)
+        )
+        if original is None or without_secrets(original.url, redact=self.redact_query) != record.original_url:
             return None
         text, held_text = self.index.text(page.number), self.index.text(original.number)
         if not text or not held_text:
@@ -236,7 +240,7 @@ class Stored:
         }
 
     def _marked(self, text: list[str], other: list[str], held: frozenset[bytes]) -> list[tuple[str, str]]:
-        """Return the sentences of *text*, each with how the *other* one has it, of whose clauses *held* are kept."""
+        """Return the sentences of *text*, each marked by whether *other*, with the clauses *held*, contains it."""
         said = held | {self.hash_clause(clause) for clause, _ in clauses("\n".join(other))}
         exactly = [*marked_sentences(text, said, self.hash_clause)]
         if all(sentence.repeated or sentence.share is None for sentence in exactly):
@@ -256,12 +260,12 @@ def _mark(is_short: bool, is_same: bool, is_near: bool) -> str:  # noqa: FBT001 
 
 @contextmanager
 def stored(config: Config) -> Iterator[tuple[Stored | None, str]]:
-    """Open the closed store of *config* for as long as the block runs; or none, and why."""
+    """Yield the store of *config*, open while the block runs, or ``None`` and the reason."""
     opening = index_for_command(config.store, "report")
     with ExitStack() as opened:
         try:
             if not store_exists(config.store):
-                yield None, f"there is no store {without_secrets(config.store, redact=False)}"
+                yield None, f"no store found at {without_secrets(config.store, redact=False)}"
                 return
             store, index = opened.enter_context(opening)
         except StoreError as error:
@@ -272,5 +276,5 @@ def stored(config: Config) -> Iterator[tuple[Stored | None, str]]:
 
 
 def most_doubtful(records: Sequence[Record], count: int) -> list[int]:
-    """Return which *count* of *records* had the lowest scores: what should be looked at, if anything."""
+    """Return the numbers of the *count* *records* with the lowest scores."""
     return sorted(range(len(records)), key=lambda n: (records[n].score or 0.0, n))[:count]

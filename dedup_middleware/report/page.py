@@ -1,32 +1,26 @@
-"""What a report shows -> one page of HTML that needs nothing else.
+"""Renders a report as one page of HTML without external resources.
 
-Its policy allows no request, no script and no style but those that stand in it, and no HTML made of text. The data is
-compressed; the pairs in pieces, which are unpacked when one of them is opened.
+Its content security policy allows only the scripts and styles in it, no request, and no HTML made of text. The data is
+compressed; the pairs in chunks, which are unpacked when one of them is opened.
 """
 
 from __future__ import annotations
 
 import base64
-import csv
 import hashlib
 import json
 import re
 import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Reason
-from dedup_middleware.records.log import RecordFilter, Records, log_of, run_named
 from dedup_middleware.report.data import chunks
-from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from dedup_middleware.records.log import Record
     from dedup_middleware.report.data import Report
-    from dedup_middleware.settings import Config
 
 _HERE = Path(__file__).parent
 _LIBRARIES = ("uplot.js", "table-core.js")
@@ -100,48 +94,3 @@ def _data_element(name: str, value: object) -> str:
 
 def _read(name: str) -> str:
     return (_HERE / name).read_text(encoding="utf8")
-
-
-_FIELDS = (
-    *("time", "spider", "run", "outcome", "url", "title", "original_url", "original_run", "score", "reason", "message"),
-    *("items_dropped", "bytes"),
-)
-# What a spreadsheet takes for a formula: = + - @, and what it passes over before one.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def are_rows(start: bytes) -> bool:
-    """Return whether a file that begins so is one of :func:`write_rows`, of this or another version."""
-    return start.decode("utf-8-sig", "replace").startswith("time,spider,run,")
-
-
-def write_rows(file: IO[str], config: Config, run: str | None) -> int:
-    """Write the duplicates of the log of *config* to *file*, oldest first, and return how many there are."""
-    writer = csv.writer(file)
-    writer.writerow((*_FIELDS[:5], "host", *_FIELDS[5:], "evidence"))
-    count = 0
-    for record in _duplicates(config, run):
-        writer.writerow(map(cell, _values(record)))
-        count += 1
-    return count
-
-
-def cell(value: object) -> str:
-    """Return *value* for a cell: text that a spreadsheet would compute has an apostrophe in front."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        return str(value)
-    text = one_line(value)
-    return f"'{text}" if value.startswith(_FORMULA) or text.startswith(_FORMULA) else text
-
-
-def _duplicates(config: Config, run: str | None) -> Iterator[Record]:
-    log = log_of(config)
-    wanted = RecordFilter(run=run_named(log, run))
-    return (record for record in Records(log, wanted) if record.verdict == VerdictKind.DUPLICATE.value)
-
-
-def _values(record: Record) -> tuple[object, ...]:
-    fields = [getattr(record, name) for name in _FIELDS]
-    return (*fields[:5], record.host, *fields[5:], " | ".join(record.evidence))

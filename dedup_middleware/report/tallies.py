@@ -1,6 +1,6 @@
-"""What records come to, for a page that shows it: one pass over them, and then sums of what was seen.
+"""Sums up records for the report, in one pass, without the store.
 
-It knows no store. A page counts once, as its last record has it; what was saved counts each time.
+A page counts once, as its last record has it; dropped items and bytes count each time.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ host_at = lru_cache(maxsize=100_000)(host_of)
 
 
 class Last(NamedTuple):
-    """What the last record of a page says."""
+    """The last record of a page, in short."""
 
     host: str
     original: str | None
-    """The URL of the page that it repeats; ``None`` where it is no duplicate."""
+    """The URL of the page that it repeats; ``None`` if it is not a duplicate."""
     score: float | None
 
 
@@ -50,8 +50,6 @@ class Saved(NamedTuple):
 
     time: int | None
     """Seconds since 1970, ``None`` where the record has no date."""
-    pages: int
-    """1 if it gave items, 0 if it had none to give."""
     items: int
     bytes: int
 
@@ -81,12 +79,12 @@ class Tallies:
         self.outcomes: Counter[str] = Counter()
         self.kept: defaultdict[str, Kept] = defaultdict(Kept)
         self.fields: Counter[str] = Counter()
-        self.heard = 0
-        """Pages whose items were asked: those that a value of their item kept, and those that none did."""
+        self.compared = 0
+        """Pages whose items were compared: duplicates, and pages that a field of their item kept."""
         self.dropped_by_score = [0] * BINS
         self.kept_by_score = [0] * BINS
         self.saved: dict[tuple[str, str], Saved] = {}
-        """By crawl and URL; what is requested again was not saved."""
+        """By crawl and URL."""
 
     def add(self, record: Record) -> None:
         """Take *record* into account."""
@@ -112,23 +110,22 @@ class Tallies:
     def _add_duplicate(self, record: Record) -> None:
         self.duplicates.append(record)
         self.duplicates_met += 1
-        self.heard += 1
+        self.compared += 1
         self.outcomes[record.outcome] += 1
         if record.outcome in SAVED:
-            has_items = int(record.outcome == Outcome.DROPPED.value)
-            now = Saved(seconds_of(record.time), has_items, record.items_dropped, record.bytes)
-            before = self.saved.get((record.run, record.url))
-            if before is not None:
-                # A request may be repeated within a crawl.
-                now = Saved(now.time, *(new + old for new, old in zip(now[1:], before[1:], strict=True)))
-            self.saved[record.run, record.url] = now
+            # A request may be repeated within a crawl.
+            before = self.saved.get((record.run, record.url), Saved(None, 0, 0))
+            now = seconds_of(record.time)
+            self.saved[record.run, record.url] = Saved(
+                now, before.items + record.items_dropped, before.bytes + record.bytes
+            )
 
     def _add_kept(self, record: Record) -> None:
         kept = self.kept[record.reason]
         kept.pages += 1
         kept.examples.append({"url": record.url, "original": record.original_url, "difference": record.difference})
         if record.reason == Reason.ITEM_FIELD_DIFFERS.value:
-            self.heard += 1
+            self.compared += 1
             self.fields.update(set(map(field_of, record.difference)))
 
     def pairs_of_hosts(self) -> Counter[tuple[str, str]]:
@@ -147,10 +144,9 @@ class Tallies:
         """Return what was saved in all."""
         saved = self.saved.values()
         return {
-            "pages": sum(each.pages for each in saved),
+            "pages": len(saved),
             "items": sum(each.items for each in saved),
             "bytes": sum(each.bytes for each in saved),
-            "fetches": len(saved),
         }
 
     def over_time(self) -> dict[str, Any]:
@@ -158,18 +154,17 @@ class Tallies:
         dated = [each for each in self.saved.values() if each.time is not None]
         times = [each.time for each in dated if each.time is not None]
         if not times:
-            return {"span": 1, "start": 0, "pages": [], "items": [], "bytes": [], "fetches": []}
+            return {"span": 1, "start": 0, "pages": [], "items": [], "bytes": []}
         span = _span(max(times) - min(times))
         start = min(times) // span * span
         bars = (max(times) - start) // span + 1
-        sums: dict[str, list[int]] = {name: [0] * bars for name in ("pages", "items", "bytes", "fetches")}
+        sums: dict[str, list[int]] = {name: [0] * bars for name in ("pages", "items", "bytes")}
         for each in dated:
             assert each.time is not None
             bar = (each.time - start) // span
-            sums["pages"][bar] += each.pages
+            sums["pages"][bar] += 1
             sums["items"][bar] += each.items
             sums["bytes"][bar] += each.bytes
-            sums["fetches"][bar] += 1
         return {"span": span, "start": start, **sums}
 
 
@@ -205,16 +200,16 @@ class Host:
     """The pages of one host that repeat others, each counted once."""
 
     pages: int
-    """All that the log names."""
+    """Those in the log."""
     originals: Counter[str]
     scores: defaultdict[str, list[float]]
-    """By host of the original, other hosts alone."""
+    """By host of the original, of other hosts only."""
 
 
 def suspects(tallies: Tallies) -> dict[str, Host]:
-    """Return the hosts of which so many pages repeat one page, or one other host, that a sign may be among them.
+    """Return the hosts most of whose pages in the log repeat one page, or one other host.
 
-    How many pages they have in all, new ones too, the log does not say.
+    The log does not contain new pages: the hosts may have more pages than that.
     """
     seen = Counter(page.host for page in tallies.last.values())
     hosts = {name: Host(count, Counter(), defaultdict(list)) for name, count in seen.items() if count >= MIN_PAGES}
@@ -229,7 +224,7 @@ def suspects(tallies: Tallies) -> dict[str, Host]:
 
 
 def signs(tallies: Tallies, hosts: Mapping[str, Host]) -> dict[str, list[dict[str, Any]]]:
-    """Return what should be looked at first, the worst in front; *hosts* are the suspects with all their pages."""
+    """Return the warnings by kind, the worst first; *hosts* are the suspects with all their pages."""
     one_original = [
         {"host": name, "original": found[0], "repeats": found[1], "pages": host.pages}
         for name, host in hosts.items()
@@ -238,11 +233,10 @@ def signs(tallies: Tallies, hosts: Mapping[str, Host]) -> dict[str, list[dict[st
     return {
         "one_original": sorted(one_original, key=lambda sign: -sign["repeats"]),
         "fields": [
-            {"field": name, "kept": count, "pages": tallies.heard}
+            {"field": name, "kept": count, "pages": tallies.compared}
             for name, count in tallies.fields.most_common()
-            if _is_nearly_all(count, tallies.heard)
+            if tallies.compared >= MIN_PAGES and count >= NEARLY_ALL * tallies.compared
         ],
-        "reasons": _reasons(tallies),
         "mirrors": sorted(_mirrors(hosts), key=lambda sign: -sign["repeats"]),
     }
 
@@ -259,7 +253,7 @@ def _mirrored(host: Host) -> tuple[str, list[float]] | None:
 
 
 def _mirrors(hosts: Mapping[str, Host]) -> list[dict[str, Any]]:
-    # One page for all of a host is no mirror.
+    # A host that repeats one page has a warning already.
     found = ((name, host, _mirrored(host)) for name, host in hosts.items() if _one_original(host) is None)
     return [
         {
@@ -272,16 +266,3 @@ def _mirrors(hosts: Mapping[str, Host]) -> list[dict[str, Any]]:
         for name, host, mirrored in found
         if mirrored is not None
     ]
-
-
-def _reasons(tallies: Tallies) -> list[dict[str, Any]]:
-    asked = tallies.duplicates_met + sum(kept.pages for kept in tallies.kept.values())
-    return [
-        {"reason": reason, "kept": kept.pages, "pages": asked}
-        for reason, kept in tallies.kept.items()
-        if _is_nearly_all(kept.pages, asked)
-    ]
-
-
-def _is_nearly_all(count: int, of: int) -> bool:
-    return of >= MIN_PAGES and count >= NEARLY_ALL * of

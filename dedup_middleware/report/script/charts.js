@@ -41,7 +41,9 @@ function drawSaved(summary, metric) {
     series: [{ ...bars("accent"), label: what }],
     range: [times[0] - span / 4, times.at(-1) + span * 1.25],
     incrs: SECONDS,
-    xValues: (_, splits) => splits.map((time) => moment(time, Math.max(span, 60)).slice(span >= 86400 ? 0 : 5)),
+    // Without the year, and without the day where it is the same for all.
+    xValues: (_, splits, __, ___, step) =>
+      splits.map((time) => moment(time, step).slice(step >= 86400 ? 0 : from.slice(0, 10) === to.slice(0, 10) ? 11 : 5)),
     yValues: (_, splits) => splits.map((value) => (metric === "bytes" || Number.isInteger(value) ? told(value) : "")),
     readout: (bar) => `${moment(times[bar], span)} · ${told(values[bar])}`,
   });

@@ -1,4 +1,4 @@
-// Everything but the charts, the table and the pair: signs, numbers, hosts, clusters, what was kept, mirrors.
+// Everything but the charts, the table and the pair: warnings, numbers, hosts, clusters, pages that were kept.
 
 function body(section) {
   const place = document.querySelector(`#${section} .body`);
@@ -13,10 +13,11 @@ function toTable(filters, ...content) {
 
 function sayAbout(summary) {
   const day = (seconds) => (seconds === null ? "–" : moment(seconds, 86400));
-  const dates = { from: day(summary.first), to: day(summary.latest) };
+  const [from, to] = [day(summary.first), day(summary.latest)];
+  const dates = from === to ? from : word("about_dates", { from, to });
   const spiders = [...summary.spiders, summary.run ? word("about_run", summary) : word("about_runs", { n: summary.runs.length })];
   const made = summary.made.slice(0, 16).replace("T", " ");
-  const values = { log: said(summary.log), spiders: said(spiders.filter(Boolean).join(", ")), made, ...dates };
+  const values = { log: said(summary.log), spiders: said(spiders.filter(Boolean).join(", ")), made, dates };
   document.getElementById("about").replaceChildren(...sentence("about", values));
 }
 
@@ -28,15 +29,17 @@ function sayContents() {
 }
 
 function saySigns(summary) {
-  const { one_original, fields, reasons, mirrors, pages_are_known } = summary.signs;
+  const { one_original, fields, mirrors, pages_are_known } = summary.signs;
   const found = [];
   for (const sign of one_original) {
     const values = { ...sign, host: said(sign.host) };
     found.push([...sentence("sign_one_original", values), make("br"), link(sign.original), " ", toTable(sign, word("show_pages"))]);
   }
   for (const sign of fields) found.push(sentence("sign_field", { ...sign, field: make("code", {}, said(sign.field)) }));
-  for (const sign of reasons) {
-    found.push(sentence("sign_reason", { ...sign, reason: named("reasons", sign.reason) }));
+  for (const sign of mirrors) {
+    const values = { ...sign, host: said(sign.host), of: said(sign.of), score: percent(sign.score) };
+    const filters = { host: sign.host, original_host: sign.of };
+    found.push([...sentence("sign_mirror", values), " ", toTable(filters, word("show_pages"))]);
   }
   const place = body("signs");
   if (found.length) place.append(make("ul", { class: "signs" }, ...found.map((parts) => make("li", {}, ...parts))));
@@ -46,7 +49,7 @@ function saySigns(summary) {
 }
 
 function saySaved(summary, metric, choose) {
-  const tiles = ["pages", "items", "bytes", "fetches"].map((name) => {
+  const tiles = ["pages", "items", "bytes"].map((name) => {
     const value = (name === "bytes" ? size : number)(summary.saved[name]);
     const attributes = { type: "button", class: "tile", "aria-pressed": String(name === metric), onclick: () => choose(name) };
     return make("button", attributes, make("strong", {}, value), make("span", {}, word(`saved_${name}`)));
@@ -115,7 +118,7 @@ function sayClusters(summary) {
 
 function sayKept(summary) {
   const place = body("kept");
-  if (!summary.kept.length) place.append(make("p", {}, word("nothing")));
+  if (!summary.kept.length) return place.append(make("p", {}, word("nothing")));
   place.append(make("div", { class: "list" }, ...summary.kept.map(keptFor)));
 }
 
@@ -131,14 +134,4 @@ function keptFor({ reason, pages, examples }) {
   );
   const count = make("span", { class: "count" }, word("found", { n: pages }));
   return make("details", {}, make("summary", {}, make("span", {}, named("reasons", reason)), count), make("ul", {}, ...shown));
-}
-
-function sayMirrors(summary) {
-  const place = body("mirrors");
-  const mirrors = summary.signs.mirrors.map((mirror) => {
-    const values = { ...mirror, host: said(mirror.host), of: said(mirror.of), score: percent(mirror.score) };
-    const filters = { host: mirror.host, original_host: mirror.of };
-    return make("li", {}, ...sentence("mirror", values), " ", toTable(filters, word("show_pages")));
-  });
-  place.append(mirrors.length ? make("ul", {}, ...mirrors) : make("p", {}, word("no_mirrors")));
 }

@@ -22,7 +22,6 @@ function sayAll(summary) {
   sayFilters();
   sayRows();
   sayKept(summary);
-  sayMirrors(summary);
   sayPair();
   sayTheme(summary);
 }

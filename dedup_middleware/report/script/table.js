@@ -7,6 +7,11 @@ let drops = null;
 let table = null;
 let filterOf = {};
 
+/** Return the columns that are shown: of a report of one crawl, all but that. */
+function shownColumns() {
+  return COLUMNS.filter((name) => name !== "run" || drops.tables.run.length > 1);
+}
+
 /** Return the value of the column `name` in row `n`. */
 function valueOf(name, n) {
   const value = drops.columns[name][n];
@@ -116,7 +121,7 @@ function choice(name, change) {
 function sayRows() {
   const { pageIndex } = table.getState().pagination;
   const [sorted] = table.getState().sorting;
-  const head = COLUMNS.map((name) => {
+  const head = shownColumns().map((name) => {
     const direction = sorted?.id === name ? (sorted.desc ? "descending" : "ascending") : null;
     const sort = () => { table.getColumn(name).toggleSorting(); document.getElementById(`sort-${name}`).focus(); };
     const button = make("button", { type: "button", id: `sort-${name}`, onclick: sort }, word(name));
@@ -152,7 +157,7 @@ function rowOf(n, place) {
   return make(
     "tr",
     { "data-row": n, onclick: (event) => { if (!event.target.closest("a")) show(); } },
-    ...COLUMNS.map((name) => make("td", { class: name, "data-column": word(name) }, ...cells[name])),
+    ...shownColumns().map((name) => make("td", { class: name, "data-column": word(name) }, ...cells[name])),
   );
 }
 
