@@ -1,4 +1,4 @@
-"""``scrapy dedup tune``: shows what other thresholds would have done, and suggests one from answers about pairs."""
+"""``scrapy dedup tune``: replays the log at other thresholds, and suggests one from pairs that a person labels."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.cli.call import add_host_option, add_run_option
 from dedup_middleware.cli.commands import Subcommand
-from dedup_middleware.errors import ConfigError, NothingFoundError, StoreError
+from dedup_middleware.errors import ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import is_published
 from dedup_middleware.records.log import log_of, open_records
 from dedup_middleware.report import tuning
-from dedup_middleware.report.answers import Answers, side_by_side, side_by_side_lines
+from dedup_middleware.report.answers import Answers
+from dedup_middleware.report.data import NEARLY, OWN, SAME, stored
 from dedup_middleware.report.tuning import suggestion, suggestion_text
 from dedup_middleware.settings import THRESHOLD
 from dedup_middleware.stores import resolved_uri
@@ -23,13 +24,16 @@ from dedup_middleware.terminal import columns, counted, shortened, tell
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dedup_middleware.cli.call import Call
     from dedup_middleware.records.log import Record, Records
-    from dedup_middleware.report.answers import SideBySide
     from dedup_middleware.report.tuning import Case
     from dedup_middleware.settings import Config
 
 _AT = "comma-separated thresholds to evaluate (default: 0.55 to 1.0, in steps of 0.05)"
+# Sentences of a page that the other page lacks, and characters of a sentence.
+_SHOWN, _CHARACTERS = 8, 200
 
 
 class _Pair(NamedTuple):
@@ -37,7 +41,7 @@ class _Pair(NamedTuple):
 
     case: Case
     record: Record
-    texts: SideBySide | None
+    texts: dict[str, Any] | None
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +51,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show", metavar="N", type=_number, default=5, help="pairs to show above and below the threshold (default: 5)"
     )
-    parser.add_argument("--again", action="store_true", help="include pairs that you have labelled already")
 
 
 def _thresholds(text: str) -> list[float]:
@@ -64,7 +67,7 @@ def _number(text: str) -> int:
 
 
 def run(call: Call) -> None:
-    """Print the table and the pairs nearest the threshold, with a question each at a terminal; then the suggestion."""
+    """Print the table, the pairs nearest the threshold, which a person at a terminal labels, and the suggestion."""
     config, opts = call.config, call.opts
     if is_published(config.fingerprint):
         raise ConfigError(
@@ -72,42 +75,44 @@ def run(call: Call) -> None:
             "Use `scrapy dedup compare` to try its options."
         )
     log = log_of(config)
-    records, answers = open_records(log, run=opts.run, host=opts.host), Answers.beside(log)
-    found, today = tuning.recorded(counted(records, "records read")), config.threshold
+    records, labels = open_records(log, run=opts.run, host=opts.host), Answers.beside(log)
+    found, current = tuning.recorded(counted(records, "records read")), config.threshold
     if not found.cases:
         raise NothingFoundError(
             f"No verdict in {log} depends on the threshold. Crawl first, or widen --run and --host."
         )
-    rows = tuning.rows_of(found.cases, today, opts.at)
-    near = tuning.borderline(found.cases, today, opts.show, checked=() if opts.again else answers.about())
+    rows = tuning.rows_of(found.cases, current, opts.at)
+    near = tuning.borderline(found.cases, current, opts.show, labelled=labels.about())
     pairs = _pairs(config, records, near)
     if not opts.json:
-        print(tuning.tuning_text(found, rows, today), end="\n\n")
-        _show(pairs, answers, config)
-    suggested = suggestion(answers.about(records.wanted.host), today)
+        print(tuning.tuning_text(found, rows, current, columns()), end="\n\n")
+        _show(pairs, labels, config)
+    suggested = suggestion(labels.about(records.wanted.host), current)
     if opts.json:
         shown = {"pairs": [_as_dict(pair) for pair in pairs], "suggestion": suggested.as_dict()}
-        print(json.dumps({**tuning.as_dict(found, rows, today), **shown}))
+        print(json.dumps({**tuning.as_dict(found, rows, current), **shown}))
     else:
         print(suggestion_text(suggested))
 
 
 def _pairs(config: Config, records: Records, near: list[Case]) -> list[_Pair]:
-    """Return the pairs of *near* with their records, and with their texts if the store has them and is not in use."""
+    """Return the pairs of *near* with their records, and with their texts if the store can be read and has them."""
     wanted = {case.number for case in near}
     last = max(wanted, default=-1) + 1
     read = {number: record for number, record in enumerate(islice(records, last)) if number in wanted}
-    try:
-        texts = side_by_side(config, [case.pair for case in near])
-    except StoreError as error:
-        tell(f"{str(error).rstrip('.')}. Until then, only the evidence in the log is shown.")
-        texts = {}
-    # A log that is removed meanwhile has none of them.
-    return [_Pair(case, read[case.number], texts.get(case.pair)) for case in near if case.number in read]
+    with stored(config) as (store, note):
+        if store is None and near:
+            tell(f"Only the evidence in the log is shown: {note}")
+        # A log that is removed meanwhile has no records.
+        return [
+            _Pair(case, record, None if store is None else store.side_by_side(record))
+            for case in near
+            if (record := read.get(case.number)) is not None
+        ]
 
 
-def _show(pairs: list[_Pair], answers: Answers, config: Config) -> None:
-    """Print the *pairs*; at a terminal, ask about each, and write the answers."""
+def _show(pairs: list[_Pair], labels: Answers, config: Config) -> None:
+    """Print the *pairs*; at a terminal, ask for the label of each, and write it."""
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     for number, pair in enumerate(pairs, 1):
         print(f"{number} of {len(pairs)}", _text(pair, columns()), sep="\n", end="\n\n")
@@ -115,7 +120,7 @@ def _show(pairs: list[_Pair], answers: Answers, config: Config) -> None:
         if answer == "q":
             break
         if answer != "s":
-            answers.add(pair.case.pair, pair.case.score, same=answer == "y")
+            labels.add(pair.case.pair, pair.case.score, same=answer == "y")
             if answer == "n" and pair.case.is_dropped:
                 allow = scrapy_dedup("allow", pair.case.url, store=resolved_uri(config.store))
                 print(f"To release its items: {allow}\n")
@@ -135,19 +140,31 @@ def _answer() -> str:
 
 def _text(pair: _Pair, width: int | None) -> str:
     case, record = pair.case, pair.record
-    what = "duplicate of" if case.is_dropped else "kept beside"
+    what = "duplicate of" if case.is_dropped else "similar to"
     lines = [f"{case.score:.4f}  {one_line(record.title) or '(no title)'}", f"        {one_line(case.url)}"]
     lines.append(f"        {what} {one_line(case.original_url)}")
     if pair.texts is not None:
-        lines += [f"    {line}" for line in side_by_side_lines(pair.texts)]
+        lines += [f"    {line}" for line in _side_by_side(pair.texts)]
     else:
         lines += [f"    = {one_line(sentence)}" for sentence in record.evidence]
         lines += [f"    + {one_line(own)}" for own in record.difference]
     return "\n".join(shortened(line, width) for line in lines)
 
 
+def _side_by_side(texts: dict[str, Any]) -> Iterator[str]:
+    """Yield a sentence in both pages (``=``), and those that only the page (``+``) or the original (``-``) has so."""
+    both = [text for mark, text in texts["page"] if mark == SAME]
+    if both:
+        yield f"= {len(both)} sentences in both, for example: {one_line(both[0], _CHARACTERS)}"
+    for sign, side in (("+", "page"), ("-", "original")):
+        own = [text for mark, text in texts[side] if mark in (OWN, NEARLY)]
+        yield from (f"{sign} {one_line(text, _CHARACTERS)}" for text in own[:_SHOWN])
+        if len(own) > _SHOWN:
+            yield f"{sign} … and {len(own) - _SHOWN} more"
+
+
 def _as_dict(pair: _Pair) -> dict[str, Any]:
-    return pair.record.as_dict() | {"texts": None if pair.texts is None else pair.texts._asdict()}
+    return pair.record.as_dict() | {"texts": pair.texts}
 
 
-COMMANDS = {"tune": Subcommand(run, ("tune", "tune --at 0.7,0.75,0.8 --show 10"), _add_options)}
+COMMANDS = {"tune": Subcommand(run, ("tune", "tune --at 0.7,0.75,0.85 --show 10"), _add_options)}
