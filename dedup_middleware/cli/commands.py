@@ -57,7 +57,8 @@ GROUPS = {
 }
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 _ARGUMENTS = {None: "{}", "?": "[{}]", "*": "[{} ...]", "+": "{} ..."}
-_LATER = "`scrapy dedup COMMAND --help` shows the options of a command, and examples."
+_LATER = """`scrapy dedup COMMAND --help` shows the options of a command, and examples.
+Exit status: 0 done, 1 trouble, 2 wrong call, 3 nothing found."""
 
 
 class Subcommand(NamedTuple):
@@ -89,7 +90,7 @@ def overview(prefix: str = "") -> str:
             lines += ["", styled(f"{group}:", "bold"), *(f"  {name:<15}{text}" for name, text in shown.items())]
     if not prefix:
         lines += ["", styled("Options:", "bold")]
-        lines += ["  -s NAME=VALUE  Override a setting (may be repeated)"]
+        lines += ["  -s NAME=VALUE  Override a setting (repeatable)"]
         lines += ["  -h, --help     Show this help", "  --version      Show the version"]
     return "\n".join([*lines, "", _LATER])
 
@@ -147,12 +148,6 @@ class _Parser(ScrapyArgumentParser):
     def error(self, message: str) -> NoReturn:
         """End with *message* and the exit status of a wrong call."""
         wrong_call(message, f"{self.prog} --help")
-
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
-        if action.choices is not None and value not in action.choices:
-            known = [*map(str, action.choices)]
-            hint = suggestion(str(value), known) or f"; use one of {', '.join(known)}"
-            raise argparse.ArgumentError(action, f"{value!r} is not a choice{hint}")
 
 
 def wrong_call(message: str, help_command: str = "scrapy dedup --help") -> NoReturn:

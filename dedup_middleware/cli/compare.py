@@ -148,12 +148,24 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
     add = parser.add_argument
     add("corpus", metavar="CORPUS", type=Path, help="pages: JSON Lines (.gz, .xz), or the folder of an HTTP cache")
-    add("--method", metavar="CHOICE", action="append", default=[], help="NAME or NAME:OPTION=VALUE,… (may be repeated)")
-    add("--pure", action="store_true", help="let each method decide alone, without the plugin's checks")
-    add("--fit", metavar="SHARE", type=share, default=_FIT, help="learn from this share of the pages, the first ones")
-    add("--sweep", metavar="METHOD:OPTION=A..B[:STEP]", help="measure the values of one option instead")
+    add(
+        "--method",
+        metavar="CHOICE",
+        action="append",
+        default=[],
+        help="NAME or NAME:OPTION=VALUE,… (repeatable; default: all)",
+    )
+    add("--pure", action="store_true", help="use no checks besides the method itself")
+    add(
+        "--fit",
+        metavar="SHARE",
+        type=share,
+        default=_FIT,
+        help=f"share of the pages, the first ones, to learn from (default: {_FIT})",
+    )
+    add("--sweep", metavar="METHOD:OPTION=A..B[:STEP]", help="measure all values of one option instead")
     add("--plot", metavar="FILE", type=Path, help="draw the results (.png, .svg, .pdf)")
-    add("--json", action="store_true", help="print JSON")
+    add("--json", action="store_true", help="output JSON")
 
 
 def run(call: Call) -> None:

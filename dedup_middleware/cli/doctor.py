@@ -61,7 +61,6 @@ _LITTLE_ROOM = 200 * 2**20
 _SHOWN = 2_000
 _ADDON = "dedup_middleware.Addon"
 _ON = f"add ADDONS = {{{_ADDON!r}: 500}} to settings.py"
-_PASSWORD = re.compile(r"//[^/]*@")
 _ORIGINS = {priority: name for name, priority in SETTINGS_PRIORITIES.items()}
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 _STYLES = {OK: "green", NOTE: "yellow", PROBLEM: "red"}
@@ -192,7 +191,7 @@ def _settings(settings: BaseSettings, config: Config) -> Iterator[Finding]:
         if name == "DEDUP_SCOPE" and config.scope_reason != name:
             origin += f": {config.scope_reason}"
         value = _as_set(getattr(config, name.removeprefix(PREFIX).lower()))
-        value = _PASSWORD.sub("//…@", value) if isinstance(value, str) else value
+        value = without_secrets(value, redact=False) if name == "DEDUP_STORE" else value
         yield Finding(OK, "settings", f"{name} = {shown(value)} ({origin})")
 
 

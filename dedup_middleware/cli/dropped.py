@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -45,10 +45,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_item_filter(parser)
     output = parser.add_mutually_exclusive_group()
     output.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="append the items to FILE, as `scrapy crawl -o` does; FILE:FORMAT, -:FORMAT",
+        *("-o", "--output"), metavar="FILE", help="append the items to FILE (FILE:FORMAT, -:FORMAT: standard output)"
     )
     output.add_argument("-O", "--overwrite-output", metavar="FILE", help="write the items to FILE, and overwrite it")
 
@@ -120,8 +117,7 @@ class _Export:
         Then a file that was appended to is as long as before.
         """
         try:
-            file = self._opened()
-            try:
+            with nullcontext(sys.stdout.buffer) if self.is_stdout else self._opened() as file:
                 before = file.tell() if file.seekable() else None
                 try:
                     self._export(items, file)
@@ -134,9 +130,6 @@ class _Export:
                             file.flush()
                             file.truncate(before)
                     raise
-            finally:
-                if not self.is_stdout:
-                    file.close()
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -145,8 +138,6 @@ class _Export:
             ) from error
 
     def _opened(self) -> BinaryIO:
-        if self.is_stdout:
-            return sys.stdout.buffer
         storage = FileFeedStorage(self._uri, feed_options=self._options)
         permissions.make_folder(Path(storage.path).parent)
         permissions.make_file(Path(storage.path))
