@@ -23,10 +23,12 @@ def _symbols() -> str:
 
 # Symbols that clauses lose and that carry meaning: signs, currencies, check marks, arrows, suits, emoji, "&&", "C++".
 # Bullets, quotes, dashes and other punctuation are typography.
-_SIGN = rf"[{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff]"
-_SYMBOLS = rf"{_SIGN}|(?<!\w)[-\u2212\u2013](?=\d)|(?<=[:(]\s)[-\u2212](?=\s)|(?<=[A-Za-z])-(?!\w)"
-_SYMBOL = re.compile(rf"{_SYMBOLS}|\d+(?:[.:]\d+)+|\d+,\d\d?(?!\d)")
-symbols_of = re.compile(_SYMBOLS).findall
+# The first class of each pattern has all that a symbol can begin with: `re` is six times as fast then.
+_SIGNS = rf"{_symbols()}%‰&#*@\\\u2070-\u209f\u20a0-\u20bf\u2100-\u2bff\U0001f000-\U0001faff"
+_IS_SYMBOL = rf"(?<=[{_SIGNS}])|(?<=[-\u2013])(?<!\w.)(?=\d)|(?<=[:(]\s-)(?=\s)|(?<=[A-Za-z]-)(?!\w)"
+_IS_NUMBER = r"(?<=\d)\d*(?:(?:[.:]\d+)+|,\d\d?(?!\d))"
+_SYMBOL = re.compile(rf"[{_SIGNS}\-\u2013\d](?:{_IS_SYMBOL}|{_IS_NUMBER})")
+symbols_of = re.compile(rf"[{_SIGNS}\-\u2013](?:{_IS_SYMBOL})").findall
 
 _MINUS = "-\u2212\u2013"
 _HAS_WORDS = re.compile(r"[^\W_]").search

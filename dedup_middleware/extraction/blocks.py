@@ -167,7 +167,8 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
     opened: list[tuple[etree._Element, Role | None, int]] = []
     remaining = links = hidden = 0
     for each in elements:
-        element, role = each, role_of(each.tag)
+        element, tag = each, each.tag
+        role = role_of(tag)
         if role is not None:
             if role is block:
                 if pieces:
@@ -178,7 +179,7 @@ def _read(elements: Iterator[etree._Element], writer: _Writer) -> PageBlocks:  #
                 role = None if element.get("href", "#")[:1] == "#" else link
                 links += role is link
             elif role is unseen:
-                if is_shadow_root(element):
+                if tag == "template" and is_shadow_root(element):
                     role = block
                     if pieces:
                         flush()

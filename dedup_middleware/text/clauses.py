@@ -74,7 +74,10 @@ DENSE_WEIGHT = 3
 
 # Vowel points of Hebrew and Arabic, and the Arabic tatweel: most texts leave them out.
 _POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
-_SENTENCE = re.compile(r"[^。！？!?；;…।؟\n]+?(?:[。！？!?；;…।؟]+[”’」』\"')）]*|\.(?=\s|$)[”\"')]*|\n|$)")
+# Runs of one class each, for `re` is slow where it stops at every character.
+_SENTENCE = re.compile(
+    r"[^。！？!?；;…।؟\n][^.。！？!?；;…।؟\n]*(?:\.(?!\s|$)[^.。！？!?；;…।؟\n]*)*(?:[。！？!?；;…।؟]+[”’」』\"')）]*|\.|\n|$)"
+)
 
 
 def weight(clause: str) -> int:
@@ -185,9 +188,12 @@ def sentences(paragraph: str) -> list[str]:
 
 def mask_digits(clause: str) -> str | None:
     """Return *clause* with every run of digits replaced by one mark; ``None`` if it has no digits outside of dates."""
-    if clause.isalpha() or not _DIGITS.search(_DATES.sub("", clause)):
+    if clause.isalpha():
         return None
-    return _DIGITS.sub("#", clause)
+    masked, numbers = _DIGITS.subn("#", clause)
+    if numbers and _DATE_WORD.search(clause) and not _DIGITS.search(_DATES.sub("", clause)):
+        return None
+    return masked if numbers else None
 
 
 _DATE = re.compile(r"\d[年月日]")
@@ -197,6 +203,7 @@ _MONTH = re.compile(
 )
 # Reposts are published on another day, and say so in the same words: "(新华社北京4月3日电)", "LONDON, May 5".
 _DATES = re.compile(rf"(?<!\d)\d{{1,4}}[年月日号]|(?<!\d)\d{{1,2}}(?:st|nd|rd|th)?{MONTHS}|{MONTHS}\d{{1,2}}(?!\d)")
+_DATE_WORD = re.compile("年|月|日|号|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec")
 _DIGITS = re.compile(rf"\d+(?:{DECIMAL_POINT}\d+)?")
 
 

@@ -26,6 +26,10 @@ _TIME = re.compile(
     | \b{_MONTH}\ +\d\d?(?:st|nd|rd|th)?\b(?:,?\ +(?:19|20)\d\d\b)?""",
     re.VERBOSE,
 )
+# Where the pattern above can begin: with one class of characters first, `re` finds these in a tenth of the time.
+_MAY_BE_TIME = re.compile(
+    r"[\dadfjmnostw](?:(?<=\d)(?<!\d\d)|(?<!\w\w)(?=on|ue|ed|hu|ri|at|un|an|eb|ar|pr|ay|ul|ug|ep|ct|ov|ec))"
+)
 # Folding makes digits of fractions.
 _HAS_NUMBER = re.compile(r"[\d¼-¾⅐-⅞]")
 _NUMBER = re.compile(r"\d+(?:[.,/⁄:x×-]\d+)*")
@@ -48,7 +52,7 @@ _COUNTED = re.compile(
 
 def facts_of(text: str) -> Iterator[str]:
     """Yield the numbers of *text*, folded, with the unit, currency or label beside each. O(len(text))."""
-    text = _TIME.sub(" ; ", without_separators(folded(text)))
+    text = _without_times(without_separators(folded(text)), " ; ")
     for number in _NUMBER.finditer(text):
         unit = found[1].translate(_JOINED) if (found := _UNIT.match(text, number.end())) else ""
         before = text[max(0, number.start() - _LABEL_LENGTH) : number.start()]
@@ -68,7 +72,18 @@ def facts_of(text: str) -> Iterator[str]:
 
 def without_dates(text: str) -> str:
     """Return *text*, folded, without dates and times of day. O(len(text))."""
-    return _TIME.sub("", folded(text))
+    return _without_times(folded(text), "")
+
+
+def _without_times(text: str, mark: str) -> str:
+    """Return *text* with *mark* in place of each date and time of day."""
+    pieces, end = [], 0
+    for place in _MAY_BE_TIME.finditer(text):
+        start = place.start()
+        if start >= end and (found := _TIME.match(text, start)):
+            pieces += text[end:start], mark
+            end = found.end()
+    return "".join([*pieces, text[end:]])
 
 
 def has_number(text: str) -> bool:
