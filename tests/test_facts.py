@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedup_middleware.text.facts import MAX_CHARACTERS, all_facts, facts_of, facts_of_data
+from dedup_middleware.extraction.features import MAX_FACTS_LENGTH, all_facts, facts_of, facts_of_data
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_another_number_is_another_fact(one: int, other: int, form: str) -> None
 
 
 def test_what_exceeds_the_limit_counts_as_one_fact() -> None:
-    lines = [f"Part {number}: {number} kg" for number in range(10, MAX_CHARACTERS)]
+    lines = [f"Part {number}: {number} kg" for number in range(10, MAX_FACTS_LENGTH)]
     facts = all_facts(lines)
-    assert len(facts) < MAX_CHARACTERS
+    assert len(facts) < MAX_FACTS_LENGTH
     assert facts == all_facts(lines)
     assert facts != all_facts([*lines, "5 kg more"])
 

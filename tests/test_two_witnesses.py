@@ -10,7 +10,7 @@ from local_site import Answer
 from prose import article, blog, story, zh_story
 
 from dedup_middleware import extract_paragraphs
-from dedup_middleware.checks.own_content import own_symbols
+from dedup_middleware.checks.checklist import own_symbols
 from dedup_middleware.index.lookup import TEXT_LIMIT
 
 LONG_NOTICE = " ".join(story(7, 2))

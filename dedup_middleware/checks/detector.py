@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware.checks import checklist
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
-from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT
-from dedup_middleware.checks.own_content import own_clauses
+from dedup_middleware.checks.checklist import LITTLE_TEXT_WEIGHT, own_clauses
 from dedup_middleware.checks.pair import Pair, Sites
 from dedup_middleware.index import schema
 from dedup_middleware.index.lookup import own_template_id

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from dedup_middleware.budget import UncheckableError
 from dedup_middleware.checks.alignment import MAX_CHARACTERS, compare, containment
-from dedup_middleware.checks.checklist import not_in_text, own_title, renumbered
+from dedup_middleware.checks.checklist import not_in_text, own_clauses, own_symbols, own_title, renumbered, symbols_of
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, RELATED_THRESHOLD
-from dedup_middleware.checks.own_content import own_clauses, own_symbols, symbols_of
 from dedup_middleware.checks.pair import Pair, is_view
 from dedup_middleware.extraction import parse, texts_of
+from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import ItemContent, Rejection
 from dedup_middleware.reasons import Reason
-from dedup_middleware.text import fast_hash, titles
+from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, as_written, clauses, weight
 from dedup_middleware.urls import host_of
 

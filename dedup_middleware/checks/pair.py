@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, unquote
 
-from dedup_middleware.extraction.features import text_hash
+from dedup_middleware.extraction.features import facts_of, text_hash
+from dedup_middleware.fingerprints import fast_hash
 from dedup_middleware.model import STORED_TEXT_BYTES, PageFeatures
-from dedup_middleware.text import fast_hash, titles
+from dedup_middleware.text import titles
 from dedup_middleware.text.clauses import folded
-from dedup_middleware.text.facts import facts_of
 from dedup_middleware.text.words import split_words
 from dedup_middleware.urls import host_of, split
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from xxhash import xxh32_digest
+
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.model import Fingerprint
 from dedup_middleware.registry import Registry
-from dedup_middleware.text import fast_hash
 from dedup_middleware.text.clauses import mask_digits, portions, reduced_once, significant_clauses
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
 HASH_BYTES = 6
 #: For what can only keep a page: digit-masked clauses, titles, numbers.
 FAST_HASH_BYTES = 4
+
+
+def fast_hash(text: str) -> bytes:
+    """Return `FAST_HASH_BYTES` bytes of *text*; collisions are rare, and easily made."""
+    return xxh32_digest(text.encode("utf8", "surrogatepass"))
 
 
 class ClauseFingerprinter:
