@@ -230,7 +230,7 @@ def unknown_settings(settings: Mapping[Any, Any]) -> list[str]:
     return lines
 
 
-# --- where a store and a log are that no setting names
+# --- default places of a store and a log
 
 #: The name of our folder in a project's data folder and in a JOBDIR.
 FOLDER = "dedup"

@@ -54,7 +54,7 @@ FILTERS = st.builds(
     original=st.none() | URLS,
     run=st.sampled_from([None, "one", "three"]),
     min_score=st.sampled_from([0.0, 0.5]),
-    everything=st.booleans(),
+    below=st.sampled_from([0.9, 2.0]),
     url=st.none() | URLS,
 )
 

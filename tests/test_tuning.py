@@ -382,7 +382,7 @@ class TestAtATerminal:
         assert original_says in said[first:second]
         assert page_says in said[first:second]
         assert f"To release its items: scrapy dedup allow {repost['url']}" in said
-        assert "Labelled pairs: 1 duplicates, 1 different. Label 8 more" in said
+        assert "Labelled pairs: 1 duplicate, 1 different. Label 8 more" in said
         kept = [(answer.url, answer.same) for answer in Answers.beside(paired.folder / "records.jsonl").about()]
         assert kept == [(repost["url"], False), (partly["url"], True)]
         assert "Duplicates?" not in at_a_terminal(paired.folder, *here, keys="")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.cli.call import add_item_filter
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import CallError
-from dedup_middleware.records.dropped import ItemFilter, allow, overrides
+from dedup_middleware.records.dropped import allow, overrides
+from dedup_middleware.records.log import RecordFilter
 from dedup_middleware.terminal import plural
 from dedup_middleware.text.clauses import one_line
 
@@ -39,10 +41,11 @@ def run(call: Call) -> None:
         for line in lines:
             print(line)
         return
-    chosen = (opts.host, opts.original, opts.run, opts.below)
-    if not (opts.url or opts.all or any(value is not None for value in chosen)):
+    if not (opts.url or opts.all or opts.host or opts.original or opts.run or opts.below < math.inf):
         raise CallError("name the pages by URL, --host, --original, --run or --below, or give --all")
-    report = allow(call.config, [ItemFilter.of(url, *chosen) for url in opts.url or [None]])
+    config = call.config
+    wanted = RecordFilter.of(config, opts.host, opts.original, run=opts.run, below=opts.below)
+    report = allow(config, opts.url, wanted)
     print(json.dumps(report) if opts.json else _allowed_text(report))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shlex
 import sys
 from contextlib import contextmanager, suppress
@@ -178,7 +179,9 @@ def add_item_filter(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose among dropped items."""
     add_page_filter(parser)
     add_run_option(parser, "items")
-    parser.add_argument("--below", metavar="SCORE", type=share, help="only scores below SCORE, 0 to 1")
+    parser.add_argument(
+        "--below", metavar="SCORE", type=share, default=math.inf, help="only scores below SCORE, 0 to 1"
+    )
 
 
 def share(text: str) -> float:

@@ -22,7 +22,8 @@ from dedup_middleware.cli.call import add_item_filter
 from dedup_middleware.cli.commands import NOTHING_FOUND, Subcommand
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.plugin.feeds import onto_disk
-from dedup_middleware.records.dropped import ItemFilter, dropped
+from dedup_middleware.records.dropped import dropped
+from dedup_middleware.records.log import RecordFilter
 from dedup_middleware.terminal import columns, plural, shortened, tell
 from dedup_middleware.text.clauses import one_line
 
@@ -53,7 +54,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Print or export the items that are wanted; 3 if a filter matches none. The store stays as it is."""
     opts = call.opts
-    wanted = ItemFilter.of(opts.url, opts.host, opts.original, opts.run, opts.below)
+    wanted = RecordFilter.of(call.config, opts.host, opts.original, opts.url, run=opts.run, below=opts.below)
     target = opts.overwrite_output or opts.output
     count = 0
 
@@ -70,7 +71,7 @@ def run(call: Call) -> int:
             if count:
                 return 0
             tell("No such dropped item. Old ones are removed: see DEDUP_DROPPED_SIZE and DEDUP_DROPPED_AGE.")
-            return NOTHING_FOUND if wanted != ItemFilter() else 0
+            return NOTHING_FOUND if wanted != RecordFilter() else 0
         item_codec.PROJECT.give(call.spider_classes())
         export = _Export(call.settings, target, overwrite=opts.overwrite_output is not None)
         export.write(item.item for item in counted(items))

@@ -13,11 +13,10 @@ from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.opening import index_for_command
-from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Outcome
 from dedup_middleware.records.log import Record, RecordFilter, Records, log_exists
 from dedup_middleware.stores import store_exists
-from dedup_middleware.terminal import columns, shortened, styled
+from dedup_middleware.terminal import columns, plural, shortened, styled
 from dedup_middleware.text.clauses import marked_sentences, one_line
 from dedup_middleware.urls import as_requested, url_identity, without_secrets
 
@@ -122,7 +121,7 @@ def run(call: Call) -> None:
         print(record.to_line())
         return
     print(record_text(record, columns()))
-    if record.verdict == VerdictKind.DUPLICATE.value:
+    if record.is_duplicate:
         print("In a crawl, its items are compared too before they are dropped.")
 
 
@@ -168,7 +167,7 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
 
 
 def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
-    since, sentences = one_line(stored["since"]), stored["sentences"]
+    since, sentences = one_line(stored["since"][:19].replace("T", " ")), stored["sentences"]
     if stored["kind"] == "duplicate":
         if stored["original_url"] is None:
             yield f"Stored {since} as a duplicate of a page that is not stored any more:"
@@ -182,7 +181,8 @@ def _stored_lines(stored: dict[str, Any]) -> Iterator[str]:
             yield f"  {' ' if share is None else '=' if share >= _REPEATED else '+'} {one_line(sentence['text'])}"
     else:
         repeats = stored["repeated_by"]
-        yield f"Stored {since} as an original of {stored['clauses']} clauses, repeated by {len(repeats)} pages:"
+        count = plural(len(repeats), "page")
+        yield f"Stored {since} as an original of {stored['clauses']} clauses, repeated by {count}:"
         yield from (f"  {one_line(url)}" for url in repeats[:_LISTED])
         yield "Its text:"
         yield from (f"    {one_line(sentence['text'])}" for sentence in sentences)

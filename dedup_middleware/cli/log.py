@@ -11,10 +11,9 @@ from dedup_middleware.cli.explain import record_text
 from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.records.counts import counts_of
-from dedup_middleware.records.log import RecordFilter, Records, host_named, log_of, run_named
+from dedup_middleware.records.log import SHOWN, RecordFilter, Records, log_of, run_named
 from dedup_middleware.stores import store_exists
 from dedup_middleware.terminal import columns, plural, tell
-from dedup_middleware.urls import as_requested, without_secrets
 
 if TYPE_CHECKING:
     import argparse
@@ -34,15 +33,17 @@ def run(call: Call) -> int:
     """Print the records that are wanted; 3 if a filter matches none."""
     config, opts = call.config, call.opts
     log = log_of(config)
-    original = opts.original and without_secrets(as_requested(opts.original), redact=config.redact_query)
-    wanted = RecordFilter(host_named(opts.host), original, run_named(log, opts.run), opts.min_score, opts.all)
+    run = run_named(log, opts.run)
+    wanted = RecordFilter.of(config, opts.host, opts.original, run=run, min_score=opts.min_score)
     has_found = False
     for record in Records(log, wanted):
+        if not opts.all and record.verdict not in SHOWN:
+            continue
         has_found = True
         print(record.to_line() if opts.json else record_text(record, columns()))
     if has_found:
         return 0
-    if replace(wanted, run=None, everything=False) != RecordFilter(everything=False):
+    if replace(wanted, run=None) != RecordFilter():
         tell("No record matches.")
         return NOTHING_FOUND
     line = _no_duplicates(config, wanted)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.cli.call import add_run_option
 from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.records.counts import counts_of
 from dedup_middleware.records.log import log_of, run_named
 from dedup_middleware.terminal import Table, columns, rendered
@@ -26,9 +27,12 @@ def run(call: Call) -> None:
 
 
 def stats(config: Config, run: str | None = None) -> dict[str, Any]:
-    """Return the counts of the log, or of one *run* there; :class:`RecordsError` without a log."""
+    """Return the counts of the log, or of one *run* there; :class:`RecordsError` if there is none."""
     log = log_of(config)
-    counts = counts_of(log, run_named(log, run))
+    run = run_named(log, run)
+    counts = counts_of(log, run)
+    if run and not counts.records:
+        raise NothingFoundError(f"No record of the crawl {run} in {log}.")
     return {
         "log": str(log),
         "verdicts": dict(counts.verdicts.most_common()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import re
 from dataclasses import dataclass, field, replace
@@ -17,13 +18,14 @@ from dedup_middleware.bounded import loads
 from dedup_middleware.errors import PATH_ERRORS, ConfigError, RecordsError
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import Outcome, Reason
-from dedup_middleware.urls import as_in_urls, host_of, is_under, without_secrets
+from dedup_middleware.urls import as_in_urls, as_requested, host_of, is_under, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
     from typing import BinaryIO
 
+    from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.settings import Config
 
 #: Evidence in a record: enough to see at a glance why; `scrapy dedup explain` shows every sentence.
@@ -44,7 +46,8 @@ _MAX_VALUES = 1_000
 _START, _FIRST = 32_768, b'{"time": "'
 # Bytes that fit in the cache of a processor: larger blocks take half as long again.
 _BLOCK = 1 << 18
-_SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
+#: Verdicts of pages that repeat text.
+SHOWN = frozenset({VerdictKind.DUPLICATE.value, VerdictKind.RELATED.value})
 #: The values of each field that has codes.
 CODES: dict[str, frozenset[str]] = {
     "verdict": frozenset(kind.value for kind in VerdictKind),
@@ -295,7 +298,7 @@ def last_record(path: Path) -> Record | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordFilter:
-    """Chooses records: those that match every one of these."""
+    """Chooses records and dropped items: those that match all of these."""
 
     host: str | None = None
     """Of the page, as in URLs; its subdomains count."""
@@ -303,10 +306,18 @@ class RecordFilter:
     """The URL of the page that it repeats, as records have it."""
     run: str | None = None
     min_score: float = 0.0
-    everything: bool = True
-    """Whether records without repeated text match too."""
+    below: float = math.inf
+    """More than its score."""
     url: str | None = None
     """Of the page, as records have it."""
+
+    @classmethod
+    def of(
+        cls, config: Config, host: str | None, original: str | None, url: str | None = None, **others: Any
+    ) -> RecordFilter:
+        """Return the filter for URLs as a browser shows them; :class:`ConfigError` if *host* is not a host name."""
+        urls = [each and without_secrets(as_requested(each), redact=config.redact_query) for each in (url, original)]
+        return cls(host_named(host), urls[1], url=urls[0], **others)
 
     @property
     def needle(self) -> tuple[bytes, bool]:
@@ -317,14 +328,14 @@ class RecordFilter:
             return as_written(self.host), True
         return (as_written(self.run), False) if self.run else (b"{", False)
 
-    def has(self, record: Record) -> bool:
+    def has(self, record: Record | DroppedItem) -> bool:
         """Return whether *record* matches."""
-        if self.host and not is_under(record.host, [self.host]):
+        if self.host and not is_under(host_of(record.url), [self.host]):
             return False
         found = (record.url, record.original_url, record.run)
         if any(value and value != has for value, has in zip((self.url, self.original, self.run), found, strict=True)):
             return False
-        return (record.score or 0.0) >= self.min_score and (self.everything or record.verdict in _SHOWN)
+        return self.min_score <= (record.score or 0.0) < self.below
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,7 +100,7 @@ class Recorder:
                 self._fail(error)
 
     def released(self, pages: Sequence[StoredPage]) -> None:
-        """Record that these *pages* are not duplicates after all, in a program, which stores no dropped items."""
+        """Record that these *pages* are not duplicates after all, in a program: it stores no dropped items."""
         if self._log is not None:
             try:
                 for page in pages:
@@ -109,7 +109,7 @@ class Recorder:
                 self._fail(error)
 
     def close(self, index: Lookup) -> None:
-        """Count what was dropped for earlier crawls, of which *index* knows the originals; close the log."""
+        """Count the items dropped for originals of earlier crawls, which *index* has; close the log."""
         for number, drops in self._drops_for_earlier.items():
             original = None
             try:

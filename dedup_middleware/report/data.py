@@ -241,12 +241,12 @@ class Stored:
 
     def _marked(self, text: list[str], other: list[str], held: frozenset[bytes]) -> list[tuple[str, str]]:
         """Return the sentences of *text*, each marked by whether *other*, with the clauses *held*, contains it."""
-        said = held | {self.hash_clause(clause) for clause, _ in clauses("\n".join(other))}
-        exactly = [*marked_sentences(text, said, self.hash_clause)]
+        contained = held | {self.hash_clause(clause) for clause, _ in clauses("\n".join(other))}
+        exactly = [*marked_sentences(text, contained, self.hash_clause)]
         if all(sentence.repeated or sentence.share is None for sentence in exactly):
             return [(SAME if s.repeated else TOO_SHORT, s.text) for s in exactly]
-        compared = compare(text, other, has=lambda clause: self.hash_clause(clause) in said)
-        nearly = marked_sentences(text, said | {*map(self.hash_clause, compared.near)}, self.hash_clause)
+        compared = compare(text, other, has=lambda clause: self.hash_clause(clause) in contained)
+        nearly = marked_sentences(text, contained | {*map(self.hash_clause, compared.near)}, self.hash_clause)
         reworded = frozenset(compared.reworded)
         return [
             (_mark(one.share is None, one.repeated, two.repeated or one.text in reworded), one.text)

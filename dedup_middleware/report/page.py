@@ -56,9 +56,9 @@ def words() -> dict[str, Any]:
 
 
 def _own_script() -> str:
-    said = json.dumps(words()).replace("<", "\\u003c")
+    texts = json.dumps(words()).replace("<", "\\u003c")
     own = "\n".join(_read(f"script/{name}") for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\nconst WORDS = {said}, PAGES_TOGETHER = {PAGES_TOGETHER};\n{own}}})();\n'
+    return f'(() => {{\n"use strict";\nconst WORDS = {texts}, PAGES_TOGETHER = {PAGES_TOGETHER};\n{own}}})();\n'
 
 
 def _policy(styles: Iterable[str], scripts: Iterable[str]) -> str:

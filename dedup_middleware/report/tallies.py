@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.checks.items import field_of
-from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason
 from dedup_middleware.records.recorder import MIN_PAGES, NEARLY_ALL
 from dedup_middleware.urls import host_of
@@ -89,7 +88,7 @@ class Tallies:
     def add(self, record: Record) -> None:
         """Take *record* into account."""
         score = score_of(record)
-        is_duplicate = record.verdict == VerdictKind.DUPLICATE.value
+        is_duplicate = record.is_duplicate
         self.records += 1
         self.spiders[record.spider] += 1
         self.runs[record.run] = None

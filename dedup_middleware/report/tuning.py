@@ -91,7 +91,7 @@ def recorded(records: Iterable[Record]) -> Recorded:
 
 
 def _case(number: int, record: Record) -> Case | None:
-    is_dropped = record.verdict == VerdictKind.DUPLICATE.value
+    is_dropped = record.is_duplicate
     if not is_dropped and record.reason != Reason.BELOW_THRESHOLD.value:
         return None
     if record.original_url is None or record.score is None or not 0 <= record.score <= 1:
@@ -250,7 +250,7 @@ def _units(score: float) -> int:
 
 def suggestion_text(found: Suggestion) -> str:
     """Return the suggestion and its basis for a person."""
-    lines = [f"Labelled pairs: {found.duplicates} duplicates, {found.different} different."]
+    lines = [f"Labelled pairs: {plural(found.duplicates, 'duplicate')}, {found.different} different."]
     if found.missing:
         return f"{lines[0]} Label {found.missing} more to get a suggestion."
     if found.threshold is None:

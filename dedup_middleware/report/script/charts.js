@@ -32,9 +32,9 @@ function drawSaved(summary, metric) {
   place.hidden = values.length === 0;
   if (place.hidden) return null;
   const times = values.map((_, bar) => start + bar * span);
-  const told = metric === "bytes" ? size : number;
+  const format = metric === "bytes" ? size : number;
   const what = word(`saved_${metric}`);
-  const total = told(summary.saved[metric]);
+  const total = format(summary.saved[metric]);
   const [from, to] = [moment(times[0], span), moment(times.at(-1) + span, span)];
   return chart(place, word("saved_chart", { what, n: total, from, to }), {
     data: [times.map((time) => time + span / 2), values],
@@ -44,8 +44,8 @@ function drawSaved(summary, metric) {
     // Without the year, and without the day where it is the same for all.
     xValues: (_, splits, __, ___, step) =>
       splits.map((time) => moment(time, step).slice(step >= 86400 ? 0 : from.slice(0, 10) === to.slice(0, 10) ? 11 : 5)),
-    yValues: (_, splits) => splits.map((value) => (metric === "bytes" || Number.isInteger(value) ? told(value) : "")),
-    readout: (bar) => `${moment(times[bar], span)} · ${told(values[bar])}`,
+    yValues: (_, splits) => splits.map((value) => (metric === "bytes" || Number.isInteger(value) ? format(value) : "")),
+    readout: (bar) => `${moment(times[bar], span)} · ${format(values[bar])}`,
   });
 }
 

@@ -25,8 +25,8 @@ async function openPair(n) {
   if (isFirst) dialog.querySelector(".close").focus();
 }
 
-/** Say the opened pair again, in another language. */
-function sayPair() {
+/** Show the opened pair in another language. */
+function renderPair() {
   if (document.getElementById("pair").open) openPair(openedPair);
 }
 
@@ -51,7 +51,7 @@ function pairHead(n) {
   return make(
     "header",
     {},
-    make("h2", { id: "pair-title" }, title ? said(title) : word("untitled")),
+    make("h2", { id: "pair-title" }, title ? isolated(title) : word("untitled")),
     make(
       "div",
       { class: "switches" },
@@ -69,7 +69,7 @@ function pairFacts(n, details) {
     ["reason", named("reasons", valueOf("reason", n))],
     ["outcome", named("outcomes", valueOf("outcome", n))],
     ["time", visible(valueOf("time", n)).replace("T", " ")],
-    ["run", said(valueOf("run", n))],
+    ["run", isolated(valueOf("run", n))],
     ["pair_size", size(details.bytes)],
     ["pair_items", number(details.items_dropped)],
   ];
@@ -95,9 +95,9 @@ function pairBody(n, details) {
 }
 
 function pairText(sentences) {
-  return sentences ? [make("div", { class: "text" }, ...sentences.map(([mark, text]) => make("p", { class: MARKS[mark] }, said(text))))] : [];
+  return sentences ? [make("div", { class: "text" }, ...sentences.map(([mark, text]) => make("p", { class: MARKS[mark] }, isolated(text))))] : [];
 }
 
 function quoted(title, texts) {
-  return make("section", {}, make("h3", {}, word(title)), ...texts.map((text) => make("blockquote", {}, said(text))));
+  return make("section", {}, make("h3", {}, word(title)), ...texts.map((text) => make("blockquote", {}, isolated(text))));
 }

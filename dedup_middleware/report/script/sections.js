@@ -11,33 +11,33 @@ function toTable(filters, ...content) {
   return make("button", { type: "button", class: "to-table", onclick: () => showRows(filters) }, ...content);
 }
 
-function sayAbout(summary) {
+function renderAbout(summary) {
   const day = (seconds) => (seconds === null ? "–" : moment(seconds, 86400));
   const [from, to] = [day(summary.first), day(summary.latest)];
   const dates = from === to ? from : word("about_dates", { from, to });
   const spiders = [...summary.spiders, summary.run ? word("about_run", summary) : word("about_runs", { n: summary.runs.length })];
   const made = summary.made.slice(0, 16).replace("T", " ");
-  const values = { log: said(summary.log), spiders: said(spiders.filter(Boolean).join(", ")), made, dates };
+  const values = { log: isolated(summary.log), spiders: isolated(spiders.filter(Boolean).join(", ")), made, dates };
   document.getElementById("about").replaceChildren(...sentence("about", values));
 }
 
-function sayContents() {
+function renderContents() {
   const links = [...document.querySelectorAll("main > section")].map((section) =>
     make("a", { href: `#${section.id}` }, section.querySelector("h2").textContent),
   );
   document.getElementById("contents").replaceChildren(...links);
 }
 
-function saySigns(summary) {
+function renderSigns(summary) {
   const { one_original, fields, mirrors, pages_are_known } = summary.signs;
   const found = [];
   for (const sign of one_original) {
-    const values = { ...sign, host: said(sign.host) };
+    const values = { ...sign, host: isolated(sign.host) };
     found.push([...sentence("sign_one_original", values), make("br"), link(sign.original), " ", toTable(sign, word("show_pages"))]);
   }
-  for (const sign of fields) found.push(sentence("sign_field", { ...sign, field: make("code", {}, said(sign.field)) }));
+  for (const sign of fields) found.push(sentence("sign_field", { ...sign, field: make("code", {}, isolated(sign.field)) }));
   for (const sign of mirrors) {
-    const values = { ...sign, host: said(sign.host), of: said(sign.of), score: percent(sign.score) };
+    const values = { ...sign, host: isolated(sign.host), of: isolated(sign.of), score: percent(sign.score) };
     const filters = { host: sign.host, original_host: sign.of };
     found.push([...sentence("sign_mirror", values), " ", toTable(filters, word("show_pages"))]);
   }
@@ -45,10 +45,10 @@ function saySigns(summary) {
   if (found.length) place.append(make("ul", { class: "signs" }, ...found.map((parts) => make("li", {}, ...parts))));
   else place.append(make("p", { class: "well" }, word("no_signs")));
   if (!pages_are_known && (one_original.length || mirrors.length)) place.append(make("p", {}, word("sign_unknown_pages")));
-  if (summary.note) place.append(make("p", { class: "note" }, ...sentence("sign_note", { note: said(summary.note) })));
+  if (summary.note) place.append(make("p", { class: "note" }, ...sentence("sign_note", { note: isolated(summary.note) })));
 }
 
-function saySaved(summary, metric, choose) {
+function renderSaved(summary, metric, choose) {
   const tiles = ["pages", "items", "bytes"].map((name) => {
     const value = (name === "bytes" ? size : number)(summary.saved[name]);
     const attributes = { type: "button", class: "tile", "aria-pressed": String(name === metric), onclick: () => choose(name) };
@@ -61,12 +61,12 @@ function saySaved(summary, metric, choose) {
   );
 }
 
-function sayHosts(summary) {
+function renderHosts(summary) {
   const { copying, copied, pages, copying_total, others } = summary.hosts;
   const place = body("hosts");
   if (!copying.length) return place.append(make("p", {}, word("nothing")));
   const most = Math.max(...pages.flat());
-  const name = (host) => (host ? said(host) : word("other_host"));
+  const name = (host) => (host ? isolated(host) : word("other_host"));
   const cell = (count, host, original) => {
     if (!count) return make("td");
     const label = word("hosts_cell", { n: count, host: visible(host), original: visible(original) });
@@ -96,7 +96,7 @@ function sayHosts(summary) {
   if (others.copying || others.copied) place.append(make("p", { class: "lead" }, word("hosts_more", others)));
 }
 
-function sayClusters(summary) {
+function renderClusters(summary) {
   const place = body("clusters");
   if (!summary.clusters.length) return place.append(make("p", {}, word("nothing")));
   const most = summary.clusters[0].pages;
@@ -107,7 +107,7 @@ function sayClusters(summary) {
     return make(
       "details",
       {},
-      make("summary", {}, said(original, { class: "url" }), make("span", { class: "count" }, count), bar),
+      make("summary", {}, isolated(original, { class: "url" }), make("span", { class: "count" }, count), bar),
       make("p", {}, link(original)),
       make("ul", {}, ...some.map((url) => make("li", {}, link(url)))),
       make("p", {}, toTable({ original }, word("show_pages"))),
@@ -116,7 +116,7 @@ function sayClusters(summary) {
   place.append(make("div", { class: "list" }, ...clusters));
 }
 
-function sayKept(summary) {
+function renderKept(summary) {
   const place = body("kept");
   if (!summary.kept.length) return place.append(make("p", {}, word("nothing")));
   place.append(make("div", { class: "list" }, ...summary.kept.map(keptFor)));
@@ -129,7 +129,7 @@ function keptFor({ reason, pages, examples }) {
       {},
       link(url),
       original ? make("span", { class: "quiet" }, ` ${word("original")}: `, link(original)) : null,
-      ...difference.map((own) => make("blockquote", {}, said(own))),
+      ...difference.map((own) => make("blockquote", {}, isolated(own))),
     ),
   );
   const count = make("span", { class: "count" }, word("found", { n: pages }));

@@ -7,56 +7,56 @@ function isDark() {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-function sayAll(summary) {
-  sayTemplate();
-  sayAbout(summary);
-  sayContents();
+function renderAll(summary) {
+  renderTemplate();
+  renderAbout(summary);
+  renderContents();
   const other = language === "en" ? "zh" : "en";
   const languageButton = document.getElementById("language");
   languageButton.lang = other;
   languageButton.textContent = WORDS[other].language;
-  saySigns(summary);
-  sayTiles(summary);
-  sayHosts(summary);
-  sayClusters(summary);
-  sayFilters();
-  sayRows();
-  sayKept(summary);
-  sayPair();
-  sayTheme(summary);
+  renderSigns(summary);
+  renderTiles(summary);
+  renderHosts(summary);
+  renderClusters(summary);
+  renderFilters();
+  renderRows();
+  renderKept(summary);
+  renderPair();
+  renderTheme(summary);
 }
 
 /** Name the other theme on its button, and draw in the colours of this one: a canvas does not change by itself. */
-function sayTheme(summary) {
+function renderTheme(summary) {
   const themeButton = document.getElementById("theme");
   themeButton.textContent = word(isDark() ? "light" : "dark");
   themeButton.setAttribute("aria-label", word("theme", { theme: themeButton.textContent }));
   drawCharts(summary, metric);
 }
 
-function sayTiles(summary) {
-  saySaved(summary, metric, (chosen) => {
+function renderTiles(summary) {
+  renderSaved(summary, metric, (chosen) => {
     metric = chosen;
-    sayTiles(summary);
+    renderTiles(summary);
     drawCharts(summary, metric);
     document.querySelector(".tile[aria-pressed=true]").focus();
   });
 }
 
 async function start() {
-  sayTemplate();
+  renderTemplate();
   const summary = await unpacked("summary");
   setUpTable({ ...summary.drops, met: summary.duplicates });
-  sayAll(summary);
+  renderAll(summary);
   document.getElementById("language").addEventListener("click", () => {
     language = language === "en" ? "zh" : "en";
-    sayAll(summary);
+    renderAll(summary);
   });
   document.getElementById("theme").addEventListener("click", () => {
     document.documentElement.dataset.theme = isDark() ? "light" : "dark";
-    sayTheme(summary);
+    renderTheme(summary);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => sayTheme(summary));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => renderTheme(summary));
   document.getElementById("pair").addEventListener("close", closedPair);
   document.getElementById("pair").addEventListener("click", (event) => {
     if (event.target.id === "pair") event.target.close();

@@ -53,7 +53,7 @@ function setUpTable(data) {
     onStateChange: (update) => {
       state = typeof update === "function" ? update(state) : update;
       table.setOptions((now) => ({ ...now, state }));
-      sayRows();
+      renderRows();
     },
   }));
 }
@@ -85,23 +85,23 @@ function setFilters(wanted) {
 function showRows(wanted) {
   const known = ["original", "original_host", ...FILTERS].filter((name) => wanted[name]);
   setFilters(Object.fromEntries(known.map((name) => [name, wanted[name]])));
-  sayFilters();
+  renderFilters();
   const section = document.getElementById("drops");
   section.scrollIntoView();
   section.focus({ preventScroll: true });
 }
 
-function sayFilters() {
+function renderFilters() {
   const form = document.querySelector(".filters");
   const change = (name) => (event) => setFilters({ ...filterOf, [name]: event.target.value });
   const search = make("input", { type: "search", id: "search", oninput: change("search"), autocomplete: "off" });
   search.value = filterOf.search ?? "";
   const choices = FILTERS.filter((name) => drops.tables[name].length > 1).map((name) => choice(name, change(name)));
   const originals = ["original", "original_host"].filter((name) => filterOf[name]).map((name) => {
-    const remove = () => { setFilters({ ...filterOf, [name]: "" }); sayFilters(); };
+    const remove = () => { setFilters({ ...filterOf, [name]: "" }); renderFilters(); };
     const label = `${word("clear")}: ${word("original")} ${visible(filterOf[name])}`;
     const attributes = { type: "button", class: "chip", "aria-label": label, onclick: remove };
-    return make("button", attributes, `${word("original")}: `, said(filterOf[name], { class: "url" }), " ✕");
+    return make("button", attributes, `${word("original")}: `, isolated(filterOf[name], { class: "url" }), " ✕");
   });
   form.replaceChildren(make("label", { class: "search" }, word("search"), search), ...choices, ...originals);
   form.onsubmit = (event) => event.preventDefault();
@@ -118,7 +118,7 @@ function choice(name, change) {
   return make("label", {}, word(name), select);
 }
 
-function sayRows() {
+function renderRows() {
   const { pageIndex } = table.getState().pagination;
   const [sorted] = table.getState().sorting;
   const head = shownColumns().map((name) => {
@@ -134,7 +134,7 @@ function sayRows() {
   const count = table.getFilteredRowModel().rows.length;
   const met = drops.met > drops.columns.url.length ? ` ${word("drops_latest", { n: drops.columns.url.length, all: drops.met })}` : "";
   document.querySelector(".found").textContent = word("found", { n: count }) + met;
-  sayPager(pageIndex, Math.max(1, table.getPageCount()));
+  renderPager(pageIndex, Math.max(1, table.getPageCount()));
 }
 
 function rowOf(n, place) {
@@ -142,16 +142,16 @@ function rowOf(n, place) {
   const open = make(
     "button",
     { type: "button", class: "open", tabindex: place ? "-1" : "0", "aria-haspopup": "dialog" },
-    title ? said(title) : word("untitled"),
+    title ? isolated(title) : word("untitled"),
   );
   const cells = {
-    page: [open, said(valueOf("url", n), { class: "url" })],
-    original: [said(valueOf("original", n), { class: "url" })],
+    page: [open, isolated(valueOf("url", n), { class: "url" })],
+    original: [isolated(valueOf("original", n), { class: "url" })],
     score: [percent(drops.columns.score[n])],
     reason: [named("reasons", valueOf("reason", n))],
-    host: [said(valueOf("host", n))],
+    host: [isolated(valueOf("host", n))],
     time: [visible(valueOf("time", n)).replace("T", " ")],
-    run: [said(valueOf("run", n))],
+    run: [isolated(valueOf("run", n))],
   };
   const show = () => openPair(n);
   return make(
@@ -176,7 +176,7 @@ function focusRow(buttons, wanted) {
   wanted.focus();
 }
 
-function sayPager(page, pages) {
+function renderPager(page, pages) {
   const go = (to) => () => { table.setPageIndex(to); document.querySelector(".open")?.focus(); };
   document.querySelector(".pager").replaceChildren(
     make("button", { type: "button", disabled: page === 0, onclick: go(page - 1) }, `← ${word("previous")}`),

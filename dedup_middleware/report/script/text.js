@@ -1,4 +1,4 @@
-// Words, numbers, and how what a page or a log says gets into the document: as text, never as HTML.
+// Words and numbers, and untrusted text, which gets into the document as text, never as HTML.
 
 let language = navigator.language.toLowerCase().startsWith("zh") ? "zh" : "en";
 
@@ -23,14 +23,14 @@ function make(name, attributes = {}, ...children) {
 }
 
 /** Return untrusted text isolated, so that its writing direction affects nothing around it. */
-function said(text, attributes = {}) {
+function isolated(text, attributes = {}) {
   return make("bdi", attributes, visible(text));
 }
 
 /** Return `url` as a link, if it is one that a browser should follow. */
 function link(url) {
-  if (!/^https?:\/\//i.test(url)) return said(url, { class: "url" });
-  return make("a", { class: "url", href: url, target: "_blank", rel: "noopener noreferrer" }, said(url));
+  if (!/^https?:\/\//i.test(url)) return isolated(url, { class: "url" });
+  return make("a", { class: "url", href: url, target: "_blank", rel: "noopener noreferrer" }, isolated(url));
 }
 
 /** Return what is called `key` in the chosen language, with `values` for the names in braces. */
@@ -51,7 +51,7 @@ function sentence(key, values = {}) {
   });
 }
 
-/** Return how the chosen language says a reason or an outcome of the log. */
+/** Return the name of a reason or an outcome of the log in the chosen language. */
 function named(kind, value) {
   const names = WORDS[language][kind];
   return Object.hasOwn(names, value) ? names[value] : visible(value);
@@ -91,7 +91,7 @@ async function unpacked(id) {
 }
 
 /** Put the words of the chosen language where the template asks for them. */
-function sayTemplate() {
+function renderTemplate() {
   document.documentElement.lang = language;
   document.title = word("title");
   for (const element of document.querySelectorAll("[data-word]")) element.textContent = word(element.dataset.word);
