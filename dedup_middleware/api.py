@@ -300,7 +300,7 @@ class Reading:
     ) -> None:
         """Read the page with *reader*, within the bounds of *config* and *milliseconds* of CPU time."""
         self.content = content
-        self._milliseconds, self._threshold = milliseconds, config.threshold
+        self._milliseconds = milliseconds
         url = content.url
         with suppress(ConfigError):  # a name that is not a URL
             url = as_requested(url)
@@ -335,8 +335,8 @@ class Reading:
     def checked(self, deduplication: Deduplication, action: Action) -> Visit:
         """Return the visit of the page with its provisional verdict."""
         if self.page is None:
-            return Visit.unchecked(self.url, self.reason, action, self._threshold)
-        return deduplication.check(self.page, action, self._threshold, page_budget(self._milliseconds))
+            return Visit.unchecked(self.url, self.reason, action)
+        return deduplication.check(self.page, action, page_budget(self._milliseconds))
 
     def shows(self, words: str) -> bool:
         """Return whether the page contains *words*, separated by spaces."""

@@ -114,16 +114,14 @@ class Deduplication:
 
     # --- check
 
-    def check(self, page: Page, action: Action, threshold: float, budget: Budget, *, is_exempt: bool = False) -> Visit:
+    def check(self, page: Page, action: Action, budget: Budget, *, is_exempt: bool = False) -> Visit:
         """Return the visit of *page* with its provisional verdict; its items have what is left of its *budget*."""
-        visit = Visit(page.url, page, Verdict(VerdictKind.NEW), action, threshold, budget, is_exempt=is_exempt)
+        visit = Visit(page.url, page, Verdict(VerdictKind.NEW), action, budget, is_exempt=is_exempt)
         self._check(visit)
         budget.pause()
         return visit
 
-    def check_unread(
-        self, fetched: Fetched, action: Action, threshold: float, budget: Budget, read: Callable[[], Page]
-    ) -> Visit | None:
+    def check_unread(self, fetched: Fetched, action: Action, budget: Budget, read: Callable[[], Page]) -> Visit | None:
         """Return the visit of an original that was *fetched* again, byte for byte; ``None`` for any other page.
 
         *read* reads the page, should that be needed later.
@@ -138,7 +136,7 @@ class Deduplication:
             return None
         budget.pause()
         self._listener.count("unread", 1)
-        return Visit(fetched.url, *found, action, threshold, budget, read=read, version=version)
+        return Visit(fetched.url, *found, action, budget, read=read, version=version)
 
     def _find_unread(self, fetched: Fetched) -> tuple[Page, Verdict] | None:
         page = None if self.has_failed else self.index.unchanged(fetched, self.run)
@@ -157,7 +155,7 @@ class Deduplication:
                         return
                 page = visit.page if visit.read is None else visit.read_in_full()
                 if page is not None:
-                    visit.verdict = self.detector.check(page, threshold=visit.threshold)
+                    visit.verdict = self.detector.check(page)
                     if visit.is_duplicate:
                         if visit.is_exempt:
                             visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
@@ -225,7 +223,7 @@ class Deduplication:
         page = visit.page if own is not None or visit.read is None else visit.read_in_full()
         if page is None:
             return None
-        page = self.detector.to_stored(page, visit.verdict, visit.threshold)
+        page = self.detector.to_stored(page, visit.verdict)
         return page, own or self.index.claim(page)
 
     def rests_on_claim(self, visit: Visit) -> bool:
@@ -267,14 +265,12 @@ class Deduplication:
         text = self._item_check.read(page, item, visit.budget)
 
         def rejects(original: StoredPage) -> Rejection | None:
-            return self._item_check.rejection(
-                page, text, original, self.detector, shows=shows, carried=visit.carried, threshold=visit.threshold
-            )
+            return self._item_check.rejection(page, text, original, self.detector, shows=shows, carried=visit.carried)
 
         match = visit.verdict.match
         visit.item_rejection = None if match is None else rejects(match.original)
         if visit.item_rejection and not visit.items_dropped and not visit.items_kept:
-            another = self.detector.check(page, threshold=visit.threshold, rejects=rejects)
+            another = self.detector.check(page, rejects=rejects)
             if another.kind is VerdictKind.DUPLICATE:
                 visit.verdict, visit.item_rejection = another, None
                 visit.suspected_template = self.detector.suspected_template(page, another)

@@ -93,21 +93,18 @@ class PublishedDetector(Detector):
 
     learner: Learner = field(kw_only=True)
 
-    def least_score(self, threshold: float) -> float:  # noqa: ARG002 - a method has its own
-        """Return the method's threshold; settings and requests give that of containment."""
+    @property
+    def least_score(self) -> float:
+        """The method's threshold; the setting is that of containment."""
         return self.learner.method.threshold - ROUNDING
 
-    def _check_text(
-        self, page: Page, found: Found, threshold: float, rejects: Callable[[StoredPage], object]
-    ) -> Verdict:
+    def _check_text(self, page: Page, found: Found, rejects: Callable[[StoredPage], object]) -> Verdict:
         if page.fingerprint.weight < MIN_DISTINCTIVE_WEIGHT:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         if (signature := page.fingerprint.signature) is None:
             reason = Reason.NO_FEATURES if self.learner.is_ready else Reason.STILL_LEARNING
             return Verdict(VerdictKind.UNCHECKED, reason=reason)
-        return self._best(
-            page, self._alike(page, found, signature), page.fingerprint.weights.keys(), threshold, rejects
-        )
+        return self._best(page, self._alike(page, found, signature), page.fingerprint.weights.keys(), rejects)
 
     def _alike(self, page: Page, found: Found, signature: PackedSignature) -> Iterator[Match]:
         """Yield the pages that share a key with *page*, the most alike first. Two gets a page."""
@@ -122,11 +119,11 @@ class PublishedDetector(Detector):
                 yield Match(original, score, original.hashes & page.fingerprint.weights.keys())
 
     def _look_closely(
-        self, page: Page, exact: Match, distinctive: AbstractSet[bytes], threshold: float
+        self, page: Page, exact: Match, distinctive: AbstractSet[bytes]
     ) -> tuple[Match, Rejection | None]:
-        if exact.score < threshold:
+        if exact.score < self.least_score:
             return exact, Rejection(Reason.BELOW_THRESHOLD)
         text = cache(partial(self.index.text, exact.original.number))
         score = containment(page.fingerprint.weights, exact.original.hashes)
         pair = Pair(page, exact.original, self.sites, text, self.hash_clause, distinctive, exact.shared, score=score)
-        return exact, self._first_rejection(self._aligned(pair, self.threshold))
+        return exact, self._first_rejection(self._aligned(pair))

@@ -76,13 +76,13 @@ class Releaser:
 
         By now it may be a duplicate of another original. What a person has allowed is kept in any case.
         """
-        url, threshold = items[0].url, self._core.detector.threshold
-        visit = Visit.unchecked(url, Reason.RELEASED, Action.DROP, threshold)
+        url = items[0].url
+        visit = Visit.unchecked(url, Reason.RELEASED, Action.DROP)
         try:
             stored = self._index.page(items[0].number)
             if stored is not None and stored.original is not None:
                 page = self._core.reader.stored(self._index, stored)
-                visit = Visit(url, page, Verdict(VerdictKind.NEW), Action.DROP, threshold, is_exempt=by_person)
+                visit = Visit(url, page, Verdict(VerdictKind.NEW), Action.DROP, is_exempt=by_person)
                 visit.version, visit.verdict = self._index.version, self._core.detector.check_stored(page)
                 if by_person and visit.is_duplicate:
                     visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))

@@ -435,7 +435,6 @@ class PageOptions:
     """The options in a request's ``meta["dedup"]``, with the crawl's settings for the rest."""
 
     action: Action
-    threshold: float
     keep: bool = False
     """Whether the page is kept and becomes an original, even if it is a duplicate."""
 
@@ -453,11 +452,10 @@ class PageOptions:
         }
         if config.action is Action.DRY_RUN and given.get("action") is Action.DROP:
             given["action"] = Action.DRY_RUN  # a dry run stores no dropped item
-        return cls(**{"action": config.action, "threshold": config.threshold, **given})
+        return cls(**{"action": config.action, **given})
 
 
 _OPTIONS = {
     "action": SETTINGS["DEDUP_ACTION"],
-    "threshold": THRESHOLD,
     "keep": Setting("keep", default=False, parse=as_boolean, values=_BOOLEAN),
 }

@@ -59,7 +59,6 @@ class Visit:
     """``None`` if its text was not read."""
     verdict: Verdict
     action: Action
-    threshold: float
     budget: Budget = field(default_factory=Budget)
     """What is left for the page and its items; paused while other pages have their turn."""
     is_exempt: bool = False
@@ -111,9 +110,9 @@ class Visit:
     items_tagged: int = 0
 
     @classmethod
-    def unchecked(cls, url: str, reason: str, action: Action, threshold: float, *, is_exempt: bool = False) -> Visit:
+    def unchecked(cls, url: str, reason: str, action: Action, *, is_exempt: bool = False) -> Visit:
         """Return the visit of a page that cannot be checked, for *reason*."""
-        return cls(url, None, Verdict(VerdictKind.UNCHECKED, reason=reason), action, threshold, is_exempt=is_exempt)
+        return cls(url, None, Verdict(VerdictKind.UNCHECKED, reason=reason), action, is_exempt=is_exempt)
 
     def read_in_full(self) -> Page | None:
         """Return the page, read now if it is an unchanged original; ``None``, and unchecked, if that fails."""

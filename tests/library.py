@@ -143,7 +143,7 @@ class Library:
 
     def enter(self, page: Page, budget: Budget = UNLIMITED) -> Visit:
         """Let *page* enter the spider: if it is new, its claim is pending afterwards."""
-        visit = self.deduplication.check(page, Action.DROP, self.detector.threshold, budget)
+        visit = self.deduplication.check(page, Action.DROP, budget)
         self.deduplication.enter(visit)
         return visit
 

@@ -343,7 +343,7 @@ class Crawl:
         told = int(name.partition(".")[0])
         clauses = [clause(20 * told + n) for n in range(9)]
         page = self.deduplication.reader.paragraphs(url, (url_identity(url),), clauses)
-        visit = self.deduplication.check(page, Action.DROP, 0.8, UNLIMITED)
+        visit = self.deduplication.check(page, Action.DROP, UNLIMITED)
         self.deduplication.enter(visit)
         return self.deduplication, visit
 

@@ -237,14 +237,14 @@ class Unspeakable:
 
 
 class TestMeta:
-    @pytest.mark.parametrize("value", [None, True, {}, {"action": None}, {"threshold": None}])
+    @pytest.mark.parametrize("value", [None, True, {}, {"action": None}, {"keep": None}])
     def test_nothing_means_the_settings_of_the_crawl(self, value: object) -> None:
-        options = PageOptions.from_meta(value, config(DEDUP_ACTION="tag", DEDUP_THRESHOLD=0.7))
-        assert options == PageOptions(Action.TAG, 0.7)
+        options = PageOptions.from_meta(value, config(DEDUP_ACTION="tag"))
+        assert options == PageOptions(Action.TAG)
 
     def test_a_dict_changes_what_it_names(self) -> None:
-        assert PageOptions.from_meta({"action": "dry-run"}, config()) == PageOptions(Action.DRY_RUN, 0.8)
-        assert PageOptions.from_meta({"threshold": "0.95"}, config()) == PageOptions(Action.DROP, 0.95)
+        assert PageOptions.from_meta({"action": "dry-run"}, config()) == PageOptions(Action.DRY_RUN)
+        assert PageOptions.from_meta({"keep": "1"}, config()) == PageOptions(Action.DROP, keep=True)
 
     @pytest.mark.parametrize(
         "huge",
@@ -252,12 +252,12 @@ class TestMeta:
             "x" * 10**6,
             ["x" * 10**6] * 100,
             {"action": "x" * 10**6},
-            {"threshold": [{"x" * 1000: "y" * 1000}] * 1000},
+            {"keep": [{"x" * 1000: "y" * 1000}] * 1000},
             {"theme": {"text": "\n" * 10**6}},
             10**5000,
             Unspeakable(),
         ],
-        ids=["text", "list", "action", "threshold", "dict", "number", "object"],
+        ids=["text", "list", "action", "keep", "dict", "number", "object"],
     )
     def test_a_long_value_is_cut(self, huge: object) -> None:
         with pytest.raises(ConfigError) as raised:
@@ -274,8 +274,8 @@ class TestMeta:
             {1: 2},
             {"action": "x"},
             {"action": []},
-            {"threshold": 0.2},
-            {"threshold": "x"},
+            {"threshold": 0.9},
+            {"keep": "x"},
         ],
     )
     def test_what_is_not_understood_is_one_line(self, value: object) -> None:

@@ -66,13 +66,12 @@ def test_a_request_may_ask_for_something_else(site, crawl):
         "/off": False,
         "/tag": {"action": "tag"},
         "/dry-run": {"action": "dry-run"},
-        "/strict": {"threshold": 0.95},
         "/on": True,
         "/default": {},
         "/nonsense": "please",
         "/nonsense-action": {"action": "delete"},
-        "/nonsense-threshold": {"threshold": "high"},
-        "/nonsense-key": {"thresold": 0.9},
+        "/nonsense-keep": {"keep": "high"},
+        "/nonsense-key": {"threshold": 0.9},
     }
     urls = {path: site.add(path, article("Copy", nine_of_ten), host=1) for path in asked}
     steps = [{"url": first}, *({"url": urls[path], "meta": {"dedup": value}} for path, value in asked.items())]
@@ -84,8 +83,6 @@ def test_a_request_may_ask_for_something_else(site, crawl):
     assert verdicts["/off"] == ("unchecked", "kept")
     assert verdicts["/tag"] == ("duplicate", "tagged")
     assert verdicts["/dry-run"] == ("duplicate", "would_drop")
-    assert verdicts["/strict"] == ("related", "kept")
-    assert outcome.record(urls["/strict"])["reason"] == "below_threshold"
     assert [i["url"] for i in outcome.items if "dedup" in i] == [urls["/tag"]]
     nonsense = [p for p in asked if p.startswith("/nonsense")]
     assert {verdicts[p] for p in nonsense} == {("unchecked", "kept")}

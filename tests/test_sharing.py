@@ -60,7 +60,7 @@ class Worker(Library):
         self.releaser = Releaser(self.deduplication)
 
     def check_page(self, page: Page) -> Visit:
-        return self.deduplication.check(page, Action.DROP, self.detector.threshold, UNLIMITED)
+        return self.deduplication.check(page, Action.DROP, UNLIMITED)
 
     def drop(self, visit: Visit) -> bool:
         """Return whether an item of the duplicate *visit* is dropped; else it is kept."""

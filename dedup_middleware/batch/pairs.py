@@ -415,7 +415,7 @@ class _Host:
     def _edge(self, page: int, other: int, place: int, read: Read, verdict: Verdict) -> Edge:
         is_duplicate = verdict.kind is VerdictKind.DUPLICATE
         score = 0.0 if verdict.match is None else verdict.match.score
-        visit = Visit(read.url, read.page, verdict, Action.DROP, self._job.config.threshold)
+        visit = Visit(read.url, read.page, verdict, Action.DROP)
         record = self._recorder.record(visit)
         values = {name: getattr(record, name) for name in FIELDS} | ({"time": read.time} if read.time else {})
         return Edge(page, other, place, int(is_duplicate), score, json.dumps(values).encode("ascii"))

@@ -182,16 +182,14 @@ class Detector:
     feeds: frozenset[str] = frozenset()
     """The kinds of the crawl's feeds: originals that have reached them all are preferred."""
 
-    def check(
-        self, page: Page, *, threshold: float | None = None, rejects: Callable[[StoredPage], object] = lambda _: None
-    ) -> Verdict:
+    def check(self, page: Page, *, rejects: Callable[[StoredPage], object] = lambda _: None) -> Verdict:
         """Return the verdict on *page*. Reads the store, about 40 gets for a news page; notes its site and templates.
 
         *rejects* returns why an original is rejected for an item of the page, or ``None``.
         """
         if page.features is not None:
             self.sites.note(host_of(page.url), page.features)
-        return self._check(page, self.threshold if threshold is None else threshold, rejects)
+        return self._check(page, rejects)
 
     def check_unread(self, page: Page) -> Verdict | None:
         """Return the verdict on an unread *page*, an original that has not changed; ``None`` if it must be read.
@@ -208,18 +206,19 @@ class Detector:
         """Return the verdict on a *page* that was read again from the store: ``new`` if its clauses have no weights."""
         if not page.fingerprint.weight:
             return Verdict(VerdictKind.NEW)
-        return self._check(page, self.threshold, lambda _: None)
+        return self._check(page, lambda _: None)
 
     def check_pair(self, page: Page, candidate: Match, distinctive: AbstractSet[bytes]) -> Verdict:
         """Return the verdict on *page* if *candidate* were the only stored page; notes templates, and nothing else.
 
         *distinctive*: the clauses of *page* that are not boilerplate.
         """
-        return self._best(page, [candidate], distinctive, self.threshold, lambda _: None)
+        return self._best(page, [candidate], distinctive, lambda _: None)
 
-    def least_score(self, threshold: float) -> float:
-        """Return the least score of a duplicate, for the *threshold* of a setting or a request."""
-        return threshold
+    @property
+    def least_score(self) -> float:
+        """The least score of a duplicate."""
+        return self.threshold
 
     def suspected_template(self, page: Page, verdict: Verdict) -> bytes:
         """Return `Templates.suspected_template` after a *verdict* on *page*; empty unless that is a duplicate."""
@@ -227,7 +226,7 @@ class Detector:
             return b""
         return self.templates.suspected_template(page, verdict.match.original)
 
-    def to_stored(self, page: Page, verdict: Verdict, threshold: float) -> Page:
+    def to_stored(self, page: Page, verdict: Verdict) -> Page:
         """Return *page* as it is stored: posting lists of clauses that its match has too lead to the match only.
 
         Those of all clauses lead to *page* if it replaces the match, or fills in a template of another host.
@@ -239,10 +238,9 @@ class Detector:
             host_of(match.original.url) != host_of(page.url) and self.templates.has(page, match.original)
         ):
             return page
-        return page.near(match, threshold)
+        return page.near(match, self.threshold)
 
-    def _check(self, page: Page, threshold: float, rejects: Callable[[StoredPage], object]) -> Verdict:
-        threshold = self.least_score(threshold)
+    def _check(self, page: Page, rejects: Callable[[StoredPage], object]) -> Verdict:
         found = self.index.look_up(page)
         unchanged = [stored for stored in found.own if stored.digest == page.fingerprint.digest]
         numbers = [stored.number for stored in found.own]
@@ -250,20 +248,18 @@ class Detector:
             if stored.original is None and self._may_drop(stored, page):
                 return Verdict(VerdictKind.UNCHANGED)
         for stored in unchanged:
-            verdict = None if stored.original in numbers else self._still_duplicate(page, stored, threshold)
+            verdict = None if stored.original in numbers else self._still_duplicate(page, stored)
             if verdict is not None and verdict.match is not None and not rejects(verdict.match.original):
                 break
         else:
-            verdict = self._check_text(page, found, threshold, rejects)
+            verdict = self._check_text(page, found, rejects)
         return self.preferences.applied(page, verdict, self.index)
 
-    def _check_text(
-        self, page: Page, found: Found, threshold: float, rejects: Callable[[StoredPage], object]
-    ) -> Verdict:
+    def _check_text(self, page: Page, found: Found, rejects: Callable[[StoredPage], object]) -> Verdict:
         distinctive = self.index.distinctive_clauses(page, found)
         enough = sum(map(page.fingerprint.weights.__getitem__, distinctive)) >= MIN_DISTINCTIVE_WEIGHT
         candidates = self._candidates(page, found, distinctive) if enough else self._equals(page, found)
-        best = self._best(page, candidates, distinctive.keys(), threshold, rejects)
+        best = self._best(page, candidates, distinctive.keys(), rejects)
         if best.kind is VerdictKind.NEW and not enough:
             return Verdict(VerdictKind.UNCHECKED, reason=Reason.TOO_LITTLE_TEXT)
         return best
@@ -292,7 +288,6 @@ class Detector:
         page: Page,
         candidates: Iterable[Match],
         distinctive: AbstractSet[bytes],
-        threshold: float,
         rejects: Callable[[StoredPage], object],
     ) -> Verdict:
         best = Verdict(VerdictKind.NEW)
@@ -300,9 +295,9 @@ class Detector:
         for exact in candidates:
             if not self._may_drop(exact.original, page) or (page.source and exact.original.source == page.source):
                 continue
-            match, rejection = self._look_closely(page, exact, distinctive, threshold)
+            match, rejection = self._look_closely(page, exact, distinctive)
             if rejection is None and not rejects(match.original):
-                how = _how(page, match, nearly=exact.score < threshold)
+                how = _how(page, match, nearly=exact.score < self.least_score)
                 verdict = Verdict(VerdictKind.DUPLICATE, match, how)
                 if all(this := self._rank(match.original)):
                     return verdict
@@ -313,7 +308,7 @@ class Detector:
         return duplicate or best
 
     def _look_closely(
-        self, page: Page, exact: Match, distinctive: AbstractSet[bytes], threshold: float
+        self, page: Page, exact: Match, distinctive: AbstractSet[bytes]
     ) -> tuple[Match, Rejection | None]:
         """Return the match, with the score by word-by-word comparison, and why the page is not a duplicate."""
         text = cache(partial(self.index.text, exact.original.number))
@@ -322,17 +317,17 @@ class Detector:
         )
         # On one site a copy has no word of its own, and nearly the same words are other words.
         if pair.are_items or not pair.is_one_site:
-            pair = self._aligned(pair, threshold)
+            pair = self._aligned(pair)
         match = replace(exact, score=pair.score, shared=pair.shared)
-        has_all = threshold < 1 or page.fingerprint.weights.keys() <= match.original.hashes
-        if match.score < threshold or not has_all:
+        has_all = self.threshold < 1 or page.fingerprint.weights.keys() <= match.original.hashes
+        if match.score < self.threshold or not has_all:
             return match, Rejection(Reason.BELOW_THRESHOLD)
         return match, self._first_rejection(pair)
 
-    def _aligned(self, pair: Pair, threshold: float) -> Pair:
+    def _aligned(self, pair: Pair) -> Pair:
         """Return *pair* with the word-by-word comparison, where that can be made, and the better score."""
-        comparison = self._compare(pair, threshold)
-        if comparison is None or not pair.score < threshold <= comparison.containment:
+        comparison = self._compare(pair)
+        if comparison is None or not pair.score < self.threshold <= comparison.containment:
             return replace(pair, comparison=comparison)
         shared = pair.shared.union(map(self.hash_clause, comparison.near))
         return replace(pair, comparison=comparison, score=comparison.containment, shared=shared, is_nearly=True)
@@ -366,14 +361,14 @@ class Detector:
         found = [other for other in suspects if self._may_drop(other, page)]
         return [(other, self.index.text(other.number)) for other in found]
 
-    def _compare(self, pair: Pair, threshold: float) -> Comparison | None:
+    def _compare(self, pair: Pair) -> Comparison | None:
         """Return the word-by-word comparison, or ``None`` where it cannot change the verdict or takes too long."""
         page, original, distinctive, score = pair.page, pair.original, pair.distinctive, pair.score
         has_enough = len(original.hashes) >= _MIN_CLAUSE_SHARE * len(distinctive)
         could_contain = has_enough and page.fingerprint.weight >= LITTLE_TEXT_WEIGHT
         if (
-            1 in (score, threshold)
-            or (score < threshold and not could_contain)
+            1 in (score, self.threshold)
+            or (score < self.threshold and not could_contain)
             or sum(map(len, page.paragraphs)) > MAX_CHARACTERS
             or not pair.text
         ):
@@ -383,7 +378,7 @@ class Detector:
             pair.text,
             votes=lambda clause: self.hash_clause(clause) in distinctive,
             has=lambda clause: self.hash_clause(clause) in original.hashes,
-            is_filtered=score < threshold,
+            is_filtered=score < self.threshold,
         )
 
     def _may_drop(self, original: StoredPage, page: Page) -> bool:
@@ -395,13 +390,13 @@ class Detector:
         is_preferred = not self.preferences.preferred or self.preferences.include(original.url)
         return is_preferred, original.kept.has_reached(self.feeds)
 
-    def _still_duplicate(self, page: Page, own: StoredPage, threshold: float) -> Verdict | None:
+    def _still_duplicate(self, page: Page, own: StoredPage) -> Verdict | None:
         """Return the verdict of an earlier crawl if neither the page nor its original has changed.
 
         What is boilerplate changes as a store grows; a recrawl must not keep other pages for that.
         """
         original = self.index.page(own.original) if own.original is not None else None
-        if original is None or not original.is_original_of(own) or own.score < round(threshold, 4):
+        if original is None or not original.is_original_of(own) or own.score < round(self.least_score, 4):
             return None
         if not self._may_drop(original, page):
             return None

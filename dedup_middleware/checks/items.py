@@ -105,17 +105,16 @@ class ItemCheck:
         *,
         shows: Callable[[str], bool],
         carried: AbstractSet[str],
-        threshold: float,
     ) -> Rejection | None:
         """Return what *item* of *page* contains and the items of *original* do not, or ``None``.
 
-        Its text is compared by the page's *threshold*. *shows* returns whether the page contains words; *carried* are
+        Its text is compared by the detector's threshold. *shows* returns whether the page contains words; *carried* are
         the values that its request carried.
         """
         content = original.item_content
         if item.has_text and not (original.source or (content is not None and content.has_text)):
             return Rejection(Reason.ORIGINAL_ITEM_HAS_NO_TEXT)
-        if item.has_text and not self._is_contained(page, item, original, detector.index, threshold):
+        if item.has_text and not self._is_contained(page, item, original, detector):
             hashes = original.hashes if content is None else content.hashes
             found = (clause for clause, _ in clauses("\n".join(item.texts)))
             own = [clause for clause in found if self._fingerprint.hash(clause) not in hashes]
@@ -142,7 +141,8 @@ class ItemCheck:
             return not is_view(value.words, url, original)
         return (value.words in carried and value.field.casefold() not in KEY_NAMES) or shows(value.words)
 
-    def _is_contained(self, page: Page, item: ItemText, original: StoredPage, lookup: Lookup, threshold: float) -> bool:
+    def _is_contained(self, page: Page, item: ItemText, original: StoredPage, detector: Detector) -> bool:
+        lookup, threshold = detector.index, detector.threshold
         content = original.item_content
         hash_clause = self._fingerprint.hash
         hashes = original.hashes if content is None or original.source else content.hashes

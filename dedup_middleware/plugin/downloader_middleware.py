@@ -84,7 +84,7 @@ class DedupDownloaderMiddleware(Component):
                 "dedup: %s; %s is not checked", error, request, extra={"spider": self._extension.crawler.spider}
             )
         if options is None:
-            return Visit.unchecked(url, Reason.SWITCHED_OFF, config.action, config.threshold)
+            return Visit.unchecked(url, Reason.SWITCHED_OFF, config.action)
         try:
             page_response = _checked(response, config.max_bytes)
             fetched = Fetched(url, identities, self._extension.body_digest(page_response))
@@ -92,17 +92,17 @@ class DedupDownloaderMiddleware(Component):
             if not options.keep:
                 # A reference to the response would keep it alive: its visit is kept for as long as it is.
                 later = partial(self._read_again, deduplication, ref(page_response), fetched)
-                visit = deduplication.check_unread(fetched, options.action, options.threshold, budget, later)
+                visit = deduplication.check_unread(fetched, options.action, budget, later)
                 if visit is not None:
                     return visit
             page = _page(deduplication, page_response, fetched, budget)
-            return deduplication.check(page, options.action, options.threshold, budget, is_exempt=options.keep)
+            return deduplication.check(page, options.action, budget, is_exempt=options.keep)
         except UncheckableError as error:
             reason = error.reason
         except Exception as error:  # noqa: BLE001 - a page may break a parser in any way
             self._extension.defect(error, response)
             reason = Reason.ERROR
-        return Visit.unchecked(url, reason, options.action, options.threshold, is_exempt=options.keep)
+        return Visit.unchecked(url, reason, options.action, is_exempt=options.keep)
 
     def _read_again(self, deduplication: Deduplication, kept: ref[HtmlResponse], fetched: Fetched) -> Page:
         """Return the page, not read before because it has not changed; the callback may have changed its tree since."""

@@ -296,17 +296,17 @@ class DedupItemPipeline(Component):
 
     def _examined(self, deduplication: Deduplication, item: Any, page_visit: Visit, request: bytes) -> Visit:
         """Return the visit of *item* of the page of *page_visit*, checked."""
-        url, action, threshold = page_visit.url, page_visit.action, page_visit.threshold
+        url, action = page_visit.url, page_visit.action
         config = self._extension.config
         try:
             texts = item_texts(item, config.item_fields)
             if sum(map(len, texts)) > config.max_bytes:
-                return Visit.unchecked(url, Reason.TOO_LARGE, action, threshold)
+                return Visit.unchecked(url, Reason.TOO_LARGE, action)
             identities = (item_identity(request, texts),)
             page = deduplication.reader.paragraphs(url, identities, texts, source=request, budget=page_budget())
         except UncheckableError as error:
-            return Visit.unchecked(url, error.reason, action, threshold)
-        return deduplication.check(page, action, threshold, Budget(), is_exempt=page_visit.is_exempt)
+            return Visit.unchecked(url, error.reason, action)
+        return deduplication.check(page, action, Budget(), is_exempt=page_visit.is_exempt)
 
     async def _keep_or_drop(self, entry: Entry, item: Any) -> None:
         """Keep the item, or raise DropItem."""
