@@ -156,7 +156,7 @@ class Deduplication:
                 page = visit.page if visit.read is None else visit.read_in_full()
                 if page is not None:
                     visit.verdict = self.detector.check(page)
-                    if visit.is_duplicate:
+                    if visit.verdict.kind is VerdictKind.DUPLICATE:
                         if visit.is_exempt:
                             visit.overrule(Rejection(Reason.KEPT_ON_REQUEST))
                         visit.suspected_template = self.detector.suspected_template(page, visit.verdict)
@@ -182,12 +182,12 @@ class Deduplication:
 
     def reconsider(self, visit: Visit) -> None:
         """Check a duplicate again if its verdict is stale. A page that is not a duplicate, or not any more, claims."""
-        if visit.is_duplicate:
+        if visit.verdict.kind is VerdictKind.DUPLICATE:
             try:
                 self._check_if_stale(visit)
             except TROUBLE as error:
                 self.fail(error)
-        if not visit.is_duplicate:
+        if visit.verdict.kind is not VerdictKind.DUPLICATE:
             self._claim(visit, check=True)
 
     def _claim(self, visit: Visit, *, check: bool = False) -> None:

@@ -17,7 +17,7 @@ from scrapy.utils.log import logformatter_adapter
 from dedup_middleware.budget import Budget, UncheckableError, page_budget
 from dedup_middleware.checks.items import carried, item_texts
 from dedup_middleware.extraction.blocks import PageText
-from dedup_middleware.model import Action
+from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.items import RELEASE_URL, Entry, Passing, item_entry, item_type
 from dedup_middleware.reasons import Reason
@@ -145,7 +145,8 @@ class _PageOutput:
             self._items += 1
             if self._items == 1 and visit.original_is_pending:
                 await self._extension.wait.for_original(self._deduplication, visit)
-            if self._is_sound and self._deduplication.has_released(visit, output):
+            is_unchanged = visit.verdict.kind is VerdictKind.UNCHANGED
+            if is_unchanged and self._is_sound and self._deduplication.has_released(visit, output):
                 await self._drop(output)
                 return []
             if not self._is_sound or not visit.is_duplicate:
