@@ -371,11 +371,11 @@ class TestFiles:
             (["--method", "length"], "png", b"\x89PNG"),
             (["--sweep", "length:distance=0..3"], "png", b"\x89PNG"),
             (["--sweep", "length:distance=0..1"], "svg", b"<?xml"),
-            (["--method", "length"], "pdf", b"%PDF"),
+            (["--method", "exact"], "pdf", b"%PDF"),
         ],
     )
-    def test_a_picture_is_drawn(self, corpus: Path, unlabelled: Path, arguments, suffix: str, start: bytes) -> None:
-        said = compare(unlabelled if suffix == "pdf" else corpus, "--pure", "--plot", f"drawn.{suffix}", *arguments)
+    def test_a_picture_is_drawn(self, corpus: Path, arguments, suffix: str, start: bytes) -> None:
+        said = compare(corpus, "--pure", "--plot", f"drawn.{suffix}", *arguments)
         assert (said.exit_status, said.err) == (0, "")
         assert (corpus.parent / f"drawn.{suffix}").read_bytes().startswith(start)
 
@@ -389,6 +389,10 @@ class TestFiles:
     )
     def test_options_that_cannot_work_are_a_line(self, corpus: Path, arguments: list[str], words: str) -> None:
         compare(corpus, *arguments).refused(words)
+
+    def test_pages_without_clusters_have_no_scores_to_draw(self, unlabelled: Path) -> None:
+        for arguments in (["--plot", "drawn.png", *methods("exact")], ["--sweep", "length:distance=0..1"]):
+            compare(unlabelled, "--pure", *arguments).refused("has no clusters to score by")
 
     def test_without_matplotlib_a_picture_is_refused(self, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

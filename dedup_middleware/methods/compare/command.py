@@ -73,8 +73,8 @@ def compare(
         with_html = not opts.pure
         with progress("pages read") as read:
             pages = prepare(corpus, prepared, with_html=with_html, read=read)
-        if sweep and pages[0].cluster is None:
-            raise ConfigError(f"{opts.corpus} has no clusters to score a sweep by; give its pages some")
+        if (sweep or opts.plot) and pages[0].cluster is None:
+            raise ConfigError(f"{opts.corpus} has no clusters to score by; label its pages for --sweep and --plot")
         runs = [Run(choice, str(prepared), opts.pure, opts.fit) for choice in choices]
         with progress("methods measured", len(runs)) as done:
             found = dict(zip(choices, measure_all(runs, done), strict=True))
@@ -135,7 +135,6 @@ def _results(
         yield _shown(opts, results.unlabelled_dict(pages, rows, drops), *tables)
         if more and not opts.json:
             yield f"and {more} more pages; --json has them all"
-        _plot(opts, lambda: plots.agreement(drops))
 
 
 def _shown(opts: argparse.Namespace, values: Any, *tables: Table) -> str:

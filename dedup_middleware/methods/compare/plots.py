@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError
-from dedup_middleware.methods.compare.results import pairs
 from dedup_middleware.registry import required
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from dedup_middleware.methods.compare.command import Sweep
@@ -106,23 +105,6 @@ def sweep(swept: Sweep, values: Sequence[str], rows: Sequence[Row]) -> Any:
     return figure
 
 
-def agreement(drops: Mapping[str, set[int]]) -> Any:
-    """Return the share of drops in common of each two methods."""
-    names = list(drops)
-    shares = [[1.0] * len(names) for _ in names]
-    for pair in pairs(drops):
-        one, other = names.index(pair.method), names.index(pair.other)
-        shares[one][other] = shares[other][one] = pair.agreement
-    figure = _figure(2.2 + _LINE * len(names))
-    axes = figure.subplots()
-    image = axes.imshow(shares, vmin=0, vmax=1, cmap="Blues")
-    axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=8)
-    axes.set_yticks(range(len(names)), names)
-    _finish(axes, "", "Drops in common, of the drops of either")
-    figure.colorbar(image, ax=axes, shrink=0.7)
-    return figure
-
-
 def _figure(height: float) -> Any:
     return required("matplotlib.figure", "--plot", extra="compare").Figure(
         figsize=(_WIDTH, height), layout="constrained"
@@ -130,10 +112,9 @@ def _figure(height: float) -> Any:
 
 
 def _finish(axes: Any, grid: str, title: str) -> None:
-    """Set the title of *axes*, and the *grid*: ``x``, ``both``, or empty for none."""
+    """Set the title of *axes*, and the *grid*: ``x`` or ``both``."""
     axes.set_title(title, loc="left", fontsize=11, color=_INK)
-    if grid:
-        axes.grid(axis=grid, color=_GRID, lw=0.8)
+    axes.grid(axis=grid, color=_GRID, lw=0.8)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
