@@ -92,9 +92,9 @@ def rendered(table: Table, width: int | None = None) -> str:
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[], None]]:
-    """Show a line on *what* is done at the terminal until the block ends; each call of what it yields is a step.
+    """Show *what* is being done on a line of the terminal until the block ends; the yielded function counts a step.
 
-    *total* is the number of steps, if that is known. Nothing is shown where standard error is not a terminal.
+    *total* is the number of steps, if it is known. Nothing is shown if standard error is not a terminal.
     """
     if not sys.stderr.isatty():
         yield lambda: None
@@ -125,7 +125,7 @@ _T = TypeVar("_T")
 
 
 def counted(things: Iterable[_T], what: str) -> Iterator[_T]:
-    """Yield *things*, and show how many there were, *what* they are."""
+    """Yield *things*, and show their number and *what* they are at the terminal."""
     with progress(what) as step:
         for thing in things:
             yield thing

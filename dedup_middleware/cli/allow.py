@@ -33,7 +33,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> None:
-    """Allow the pages that are wanted, and print which these are; or list or remove what was allowed."""
+    """Allow the chosen pages and print their URLs; or list or remove overrides."""
     opts = call.opts
     if opts.list or opts.remove is not None:
         found = overrides(call.config, removed=opts.remove)

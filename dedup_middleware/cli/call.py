@@ -1,4 +1,4 @@
-"""Finds the settings, the store and the log that a subcommand is about, and has the options that several share."""
+"""Finds the settings, the store and the log of a subcommand, and defines the options that several share."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NothingYetError(ConfigError):
 
 
 class Call:
-    """A call of a subcommand: its options, and the settings that it is about."""
+    """A call of a subcommand: its options and its settings."""
 
     def __init__(self, settings: BaseSettings, opts: argparse.Namespace) -> None:
         self.settings = settings
@@ -45,9 +45,9 @@ class Call:
 
     @cached_property
     def config(self) -> Config:
-        """The configuration of the spider that is named, of the only one that has crawled, or of the settings.
+        """The configuration of the named spider, of the only spider that has crawled, or of the settings.
 
-        :class:`ConfigError` where several spiders have crawled, or none has.
+        :class:`ConfigError` if several spiders have crawled, or none.
         """
         if self.opts.spider is not None:
             return self._of_named(self.opts.spider)

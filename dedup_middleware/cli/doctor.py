@@ -81,7 +81,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Print the notes and problems, or with ``-v`` and ``--json`` all findings; 1 if there are problems."""
+    """Print notes and problems, or with ``-v`` and ``--json`` all findings; return 1 if there are problems."""
     opts = call.opts
     levels: Counter[str] = Counter()
     for finding in _findings(call):

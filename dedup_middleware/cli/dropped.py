@@ -52,7 +52,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Print or export the items that are wanted; 3 if a filter matches none. The store stays as it is."""
+    """Print or export the chosen items; return 3 if a filter matches none. The store stays as it is."""
     opts = call.opts
     wanted = RecordFilter.of(call.config, opts.host, opts.original, opts.url, run=opts.run, below=opts.below)
     target = opts.overwrite_output or opts.output

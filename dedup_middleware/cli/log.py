@@ -30,7 +30,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Print the records that are wanted; 3 if a filter matches none."""
+    """Print the chosen records; return 3 if a filter matches none."""
     config, opts = call.config, call.opts
     log = log_of(config)
     run = run_named(log, opts.run)
