@@ -30,7 +30,7 @@ _UNSPACED = SPACELESS + KANA + HAN_EXTENSION_A + HAN + HAN_COMPATIBILITY + "\U00
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u0dff"
 _UNSPACED_WORD = re.compile(rf"[{_UNSPACED}]")
 _NUMERAL = re.compile(r"[\d零〇一二三四五六七八九十百千万亿两]")
-_ASCII_WORD = re.compile(r"\d+|[^\W\d_]+")
+_ASCII_WORD = re.compile(r"[0-9]+|[A-Za-z]+")
 _WORD = re.compile(rf"[{_UNSPACED}{UNKNOWN}]|\d+|[^\W\d_{_UNSPACED}]+(?:[{_MARKS}]+[^\W\d_{_UNSPACED}]*)*")
 # A pair of characters of a script without spaces (the next one is found again), the last one of a run, or a word.
 _TERM = re.compile(rf"(?=([{_UNSPACED}]{{2}})).|(?<=[{_UNSPACED}])[{_UNSPACED}]|({_WORD.pattern})")
