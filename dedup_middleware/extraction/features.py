@@ -94,7 +94,7 @@ def _short(text: object) -> str:
 def text_hash(text: str) -> bytes:
     """Return the hash of one *text*, as it is in :class:`PageFeatures`: without dates, times of day and digits."""
     if len(text) < _MAX_DATE and _DIGIT.search(text):
-        text = without_dates(text)
+        text = _without_times(folded(text), "")
     return xxh32_digest(text.encode("utf8", "surrogatepass").translate(None, _DIGITS))
 
 
@@ -155,11 +155,6 @@ def facts_of(text: str) -> Iterator[str]:
                 yield f"{label} {sign}{number[0]}"
         elif len(number[0]) >= _MIN_BARE:
             yield f"{sign}{number[0]}"
-
-
-def without_dates(text: str) -> str:
-    """Return *text*, folded, without dates and times of day. O(len(text))."""
-    return _without_times(folded(text), "")
 
 
 def _without_times(text: str, mark: str) -> str:
