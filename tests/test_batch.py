@@ -157,7 +157,7 @@ class TestVerdicts:
 def imported(folder: Path) -> str:
     """Return the store that the results of a batch make."""
     store = f"sqlite:{folder / 'imported.sqlite'}"
-    import_copy(folder / "out" / "store.jsonl.xz", store)
+    import_copy(folder / "out" / "store.jsonl.gz", store)
     return store
 
 
@@ -213,7 +213,7 @@ class TestCommand:
         assert [(row["url"], row["verdict"]) for row in verdicts] == [(A, "new"), (B, "duplicate")]
         assert clusters == [{"original": A, "size": 2, "urls": [A, B]}]
 
-    @pytest.mark.parametrize("name", ["verdicts.jsonl", "clusters.jsonl", "store.jsonl.xz"])
+    @pytest.mark.parametrize("name", ["verdicts.jsonl", "clusters.jsonl", "store.jsonl.gz"])
     def test_files_that_exist_are_not_overwritten(self, tmp_path, name) -> None:
         (tmp_path / "out").mkdir()
         (tmp_path / "out" / name).write_text("mine")

@@ -63,7 +63,7 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
     if opts.parquet:
         required("pyarrow.parquet", "--parquet", extra="archive")
     ending, files = "parquet" if opts.parquet else "jsonl", files_of(opts.inputs)
-    names = (f"verdicts.{ending}", f"clusters.{ending}", "store.jsonl.xz")
+    names = (f"verdicts.{ending}", f"clusters.{ending}", "store.jsonl.gz")
     with output.results_in(opts.output, names) as scratch, engine(opts.spark, files, scratch) as tables:
         counts, refused = check(tables, job, files, tell)
         kinds = output.write_verdicts(tables, scratch / names[0])
