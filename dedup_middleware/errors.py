@@ -29,6 +29,12 @@ class ConfigError(DedupError):
     """The value of a setting or an argument is not valid."""
 
 
+class EngineMissingError(ConfigError):
+    """The library that opens a store cannot be imported."""
+
+    misnamed = True
+
+
 class CallError(DedupError):
     """A command was called in a wrong way."""
 

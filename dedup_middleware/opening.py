@@ -19,6 +19,7 @@ from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.durability import recover
 from dedup_middleware.errors import (
     DedupError,
+    EngineMissingError,
     RecordsError,
     StoreAwayError,
     StoreError,
@@ -136,25 +137,27 @@ async def open_for_crawl(config: Config, sleep: Callable[[float], Awaitable[None
             if time.monotonic() >= began + patience:
                 log = None if config.log is None else observer_log(config.log)
                 return _pass_through(replace(config, log=log, log_is_default=False), str(error))
-        except StoreAwayError as error:
-            return replace(_pass_through(config, str(error)), awaited=config)
-        except StoreVersionError:
-            raise
-        except (StoreError, RecordsError) as error:
-            is_unnamed = config.store_is_default and config.log_is_default and not _is_there(config)
-            if error.misnamed and not is_unnamed:
-                raise
-            # A later process that goes on with the crawl needs what was dropped: memory would not do.
-            if is_unnamed and config.jobdir is None:
-                return open_at_once(replace(config, store="memory:", log=None))
-            return _pass_through(config, str(error))
+        except (StoreError, RecordsError, EngineMissingError) as error:
+            return _instead(config, error)
         await sleep(_TRY_AGAIN)
 
 
-def _is_there(config: Config) -> bool:
+def _instead(config: Config, error: DedupError) -> Resources:
+    """Open what a crawl has in the place of what cannot be opened because of *error*; raise that if it ends the crawl.
+
+    A name that a person has chosen and that can never work ends it, and a default does not.
+    """
+    is_named = not (config.log_is_default if isinstance(error, RecordsError) else config.store_is_default)
+    if isinstance(error, StoreVersionError) or (error.misnamed and is_named):
+        raise error
+    if isinstance(error, StoreAwayError):
+        return replace(_pass_through(config, str(error)), awaited=config)
+    # A later process that goes on with the crawl needs what was dropped: memory would not do.
+    is_unnamed = config.store_is_default and config.log_is_default and config.jobdir is None
     with suppress(DedupError):
-        return store_exists(config.store)
-    return True
+        if is_unnamed and not store_exists(config.store):
+            return open_at_once(replace(config, store="memory:", log=None))
+    return _pass_through(config, str(error))
 
 
 def _pass_through(config: Config, trouble: str) -> Resources:

@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import permissions
-from dedup_middleware.errors import ConfigError, StoreAwayError
+from dedup_middleware.errors import ConfigError, EngineMissingError, StoreAwayError
 from dedup_middleware.registry import Registry
 from dedup_middleware.stores import refusals
 from dedup_middleware.stores.base import HEADER_KEY, Header, read_header
@@ -90,7 +90,7 @@ def default_backend() -> str:
 
 
 def _module(scheme: str) -> Any:
-    """Return the module that opens stores of this *scheme*; ``ConfigError`` where it cannot be imported."""
+    """Return the module that opens stores of this *scheme*; ``EngineMissingError`` where it cannot be imported."""
     try:
         if scheme not in ON_DISK:
             return STORES.load(scheme)
@@ -99,8 +99,8 @@ def _module(scheme: str) -> Any:
         return import_module(f"dedup_middleware.stores.{scheme}")
     except ImportError as error:
         remedy = '`pip install "dedup-middleware[redis]"`' if scheme in _SERVERS else f"`pip install {error.name}`"
-        raise ConfigError(
-            f"DEDUP_STORE={scheme}:… cannot be opened on this Python ({error}): {remedy}, "
+        raise EngineMissingError(
+            f"a store {scheme}:… cannot be opened on this Python ({error}): {remedy}, "
             f"or set DEDUP_STORE={default_backend()}:PATH"
         ) from error
 

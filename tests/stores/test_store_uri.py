@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -12,8 +14,10 @@ import pytest
 from engines import ENGINES, need
 
 import dedup_middleware
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.errors import ConfigError, EngineMissingError
+from dedup_middleware.opening import open_for_crawl
 from dedup_middleware.plugin.messages import warnings_at_start
+from dedup_middleware.settings import Config
 from dedup_middleware.stores import (
     default_backend,
     destroy_store,
@@ -104,6 +108,23 @@ def test_without_plyvel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         with pytest.raises(ConfigError, match=rf"`pip install {package}`.*DEDUP_STORE=sqlite:PATH"):
             open_store(f"{scheme}:{tmp_path / 'x'}", fingerprint_scheme="x")
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("scheme", ENGINES)
+def test_a_crawl_passes_through_without_the_library_of_its_default_store(
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another Python, which has a wheel of it, has made the store."""
+    need(scheme)
+    uri = f"{scheme}:{tmp_path / 'store'}"
+    open_store(uri, fingerprint_scheme="x").close()
+    monkeypatch.setitem(sys.modules, ENGINES[scheme], None)
+    named = replace(Config.from_settings({"DEDUP_STORE": uri, "DEDUP_LOG": ""}, None), spider="news")
+    opened = asyncio.run(open_for_crawl(replace(named, store_is_default=True), asyncio.sleep))
+    assert f"`pip install {ENGINES[scheme]}`" in opened.trouble
+    opened.store.close()
+    with pytest.raises(EngineMissingError):
+        asyncio.run(open_for_crawl(named, asyncio.sleep))
 
 
 def test_with_plyvel() -> None:
