@@ -214,7 +214,7 @@ def roll_back(index: Index, doubts: Iterable[tuple[int, Doubt]]) -> int:
     """
     found = list(doubts)
     # A transaction fails where others write meanwhile, and is repeated: in a shared store it is short.
-    size = _ROLLED_BACK_AT_ONCE if index.store.shared is None else 1
+    size = _ROLLED_BACK_AT_ONCE if not index.store.worker else 1
     steps = [found[start : start + size] for start in range(0, len(found), size)]
     return sum(index.atomically(partial(_roll_back, index, step)) for step in steps)
 
@@ -236,7 +236,7 @@ def recover(index: Index) -> int:
     The first opener of a private store calls it; in a shared store, a process that opens it or is idle.
     """
     dead = index.in_doubt.dead_workers()
-    if index.store.shared is not None and not dead:
+    if index.store.worker and not dead:
         return 0
     released = roll_back(index, index.in_doubt.left_behind())
     index.void_dead_claims()

@@ -71,7 +71,7 @@ class Resources:
     extract: Extractor
     body_digest: BodyDigests
     log: RecordLog | None
-    learner: Learner | None = None
+    learner: Learner | None
     """The method of `methods` that decides, if one does."""
     trouble: str = ""
     """Why the crawl passes through, in one line; empty if it does not."""
@@ -131,7 +131,7 @@ async def open_for_crawl(config: Config, sleep: Callable[[float], Awaitable[None
     began = time.monotonic()
     while True:
         try:
-            return open_at_once(config, dry=config.action is Action.DRY_RUN)
+            return open_at_once(config)
         except StoreLockedError as error:
             patience = PATIENCE_WITH_UNKNOWN if error.holder is None else PATIENCE if error.holder.brief else 0
             if time.monotonic() >= began + patience:
@@ -171,40 +171,22 @@ def _pass_through(config: Config, trouble: str) -> Resources:
         return replace(open_at_once(replace(alone, log=None)), trouble=trouble)
 
 
-def open_at_once(config: Config, *, looks: bool = False, dry: bool = False) -> Resources:
+def open_at_once(config: Config, *, looks: bool = False, lost: Resources | None = None) -> Resources:
     """Open what *config* names; :class:`DedupError` if that cannot be done now.
 
-    In a *dry* run, and for a command that only *looks*, nothing is written to the store, not even what an unclean
-    shutdown has left to do: what it would keep is in memory.
+    In a dry run, and for a command that only *looks*, nothing is written to the store, not even what an unclean
+    shutdown has left to do: what it would keep is in memory. The crawl of *lost* goes on with its log.
     """
-    opened = _open_store(config, looks=looks, dry=dry)
-    try:
-        return replace(opened, log=RecordLog(config.log, redact=config.redact_query) if config.log else None)
-    except BaseException:
-        opened.store.close()
-        raise
-
-
-def open_again(lost: Resources) -> Resources:
-    """Open the store of *lost*, which was away, and keep the log. Blocks while the server takes to answer."""
-    config = lost.awaited or lost.config
-    return replace(_open_store(config, is_new=False, dry=config.action is Action.DRY_RUN), log=lost.log)
-
-
-def _open_store(config: Config, *, looks: bool = False, dry: bool = False, is_new: bool = True) -> Resources:
     # A bad name is an error before a store is created.
     scheme, extract = fingerprinter(config.fingerprint).scheme, extractor(config.extractor)
     who = "scrapy dedup doctor" if looks else "a program" if config.spider is None else f"spider {config.spider}"
+    is_dry = config.action is Action.DRY_RUN
     # A dry run creates no store.
-    uri = config.store if not dry or store_exists(config.store) else "memory:"
-    store = open_store(
-        uri,
-        fingerprint_scheme=scheme,
-        holder=Holder.this_process(who, brief=looks),
-        room=MAX_MEMORY if config.store_is_default or uri != config.store else None,
-    )
+    uri = config.store if not is_dry or store_exists(config.store) else "memory:"
+    room = MAX_MEMORY if config.store_is_default or uri != config.store else None
+    store = open_store(uri, fingerprint_scheme=scheme, holder=Holder.this_process(who, brief=looks), room=room)
     try:
-        if (looks or dry) and uri == config.store:
+        if (looks or is_dry) and uri != "memory:":
             store = overlaid(store, MAX_MEMORY)
         fingerprint = instance_of(config.fingerprint, store.header.key)
         method, eligibility = published_method(config.fingerprint), Eligibility(config.scope, config.expire_after)
@@ -214,13 +196,16 @@ def _open_store(config: Config, *, looks: bool = False, dry: bool = False, is_ne
         if store.in_process not in _recovered:
             _recovered.add(store.in_process)
             index.in_doubt.note_worker()
-            if is_new:
+            if lost is None:
                 recover(index)
+        if lost is not None:
+            log = lost.log
+        else:
+            log = None if config.log is None else RecordLog(config.log, redact=config.redact_query)
     except BaseException:
         store.close()
         raise
-    body_digest = BodyDigests(store.header.key, config)
-    return Resources(config, store, index, fingerprint, extract, body_digest, log=None, learner=learner)
+    return Resources(config, store, index, fingerprint, extract, BodyDigests(store.header.key, config), log, learner)
 
 
 # The stores that this process has recovered: what it puts in doubt itself must not be rolled back by its next crawl,

@@ -64,7 +64,7 @@ class Releaser:
     def has_any(self) -> bool:
         """Return whether other processes have left something to release. A scan of a few keys."""
         try:
-            if self._index.store.shared is not None:
+            if self._index.store.worker:
                 recover(self._index)
                 return any(self._index.dropped.is_free(release) for release in self._releases())
         except TROUBLE as error:

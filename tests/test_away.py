@@ -23,7 +23,7 @@ from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.cli.store import in_doubt, to_release
 from dedup_middleware.errors import DedupError, StoreAwayError
 from dedup_middleware.model import Action
-from dedup_middleware.opening import deduplication_of, open_again, open_at_once
+from dedup_middleware.opening import deduplication_of, open_at_once
 from dedup_middleware.releases import Releaser
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import STORES, open_store
@@ -353,7 +353,7 @@ class Crawl:
             with suppress(StoreAwayError):
                 if not self.opened.store.closed:
                     self.opened.store.close()
-                self.opened = open_again(self.opened)
+                self.opened = open_at_once(self.opened.config, lost=self.opened)
                 before = self.deduplication
                 self.deduplication = self.begun(before.run)
                 self.deduplication.resume_from(before)

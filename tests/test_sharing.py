@@ -245,7 +245,7 @@ class TestDoubt:
         def full(*_: object, **__: object) -> None:
             raise StoreError("the disk is full")
 
-        monkeypatch.setattr(here.store.shared, "write", full)
+        monkeypatch.setattr(here.store, "write", full)
         assert here.release() == []
         assert [str(failure) for failure in here.failures] == ["the disk is full"]
         third = Worker(uri, "three")

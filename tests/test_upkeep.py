@@ -24,7 +24,7 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.errors import StoreError, StoreLockedError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.index import schema
-from dedup_middleware.index.forget import Forgettable, choose, forget
+from dedup_middleware.index.forget import choose, forget
 from dedup_middleware.index.in_doubt import Doubt
 from dedup_middleware.index.opening import index_of
 from dedup_middleware.index.transfer import lines_of
@@ -312,7 +312,7 @@ class TestForgetting:
         assert copy.is_duplicate
         number = library.index.find([url_identity("http://copy/")]).number  # type: ignore[union-attr]
         library.store.write([(schema.suspect_key(b"template", number), b""), (schema.template_key(b"template"), b"")])
-        chosen = choose(library.index, Forgettable(host="h0"))
+        chosen = choose(library.index, host="h0")
         assert (len(chosen.originals), len(chosen.duplicates)) == (1, 1)
         forget(library.index, chosen)
         library.check_invariants()

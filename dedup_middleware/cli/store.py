@@ -20,7 +20,7 @@ from dedup_middleware.durability import recover
 from dedup_middleware.errors import CallError, ConfigError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index import schema, transfer
-from dedup_middleware.index.forget import Forgettable, choose, forget
+from dedup_middleware.index.forget import choose, forget
 from dedup_middleware.index.in_doubt import InDoubt
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.records.log import host_named, log_exists, observer_logs_beside, refuse_foreign_log, remove_log
@@ -95,10 +95,7 @@ def info_text(found: Mapping[str, Any]) -> str:
 
 def crawls_at_work(store: OpenStore) -> list[bytes]:
     """Return the workers that crawl with a shared *store*. A scan, and a look at each."""
-    shared = store.shared
-    if shared is None:
-        return []
-    return [key[1:] for key, _ in store.scan(*schema.WORKERS) if shared.is_at_work(key[1:])]
+    return [key[1:] for key, _ in store.scan(*schema.WORKERS) if store.worker and store.is_at_work(key[1:])]
 
 
 def to_release(store: OpenStore) -> int:
@@ -136,16 +133,16 @@ def forget_pages(call: Call) -> None:
     config, opts = call.config, call.opts
     if not (opts.url or opts.host or opts.older_than is not None):
         raise CallError("name the pages by URL, --host or --older-than; `scrapy dedup store reset` deletes all")
-    wanted = Forgettable(opts.url and as_requested(opts.url), host_named(opts.host), opts.older_than)
+    wanted = {"url": opts.url and as_requested(opts.url), "host": host_named(opts.host), "older_than": opts.older_than}
     store = without_secrets(existing_store(config), redact=False)
     with _index(config) as index, progress("choosing pages"):
-        chosen = choose(index, wanted)
-    if chosen and not (opts.yes or opts.dry_run):
+        chosen = choose(index, **wanted)
+    if chosen.total and not (opts.yes or opts.dry_run):
         # The store is closed meanwhile: a crawl does not wait for a person.
         confirm(f"This deletes {_count(chosen)} from {store}.")
-    if chosen and not opts.dry_run:
+    if chosen.total and not opts.dry_run:
         with _index(config) as index, progress("deleting pages"):
-            chosen = choose(index, wanted)
+            chosen = choose(index, **wanted)
             forget(index, chosen)
     if opts.json:
         report = {
@@ -170,21 +167,21 @@ def _index(config: Config) -> Iterator[Index]:
 
 def _count(chosen: Chosen) -> str:
     originals, duplicates = plural(len(chosen.originals), "original"), plural(len(chosen.duplicates), "duplicate")
-    return f"{plural(len(chosen), 'page')} ({originals}, {duplicates})"
+    return f"{plural(chosen.total, 'page')} ({originals}, {duplicates})"
 
 
 def _forgotten_text(config: Config, chosen: Chosen, *, is_dry_run: bool) -> str:
-    if chosen:
+    if chosen.total:
         lines = [f"Would delete {_count(chosen)}" if is_dry_run else f"Deleted {_count(chosen)}"]
     else:
         lines = ["No such page in the store; nothing to do"]
     lines += [f"    {one_line(url)}" for url in chosen.urls]
-    if len(chosen) > len(chosen.urls):
-        lines.append(f"    and {len(chosen) - len(chosen.urls)} more")
+    if chosen.total > len(chosen.urls):
+        lines.append(f"    and {chosen.total - len(chosen.urls)} more")
     if chosen.in_doubt:
         lines.append(f"Kept {plural(chosen.in_doubt, 'page')} that the next crawl has to recover first")
     store = resolved_uri(config.store)
-    if chosen and not is_dry_run and parse_uri(store)[0] in ON_DISK:
+    if chosen.total and not is_dry_run and parse_uri(store)[0] in ON_DISK:
         lines.append(f"To reclaim their disk space now: `{scrapy_dedup('store', 'compact', store=store)}`")
     return "\n".join(lines)
 

@@ -179,7 +179,7 @@ class DroppedItems:
 
     def take(self, release: Release) -> bool:
         """Return whether this process may carry out *release*, and write down that it does. In a transaction."""
-        if self._store.shared is None:
+        if not self._store.worker:
             return True
         key = _release_key(release.key)
         (value,) = self._store.get_many([key])

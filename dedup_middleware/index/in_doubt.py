@@ -70,7 +70,7 @@ class InDoubt:
 
     def is_alive(self, doubt: Doubt) -> bool:
         """Return whether the process that can make the original durable is at work."""
-        return self._store.shared is None or self._store.is_at_work(doubt.worker)
+        return not self.worker or self._store.is_at_work(doubt.worker)
 
     def of_run(self, run: str, numbers: Iterable[int], worker: bytes | None = None) -> dict[int, Doubt]:
         """Return the doubts of those of *numbers* that this process, or *worker*, has put in doubt in the crawl *run*.
@@ -91,17 +91,17 @@ class InDoubt:
         for key, value in reversed(list(self._store.scan(*schema.IN_DOUBT))):
             with self._reading:
                 doubt = schema.decode(Doubt, value)
-            if self._store.shared is None or not self.is_alive(doubt):
+            if not self.worker or not self.is_alive(doubt):
                 yield schema.decode_number(key[1:]), doubt
 
     def note_worker(self) -> None:
         """Write down that this process may leave something behind, in a shared store."""
-        if self._store.shared is not None:
+        if self.worker:
             self._store.write([(schema.worker_key(self.worker), b"")])
 
     def dead_workers(self) -> list[bytes]:
         """Return the processes that :meth:`note_worker` and are not at work any more. One scan of a few keys."""
-        if self._store.shared is None:
+        if not self.worker:
             return []
         return [key[1:] for key, _ in self._store.scan(*schema.WORKERS) if not self._store.is_at_work(key[1:])]
 

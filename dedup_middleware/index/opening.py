@@ -186,7 +186,7 @@ _claims: WeakKeyDictionary[Shared, OpenClaims] = WeakKeyDictionary()
 def index_of(store: OpenStore, *, method: Method | None = None, eligibility: Eligibility = ALL) -> Index:
     """Return an index of *store*; those of one process that share the store share their open claims."""
     claims = _claims.setdefault(store.in_process, OpenClaims())
-    kind = Index if store.shared is None else SharedIndex
+    kind = SharedIndex if store.worker else Index
     return kind(store, claims, method=method, eligibility=eligibility)
 
 

@@ -58,10 +58,8 @@ _HOST_BITS = 16
 _IDENTITY_BYTES = 16
 TEMPLATE_BYTES = 8
 _WORKER_BYTES = 8
-#: Values of these sizes, in records and exports.
+#: A value of this size, in records.
 Identity = Annotated[bytes, msgspec.Meta(min_length=_IDENTITY_BYTES, max_length=_IDENTITY_BYTES)]
-Template = Annotated[bytes, msgspec.Meta(min_length=TEMPLATE_BYTES, max_length=TEMPLATE_BYTES)]
-Number = Annotated[int, msgspec.Meta(ge=1 << _HOST_BITS, lt=1 << 8 * NUMBER_BYTES)]
 # A longer value was not written by us. A kept text has `TEXT_LIMIT` characters of at most four bytes. A page with the
 # most clauses and texts that are allowed takes 1 MB. A posting list has as many pages as make a clause boilerplate, or
 # as have open claims of one identity.
@@ -76,7 +74,7 @@ def within(prefix: bytes) -> tuple[bytes, bytes]:
 
 
 NEXT_PLACE_KEY = b"n"
-PAGES, TEXTS, DUPLICATES, CANONICAL, TEMPLATES = map(within, (b"p", b"t", b"o", b"a", b"d"))
+PAGES, DUPLICATES, TEMPLATES = map(within, (b"p", b"o", b"d"))
 IN_DOUBT, OVERRIDES, WORKERS, CLAIMED = map(within, (b"u", b"x", b"w", b"g"))
 DROPPED, DROPPED_OF_PAGES, RELEASES = map(within, (b"j", b"v", b"r"))
 #: The kinds of keys whose value is a posting list.
@@ -178,11 +176,6 @@ def host_mark(url: str) -> int:
 def page_number(place: int, url: str) -> int:
     """Return the number of the page at that *place*, 1 or more, that was first seen at *url*."""
     return place << _HOST_BITS | host_mark(url)
-
-
-def place_of(number: int) -> int:
-    """Return the place, 1 or more, of the stored page with this number."""
-    return number >> _HOST_BITS
 
 
 def host_bits(number: int) -> int:

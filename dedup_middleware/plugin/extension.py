@@ -26,7 +26,7 @@ from dedup_middleware.errors import (
     StoreLockedError,
     StoreVersionError,
 )
-from dedup_middleware.opening import deduplication_of, open_again, open_for_crawl, run_id
+from dedup_middleware.opening import deduplication_of, open_at_once, open_for_crawl, run_id
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.feeds import Feeds, read_config
 from dedup_middleware.plugin.items import Entry, OriginalWait, Passing, Releases, item_entry, item_type
@@ -376,7 +376,7 @@ def _opened_again(lost: Resources, is_over: Event, warn: Callable[[str], None]) 
     while not is_over.wait(PAUSE):
         try:
             with _turn:
-                opened = open_again(lost)
+                opened = open_at_once(lost.awaited or lost.config, lost=lost)
         except (StoreCorruptError, StoreVersionError):  # noqa: PERF203 - an attempt every other second
             raise
         except (StoreAwayError, StoreLockedError):

@@ -110,6 +110,7 @@ class OpenStore:
         """Whether this opener has created the store."""
         self.caution = shared.store.caution
         self.worker = shared.store.worker
+        """The name of this process where other processes may have the store open, too; else empty."""
         self.in_process = shared
         """What its openers in this process share; other things that they share may hang on it."""
         self._leave: Callable[[], None] | None = leave
@@ -195,11 +196,6 @@ class OpenStore:
         return self._leave is None
 
     # --- where other processes have it open, too
-
-    @property
-    def shared(self) -> OpenStore | None:
-        """The store, if other processes may have it open too, as its *workers*; else ``None``."""
-        return self if self.worker else None
 
     def is_at_work(self, worker: bytes) -> bool:
         shared = self._distinctive()

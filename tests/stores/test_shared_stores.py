@@ -178,7 +178,6 @@ def test_a_worker_is_at_work_until_it_closes_the_store(
     one, other = pair
     if one.uri.startswith("redis"):
         monkeypatch.setattr("dedup_middleware.stores.redis._ALIVE", 0)
-    assert one.shared is one
     assert len({one.worker, other.worker}) == 2
     assert one.is_at_work(one.worker)
     assert one.is_at_work(other.worker)
@@ -218,7 +217,7 @@ def test_nobody_has_it_alone_while_others_share_it(shared_uri: str, hold: Hold) 
         process.wait()
     store = open_store(alone, fingerprint_scheme=SCHEME)
     assert store.get_many([b"held"]) != [None]
-    assert store.shared is None
+    assert not store.worker
     store.close()
 
 
