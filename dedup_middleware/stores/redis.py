@@ -16,7 +16,7 @@ import re
 import secrets
 import threading
 import time
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -285,12 +285,7 @@ class RedisStore(Store):
         self._at_work[worker] = time.monotonic()
         return True
 
-    def exists(self) -> bool:
-        """Return whether a store is there."""
-        bucket, field = place_of(HEADER_KEY)
-        return bool(self._client.hexists(self._base + b"b" + bucket, field))
-
-    def remove(self) -> None:
+    def remove_all(self) -> None:
         """Remove all keys of the store; ``StoreLockedError`` if a worker has the store open."""
         keys = [*self._client.scan_iter(match=self._base + b"*", count=1_000)]
         if any(key.startswith(self._base + b"lease:") for key in keys):
@@ -324,36 +319,34 @@ class RedisStore(Store):
         return refusals.foreign(uri) if "WRONGTYPE" in detail else refusals.away(uri, detail)
 
 
+def open_store(uri: str) -> RedisStore:
+    """Become a worker of the store at *uri*, even of an empty one."""
+    where = address(uri)
+    with refusals.translated(where.uri, "open", RedisStore.refusal), ExitStack() as undo:
+        store = undo.enter_context(closing(RedisStore(where)))
+        store.join()
+        undo.pop_all()
+    return store
+
+
 @contextmanager
 def _connected(uri: str) -> Iterator[RedisStore]:
     where = address(uri)
-    with refusals.translated(where.uri, "open", RedisStore.refusal):
-        store = RedisStore(where)
-        try:
-            yield store
-        except BaseException:
-            store.close()
-            raise
-
-
-def open_store(uri: str) -> RedisStore:
-    """Become a worker of the store at *uri*, even of an empty one."""
-    with _connected(uri) as store:
-        store.join()
-    return store
+    with refusals.translated(where.uri, "open", RedisStore.refusal), closing(RedisStore(where)) as store:
+        yield store
 
 
 def store_exists(uri: str) -> bool:
     """Return whether there is a store at *uri*; :class:`StoreError` if the server cannot be used."""
-    with _connected(uri) as store, closing(store):
-        return store.exists()
+    with _connected(uri) as store:
+        return store.get_many([HEADER_KEY]) != [None]
 
 
 def remove_store(uri: str) -> bool:
     """Remove the store at *uri* and all keys of its namespace; ``StoreLockedError`` if a worker has it open."""
-    with _connected(uri) as store, closing(store):
-        was_there = store.exists()
-        store.remove()
+    with _connected(uri) as store:
+        was_there = store.get_many([HEADER_KEY]) != [None]
+        store.remove_all()
     return was_there
 
 
