@@ -26,7 +26,7 @@ from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS, is_published
 from dedup_middleware.model import Action, Scope
-from dedup_middleware.stores import parse_uri, uri_at
+from dedup_middleware.stores import parse_uri, resolved_uri, uri_at
 from dedup_middleware.urls import HostPattern, as_in_urls, without_secrets
 
 if TYPE_CHECKING:
@@ -124,12 +124,10 @@ def _pattern(text: str) -> HostPattern | re.Pattern[str]:
 
 
 def as_store(value: Any) -> str | None:
-    """Return *value* as the URI of a store, also where it is a path; ``None`` for the default store."""
+    """Return *value*, a URI or a path, as the URI of a store with an absolute path; ``None`` for the default store."""
     if value is None or value == "":
         return None
-    uri: str = value if isinstance(value, str) and ":" in value else uri_at(_path(value))
-    parse_uri(uri)
-    return uri
+    return resolved_uri(value) if isinstance(value, str) and ":" in value else uri_at(_path(value))
 
 
 def as_log(value: Any) -> Path | str | None:

@@ -17,8 +17,7 @@ from dedup_middleware import permissions
 from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.plugin.feeds import place_of, read_config
 from dedup_middleware.records.log import log_exists
-from dedup_middleware.stores import resolved_uri, store_exists
-from dedup_middleware.stores.refusals import nothing_there
+from dedup_middleware.stores import store_exists
 from dedup_middleware.terminal import tell
 from dedup_middleware.text.clauses import one_line
 
@@ -60,9 +59,9 @@ class Call:
                 errors.append(error)
         with_log = [config for config in configs if _has_log(config)]
         # The store of a spider without a log may have been filled by one that has a log.
-        filled = {resolved_uri(config.store) for config in with_log}
-        known = with_log + [c for c in configs if resolved_uri(c.store) not in filled and _has_store(c)]
-        if len({(resolved_uri(config.store), config.log) for config in known}) == 1:
+        filled = {config.store for config in with_log}
+        known = with_log + [c for c in configs if c.store not in filled and _has_store(c)]
+        if len({(config.store, config.log) for config in known}) == 1:
             return known[0]
         named = [name for name in ("DEDUP_STORE", "DEDUP_LOG") if self.settings.get(name)]
         on_command_line = any((self.settings.getpriority(n) or 0) >= SETTINGS_PRIORITIES["cmdline"] for n in named)
@@ -127,14 +126,6 @@ def _has_store(config: Config) -> bool:
     with suppress(DedupError):
         return store_exists(config.store)
     return False
-
-
-def existing_store(config: Config) -> str:
-    """Return the URI of the store that *config* names; :class:`ConfigError` if it does not exist."""
-    uri = resolved_uri(config.store)
-    if not store_exists(uri):
-        raise ConfigError(nothing_there(uri))
-    return uri
 
 
 @contextmanager

@@ -34,7 +34,6 @@ from dedup_middleware.stores import (
     default_backend,
     parse_uri,
     refusals,
-    resolved_uri,
     store_exists,
 )
 from dedup_middleware.terminal import plural, progress, styled
@@ -209,7 +208,7 @@ def _as_set(value: Any) -> Any:
 
 def _store(config: Config) -> Iterator[Finding]:
     """Yield the findings on the store that *config* names."""
-    uri = resolved_uri(config.store)
+    uri = config.store
     shown_uri = without_secrets(uri, redact=False)
     try:
         if uri == "memory:":
@@ -249,7 +248,7 @@ def _opened(store: OpenStore, config: Config) -> Iterator[Finding]:
 
 def _disk(config: Config) -> Iterator[Finding]:
     """Yield whether the disk has room, and whether the store and the log can be written."""
-    scheme, path = parse_uri(resolved_uri(config.store))
+    scheme, path = parse_uri(config.store)
     for name, place in (("store", Path(path) if scheme in ON_DISK else None), ("log", config.log)):
         if place is None:
             continue

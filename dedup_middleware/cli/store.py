@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from dedup_middleware.cli.call import NothingYetError, add_host_option, confirm, existing_store, whole_file
+from dedup_middleware.cli.call import NothingYetError, add_host_option, confirm, whole_file
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.durability import recover
 from dedup_middleware.errors import CallError, ConfigError
@@ -24,8 +24,7 @@ from dedup_middleware.index.forget import choose, forget
 from dedup_middleware.index.in_doubt import InDoubt
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.records.log import host_named, log_exists, observer_logs_beside, refuse_foreign_log, remove_log
-from dedup_middleware.stores import ON_DISK, destroy_store, parse_uri, resolved_uri, size_of_store, store_exists
-from dedup_middleware.stores.refusals import nothing_there, scrapy_dedup
+from dedup_middleware.stores import ON_DISK, destroy_store, parse_uri, refusals, size_of_store, store_exists
 from dedup_middleware.terminal import counted, plural, progress, tell
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import as_requested, without_secrets
@@ -49,7 +48,7 @@ _GZIP_LEVEL = 6
 
 def info(call: Call) -> None:
     """Print the contents and the size of the store."""
-    found = store_info(existing_store(call.config))
+    found = store_info(call.config.store)
     print(json.dumps(found) if call.opts.json else info_text(found))
 
 
@@ -134,7 +133,7 @@ def forget_pages(call: Call) -> None:
     if not (opts.url or opts.host or opts.older_than is not None):
         raise CallError("name the pages by URL, --host or --older-than; `scrapy dedup store reset` deletes all")
     wanted = {"url": opts.url and as_requested(opts.url), "host": host_named(opts.host), "older_than": opts.older_than}
-    store = without_secrets(existing_store(config), redact=False)
+    store = without_secrets(config.store, redact=False)
     with _index(config) as index, progress("choosing pages"):
         chosen = choose(index, **wanted)
     if chosen.total and not (opts.yes or opts.dry_run):
@@ -160,7 +159,7 @@ def forget_pages(call: Call) -> None:
 
 @contextmanager
 def _index(config: Config) -> Iterator[Index]:
-    uri = existing_store(config)
+    uri = config.store
     with index_for_command(uri, "store forget", fingerprint=config.fingerprint) as (_, index):
         yield index
 
@@ -180,9 +179,10 @@ def _forgotten_text(config: Config, chosen: Chosen, *, is_dry_run: bool) -> str:
         lines.append(f"    and {chosen.total - len(chosen.urls)} more")
     if chosen.in_doubt:
         lines.append(f"Kept {plural(chosen.in_doubt, 'page')} that the next crawl has to recover first")
-    store = resolved_uri(config.store)
-    if chosen.total and not is_dry_run and parse_uri(store)[0] in ON_DISK:
-        lines.append(f"To reclaim their disk space now: `{scrapy_dedup('store', 'compact', store=store)}`")
+    if chosen.total and not is_dry_run and parse_uri(config.store)[0] in ON_DISK:
+        lines.append(
+            f"To reclaim their disk space now: `{refusals.scrapy_dedup('store', 'compact', store=config.store)}`"
+        )
     return "\n".join(lines)
 
 
@@ -202,7 +202,7 @@ def reset(call: Call) -> None:
     except NothingYetError:
         print(json.dumps({"removed": False, "log_removed": False}) if opts.json else "No store; nothing to do")
         return
-    store, log = resolved_uri(config.store), config.log if opts.log else None
+    store, log = config.store, config.log if opts.log else None
     shown_store = without_secrets(store, redact=False)
     logs: list[Path] = [] if log is None else [*[log] * log_exists(log), *observer_logs_beside(log)]
     for path in logs:
@@ -225,7 +225,7 @@ def reset(call: Call) -> None:
 
 def compact(call: Call) -> None:
     """Compact the store, and print its size before and after."""
-    uri = existing_store(call.config)
+    uri = call.config.store
     before = size_of_store(uri)
     with index_for_command(uri, "store compact") as (store, _), progress("compacting the store"):
         store.compact()
@@ -249,7 +249,7 @@ def _add_export_options(parser: argparse.ArgumentParser) -> None:
 def export(call: Call) -> None:
     """Write a copy of the store; to standard error what it has, if the copy does not go to standard output."""
     config, output = call.config, call.opts.output
-    opening = index_for_command(existing_store(config), "store export", fingerprint=config.fingerprint)
+    opening = index_for_command(config.store, "store export", fingerprint=config.fingerprint)
     with opening as (store, index), _opened(output) as file:
         # A copy has nothing that a crash has left to be done.
         recover(index)
@@ -283,9 +283,9 @@ def _add_import_options(parser: argparse.ArgumentParser) -> None:
 def import_(call: Call) -> None:
     """Fill the empty store with a copy of another one, and print what it has."""
     config, path = call.config, call.opts.file
-    uri = resolved_uri(config.store)
+    uri = config.store
     if uri == "memory:":
-        raise ConfigError(nothing_there(uri))
+        raise refusals.absent(uri)
     with transfer.opened_copy(path) as (header, _):
         scheme = fingerprinter(config.fingerprint).scheme
         if header.scheme != scheme:

@@ -18,7 +18,6 @@ from dedup_middleware.report.answers import Answers
 from dedup_middleware.report.data import NEARLY, OWN, SAME, stored
 from dedup_middleware.report.tuning import suggestion, suggestion_text
 from dedup_middleware.settings import THRESHOLD
-from dedup_middleware.stores import resolved_uri
 from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.terminal import columns, counted, shortened, tell
 from dedup_middleware.text.clauses import one_line
@@ -122,7 +121,7 @@ def _show(pairs: list[_Pair], labels: Answers, config: Config) -> None:
         if answer != "s":
             labels.add(pair.case.pair, pair.case.score, same=answer == "y")
             if answer == "n" and pair.case.is_dropped:
-                allow = scrapy_dedup("allow", pair.case.url, store=resolved_uri(config.store))
+                allow = scrapy_dedup("allow", pair.case.url, store=config.store)
                 print(f"To release its items: {allow}\n")
 
 

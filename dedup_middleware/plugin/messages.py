@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import NOT_COUNTED, mostly_unchecked
-from dedup_middleware.stores import default_backend, resolved_uri
+from dedup_middleware.stores import default_backend
 from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.urls import without_secrets
 
@@ -71,7 +71,7 @@ def one_original(config: Config, host: str, original: str, repeats: int, pages: 
     if config.log is not None:
         line += f": `{log_command(config, '--host', host, '--original', original)}` shows them"
     if config.action is Action.DROP and config.store != "memory:":
-        allow = scrapy_dedup("allow", "--host", host, "--original", original, store=resolved_uri(config.store))
+        allow = scrapy_dedup("allow", "--host", host, "--original", original, store=config.store)
         line += f"; `{allow}` releases their items in the next crawl"
     return line
 
@@ -153,5 +153,5 @@ def log_command(config: Config, *words: str) -> str:
     project = config.place.project
     if config.log_is_default and config.log is not None and project is not None and project in config.log.parents:
         return scrapy_dedup("log", *words, spider=config.spider)
-    store = None if config.store == "memory:" else resolved_uri(config.store)
+    store = None if config.store == "memory:" else config.store
     return scrapy_dedup("log", *words, store=store, log=None if config.log is None else config.log.absolute())

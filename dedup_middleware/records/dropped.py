@@ -10,12 +10,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dedup_middleware.errors import ConfigError, NothingFoundError
+from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.index.in_doubt import Override, read_overrides
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.records.log import LAST
-from dedup_middleware.stores import resolved_uri, store_exists
-from dedup_middleware.stores.refusals import nothing_there
 from dedup_middleware.urls import as_requested, url_identity, without_secrets
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ if TYPE_CHECKING:
 def dropped(config: Config, wanted: RecordFilter) -> Iterator[Iterator[DroppedItem]]:
     """Yield the dropped items that are *wanted*, oldest first, as long as the block runs. Changes nothing.
 
-    :class:`ConfigError` if there is no store; :class:`StoreError` if it is in use or fails.
+    :class:`StoreError` if there is no store, or it is in use or fails.
     """
     with _index(config, "dropped") as index:
         yield _chosen(index, wanted)
@@ -102,7 +100,5 @@ def overrides(config: Config, *, removed: str | None = None) -> list[dict[str, A
 
 @contextmanager
 def _index(config: Config, command: str) -> Iterator[Index]:
-    if not store_exists(config.store):
-        raise ConfigError(nothing_there(resolved_uri(config.store)))
     with index_for_command(config.store, command) as (_, index):
         yield index

@@ -77,7 +77,7 @@ def uri_at(path: str) -> str:
     kind = None
     with suppress(OSError):
         kind = kind_of(resolved(path.removesuffix(options_of(path))))
-    return f"{kind or default_backend()}:{path}"
+    return resolved_uri(f"{kind or default_backend()}:{path}")
 
 
 def default_backend() -> str:

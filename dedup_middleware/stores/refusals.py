@@ -34,16 +34,11 @@ def reset(uri: str) -> str:
     return f"`{scrapy_dedup('store', 'reset', store=uri)}`"
 
 
-def nothing_there(uri: str) -> str:
-    """Return the message for a command that needs a store and finds none at *uri*."""
-    if uri == "memory:":
-        return "no store is named: use -s DEDUP_STORE=URI, or --spider NAME"
-    return f"no store found at {without_secrets(uri, redact=False)}: crawl first, or use -s DEDUP_STORE=URI"
-
-
 def absent(uri: str) -> StoreError:
-    """Return the error for a *uri* without a store."""
-    return StoreError(nothing_there(uri))
+    """Return the error for a command that needs a store and finds none at *uri*."""
+    if uri == "memory:":
+        return StoreError("no store is named: use -s DEDUP_STORE=URI, or --spider NAME")
+    return StoreError(f"no store found at {without_secrets(uri, redact=False)}: crawl first, or use -s DEDUP_STORE=URI")
 
 
 def foreign(uri: str) -> StoreCorruptError:
