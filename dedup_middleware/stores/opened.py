@@ -113,22 +113,23 @@ class OpenStore:
         """The name of this process where other processes may have the store open, too; else empty."""
         self.in_process = shared
         """What its openers in this process share; other things that they share may hang on it."""
+        self._shared = shared
         self._leave: Callable[[], None] | None = leave
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        shared = self._distinctive()
+        shared = self._shared
         with shared.guard:
             return shared.call("read", shared.view.get_many, [*keys])
 
     def scan(self, start: bytes, stop: bytes) -> Iterator[tuple[bytes, bytes]]:
-        shared = self._distinctive()
+        shared = self._shared
         with shared.guard:
             pairs = shared.call("read", shared.view.scan, start, stop)
         return self._steps(pairs)
 
     def _steps(self, pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
         while True:
-            shared = self._distinctive()
+            shared = self._shared
             with shared.guard:
                 step = shared.call("read", lambda: list(islice(pairs, _SCAN_STEP)))
             if not step:
@@ -137,7 +138,7 @@ class OpenStore:
 
     def write(self, puts: Iterable[tuple[bytes, bytes]], deletes: Iterable[bytes] = (), *, sync: bool = False) -> None:
         """See Store; in a transaction, *sync* does nothing."""
-        shared = self._distinctive()
+        shared = self._shared
         # Before the guard is held: an iterable may itself read from the store.
         puts, deletes = list(puts), list(deletes)
         with shared.guard:
@@ -150,7 +151,7 @@ class OpenStore:
         In a store that processes share, *work* may be called more than once. A nested transaction is a part of the
         outer one.
         """
-        shared = self._distinctive()
+        shared = self._shared
         with shared.guard:
             if shared.view is not shared.store:
                 return work()
@@ -171,12 +172,12 @@ class OpenStore:
                     return result
 
     def sync(self) -> None:
-        shared = self._distinctive()
+        shared = self._shared
         with shared.syncing:
             shared.call("write", shared.store.sync)
 
     def compact(self) -> None:
-        shared = self._distinctive()
+        shared = self._shared
         with shared.guard:
             shared.call("compact", shared.store.compact)
 
@@ -184,6 +185,8 @@ class OpenStore:
         """Close it; the last opener of the process closes the store. A second call does nothing."""
         leave, self._leave = self._leave, None
         if leave is not None:
+            self._shared = Shared(self.in_process.store, ExitStack())
+            self._shared.failure = refusals.closed(self.uri)
             leave()
 
     @property
@@ -198,22 +201,17 @@ class OpenStore:
     # --- where other processes have it open, too
 
     def is_at_work(self, worker: bytes) -> bool:
-        shared = self._distinctive()
+        shared = self._shared
         with shared.guard:
             return shared.call("read", shared.store.is_at_work, worker)
 
     def changes_of_others(self) -> int:
-        shared = self._distinctive()
+        shared = self._shared
         with shared.guard:
             return shared.call("read", shared.store.changes_of_others)
 
     def require_unchanged(self) -> None:
-        self._distinctive().store.require_unchanged()
-
-    def _distinctive(self) -> Shared:
-        if self._leave is None:
-            raise refusals.closed(self.uri)
-        return self.in_process
+        self._shared.store.require_unchanged()
 
 
 def _rolled_back(shared: Shared) -> bool:
