@@ -152,7 +152,13 @@ def open_store(
                 else:
                     store = _open_on_disk(place, holder or Holder.this_process("a program"), undo)
                 undo.callback(store.close)
-                shared, created = _with_header(store, fingerprint_scheme, undo)
+                shared = Shared(store)
+                opener = OpenStore(shared, created=True, leave=lambda: None)
+                created = opener.transaction(partial(_find_header, shared, fingerprint_scheme))
+                if created:
+                    opener.sync()
+                # The last opener closes it.
+                shared.undo = undo.pop_all()
             _open[name] = shared
         elif place is not None and shared.store.uri != place.uri:
             # The same file, as a store that is shared and as one that is not.
@@ -191,29 +197,18 @@ def _open_elsewhere(uri: str) -> Store:
     return store
 
 
-def _with_header(store: Store, fingerprint_scheme: str | None, undo: ExitStack) -> tuple[Shared, bool]:
-    """Return what the openers of *store* share, and whether the store is new: then it gets its header."""
-    # The last opener closes it, and not the end of the block that opens it.
-    shared = Shared(store, undo)
-    opener = OpenStore(shared, created=True, leave=lambda: None)
-
-    def work() -> bool:
-        header = shared.call("open", read_header, store, fingerprint_scheme)
-        is_new = header is None
-        if header is None:
-            if fingerprint_scheme is None:
-                # A creation was killed before it wrote anything.
-                raise refusals.absent(store.uri)
-            header = Header.new(fingerprint_scheme)
-            opener.write([(HEADER_KEY, header.encode())])
+def _find_header(shared: Shared, fingerprint_scheme: str | None) -> bool:
+    """Set the header of *shared*, in a transaction; return whether the store is new: then it gets its header."""
+    header = shared.call("open", read_header, shared.store, fingerprint_scheme)
+    if header is not None:
         shared.header = header
-        return is_new
-
-    created = opener.transaction(work)
-    if created:
-        opener.write([], sync=True)
-    shared.undo = undo.pop_all()
-    return shared, created
+        return False
+    if fingerprint_scheme is None:
+        # A creation was killed before it wrote anything.
+        raise refusals.absent(shared.store.uri)
+    shared.header = Header.new(fingerprint_scheme)
+    shared.call("write", shared.view.write, [(HEADER_KEY, shared.header.encode())], [])
+    return True
 
 
 def _leave(name: Hashable, shared: Shared) -> None:

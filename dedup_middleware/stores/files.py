@@ -224,9 +224,6 @@ class Holder(NamedTuple):
         with suppress(OSError), permissions.replaced(path, lambda start: start.startswith(b'{"name": ')) as file:
             file.write(json.dumps(self._asdict()).encode("ascii"))
 
-    def __str__(self) -> str:
-        return self.name
-
 
 @contextmanager
 def held(path: Path, uri: str, holder: Holder, *, is_shared: bool = False) -> Iterator[None]:

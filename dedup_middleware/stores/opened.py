@@ -35,12 +35,12 @@ class Shared:
 
     header: Header
 
-    def __init__(self, store: Store, undo: ExitStack) -> None:
-        """Take over *store*; *undo* closes it and releases its lock."""
+    def __init__(self, store: Store) -> None:
         self.store = store
         self.view = store
         """What openers read and write: in a transaction its changes, over the store; else the store."""
-        self.undo = undo
+        self.undo = ExitStack()
+        """Closes the store and releases its lock."""
         self.openers = 0
         self.failure: StoreError | None = None
         """What every call raises once a write has failed, the server is away or the store is closed."""
@@ -185,7 +185,7 @@ class OpenStore:
         """Close it; the last opener of the process closes the store. A second call does nothing."""
         leave, self._leave = self._leave, None
         if leave is not None:
-            self._shared = Shared(self.in_process.store, ExitStack())
+            self._shared = Shared(self.in_process.store)
             self._shared.failure = refusals.closed(self.uri)
             leave()
 
@@ -228,9 +228,8 @@ def overlaid(below: OpenStore, room: int) -> OpenStore:
 
     Closing it closes *below*.
     """
-    store, undo = MemoryStore(below, room=room), ExitStack()
-    undo.callback(below.close)
-    undo.callback(store.close)
-    shared = Shared(store, undo)
+    shared = Shared(MemoryStore(below, room=room))
+    shared.undo.callback(below.close)
+    shared.undo.callback(shared.store.close)
     shared.header = below.header
     return OpenStore(shared, created=below.created, leave=shared.close)

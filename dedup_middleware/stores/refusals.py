@@ -58,7 +58,7 @@ def corrupt(uri: str, detail: str) -> StoreCorruptError:
 
 def locked(uri: str, holder: Holder | None = None) -> StoreLockedError:
     """Return the error for a store that another process, *holder* if it is known, has open."""
-    shown, who = without_secrets(uri, redact=False), "" if holder is None else f", {holder}"
+    shown, who = without_secrets(uri, redact=False), "" if holder is None else f", {holder.name}"
     is_shared = not shown.startswith(("leveldb:", "rocksdb:", "sqlite:")) or "shared=1" in shown
     instead = "" if is_shared else f"; to crawl meanwhile, {ANOTHER}, or all crawls to sqlite:PATH?shared=1"
     return StoreLockedError(
