@@ -152,13 +152,7 @@ def open_store(
                 else:
                     store = _open_on_disk(place, holder or Holder.this_process("a program"), undo)
                 undo.callback(store.close)
-                shared = Shared(store)
-                opener = OpenStore(shared, created=True, leave=lambda: None)
-                created = opener.transaction(partial(_find_header, shared, fingerprint_scheme))
-                if created:
-                    opener.sync()
-                # The last opener closes it.
-                shared.undo = undo.pop_all()
+                shared, created = _with_header(store, fingerprint_scheme, undo)
             _open[name] = shared
         elif place is not None and shared.store.uri != place.uri:
             # The same file, as a store that is shared and as one that is not.
@@ -195,6 +189,17 @@ def _open_elsewhere(uri: str) -> Store:
     with refusals.translated(shown, "open", lambda uri, action, error: refusals.failed(uri, action, repr(error))):
         store: Store = module.open_store(uri)
     return store
+
+
+def _with_header(store: Store, fingerprint_scheme: str | None, undo: ExitStack) -> tuple[Shared, bool]:
+    """Return what the openers of *store* share, the last of whom closes it by *undo*; and whether the store is new."""
+    shared = Shared(store)
+    opener = OpenStore(shared, created=True, leave=lambda: None)
+    created = opener.transaction(partial(_find_header, shared, fingerprint_scheme))
+    if created:
+        opener.sync()
+    shared.undo = undo.pop_all()
+    return shared, created
 
 
 def _find_header(shared: Shared, fingerprint_scheme: str | None) -> bool:
