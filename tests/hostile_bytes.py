@@ -11,6 +11,7 @@ import io
 import json
 import socket
 import zlib
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from scrapy.settings import Settings
 
-from dedup_middleware.batch.archive import Refused, entries
+from dedup_middleware.batch.archive import NotAPageError, entries
 from dedup_middleware.cli.compare import recorded_pages
 from dedup_middleware.errors import DedupError, UnreadableError
 from dedup_middleware.fingerprints.method import unpacked as unpacked_print
@@ -149,9 +150,9 @@ def _page() -> Any:
 
 def archive(path: Path) -> str:
     """Return how many pages an archive has, and what was refused of it."""
-    refused = Refused()
-    count = sum(1 for _ in islice(entries(path, refused), 1000))
-    return f"{count} pages, refused {dict(refused.counts)}"
+    found = [entry for _, entry in islice(entries(path), 1000)]
+    refused = [entry.reason for entry in found if isinstance(entry, NotAPageError)]
+    return f"{len(found) - len(refused)} pages, refused {dict(Counter(refused))}"
 
 
 def imported(path: Path) -> str:

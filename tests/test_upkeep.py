@@ -27,7 +27,7 @@ from dedup_middleware.index import schema
 from dedup_middleware.index.forget import choose, forget
 from dedup_middleware.index.in_doubt import Doubt
 from dedup_middleware.index.opening import index_of
-from dedup_middleware.index.transfer import lines_of
+from dedup_middleware.index.transfer import pairs_of
 from dedup_middleware.stores import open_store
 from dedup_middleware.urls import url_identity
 
@@ -218,15 +218,15 @@ class TestMoving:
         with Deduplicator(uri) as dedup:
             dedup.add("http://a/", text="\n".join(story(1)))
         with closing(open_store(uri, fingerprint_scheme=None)) as store:
-            lines = lines_of(store)
-            next(lines)
+            pairs = pairs_of(store)
+            next(pairs)
             done = run("store", "forget", "--host", "a", "--yes", "-s", f"DEDUP_STORE={uri}", folder=tmp_path)
             assert done.exit_status == 0, done.err
             with pytest.raises(StoreLockedError):
-                list(lines)
+                list(pairs)
             store.write([(schema.doubt_key(1), schema.encode(Doubt("crawl", None)))])
             with pytest.raises(StoreLockedError):
-                list(lines_of(store))
+                list(pairs_of(store))
 
 
 def moved(folder: Path, fingerprint: str) -> bool:

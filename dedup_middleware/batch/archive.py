@@ -7,14 +7,15 @@ named; only a file that cannot be opened ends the command.
 from __future__ import annotations
 
 import json
-import marshal
-import math
+import pickle
 import zlib
 from collections import Counter
-from dataclasses import dataclass, field, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from functools import cached_property
-from importlib import import_module
+from http.client import parse_headers
+from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
@@ -27,7 +28,6 @@ from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.lookup import TEXT_LIMIT
 from dedup_middleware.index.schema import whole_text_key
-from dedup_middleware.model import Fingerprint, Page, PageFeatures
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
 from dedup_middleware.registry import required
@@ -35,48 +35,32 @@ from dedup_middleware.urls import host_of, without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from io import BufferedReader
+    from email.message import Message
     from pathlib import Path
 
     from dedup_middleware.fingerprints import Fingerprinter
+    from dedup_middleware.model import Page
     from dedup_middleware.settings import Config
     from dedup_middleware.stores.base import Header
 
 _ENDINGS = ".jsonl, .jsonl.gz, .jsonl.xz, .parquet, .warc or .warc.gz"
 #: Bytes of a line, or of a page: more than twice of what a crawl checks by default.
 MAX_BYTES = 24 * 2**20
-# Bytes of the headers of a record of a WARC and of the response in it, with what is read ahead.
-_MAX_HEADERS = 2**20
+# Bytes of the first line of a record of a WARC, of a response and of a chunk; bytes that are skipped at once.
+_MAX_LINE, _SKIPPED = 2**16, 2**20
 # A column of Parquet may unpack to so many times its size, or bytes, in a row group: Parquet packs in pages of 1 MB.
 _MAX_COLUMN_RATIO, _MAX_COLUMN = 100, 64 * 2**20
-# Refused records that are named.
-_NAMED = 20
+#: Records that are not pages and that are named.
+NAMED = 20
 _COLUMNS = frozenset({"url", "html", "body", "text", "title", "encoding", "status", "time"})
 
 
-@dataclass
-class Refused:
-    """The records of an archive that are not pages."""
+class NotAPageError(ValueError):
+    """A record is not a page, for a reason, of which there are few, with a detail."""
 
-    counts: Counter[str] = field(default_factory=Counter)
-    """By reason."""
-    first: list[str] = field(default_factory=list)
-    """Where the first of them are, and why they are refused."""
-
-    def add(self, where: str, reason: str, detail: str = "") -> None:
-        """Add the record at *where*, refused for *reason*."""
-        self.counts[reason] += 1
-        if len(self.first) < _NAMED:
-            self.first.append(f"{where}: {reason}{detail and f' ({detail:.200})'}")
-
-    def update(self, counts: dict[str, int], first: list[str]) -> None:
-        """Add the records of another archive."""
-        self.counts.update(counts)
-        self.first = [*self.first, *first][:_NAMED]
-
-
-class _NotAPageError(ValueError):
-    """A record is not a page; its arguments are a reason, of which there are few, and a detail."""
+    def __init__(self, reason: str, detail: object = "") -> None:
+        super().__init__(f"{reason} ({detail!s:.200})" if detail else reason)
+        self.reason = reason
 
 
 def files_of(paths: Iterable[Path]) -> list[Path]:
@@ -107,8 +91,8 @@ def _ending_of(path: Path) -> str:
     return name[name.rfind(".") :] if "." in name else ""
 
 
-def entries(path: Path, refused: Refused) -> Iterator[tuple[PageContent, str]]:
-    """Yield the pages of the archive at *path* with their times, and add all other records to *refused*.
+def entries(path: Path, part: int = 0, parts: int = 1) -> Iterator[tuple[int, tuple[PageContent, str] | NotAPageError]]:
+    """Yield every *parts*-th record of the archive at *path* with its number: a page and its time, or what it is not.
 
     A time is empty, or ISO 8601, UTC, to the second.
     """
@@ -116,41 +100,48 @@ def entries(path: Path, refused: Refused) -> Iterator[tuple[PageContent, str]]:
     number = 0
     try:
         for number, record in enumerate(read(path), 1):
+            if number % parts != part:
+                continue
             try:
-                if record:
-                    yield _entry(parse(record))
-                elif record is None:
-                    refused.add(f"{path}:{number}", "too long", f"more than {MAX_BYTES} bytes")
-            except _NotAPageError as error:  # noqa: PERF203 - each for itself
-                refused.add(f"{path}:{number}", *map(str, error.args))
+                if number >= FILE_RECORDS:
+                    yield number, NotAPageError("too many records in a file")
+                elif fields := parse(record):
+                    yield number, _entry(fields)
+            except NotAPageError as error:
+                yield number, error
             except Exception as error:  # noqa: BLE001 - headers, encodings and times of others
-                refused.add(f"{path}:{number}", "cannot be parsed", str(error))
+                yield number, NotAPageError("cannot be parsed", error)
     except ConfigError:
         raise
     except Exception as error:  # noqa: BLE001 - what the readers of three formats raise for broken files
-        refused.add(f"{path}:{number + 1}", "broken from here on", str(error))
+        if part == 0:
+            yield number + 1, NotAPageError("broken from here on", error)
 
 
 def _lines(path: Path) -> Iterator[bytes | None]:
     with bounded.opened(path) as file:
-        for line in bounded.lines(file, MAX_BYTES):
-            yield line and line.strip()
+        yield from bounded.lines(file, MAX_BYTES)
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def _object(line: bytes | None) -> dict[str, Any] | None:
+    if line is None:
+        raise NotAPageError("too long", f"more than {MAX_BYTES} bytes")
+    if not line.strip():
+        return None
     try:
         record = bounded.loads(line)
     except UnreadableError as error:
-        raise _NotAPageError("not JSON", error) from error
+        raise NotAPageError("not JSON", error) from error
     if not isinstance(record, dict):
-        raise _NotAPageError("not a JSON object")
+        raise NotAPageError("not a JSON object")
     return record
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any] | None]:
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
     arrow = required("pyarrow", path, extra="archive")
     parquet = required("pyarrow.parquet", path, extra="archive")
-    names = [name for name in parquet.read_schema(path).names if name in _COLUMNS]
+    schema = parquet.read_schema(path)
+    names = [each.name for each in schema if each.name in _COLUMNS and not arrow.types.is_nested(each.type)]
     # What many rows share is in memory once, and only what is needed next of a column.
     file = parquet.ParquetFile(path, read_dictionary=names, buffer_size=2**20)
     for group in range(file.num_row_groups):
@@ -161,85 +152,88 @@ def _rows(path: Path) -> Iterator[dict[str, Any] | None]:
                 raise UnreadableError(f"its column {column.path_in_schema} unpacks to more than {most} bytes")
         for batch in file.iter_batches(batch_size=256, row_groups=[group], columns=names):
             for row in range(batch.num_rows):
-                scalars = {name: batch.column(name)[row] for name in names}
-                is_too_long = any(_size(arrow, scalar) > MAX_BYTES for scalar in scalars.values())
-                yield None if is_too_long else {name: scalar.as_py() for name, scalar in scalars.items()}
+                yield {name: batch.column(name)[row] for name in names}
 
 
-def _size(arrow: Any, scalar: Any) -> float:
-    """Return how many bytes a *scalar* of Arrow has; without end, if it is a list or the like."""
-    value = scalar.value if isinstance(scalar, arrow.DictionaryScalar) else scalar
-    if arrow.types.is_nested(value.type):
-        return math.inf
-    buffer = value.as_buffer() if hasattr(value, "as_buffer") else None
-    return 0 if buffer is None else int(buffer.size)
+def _row(scalars: dict[str, Any]) -> dict[str, Any]:
+    record = {name: scalar.as_py() for name, scalar in scalars.items()}
+    if any(isinstance(value, (str, bytes)) and len(value) > MAX_BYTES for value in record.values()):
+        raise NotAPageError("too long", f"more than {MAX_BYTES} bytes")
+    return record
 
 
-def _responses(path: Path) -> Iterator[Any]:
+def _records(path: Path) -> Iterator[tuple[Message, bytes]]:
+    """Yield the headers and the content of each record of a WARC; `parse_headers` is bounded."""
     with bounded.opened(path) as file:
-        source = _Source(file)
-        records = required("warcio.archiveiterator", path, extra="archive").ArchiveIterator(source)
-        while (record := source.limited(records)) is not None:
-            yield record if record.rec_type == "response" and record.http_headers is not None else ()
-            records.read_to_end(record)
+        while line := file.readline(_MAX_LINE):
+            if not line.strip():
+                continue
+            if not line.startswith(b"WARC/"):
+                raise UnreadableError("it is not a WARC")
+            headers = parse_headers(file)
+            left = max(0, int(headers["Content-Length"]))
+            content = file.read(min(left, MAX_BYTES))
+            yield headers, content
+            left -= len(content)
+            while left and (skipped := file.read(min(left, _SKIPPED))):
+                left -= len(skipped)
 
 
-class _Source:
-    """A WARC, unpacked, as warcio reads it: which has no limit of its own for the lines of headers."""
-
-    def __init__(self, file: BufferedReader) -> None:
-        self._file = file
-        self._left: float = math.inf
-
-    def read(self, size: int) -> bytes:
-        """Return up to *size* bytes; none at the end."""
-        self._left -= size
-        if self._left < 0:
-            raise UnreadableError(f"the headers of a record have more than {_MAX_HEADERS} bytes")
-        # Not read(): where the file is broken, that would lose what precedes.
-        return self._file.read1(size)
-
-    def limited(self, records: Iterator[Any]) -> Any:
-        """Return the next one of *records*, up to its content, if there is one."""
-        self._left = _MAX_HEADERS
-        record = next(records, None)
-        self._left = math.inf
-        return record
-
-
-def _response(record: Any) -> dict[str, Any]:
-    http, warc = record.http_headers, record.rec_headers
-    kind, _, charset = (http.get_header("Content-Type") or "").lower().partition("charset=")
+def _response(record: tuple[Message, bytes]) -> dict[str, Any] | None:
+    warc, content = record
+    stream = BytesIO(content)
+    line = stream.readline(_MAX_LINE)
+    if warc["WARC-Type"] != "response" or not line.startswith(b"HTTP/"):
+        return None
+    http = parse_headers(stream)
+    kind = http.get("Content-Type", "").lower()
     return {
-        "url": warc.get_header("WARC-Target-URI"),
-        "html": _body(record) if "html" in kind else None,
+        # Headers are decoded as Latin-1; some writers put a URL in angle brackets.
+        "url": (warc["WARC-Target-URI"] or "").strip("<>").encode("latin-1").decode("utf8", "replace"),
+        "html": _body(http, stream) if "html" in kind else None,
         "kind": kind,
-        "encoding": charset.strip(" '\";") or None,
-        "status": http.get_statuscode(),
-        "time": warc.get_header("WARC-Date"),
+        "encoding": http.get_content_charset(),
+        "status": str(line.split()[1], "ascii"),
+        "time": warc["WARC-Date"],
     }
 
 
-def _body(record: Any) -> bytes:
-    http, stream = record.http_headers, record.raw_stream
-    if (http.get_header("Transfer-Encoding") or "").lower() == "chunked":
-        stream = required("warcio.bufferedreaders", "a WARC", extra="archive").ChunkedDataReader(stream)
-    packed = stream.read(MAX_BYTES)
-    return _as_sent(packed, (http.get_header("Content-Encoding") or "").strip().lower(), MAX_BYTES)
+def _body(http: Message, stream: BytesIO) -> bytes:
+    """Return the body of a response as its server meant it, up to `MAX_BYTES`; its archive may have unpacked it."""
+    body = stream.read()
+    if http.get("Transfer-Encoding", "").lower() == "chunked":
+        body = _joined(body)
+    encoding = http.get("Content-Encoding", "").strip().lower()
+    for form in {"gzip": (16 + zlib.MAX_WBITS,), "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS)}.get(encoding, ()):
+        with suppress(zlib.error):
+            return zlib.decompressobj(form).decompress(body, MAX_BYTES)
+    if encoding in ("br", "zstd") and not body.lstrip().startswith(b"<"):
+        raise NotAPageError("packed in another way than gzip or deflate", encoding)
+    return body
+
+
+def _joined(body: bytes) -> bytes:
+    """Return the chunks of *body* as one; *body* as it is, if its archive has done so."""
+    stream, chunks = BytesIO(body), list[bytes]()
+    with suppress(ValueError):
+        while size := int(stream.readline(_MAX_LINE).partition(b";")[0], 16):
+            chunks.append(stream.read(size))
+            stream.readline(_MAX_LINE)
+    return b"".join(chunks) or body
 
 
 def _entry(record: dict[str, Any]) -> tuple[PageContent, str]:
     status = record.get("status")
     if status is not None and str(status)[:1] != "2":
-        raise _NotAPageError("status is not 2xx", f"{status!r}")
+        raise NotAPageError("status is not 2xx", f"{status!r}")
     html = record.get("body") if record.get("html") is None else record["html"]
     if html is None and record.get("text") is None:
-        raise _NotAPageError("not HTML" if "kind" in record else "no html, body or text")
+        raise NotAPageError("not HTML" if "kind" in record else "no html, body or text")
     rest = {name: record[name] for name in ("text", "title", "encoding") if record.get(name) is not None}
     try:
         return PageContent.of(record.get("url"), html, rest), _time(record.get("time"))
     except ConfigError as error:
-        raise _NotAPageError("invalid field", str(error)) from error
+        raise NotAPageError("invalid field", str(error)) from error
 
 
 def _time(value: object) -> str:
@@ -260,21 +254,21 @@ def _time(value: object) -> str:
 # Of each ending: a reader of records, a parser of one, and the packages that they need.
 _FORMATS: dict[str, tuple[Any, ...]] = {
     **dict.fromkeys((".jsonl", ".ndjson", ".jl", ".json"), (_lines, _object)),
-    ".parquet": (_rows, dict, "pyarrow"),
-    ".warc": (_responses, _response, "warcio"),
+    ".parquet": (_rows, _row, "pyarrow"),
+    ".warc": (_records, _response),
 }
 
-#: Pages of one file, and files.
-FILE_PAGES, MAX_FILES = 2**22, 2**18
+#: Records of one file, and files.
+FILE_RECORDS, MAX_FILES = 2**22, 2**17
 #: The id of a preferred page is its position in the archive. Those of other pages are greater by this number, for
 #: originals are found in the order of ids.
-POSITIONS = FILE_PAGES * MAX_FILES
+POSITIONS = FILE_RECORDS * MAX_FILES
 #: The share of a clause that is all of a page's text. The text as a whole outweighs any number of clauses.
 WHOLE, EQUAL = 1_000_000, 2_000_000
 
 
 class Row(NamedTuple):
-    """A page as the steps exchange it: numbers, signed and of 64 bits, and the page as :meth:`Job.decoded` reads it.
+    """A page as the steps exchange it: numbers, signed and of 64 bits, and its `Read`, pickled, as its content.
 
     A row with the id -1 is the report on a file, with the refused records as its content. ``text`` is the hash of the
     text, or ``None`` if the page has too little text to be an original; ``shares`` has the share of each clause in the
@@ -299,6 +293,12 @@ class Read(NamedTuple):
     """Why there is no page."""
     time: str = ""
 
+    @classmethod
+    def of(cls, content: bytes) -> Read:
+        """Return the page that a row of this batch has as its *content*."""
+        read: Read = pickle.loads(content)  # noqa: S301 - in a folder of this batch, or of Spark
+        return read
+
 
 @dataclass(frozen=True)
 class Job:
@@ -320,18 +320,19 @@ class Job:
 
     def __getstate__(self) -> dict[str, Any]:
         # A fingerprinter cannot be sent to another process.
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
-    def rows(self, number: int, path: Path) -> Iterator[Row]:
-        """Yield the pages of the file at *path*, the *number*-th of the archive, and a report. 1 to 6 ms a page."""
-        refused, count = Refused(), 0
-        for content, time in entries(path, refused):
-            if count == FILE_PAGES:
-                raise ConfigError(f"{path} has more than {FILE_PAGES} pages; split it into several files")
-            yield self._row(number * FILE_PAGES + count, self._read(content, time))
-            count += 1
-        report = json.dumps([number, count, refused.counts, refused.first])
-        yield Row(-1, 0, 0, None, report.encode("ascii"), [], [])
+    def rows(self, file: int, path: Path, part: int, parts: int) -> Iterator[Row]:
+        """Yield the pages in a part of the *file*-th archive, and a report on other records. 1 to 6 ms a page."""
+        counts, first = Counter[str](), list[tuple[int, int, str]]()
+        for number, found in entries(path, part, parts):
+            if not isinstance(found, NotAPageError):
+                yield self._row(file * FILE_RECORDS + number, self._read(*found))
+                continue
+            counts[found.reason] += 1
+            if len(first) < NAMED:
+                first.append((file, number, f"{path}:{number}: {found}"))
+        yield Row(-1, 0, 0, None, json.dumps([counts, first]).encode("ascii"), [], [])
 
     def _row(self, position: int, read: Read) -> Row:
         page, is_preferred = read.page, Preferences(self.config.preferred).include(read.url)
@@ -341,7 +342,7 @@ class Job:
             host=_hash(host_of(read.url)),
             url=_hash(read.url if page is None else page.identities[0].hex()),
             text=number_of(page.fingerprint.digest) if page is not None and shares else None,
-            content=_encoded(read),
+            content=pickle.dumps(read),
             clauses=[*shares],
             shares=[*shares.values()],
         )
@@ -353,41 +354,10 @@ class Job:
             return Read(without_secrets(content.url, redact=self.config.redact_query), None, Reason.ERROR, time)
         return Read(reading.url, reading.page, reading.reason, time)
 
-    def decoded(self, content: bytes) -> Read:
-        """Return the page that a row has as *content*."""
-        url, reason, time, values = marshal.loads(content)  # noqa: S302 - of this batch, and it makes no objects of ours
-        if values is None:
-            return Read(url, None, reason, time)
-        identities, paragraphs, fingerprint, features, is_doubtful, is_boilerplate = values
-        page = Page(url, identities, Fingerprint(*fingerprint), paragraphs, self.run)
-        page = replace(page, features=PageFeatures(*features), is_doubtful=is_doubtful, is_boilerplate=is_boilerplate)
-        return Read(url, page, reason, time)
 
-    def kept_text(self, page: Page) -> list[str]:
-        """Return the text of *page* as far as a store keeps it."""
-        return "\n".join(page.paragraphs)[:TEXT_LIMIT].split("\n")
-
-
-def _encoded(read: Read) -> bytes:
-    values, page = None, read.page
-    if page is not None:
-        hashed, features = page.fingerprint, page.features or PageFeatures()
-        values = (
-            page.identities,
-            page.paragraphs,
-            (
-                dict(hashed.weights),
-                dict(hashed.masked_hashes),
-                hashed.digest,
-                hashed.exact_digest,
-                None,
-                hashed.portions,
-            ),
-            (features.title, features.heading, features.texts, features.facts, features.canonical),
-            page.is_doubtful,
-            page.is_boilerplate,
-        )
-    return marshal.dumps((read.url, str(read.reason), read.time, values))
+def kept_text(page: Page) -> list[str]:
+    """Return the text of *page* as far as a store keeps it."""
+    return "\n".join(page.paragraphs)[:TEXT_LIMIT].split("\n")
 
 
 def _shares(page: Page) -> dict[int, int]:
@@ -408,38 +378,3 @@ def number_of(digest: bytes) -> int:
 
 def _hash(text: str) -> int:
     return number_of(xxhash.xxh3_64_digest(text.encode("utf8", "surrogatepass")))
-
-
-def _as_sent(body: bytes, encoding: str, most: int) -> bytes:
-    """Return the *body* of a response with this Content-Encoding as its server meant it, at most *most* bytes of it.
-
-    A body that is not packed, as its archive may have unpacked it, is returned as it is.
-    """
-    for form in {"gzip": (16 + zlib.MAX_WBITS,), "deflate": (zlib.MAX_WBITS, -zlib.MAX_WBITS)}.get(encoding, ()):
-        stream = zlib.decompressobj(form)
-        try:
-            return stream.decompress(body, most)
-        except zlib.error:
-            continue
-    return _from_brotli(body, most) if encoding == "br" else body[:most]
-
-
-def _from_brotli(body: bytes, most: int) -> bytes:
-    try:
-        brotli: Any = import_module("brotli")
-    except ImportError as error:
-        raise UnreadableError("it is packed by Brotli, which needs the package brotli") from error
-    stream = brotli.Decompressor()
-    found, more = b"", body
-    try:
-        # Before 1.2 it has no limit: TypeError.
-        while len(found) < most and not stream.is_finished():
-            some = stream.process(more, output_buffer_limit=most)
-            if not some:
-                break
-            found, more = found + some, b""
-    except TypeError as error:
-        raise UnreadableError("it is packed by Brotli, which needs brotli 1.2 or later") from error
-    except brotli.error:
-        return body[:most]
-    return found[:most]

@@ -1,28 +1,29 @@
-"""Runs ``scrapy dedup batch``; ``spark-submit`` takes this file as a program."""
+"""Runs ``scrapy dedup batch``."""
 
 from __future__ import annotations
 
-import argparse
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.batch import output
 from dedup_middleware.batch.archive import Job, files_of
-from dedup_middleware.batch.pairs import check, engine
-from dedup_middleware.errors import ConfigError, DedupError
+from dedup_middleware.batch.engine import engine
+from dedup_middleware.batch.pairs import check
+from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.model import Scope
 from dedup_middleware.opening import run_id
 from dedup_middleware.registry import required
-from dedup_middleware.settings import Config
 from dedup_middleware.stores.base import Header
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable
+
+    from dedup_middleware.settings import Config
 
 # The fingerprint by whose clauses candidates are found.
 _FINGERPRINT = "clauses"
@@ -64,18 +65,18 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
         required("pyarrow.parquet", "--parquet", extra="archive")
     ending, files = "parquet" if opts.parquet else "jsonl", files_of(opts.inputs)
     names = (f"verdicts.{ending}", f"clusters.{ending}", "store.jsonl.gz")
-    with output.results_in(opts.output, names) as scratch, engine(opts.spark, files, scratch) as tables:
-        counts, refused = check(tables, job, files, tell)
-        kinds = output.write_verdicts(tables, scratch / names[0])
-        output.write_clusters(tables, scratch / names[1])
-        output.write_store(tables, job, counts, scratch / names[2])
+    with output.new_folder(opts.output) as folder, engine(opts.spark, files, folder) as tables:
+        refused, named = check(tables, job, files, tell)
+        kinds = output.write_verdicts(tables, folder / names[0])
+        output.write_clusters(tables, folder / names[1])
+        output.write_store(tables, job, folder / names[2])
     report = {
         "output": str(opts.output),
         "files": names,
-        "pages": sum(counts),
+        "pages": kinds.total(),
         "verdicts": dict(sorted(kinds.items())),
-        "left_out": dict(refused.counts),
-        "left_out_first": refused.first,
+        "left_out": refused,
+        "left_out_first": named,
     }
     return json.dumps(report) if opts.json else _text(report)
 
@@ -88,30 +89,3 @@ def _text(report: dict[str, Any]) -> str:
         lines.append(f"left out: {', '.join(f'{count} × {why}' for why, count in report['left_out'].items())}")
         lines += [f"    {one_line(line)}" for line in report["left_out_first"]]
     return "\n".join(lines)
-
-
-def main() -> int:
-    """Run the command without Scrapy, with settings by ``-s``; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, prog="spark-submit … command.py")
-    add_options(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("-s", metavar="NAME=VALUE", action="append", default=[], help="a setting (may be repeated)")
-    parser.set_defaults(spark="")
-    opts = parser.parse_args()
-    given = dict(pair.partition("=")[::2] for pair in opts.s)
-    try:
-        config = Config.from_settings({**given, "DEDUP_STORE": "memory:", "DEDUP_LOG": ""}, None)
-        report = batch(opts, config, _tell)
-    except DedupError as error:
-        _tell(str(error))
-        return 1
-    sys.stdout.write(f"{report}\n")
-    return 0
-
-
-def _tell(line: str) -> None:
-    sys.stderr.write(f"dedup: {line}\n")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -10,34 +10,32 @@ from collections import Counter
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate, groupby, islice
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from dedup_middleware import permissions
 from dedup_middleware.api import as_item
-from dedup_middleware.batch.archive import FILE_PAGES, POSITIONS
+from dedup_middleware.batch.archive import POSITIONS, Read
+from dedup_middleware.batch.engine import DATABASE
 from dedup_middleware.batch.pairs import FIELDS
 from dedup_middleware.budget import UncheckableError, page_budget
 from dedup_middleware.checks.items import ItemCheck, content_of
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.index import schema
-from dedup_middleware.index.index import item_texts
+from dedup_middleware.index.index import MAX_HOLDERS, item_texts, puts_of
 from dedup_middleware.index.lookup import TEXT_LIMIT
-from dedup_middleware.index.transfer import NewPage, filled, lines_of, put_pages
+from dedup_middleware.index.transfer import lines_of
 from dedup_middleware.model import Kept, StoredPage, VerdictKind
 from dedup_middleware.registry import required
-from dedup_middleware.stores import default_backend
 from dedup_middleware.urls import canonical_identities
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from dedup_middleware.batch.archive import Job
-    from dedup_middleware.batch.pairs import Engine
+    from dedup_middleware.batch.engine import Engine
     from dedup_middleware.model import ItemContent, Page
 
 _KEPT = (VerdictKind.NEW.value, VerdictKind.RELATED.value)
@@ -63,33 +61,32 @@ _STORED = """
     LEFT JOIN versions w ON w.page = c.other AND (c.duplicate = 1 OR c.score >= {threshold})
     LEFT JOIN pages o ON o.page = w.page
     WHERE v.number = 1"""
+_PAIRS = """
+    SELECT key, MAX(value) AS value, {numbers} AS numbers FROM (
+        SELECT key, value, number FROM stored UNION ALL
+        SELECT record, X'', CAST(NULL AS bigint) FROM edges WHERE page < 0) found
+    GROUP BY key ORDER BY key"""
 
 
 @contextmanager
-def results_in(folder: Path, names: Sequence[str]) -> Iterator[Path]:
-    """Yield a scratch folder in *folder*; the files *names* leave it for *folder* when the block ends without an error.
+def new_folder(folder: Path) -> Iterator[Path]:
+    """Yield a folder for files that *folder*, which is new or empty, has once the block ends without an error.
 
-    :class:`ConfigError` if *folder* cannot be written, or has such files.
+    :class:`ConfigError` if *folder* cannot be written, or is not empty.
     """
     try:
-        _refuse_existing(folder, names)
         permissions.make_folder(folder)
+        if any(folder.iterdir()):
+            raise ConfigError(f"{folder} is not empty; name another folder with -o")
         with tempfile.TemporaryDirectory(prefix=".batch-", dir=folder) as scratch:
             yield Path(scratch)
-            _refuse_existing(folder, names)
-            for name in names:
-                path = Path(scratch, name)
-                path.chmod(permissions.FILE_MODE)
-                path.rename(folder / name)
+            for path in Path(scratch).iterdir():
+                if path.suffix != DATABASE:
+                    path.chmod(permissions.FILE_MODE)
+                    path.rename(folder / path.name)
     except (OSError, sqlite3.OperationalError) as error:
         why = getattr(error, "strerror", None) or error
         raise ConfigError(f"{folder} cannot be written ({why}); name another folder with -o") from error
-
-
-def _refuse_existing(folder: Path, names: Iterable[str]) -> None:
-    for path in (folder / name for name in names):
-        if path.exists():
-            raise ConfigError(f"{path} exists already; name another folder with -o, or remove the file")
 
 
 def write_verdicts(engine: Engine, path: Path) -> Counter[str]:
@@ -141,57 +138,52 @@ def _write(records: Iterator[dict[str, Any]], path: Path, columns: Sequence[str]
             writer.write_table(arrow.Table.from_pylist(json.loads(text), columns_of))
 
 
-def write_store(engine: Engine, job: Job, counts: Sequence[int], path: Path) -> None:
-    """Write the export of a store that has all pages; *counts* has how many pages each file of the archive has."""
+def write_store(engine: Engine, job: Job, path: Path) -> None:
+    """Write a copy of a store that has all pages, as `scrapy dedup store import` reads it."""
     engine.table("versions", _VERSIONS, index="page")
-    starts = [*accumulate(counts, initial=1)]
     rows = _STORED.format(threshold=job.config.threshold)
-    engine.map("stored", "first bigint, packed binary", partial(_packed, job, starts), rows, "first")
-    packed = engine.rows("SELECT packed FROM stored ORDER BY first")
-    templates = engine.rows("SELECT DISTINCT record FROM edges WHERE page < 0")
-    uri = f"{default_backend()}:{path.with_name('store')}"
-    with filled(uri, job.header) as store, gzip.open(path, "xt", _GZIP_LEVEL, "ascii") as file:
-        put_pages(store, (msgspec.msgpack.decode(page, type=NewPage) for (page,) in packed))
-        store.write((schema.template_key(bytes(template)), b"") for (template,) in templates)
-        store.write([(schema.NEXT_PLACE_KEY, schema.encode_number(starts[-1]))])
-        file.writelines(f"{line}\n" for line in lines_of(store))
+    engine.map("stored", "key binary, value binary, number bigint", partial(_stored, job), rows, "first")
+    pairs = (_pair(*row) for row in engine.rows(_PAIRS.format(numbers=engine.joined.format("number"))))
+    with gzip.open(path, "xt", _GZIP_LEVEL, "ascii") as file:
+        file.writelines(f"{line}\n" for line in lines_of(job.header, pairs))
 
 
-def _packed(job: Job, starts: Sequence[int], rows: Iterator[Any]) -> Iterator[tuple[int, bytes]]:
-    return ((row["first"], msgspec.msgpack.encode(_page(job, starts, row))) for row in rows)
+def _pair(key: bytes, value: bytes | None, numbers: str) -> tuple[bytes, bytes]:
+    if value is None:
+        value = schema.encode_postings(sorted(map(int, numbers.split(",")))[:MAX_HOLDERS])
+    return bytes(key), bytes(value)
 
 
-def _page(job: Job, starts: Sequence[int], row: Any) -> NewPage:
-    read, original, is_duplicate = job.decoded(row["content"]), None, bool(row["duplicate"])
-    page, other = read.page, job.decoded(row["other"]).page if row["other"] else None
-    assert page is not None
-    stored, unlisted = StoredPage.of(page, _number(row["first"], page.url, starts), feeds=None), list[bytes]()
-    if read.time:
-        stored = replace(stored, kept=Kept(job.run, read.time, None))
-    if other is not None and row["other_first"] is not None:
-        original = StoredPage.of(other, _number(row["other_first"], other.url, starts))
-    if original is not None and is_duplicate:
-        score = round(row["score"], 4)
-        stored = replace(stored, original=original.number, original_digest=original.content, score=score)
-    else:
-        stored = replace(stored, item_content=_content(job, page))
-        if original is not None:
+def _stored(job: Job, rows: Iterable[Any]) -> Iterator[tuple[bytes, bytes | None, int | None]]:
+    """Yield the keys that a store has for each page, with a value, or with the page's number for a posting list."""
+    for row in rows:
+        read, original = Read.of(row["content"]), None
+        page, other = read.page, Read.of(row["other"]).page if row["other"] else None
+        assert page is not None
+        stored = StoredPage.of(page, schema.page_number(row["first"], page.url), feeds=None)
+        if read.time:
+            stored = replace(stored, kept=Kept(job.run, read.time, None))
+        if other is not None and row["other_first"] is not None:
+            original = StoredPage.of(other, schema.page_number(row["other_first"], other.url))
+        if original is not None and row["duplicate"]:
+            score = round(row["score"], 4)
+            stored = replace(stored, original=original.number, original_digest=original.content, score=score)
+        else:
+            stored = replace(stored, item_content=_content(job, page))
             # What look-alikes share is not boilerplate: it leads to the first of them alone.
-            unlisted = sorted(schema.clause_keys(original.hashes & stored.hashes))
-    texts = item_texts(stored)
-    return NewPage(
-        stored.number,
-        schema.encode_page(stored),
-        schema.encode_text(page.paragraphs, TEXT_LIMIT),
-        schema.encode_text(texts, TEXT_LIMIT) if texts else None,
-        unlisted,
-        [*canonical_identities(page.features, page.url)],
-    )
-
-
-def _number(position: int, url: str, starts: Sequence[int]) -> int:
-    file, place = divmod(position, FILE_PAGES)
-    return schema.page_number(starts[file] + place, url)
+            shared = frozenset() if original is None else original.hashes & stored.hashes
+            listed = schema.listed([stored]).difference(schema.clause_keys(shared))
+            yield from ((key, None, stored.number) for key in listed)
+        texts, named = item_texts(stored), schema.encode_number(stored.number)
+        pairs = puts_of(
+            stored,
+            schema.encode_text(page.paragraphs, TEXT_LIMIT),
+            schema.encode_text(texts, TEXT_LIMIT) if texts else None,
+        )
+        pairs += [(schema.canonical_key(identity), named) for identity in canonical_identities(page.features, page.url)]
+        # The greatest value of a key is taken.
+        pairs.append((schema.NEXT_PLACE_KEY, schema.encode_number(row["first"] + 1)))
+        yield from ((key, value, None) for key, value in pairs)
 
 
 def _content(job: Job, page: Page) -> ItemContent:

@@ -1,6 +1,6 @@
-"""Runs the steps from pages to verdicts, in SQL that Spark and SQLite have in common.
+"""Has the steps from pages to verdicts, in SQL that Spark and SQLite have in common.
 
-The engine is SQLite in this process, or Spark with its own joins. A clause counts for the first page that has it. It
+A clause counts for the first page that has it. It
 counts for later pages unless most of their text is in an earlier page: copies and look-alikes make no boilerplate.
 Every posting list is cut to its first pages. So the number of pairs grows with the number of pages, also if many of
 them are equal.
@@ -10,21 +10,19 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import sqlite3
-import sys
-from contextlib import closing, contextmanager
+from collections import Counter
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dedup_middleware.batch.archive import EQUAL, MAX_FILES, WHOLE, Refused, number_of
+from dedup_middleware.batch.archive import EQUAL, MAX_FILES, NAMED, WHOLE, Read, kept_text, number_of
 from dedup_middleware.checks.alignment import containment
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, Detector
-from dedup_middleware.errors import ConfigError, DedupError
+from dedup_middleware.errors import ConfigError
 from dedup_middleware.index.lookup import COMMON_IN_STORE, COMMON_ON_HOST
+from dedup_middleware.index.schema import template_key
 from dedup_middleware.model import Action, Eligibility, Match, StoredPage, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.recorder import Recorder
@@ -35,163 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from dedup_middleware.batch.archive import Job, Read
+    from dedup_middleware.batch.archive import Job
+    from dedup_middleware.batch.engine import Engine
     from dedup_middleware.model import Page
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from dedup_middleware.batch.archive import Row
-
-    Reads: TypeAlias = Callable[[int, Path], Iterator[Row]]
-    Works: TypeAlias = Callable[[Iterator[Any]], Iterable[Any]]
-
-_SETUP = """
-    PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -262144;
-    CREATE TABLE pages (page, host, url, text, content);
-    CREATE TABLE postings (page, host, clause, share);
-    BEGIN"""
-# Partitions of a shuffle: a few for each core, and none with more than the pages of so many bytes of the archive.
-_PARTITIONS_A_CORE, _PARTITION = 2, 2**27
-
-
-class Local:
-    """Keeps tables in a SQLite database. Their rows have columns by name; hashes and ids are numbers."""
-
-    joined = "group_concat({})"
-    """The SQL for the values of the column ``{}`` of a group, separated by commas."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        connection.row_factory = sqlite3.Row
-        connection.executescript(_SETUP)
-
-    def read(self, files: Sequence[Path], rows: Reads) -> None:
-        """Fill the tables ``pages`` and ``postings`` with the *rows* of each file and its number."""
-        execute, execute_many = self._connection.execute, self._connection.executemany
-        for row in (row for number, path in enumerate(files) for row in rows(number, path)):
-            execute("INSERT INTO pages VALUES (?, ?, ?, ?, ?)", row[:5])
-            postings = ((row.page, row.host, *posting) for posting in zip(row.clauses, row.shares, strict=True))
-            execute_many("INSERT INTO postings VALUES (?, ?, ?, ?)", postings)
-        execute("CREATE INDEX pages_by_id ON pages (page)")
-        execute("CREATE INDEX pages_by_host ON pages (host, page)")
-
-    def table(self, name: str, sql: str, *, index: str, once: bool = False) -> None:  # noqa: ARG002 - for Spark
-        """Make the table *name* of the rows of *sql*, which are looked up by the columns *index*.
-
-        *once*: only one further step reads the table.
-        """
-        self._connection.execute(f"CREATE TABLE {name} AS {sql}")
-        self._connection.execute(f"CREATE INDEX {name}_index ON {name} ({index})")
-
-    def map(self, name: str, columns: str, work: Works, sql: str, by: str) -> None:
-        """Make the table *name*, with *columns*, of what *work* makes of the rows of *sql*.
-
-        Rows that are equal in the first of the columns *by* come together, in the order of all of these.
-        """
-        self._connection.execute(f"CREATE TABLE {name} ({columns})")
-        values = ", ".join("?" for _ in columns.split(","))
-        found = work(self.rows(f"SELECT * FROM ({sql}) found ORDER BY {by}"))  # noqa: S608 - SQL of ours
-        self._connection.executemany(f"INSERT INTO {name} VALUES ({values})", found)  # noqa: S608 - a name of ours
-
-    def rows(self, sql: str) -> Iterator[Any]:
-        """Yield the rows of *sql*."""
-        return self._connection.execute(sql)
-
-
-class Spark:
-    """Keeps tables in Spark; see `Local` for the methods. A table that several steps read is kept on disk."""
-
-    joined = "array_join(collect_list({}), ',')"
-
-    def __init__(self, session: Any) -> None:
-        from pyspark import StorageLevel  # noqa: PLC0415 - optional
-
-        self._session = session
-        self._kept = StorageLevel.DISK_ONLY
-
-    def read(self, files: Sequence[Path], rows: Reads) -> None:
-        numbered = self._session.sparkContext.parallelize([*enumerate(files)], len(files) or 1)
-        columns = "page bigint, host bigint, url bigint, text bigint, content binary"
-        columns += ", clauses array<bigint>, shares array<bigint>"
-        self._make("read", numbered.flatMap(lambda file: rows(*file)), columns)
-        self.table("pages", "SELECT page, host, url, text, content FROM read", once=True)
-        self.table("exploded", "SELECT page, host, EXPLODE(ARRAYS_ZIP(clauses, shares)) AS each FROM read", once=True)
-        postings = "SELECT page, host, each.clauses AS clause, each.shares AS share FROM exploded"
-        self.table("postings", postings, once=True)
-
-    def table(self, name: str, sql: str, *, index: str = "", once: bool = False) -> None:  # noqa: ARG002 - for SQLite
-        rows = self._session.sql(sql)
-        (rows if once else rows.persist(self._kept)).createOrReplaceTempView(name)
-
-    def map(self, name: str, columns: str, work: Works, sql: str, by: str) -> None:
-        names = by.split(", ")
-        partitions = int(self._session.conf.get("spark.sql.shuffle.partitions"))
-        rows = self._session.sql(sql).repartition(partitions, names[0]).sortWithinPartitions(*names)
-        self._make(name, rows.rdd.mapPartitions(work), columns)
-
-    def _make(self, name: str, rows: Any, columns: str) -> None:
-        found = self._session.createDataFrame(rows.map(tuple), columns, verifySchema=False)
-        found.persist(self._kept).createOrReplaceTempView(name)
-
-    def rows(self, sql: str) -> Iterator[Any]:
-        yield from self._session.sql(sql).toLocalIterator()
-
-
-Engine: TypeAlias = Local | Spark
-
-
-@contextmanager
-def engine(master: str | None, files: Sequence[Path], scratch: Path) -> Iterator[Engine]:
-    """Yield an engine for *files*: `Local` with a database in *scratch*, or `Spark` at *master*.
-
-    An empty *master* is that of ``spark-submit``, or all cores of this machine. :class:`ConfigError` if Spark is not
-    installed or does not start, :class:`DedupError` if a step fails.
-    """
-    if master is None:
-        with closing(sqlite3.connect(scratch / "pages.sqlite", isolation_level=None)) as connection:
-            yield Local(connection)
-        return
-    try:
-        from py4j.protocol import Py4JError  # noqa: PLC0415 - optional
-        from pyspark.errors import PySparkException  # noqa: PLC0415
-    except ImportError as error:
-        install = 'pip install "dedup-middleware[spark]"'
-        raise ConfigError(f"--spark needs pyspark, which is not installed; run {install}") from error
-    session = _spark_session(master, sum(path.stat().st_size for path in files))
-    try:
-        yield Spark(session)
-    except (Py4JError, PySparkException) as error:
-        lines = [line.strip() for line in str(error).splitlines()]
-        causes = [line for line in lines if "Error: " in line and not line.startswith(("at ", "org.", "Caused", ":"))]
-        raise DedupError(f"a step failed on Spark: {(causes or lines or [repr(error)])[-1]:.500}") from error
-    finally:
-        session.stop()
-
-
-def _spark_session(master: str, size: int) -> Any:
-    from pyspark import SparkConf  # noqa: PLC0415 - optional
-    from pyspark.sql import SparkSession  # noqa: PLC0415
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    conf = SparkConf().setIfMissing("spark.master", "local[*]").setIfMissing("spark.app.name", "scrapy dedup batch")
-    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
-        conf.setIfMissing(name, "false")
-    if master:
-        conf.setMaster(master)
-    try:
-        session = SparkSession.builder.config(conf=conf).getOrCreate()
-    except Exception as error:
-        why = next(iter(str(error).splitlines()), "") or repr(error)
-        where = f"Spark does not start at {conf.get('spark.master')} ({why:.200})"
-        raise ConfigError(f"{where}; it needs Java 17 or newer, and a master that answers") from error
-    session.sparkContext.setLogLevel("ERROR")
-    if not conf.contains("spark.sql.shuffle.partitions"):
-        cores = session.sparkContext.defaultParallelism
-        session.conf.set("spark.sql.shuffle.partitions", max(_PARTITIONS_A_CORE * cores, size // _PARTITION))
-    return session
-
 
 # Earlier pages with a clause that are looked at for those that have most of a page's text.
 _FIRST = 10
@@ -201,6 +45,7 @@ _LEAST, _CANDIDATES = WHOLE // 50, 8
 _MAX_ROUNDS = 40
 
 _REPORTS = "SELECT content FROM pages WHERE page < 0"
+_COUNT = "SELECT COUNT(*) FROM pages WHERE page >= 0"
 # The postings of clauses that several pages have.
 _SHARED = """
     SELECT clause, page, host, share, place FROM (
@@ -254,25 +99,29 @@ _CHOSEN = """
     WHERE number = 1"""
 
 
-def check(engine: Engine, job: Job, files: Sequence[Path], tell: Callable[[str], None]) -> tuple[list[int], Refused]:
+def check(
+    engine: Engine, job: Job, files: Sequence[Path], tell: Callable[[str], None]
+) -> tuple[Counter[str], list[str]]:
     """Check the pages of *files*: make the table ``chosen``, with the decisive `Edge` of each page.
 
-    Return how many pages each file has, and the records that are not pages.
+    Return how many records are not pages, by reason, and where the first of them are, with reasons.
     """
     if len(files) > MAX_FILES:
         raise ConfigError(f"the archive has {len(files)} files, more than {MAX_FILES}; check it in several batches")
     engine.read(files, job.rows)
-    counts, refused = [0] * len(files), Refused()
-    for report in sorted(json.loads(bytes(row["content"])) for row in engine.rows(_REPORTS)):
-        number, counts[number], by_reason, first = report
-        refused.update(by_reason, first)
-    tell(f"{sum(counts)} pages read")
+    refused, named = Counter[str](), list[Any]()
+    for report in engine.rows(_REPORTS):
+        counts, first = json.loads(bytes(report["content"]))
+        refused.update(counts)
+        named = sorted([*named, *first])[:NAMED]
+    ((count,),) = engine.rows(_COUNT)
+    tell(f"{count} pages read")
     _find_candidates(engine, COMMON_IN_STORE)
     engine.map("edges", EDGES, partial(checked, job), _CANDIDATE_ROWS, "host, page")
     duplicates, rounds = find_duplicates(engine)
     tell(f"candidates compared; originals found in {rounds} rounds")
     engine.table("chosen", _CHOSEN.format(duplicates=duplicates), index="page")
-    return counts, refused
+    return refused, [text for *_, text in named]
 
 
 def _find_candidates(engine: Engine, common: int) -> None:
@@ -314,8 +163,8 @@ _LAST = 99
 class Edge(NamedTuple):
     """The verdict on a page if the other page is an original; -1 stands for no original.
 
-    A candidate with a lower place is better. The page -1 is a recognised template, whose id is the ``record``; of other
-    pages, that is the line of the verdict.
+    A candidate with a lower place is better. The ``record`` is the line of the verdict. The page -1 is a recognised
+    template, with its key in a store as the record.
     """
 
     page: int
@@ -362,7 +211,7 @@ class _Host:
         suspects: list[tuple[int, Any]] = []
         for _, of_page in groupby(rows, key=itemgetter("page")):
             found = [*of_page]
-            read = self._job.decoded(found[0]["content"])
+            read = Read.of(found[0]["content"])
             yield self._without_original(found[0], read)
             if (page := read.page) is None:
                 continue
@@ -375,10 +224,11 @@ class _Host:
                     yield self._edge(row["page"], row["other"], place, read, verdict)
         # The first of these were checked before their template was recognised, if it is one.
         for place, row in suspects:
-            read = self._job.decoded(row["content"])
+            read = Read.of(row["content"])
             if read.page is not None and (verdict := self._checked(row, read.page)).match is not None:
                 yield self._edge(row["page"], row["other"], place, read, verdict)
-        yield from (Edge(-1, -1, _LAST, 0, 0.0, template) for template in self._detector.templates.recognised)
+        recognised = map(template_key, self._detector.templates.recognised)
+        yield from (Edge(-1, -1, _LAST, 0, 0.0, key) for key in recognised)
 
     def _without_original(self, row: Any, read: Read) -> Edge:
         """Note the site of a page, and return the verdict on it if no candidate is an original."""
@@ -392,7 +242,7 @@ class _Host:
 
     def _checked(self, row: Any, page: Page) -> Verdict:
         """Return what *page* is beside one candidate; ``new`` if they have too little in common."""
-        if not row["original"] or (original := self._job.decoded(row["original"]).page) is None:
+        if not row["original"] or (original := Read.of(row["original"]).page) is None:
             return Verdict(VerdictKind.NEW)
         stored, distinctive = StoredPage.of(original, row["other"] + 1), _distinctive(page, row["common"])
         if row["share"] >= EQUAL:
@@ -401,7 +251,7 @@ class _Host:
             match = Match(stored, containment(distinctive, stored.hashes), stored.hashes & distinctive.keys())
         else:
             return Verdict(VerdictKind.NEW)
-        self._index.text = lambda _: self._job.kept_text(original)
+        self._index.text = lambda _: kept_text(original)
         names = {*canonical_identities(original.features, original.url)}
         self._index.names = lambda _, identities: not names.isdisjoint(identities)
         try:

@@ -1,8 +1,14 @@
-"""``scrapy dedup batch``: checks an archive of past crawls. The store and the log of a spider are not touched."""
+"""``scrapy dedup batch``: checks an archive of past crawls. The store and the log of a spider are not touched.
+
+``spark-submit`` takes this file as a program.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
+
+from scrapy.cmdline import execute
 
 from dedup_middleware.batch import command
 from dedup_middleware.cli.commands import Subcommand
@@ -20,3 +26,6 @@ def run(call: Call) -> None:
 COMMANDS = {
     "batch": Subcommand(run, ("batch crawl-2024.jsonl crawl-2025.warc.gz -o checked",), command.add_options),
 }
+
+if __name__ == "__main__":
+    execute(["scrapy", "dedup", "batch", "--spark=", *sys.argv[1:]])

@@ -253,7 +253,8 @@ def export(call: Call) -> None:
     with opening as (store, index), _opened(output) as file:
         # A copy has nothing that a crash has left to be done.
         recover(index)
-        for line in transfer.lines_of(store) if output == "-" else counted(transfer.lines_of(store), "lines written"):
+        lines = transfer.lines_of(store.header, transfer.pairs_of(store))
+        for line in lines if output == "-" else counted(lines, "lines written"):
             file.write(line + "\n")
     if output != "-":
         tell(f"Wrote {output}. It contains the texts and the key of the store: keep it private.")

@@ -367,6 +367,26 @@ def _as_duplicate(former: StoredPage, original: StoredPage) -> StoredPage:
     )
 
 
+def puts_of(
+    page: StoredPage, text: bytes | None, item_text: bytes | None = None, body: bytes = b""
+) -> list[tuple[bytes, bytes]]:
+    """Return what a store has of *page* under its number and its identities, but for posting lists.
+
+    *text* and *item_text* are packed. *body* is the digest of the bytes that it was read from, if these are to show
+    that it is the same.
+    """
+    number = page.number
+    puts = [(schema.page_key(number), schema.encode_page(page))]
+    puts += [(schema.identity_key(i), schema.encode_number(number) + body) for i in page.identities]
+    if page.original is not None:
+        puts.append((schema.repeat_key(page.original, number), b""))
+    if text is not None:
+        puts.append((schema.text_key(number), text))
+    if item_text is not None:
+        puts.append((schema.item_text_key(number), item_text))
+    return puts
+
+
 class Changes:
     """Puts and deletes for one page; :meth:`write` makes them all at once, or none."""
 
@@ -450,19 +470,8 @@ class Changes:
                 self.put_or_delete(key, schema.encode_postings(sorted(kept)) if kept else None)
 
     def put_page(self, page: StoredPage, text: bytes | None, item_text: bytes | None = None, body: bytes = b"") -> None:
-        """Store *page* under its number and its identities, and, packed, its *text* and that of its items.
-
-        *body* is the digest of the bytes that it was read from, if these are to show that it is the same.
-        """
-        number = page.number
-        if page.original is not None:
-            self.puts.append((schema.repeat_key(page.original, number), b""))
-        self.puts.append((schema.page_key(number), schema.encode_page(page)))
-        self.puts += [(schema.identity_key(i), schema.encode_number(number) + body) for i in page.identities]
-        if text is not None:
-            self.puts.append((schema.text_key(number), text))
-        if item_text is not None:
-            self.puts.append((schema.item_text_key(number), item_text))
+        """Store *page*; see `puts_of` for the arguments."""
+        self.puts += puts_of(page, text, item_text, body)
 
     def remove_page(self, page: StoredPage) -> None:
         """Remove *page*, which :meth:`replace` has taken as one of its pages, and its texts."""

@@ -1,4 +1,4 @@
-"""Copies a store to a file and back, and fills a new store with pages.
+"""Copies a store to a file and back.
 
 A file has lines of JSON, and may be compressed: first the header of the store, with its hashing key (with it, colliding
 pages can be crafted); then a key and its value on each line, in base64, sorted by key; last, how many pairs there are.
@@ -8,10 +8,9 @@ What a file contains is hostile until it has been read here; its values, like th
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,8 +18,6 @@ import msgspec
 from dedup_middleware import bounded
 from dedup_middleware.errors import ConfigError, StoreError, UnreadableError
 from dedup_middleware.index import schema
-from dedup_middleware.index.index import MAX_HOLDERS, Changes
-from dedup_middleware.index.opening import index_of
 from dedup_middleware.stores import open_store, refusals
 from dedup_middleware.stores.base import HEADER_KEY, SCHEMA_VERSION, Header
 from dedup_middleware.stores.files import Holder
@@ -41,8 +38,8 @@ _ALL = b"\x01", b"\xff" * 64
 # The kinds of keys that are copied: all but those that processes at work have.
 _COPIED = frozenset(bytes((kind,)) for kind in b"acdeijklmnoprstvx")
 _AT_WORK = frozenset((schema.IN_DOUBT[0], schema.CLAIMED[0]))
-# Pairs and bytes that are written at once, and pages: 50 MB in memory.
-_PAIRS_AT_ONCE, _BYTES_AT_ONCE, _PAGES_AT_ONCE = 5_000, 8 * 2**20, 2_000
+# Pairs and bytes that are written at once.
+_PAIRS_AT_ONCE, _BYTES_AT_ONCE = 5_000, 8 * 2**20
 
 _decode = msgspec.json.Decoder(tuple[bytes, bytes] | int).decode
 
@@ -52,22 +49,28 @@ def is_copy(start: bytes) -> bool:
     return start.startswith(b'{"format": ' + json.dumps(FORMAT).encode("ascii"))
 
 
-def lines_of(store: OpenStore) -> Iterator[str]:
-    """Yield the lines of a copy of *store*, without their ends; `StoreLockedError` if a crawl is at work in it.
+def lines_of(header: Header, pairs: Iterable[Pair]) -> Iterator[str]:
+    """Yield the lines of a copy of a store with this *header* and these *pairs*, without their ends."""
+    count = 0
+    yield json.dumps({"format": FORMAT, **json.loads(header.encode())})
+    for count, pair in enumerate(pairs, 1):  # noqa: B007 - read after the loop
+        yield msgspec.json.encode(pair).decode("ascii")
+    yield str(count)
+
+
+def pairs_of(store: OpenStore) -> Iterator[Pair]:
+    """Yield what a copy of *store* has; `StoreLockedError` if a crawl is at work in it.
 
     The caller has recovered it: then only a crawl at work has claims open, or originals in doubt.
     """
-    others, count = store.changes_of_others(), 0
-    yield json.dumps({"format": FORMAT, **json.loads(store.header.encode())})
+    others = store.changes_of_others()
     for pair in store.scan(*_ALL):
         if pair[0][:1] in _AT_WORK:
             raise refusals.locked(store.uri)
         if pair[0][:1] in _COPIED:
-            yield msgspec.json.encode(pair).decode("ascii")
-            count += 1
+            yield pair
     if store.changes_of_others() != others:
         raise refusals.locked(store.uri)
-    yield str(count)
 
 
 @contextmanager
@@ -158,36 +161,3 @@ def filled(uri: str, header: Header) -> Iterator[OpenStore]:
         store.write([(HEADER_KEY, header.encode())], sync=True)
     finally:
         store.close()
-
-
-class NewPage(msgspec.Struct, array_like=True):
-    """A page for a new store, as bytes."""
-
-    number: int
-    page: bytes
-    text: bytes | None
-    item_text: bytes | None
-    unlisted: list[bytes]
-    """Keys of posting lists that do not lead to it, though it has what they stand for: boilerplate, or suppressed."""
-    names: list[bytes]
-    """The identities of what it names as its canonical URL."""
-
-
-def put_pages(store: OpenStore, pages: Iterable[NewPage]) -> None:
-    """Write *pages*, oldest first, into the new *store*."""
-    index, rest = index_of(store), iter(pages)
-    while step := [*islice(rest, _PAGES_AT_ONCE)]:
-        changes, postings = Changes(index), defaultdict[bytes, list[int]](list)
-        for new in step:
-            page, named = schema.decode_page(new.number, new.page), schema.encode_number(new.number)
-            changes.put_page(page, new.text, new.item_text)
-            changes.puts += [(schema.canonical_key(identity), named) for identity in new.names]
-            if page.original is None:
-                for key in schema.listed([page]).difference(new.unlisted):
-                    postings[key].append(page.number)
-        # In their order, both gets and puts take a fraction of the time.
-        keys = sorted(postings)
-        for key, value in zip(keys, store.get_many(keys), strict=True):
-            numbers = [*schema.decode_postings(value or b""), *postings[key]]
-            changes.puts.append((key, schema.encode_postings(numbers[:MAX_HOLDERS])))
-        changes.write()
