@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import os
 import random
 import shutil
 from argparse import Namespace
 from collections import Counter
+from contextlib import closing
+from functools import partial
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +25,10 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.batch import pairs
 from dedup_middleware.batch.archive import Job, NotAPageError, entries, files_of
 from dedup_middleware.batch.command import batch
-from dedup_middleware.batch.engine import engine
+from dedup_middleware.batch.engine import Workers, engine
 from dedup_middleware.batch.pairs import Edge
 from dedup_middleware.checks.detector import Detector
-from dedup_middleware.errors import ConfigError
+from dedup_middleware.errors import ConfigError, DedupError
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.index.transfer import import_copy
 from dedup_middleware.settings import Config
@@ -236,6 +239,27 @@ class TestCommand:
     def test_a_fingerprint_without_clauses_is_refused(self, tmp_path) -> None:
         with pytest.raises(ConfigError, match="cannot be used in a batch"):
             run_batch(tmp_path, written(tmp_path, []), fingerprint="shingles")
+
+
+class TestProcesses:
+    def test_find_what_one_process_finds(self, tmp_path, monkeypatch) -> None:
+        pages = [*archive(100)]
+        run_batch(tmp_path, written(tmp_path, pages))
+        found = [lines_of(tmp_path, name) for name in ("verdicts.jsonl", "clusters.jsonl")]
+        shutil.move(tmp_path / "out", tmp_path / "alone")
+        monkeypatch.setattr("dedup_middleware.batch.engine._PROCESS_BYTES", 1)
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
+        run_batch(tmp_path, tmp_path / "archive.jsonl")
+        assert [lines_of(tmp_path, name) for name in ("verdicts.jsonl", "clusters.jsonl")] == found
+        with Deduplicator(imported(tmp_path)) as dedup:
+            last = {page["url"]: (page["html"], line["verdict"]) for page, line in zip(pages, found[0], strict=True)}
+            again = {dedup.check(url, html).verdict for url, (html, verdict) in last.items() if verdict == "new"}
+        assert again == {"unchanged"}
+
+    @pytest.mark.parametrize(("work", "error"), [(partial(os._exit, 9), DedupError), (partial(int, "x"), ValueError)])
+    def test_one_that_fails_ends_the_batch(self, work, error) -> None:
+        with closing(Workers(2)) as workers, pytest.raises(error):
+            list(workers.results([work, partial(range, 3)]))
 
 
 def read(path: Path) -> tuple[list[tuple[str, object]], list[str]]:
