@@ -34,7 +34,7 @@ from dedup_middleware.registry import required
 from dedup_middleware.urls import host_of, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from email.message import Message
     from pathlib import Path
 
@@ -79,10 +79,10 @@ def files_of(paths: Iterable[Path]) -> list[Path]:
         if not files:
             raise ConfigError(f"{path} is not an archive and contains none; a file must end in {_ENDINGS}")
         found += files
-    # Rather than after an hour of other files.
-    for file, (_, _, *modules) in ((file, _FORMATS[_ending_of(file)]) for file in found):
-        for module in modules:
-            required(module, file, extra="archive")
+    for file in found:
+        # Rather than after an hour of other files.
+        if _ending_of(file) == ".parquet":
+            required("pyarrow", file, extra="archive")
     return found
 
 
@@ -96,7 +96,7 @@ def entries(path: Path, part: int = 0, parts: int = 1) -> Iterator[tuple[int, tu
 
     A time is empty, or ISO 8601, UTC, to the second.
     """
-    read, parse, *_ = _FORMATS[_ending_of(path)]
+    read, parse = _FORMATS[_ending_of(path)]
     number = 0
     try:
         for number, record in enumerate(read(path), 1):
@@ -239,22 +239,20 @@ def _entry(record: dict[str, Any]) -> tuple[PageContent, str]:
 def _time(value: object) -> str:
     """Return the time of a record in UTC; empty if it is not a time."""
     try:
-        if isinstance(value, str):
-            value = datetime.fromisoformat(value.strip().replace("Z", "+00:00").replace("z", "+00:00"))
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
             value = datetime.fromtimestamp(value, timezone.utc)
-        if isinstance(value, datetime):
-            zoned = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
-            return zoned.astimezone(timezone.utc).isoformat(timespec="seconds")
+        elif not isinstance(value, datetime):
+            value = datetime.fromisoformat(str(value).strip().upper().replace("Z", "+00:00"))
+        zoned = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        return zoned.astimezone(timezone.utc).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
-        pass
-    return ""
+        return ""
 
 
-# Of each ending: a reader of records, a parser of one, and the packages that they need.
-_FORMATS: dict[str, tuple[Any, ...]] = {
+# Of each ending: a reader of records, and a parser of one.
+_FORMATS: dict[str, tuple[Callable[[Path], Iterator[Any]], Callable[[Any], dict[str, Any] | None]]] = {
     **dict.fromkeys((".jsonl", ".ndjson", ".jl", ".json"), (_lines, _object)),
-    ".parquet": (_rows, _row, "pyarrow"),
+    ".parquet": (_rows, _row),
     ".warc": (_records, _response),
 }
 

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from dedup_middleware.settings import Config
 
-# The fingerprint by whose clauses candidates are found.
-_FINGERPRINT = "clauses"
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to *parser*."""
@@ -54,11 +51,10 @@ def batch(opts: argparse.Namespace, config: Config, tell: Callable[[str], None])
 
     :class:`DedupError` for a user's mistake.
     """
-    if config.fingerprint != _FINGERPRINT:
-        raise ConfigError(
-            f"DEDUP_FINGERPRINT={config.fingerprint!r} cannot be used in a batch; set it to {_FINGERPRINT!r}, or check "
-            "the pages with Deduplicator.stream"
-        )
+    # Candidates are found by clauses.
+    if config.fingerprint != "clauses":
+        where = f"DEDUP_FINGERPRINT={config.fingerprint!r} cannot be used in a batch"
+        raise ConfigError(f"{where}; set it to 'clauses', or check the pages with Deduplicator.stream")
     config = replace(config, scope=Scope.STORE, expire_after=None, spider=None, log=None, jobdir=None)
     job = Job(config, Header.new(fingerprinter(config.fingerprint).scheme), run_id(None))
     if opts.parquet:

@@ -70,10 +70,10 @@ class Workers:
         try:
             for each, task in zip(self._connections, tasks, strict=True):
                 each.send(task)
-            wait: Callable[[list[Any]], list[Any]] = connection.wait
             working = [*self._connections]
             while working:
-                for ready in wait(working):
+                ready: Any
+                for ready in connection.wait(working):
                     results = ready.recv()
                     if isinstance(results, Exception):
                         raise results

@@ -116,7 +116,7 @@ def check(
         named = sorted([*named, *first])[:NAMED]
     ((count,),) = engine.rows(_COUNT)
     tell(f"{count} pages read")
-    _find_candidates(engine, COMMON_IN_STORE)
+    _find_candidates(engine)
     engine.map("edges", EDGES, partial(checked, job), _CANDIDATE_ROWS, "host, page")
     duplicates, rounds = find_duplicates(engine)
     tell(f"candidates compared; originals found in {rounds} rounds")
@@ -124,12 +124,13 @@ def check(
     return refused, [text for *_, text in named]
 
 
-def _find_candidates(engine: Engine, common: int) -> None:
-    """Make the tables ``candidates`` and ``boilerplate``: clauses that more than *common* pages before a page hold."""
+def _find_candidates(engine: Engine) -> None:
+    """Make the tables ``candidates`` and ``boilerplate``: clauses that many pages before a page contain."""
     engine.table("shared", _SHARED, index="clause, page")
     engine.table("near", _NEAR.format(first=_FIRST, most=WHOLE // 2), index="page", once=True)
     engine.table("holders", _HOLDERS, index="clause, page", once=True)
-    engine.table("meetings", _MEETINGS.format(common=common, on_host=COMMON_ON_HOST), index="page")
+    meetings = _MEETINGS.format(common=COMMON_IN_STORE, on_host=COMMON_ON_HOST)
+    engine.table("meetings", meetings, index="page")
     engine.table("boilerplate", _BOILERPLATE.format(joined=engine.joined.format("clause")), index="page", once=True)
     pairs = _CANDIDATE_PAIRS.format(least=_LEAST, most=_CANDIDATES)
     engine.table("candidates", pairs, index="page", once=True)
