@@ -178,17 +178,20 @@ class Deduplication:
     def enter(self, visit: Visit) -> None:
         """Note that the callback gets the page, which claims its text unless it is a duplicate."""
         visit.stage = Stage.ENTERED
-        self.reconsider(visit)
+        if visit.is_duplicate:
+            self.reconsider(visit)
+        else:
+            self._claim(visit, check=True)
 
     def reconsider(self, visit: Visit) -> None:
-        """Check a duplicate again if its verdict is stale. A page that is not a duplicate, or not any more, claims."""
-        if visit.verdict.kind is VerdictKind.DUPLICATE:
+        """Check a duplicate again if its verdict is stale; it claims its text if it is not a duplicate any more."""
+        if visit.is_duplicate:
             try:
                 self._check_if_stale(visit)
             except TROUBLE as error:
                 self.fail(error)
-        if visit.verdict.kind is not VerdictKind.DUPLICATE:
-            self._claim(visit, check=True)
+            if not visit.is_duplicate:
+                self._claim(visit, check=True)
 
     def _claim(self, visit: Visit, *, check: bool = False) -> None:
         """Let the page claim its text unless it is a duplicate; with *check*, a stale page is checked again before.
