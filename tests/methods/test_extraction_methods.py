@@ -18,8 +18,7 @@ from dedup_middleware.api import Deduplicator
 from dedup_middleware.budget import UNLIMITED, Budget, UncheckableError
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.extraction import EXTRACTORS, Extracted, extractor
-from dedup_middleware.methods.extractors import density, learned, same_format, trafilatura
-from dedup_middleware.methods.extractors.reading import Line
+from dedup_middleware.methods.extractors import density, trafilatura
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.reasons import Reason
 
@@ -176,11 +175,6 @@ def test_density_weighs_the_two_examples_as_published_and_no_less_what_is_deeper
     assert density.weight(share, kind, low) <= density.weight(share, kind, high)
 
 
-def test_density_prunes_a_light_list_with_the_paragraphs_in_it() -> None:
-    item = '<li><a href="/a/long/way/to/another/page/{n}">Go</a><p>A heavy teaser.</p></li>'
-    assert "teaser" not in text_of("density", page(f"{TOLD}<ul>{item * 9}</ul>"))
-
-
 @pytest.mark.parametrize(
     ("barred", "text"),
     [
@@ -215,21 +209,6 @@ def test_one_format_is_that_with_the_most_text_without_the_tenth_at_each_end() -
     assert "remark" not in text
     sentences = [f"Sentence number {n:02d} is here." for n in range(20)]
     assert text_of("same-format", f"<body><p>{' '.join(sentences)}</p>") == " ".join(sentences[2:18])
-
-
-@given(st.lists(st.text("ab. 。\n", max_size=30), max_size=8))
-def test_what_is_left_between_the_tenths_is_in_the_text(paragraphs: list[str]) -> None:
-    kept = [*same_format.trimmed(paragraphs)]
-    assert all(part in whole for part, whole in zip(kept, paragraphs, strict=True))
-
-
-def test_learned_prefers_long_lines_without_links() -> None:
-    first, second = learned.features_of_lines([Line("one two three", 0, 0.0), Line("四五", 0, 0.5)])
-    one, other, none = [0.0, pytest.approx(1.386, abs=1e-3), 3.0], [0.5, pytest.approx(0.693, abs=1e-3), 1.0], [0.0] * 3
-    assert (first, second) == ([*one, *none, *other], [*other, *one, *none])
-    sentence = Line("The old harbour was closed for good on a rainy day in March by order of the council.", 0, 0.0)
-    lines = (sentence, Line("Contact", 0, 0.0), Line(sentence.text, 0, 1.0))
-    assert [learned.score(learned.features_of_lines([line] * 3)[1]) > 0 for line in lines] == [True, False, False]
 
 
 @pytest.mark.skipif(bool(MISSING), reason=MISSING)

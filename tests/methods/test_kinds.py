@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-from fractions import Fraction
-from itertools import pairwise
 
 import pytest
 from hypothesis import assume, given
@@ -27,10 +25,8 @@ from dedup_middleware.fingerprints.method import (
     jaccard,
     least_score,
     method,
-    one_of,
     packed,
     unpacked,
-    within,
 )
 
 SIZES = st.sampled_from([1, 7, 8, 32, 64, 128])
@@ -92,14 +88,6 @@ def test_sets_compare_by_the_smaller_weights_over_the_larger(one: WeightedSet, o
     assert jaccard(WeightedSet({a: 3, b: 1}), WeightedSet({a: 1, c: 4})) == pytest.approx(1 / (3 + 1 + 4))
 
 
-@given(st.one_of(DIGESTS, bits(), SETS), st.one_of(DIGESTS, bits(), SETS))
-def test_digests_are_equal_or_not_and_two_kinds_never(one: Signature, other: Signature) -> None:
-    if type(one) is not type(other):
-        assert Titles().score(one, other) == 0
-    elif isinstance(one, Digest):
-        assert Titles().score(one, other) == (one == other)
-
-
 @given(SIZES, st.data())
 def test_a_distance_and_its_score_are_the_same_bound(size: int, data: st.DataObject) -> None:
     distance = data.draw(st.integers(0, size))
@@ -121,17 +109,6 @@ def test_bits_within_the_distance_have_a_block_of_each_paragraph_in_common(case:
     made = Titles(threshold=least_score(distance, one.size))
     assert made.is_alike(one, other)
     assert {*made.keys(one)} & {*made.keys(other)}
-
-
-@given(bits(), st.integers(0, 140))
-def test_the_blocks_of_a_number_are_all_its_bits_once(one: Bits, distance: int) -> None:
-    count = min(distance + 1, one.size)
-    keys = list(blocks(one, distance))
-    assert len(keys) == len(set(keys)) == count * len(one.values)
-    edges = [Fraction(one.size * n, count).__floor__() for n in range(count + 1)]
-    for place, value in enumerate(one.values):
-        parts = [int.from_bytes(key[4:], "big") for key in keys[place * count : (place + 1) * count]]
-        assert sum(part << start for part, (start, _) in zip(parts, pairwise(edges), strict=True)) == value
 
 
 @given(SETS, SETS)
@@ -160,21 +137,6 @@ def test_other_bytes_are_unreadable(garbage: bytes) -> None:
 
 
 # --- options
-
-
-@given(st.floats(), st.floats(-10, 10), st.floats(-10, 10))
-def test_an_option_is_within_its_bounds_or_refused(value: float, least: float, most: float) -> None:
-    if least <= value <= most:
-        assert within("size", value, least, most) == value
-    else:
-        with pytest.raises(ConfigError, match=r"^size = .* is not valid: choose a value from"):
-            within("size", value, least, most)
-
-
-def test_an_option_is_one_of_its_values_or_refused() -> None:
-    assert one_of("unit", "word", iter(["character", "word"])) == "word"
-    with pytest.raises(ConfigError, match="unit = 'line' is not valid: choose 'character' or 'word'"):
-        one_of("unit", "line", ["character", "word"])
 
 
 @pytest.mark.parametrize(

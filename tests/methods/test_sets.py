@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from hashlib import md5
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prose import story, zh_story
 
 from dedup_middleware.fingerprints.method import Method, Text, WeightedSet, feature, method
-from dedup_middleware.methods.content_digests import BloomFilter, TwoStage
-from dedup_middleware.methods.long_sentences import LengthClasses, LongSentences, length_class, longest, middle
-from dedup_middleware.methods.punctuation import PunctuationNeighbours, neighbours
-from dedup_middleware.methods.segments import Segments, cut
-from dedup_middleware.methods.shingling import Bharat, Heintze, Shingles
-from dedup_middleware.methods.supershingles import Fetterly, SuperShingles
+from dedup_middleware.methods.punctuation import neighbours
+from dedup_middleware.methods.segments import cut
+from dedup_middleware.methods.shingling import Heintze, Shingles
+from dedup_middleware.methods.supershingles import Fetterly
 from dedup_middleware.methods.topic_distances import (
     MAX_VECTORS,
     MAX_WORDS,
     TopicDistances,
     as_print,
     distances,
-    positions,
 )
 from dedup_middleware.methods.vector_space import CharacterVectors, WordVectors
 from dedup_middleware.text.clauses import reduced
@@ -61,19 +56,6 @@ def test_texts_have_as_many_shingles_as_runs_of_five_characters() -> None:
     assert not Shingles(threshold=0.4).is_alike(new, old)
 
 
-@pytest.mark.parametrize(
-    ("unit", "k", "expected"),
-    [
-        ("characters", 5, ["aboat", "boats", "oatsa", "atsan", "tsank"]),
-        ("characters", 100, ["aboatsank"]),
-        ("words", 2, ["a boat", "boat sank"]),
-        ("words", 9, ["a boat sank"]),
-    ],
-)
-def test_shingles_are_runs_of_characters_or_words(unit: str, k: int, expected: list[str]) -> None:
-    assert Shingles(k=k, unit=unit).shingles(Text(("A boat,", "Sank!"))) == expected
-
-
 def test_only_the_first_hundred_thousand_characters_count() -> None:
     long = "".join(chr(0x4E00 + n % 9973) for n in range(100_000))
     assert set_of(Shingles(), long) == set_of(Shingles(), long + "unread")
@@ -91,12 +73,6 @@ def test_sets_of_shingles_that_are_alike_share_a_key(new: set[int], old: set[int
     assert len([*Shingles(threshold=0.8).keys(numbered(set(range(10))))]) == 3
 
 
-def test_heintze_keeps_the_smallest_shingles_that_are_not_frequent() -> None:
-    every = sorted(set_of(Shingles(), ALPHABET[:500]).weights)
-    assert sorted(set_of(Heintze(), ALPHABET[:500]).weights) == every[:100]
-    assert sorted(set_of(Heintze(smallest=7), ALPHABET[:500]).weights) == every[:7]
-
-
 @pytest.mark.parametrize(("having", "others", "frequent"), [(10, 0, False), (30, 30, False), (31, 29, True)])
 def test_a_frequent_shingle_is_in_more_than_ten_texts_and_in_more_than_the_share(
     having: int,
@@ -110,32 +86,7 @@ def test_a_frequent_shingle_is_in_more_than_ten_texts_and_in_more_than_the_share
     assert (made.fingerprint(Text((last,))) is None) is frequent
 
 
-def test_bharat_keeps_the_four_hundred_smallest_hashes_that_25_divides() -> None:
-    for characters in (ALPHABET, "".join(chr(0x4E00 + n * n % 20_011) for n in range(15_000))):
-        every, kept = set_of(Shingles(), characters).weights, set_of(Bharat(), characters).weights
-        assert sorted(kept) == sorted(name for name in every if int.from_bytes(name, "big") % 25 == 0)[:400]
-
-
 # --- supershingles
-
-
-def test_supershingles_are_the_runs_of_a_sample() -> None:
-    every = set_of(Shingles(), ALPHABET[:900]).weights
-    sampled = sum(int.from_bytes(name, "big") % 4 == 0 for name in every)
-    assert len(set_of(SuperShingles(), ALPHABET[:900]).weights) == sampled - 13
-    assert len(set_of(SuperShingles(modulus=1, span=2), ALPHABET[:900]).weights) == len(every) - 1
-    # 18 characters have 14 shingles, and these are one supershingle.
-    assert len(set_of(SuperShingles(modulus=1), ALPHABET[:18]).weights) == 1
-    assert SuperShingles(modulus=1).fingerprint(Text((ALPHABET[:17],))) is None
-    assert SuperShingles(modulus=1, shared=3).fingerprint(Text((ALPHABET[:19],))) is None
-
-
-def test_one_supershingle_in_common_is_enough() -> None:
-    page = ALPHABET[:900]
-    assert score(SuperShingles(), page[:450] + "改" + page[450:], page) == 1
-    assert score(SuperShingles(), page[:450], page) == 0
-    made, new = SuperShingles(shared=4), numbered(set(range(10)))
-    assert [made.score(new, numbered(set(range(10 - n, 20 - n)))) for n in (0, 1, 3, 4, 9)] == [0, 0.25, 0.75, 1, 1]
 
 
 def six(values: list[int]) -> WeightedSet:
@@ -181,62 +132,7 @@ def test_minhash_looks_up_by_the_bands_of_datasketch() -> None:
         assert len(set(made.keys(signature(new))) & set(made.keys(signature(old)))) == 1
 
 
-# --- sentences
-
-# Parts of 2, 12 and 17 characters.
-PARTS = ("傍晚", "老渔民把旧木船拖上了沙滩", "邻居们提着灯笼赶来看他修补漏水船底")
-
-
-@pytest.mark.parametrize(
-    ("options", "kept"), [({}, [1, 2]), ({"least": 2}, [0, 1, 2]), ({"least": 13}, [2]), ({"most": 1}, [2])]
-)
-def test_long_sentences_are_kept_by_their_md5(options: dict[str, int], kept: list[int]) -> None:
-    weights = set_of(LongSentences(trim=0, **options), "，".join(PARTS) + "。").weights
-    assert weights == {md5(PARTS[n].encode(), usedforsecurity=False).digest()[:8]: 1.0 for n in kept}
-
-
-def test_the_first_and_last_tenth_and_what_they_cut_through_are_left_out() -> None:
-    tens = [str(n) * 10 for n in range(10)]
-    assert [middle(tens, trim) for trim in (0.1, 0.11, 0)] == [tens[1:9], tens[2:8], tens]
-    assert longest(["aaaa", "bb", "cccccc", "dddd"], 3, 2) == ["cccccc", "aaaa"]
-    made, own = LongSentences(), set_of(LongSentences(), *story(1))
-    assert made.score(set_of(made, "Read in the Courier.", *story(1), "Well said!"), own) > 0.8
-
-
-def of_length(letters: int, made: LengthClasses) -> WeightedSet:
-    """Return the fingerprint of a text of so many letters that has one key sentence, the same in all."""
-    sentence = "theferryislateagain"
-    return set_of(made, sentence, *["well"] * ((letters - len(sentence)) // 4))
-
-
-@pytest.mark.parametrize(("other", "score"), [(131, 1), (255, 1), (259, 1), (507, 1), (515, 0), (67, 1), (59, 0)])
-def test_only_texts_of_one_class_of_length_or_the_next_are_compared(other: int, score: float) -> None:
-    assert [length_class(n, 2) for n in (1, 2, 3, 4, 7, 8, 1023, 1024)] == [1, 2, 2, 3, 3, 4, 10, 11]
-    made = LengthClasses()
-    assert made.score(of_length(other, made), of_length(131, made)) == score
-    alone = LengthClasses(neighbours=False)
-    assert alone.score(of_length(other, alone), of_length(131, alone)) == (other in {131, 255})
-
-
 # --- segments
-
-TEN = [f"Sentence {letter * 8} of ten." for letter in "abcdefghij"]
-
-
-def test_six_of_ten_segments_must_be_equal_anywhere() -> None:
-    others = [[s.replace("Sentence", "Sequence") for s in TEN[:changed]] + TEN[changed:] for changed in range(11)]
-    scores = [score(Segments(), " ".join(TEN), " ".join(other)) for other in others]
-    assert scores == pytest.approx([1 - n / 10 for n in range(11)])
-    assert (Segments().threshold, Segments(segments=10, equal=8).threshold) == (0.6, 0.8)
-    assert score(Segments(), " ".join(TEN), " ".join(TEN[5:] + TEN[:5]).upper().replace(".", "!")) == 1
-    assert len(cut(Text((" ".join(TEN[:2]),)), 10)) == 2
-
-
-@pytest.mark.parametrize("tell", [story, zh_story])
-def test_another_word_leaves_a_text_alike(tell) -> None:
-    made, text = Segments(), tell(1)
-    longer = (text[0][:-1] + " 又及 walrus" + text[0][-1:], *text[1:])
-    assert made.is_alike(set_of(made, *text), set_of(made, *longer))
 
 
 @given(st.lists(st.text("ab 。.!市\ud800", max_size=12), max_size=8), st.integers(1, 12))
@@ -259,16 +155,6 @@ def test_the_cosine_is_that_of_how_often_each_word_or_character_occurs() -> None
     # In a script with spaces, a word is one character.
     assert score(CharacterVectors(), "ferry boat", "boat ferry") == pytest.approx(1)
     assert score(CharacterVectors(), "tide", "edit") == 0
-
-
-def test_a_word_weighs_its_count_times_the_logarithm_of_how_rare_it_is() -> None:
-    made = WordVectors()
-    made.fit([Text((line,)) for line in ("ferry rust", "ferry goat", "ferry snow", "ferry goat ferry")])
-    weights = [next(iter(set_of(made, line).weights.values())) for line in ("ferry", "goat", "rust", "goat goat goat")]
-    assert weights == pytest.approx([math.log(5 / 4), math.log(5 / 2), math.log(5), 3 * math.log(5 / 2)])
-    assert score(made, "ferry rust", "goat rust") > 0.5 > score(made, "ferry rust", "ferry snow")
-    (rust,) = set_of(made, "rust").weights
-    assert next(iter(made.keys(set_of(made, "ferry goat rust")))) == rust
 
 
 VECTORS = st.dictionaries(st.integers(0, 12).map(lambda n: bytes([n] * 8)), st.floats(0.25, 50), min_size=1)
@@ -308,28 +194,6 @@ def edited(*places: int) -> str:
 )
 def test_two_characters_stand_on_either_side_of_a_mark(text: str, expected: list[str]) -> None:
     assert neighbours(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("changed", "title", "score"),
-    [
-        ((), "另一个标题", 1),
-        ((0, 1), "渡船停运", 1),
-        ((0,), "另一个标题", 2 / 3),
-        ((0, 2), "渡船停运", 2.5 / 3),
-        ((0, 2, 4), "渡船停运", 1.5 / 3),
-        ((0, 2, 4), "另一个标题", 0),
-    ],
-)
-def test_the_title_and_two_strings_or_three_strings_are_a_duplicate(
-    changed: tuple[int, ...], title: str, score: float
-) -> None:
-    made = PunctuationNeighbours()
-    new, old = set_of(made, edited(*changed), title=title), set_of(made, edited(), title="渡船停运")
-    assert made.score(new, old) == pytest.approx(score)
-    assert made.is_alike(new, old) is (score == 1)
-    assert PunctuationNeighbours(needed=2).is_alike(new, old) is (score >= 2 / 3)
-    assert made.fingerprint(Text(("一二，三四。",), "渡船停运")) is None
 
 
 # --- topic distances
@@ -372,25 +236,6 @@ def test_which_of_the_published_texts_repeat_others(lists: dict[str, list[int]],
     assert [new + old for new, old in pairs if made.is_alike(prints[new], prints[old])] == repeats
 
 
-def test_positions_count_characters_numbers_marks_and_words_of_other_scripts() -> None:
-    assert positions(["渡船", "渡船站", "船站"], ["新", "渡", "船", "站", ",", "渡", "船"]) == [[2, 6], [2], [3]]
-    for topic, text, distance in (
-        ("渡船 港口", "渡船，28.64元。港口", 6),
-        ("ferry HARBOUR", "Ferries, a ferry\nand the harbour.", 3),
-        ("渡船 山羊 港口", "渡船停在港口", 4),
-    ):
-        assert TopicDistances(topic=topic).fingerprint(Text((text,))) == as_print(topic.lower().split(), [distance])
-    assert TopicDistances(topic="渡船 山羊").fingerprint(Text(("渡船停在港口",))) is None
-
-
-def test_without_a_topic_the_words_of_the_title_are_it() -> None:
-    body, made = ("The ferry is late, for the harbour is closed",), TopicDistances()
-    assert made.fingerprint(Text(body, "The ferry and the harbour")) == as_print(["ferry", "harbour"], [6])
-    stop_words = as_print(["the", "goat", "is", "late"], distances([[1, 7], [3, 9], [4]]))
-    assert made.fingerprint(Text(body, "The goat is late")) == stop_words
-    assert made.fingerprint(Text(body)) is None
-
-
 def test_a_hostile_text_has_a_bounded_number_of_vectors() -> None:
     topic = [f"w{chr(97 + n)}" for n in range(20)]
     # One vector, for two positions of each word would make 2 ** 16.
@@ -407,41 +252,3 @@ def test_distances_that_agree_share_a_key(new: set[int], more: set[int], b: int)
     one, nearby = as_print("xy", new), as_print("xy", {number + number % (b + 1) for number in new} | more)
     assert made.is_alike(one, nearby)
     assert set(made.keys(one)) & set(made.keys(nearby))
-
-
-# --- two stages
-
-BODY = ("The ferry stops. The ferry was old, and the harbour is far.", "No one repairs the ferry.")
-PAGE = Text(BODY, "The ferry stops", "https://one.example/ferry")
-AGAIN = PAGE._replace(url="https://other.example/7", title=" the FERRY  stops")
-RENAMED = AGAIN._replace(title="No boat on Monday")
-# The most frequent words stay.
-EDITED = AGAIN._replace(paragraphs=(*BODY[:1], "No one repairs this ferry."))
-
-
-@pytest.mark.parametrize(
-    ("options", "new", "score", "alike"),
-    [
-        ({}, AGAIN, 3 / 4, True),
-        ({}, RENAMED, 2 / 4, False),
-        ({}, RENAMED._replace(url=PAGE.url), 3 / 4, True),
-        ({"equal": 1}, EDITED._replace(url=PAGE.url), 0, False),
-        ({"first": "keywords", "equal": 2}, EDITED, 2 / 4, True),
-        ({"first": "keywords", "equal": 2}, EDITED._replace(title="No boat"), 1 / 4, False),
-    ],
-)
-def test_pages_are_grouped_and_then_compared_by_features(options, new: Text, score: float, alike: bool) -> None:  # noqa: FBT001
-    made = TwoStage(**options)
-    one, other = made.fingerprint(new), made.fingerprint(PAGE)
-    assert one is not None
-    assert other is not None
-    assert (made.score(one, other), made.is_alike(one, other)) == (score, alike)
-    assert ([*made.keys(one)] == [*made.keys(other)]) == (score > 0)
-
-
-def test_contents_are_equal_or_not() -> None:
-    made = BloomFilter()
-    one, other, another = (
-        made.fingerprint(Text((text,))) for text in ("The  FERRY\nstops", "the ferry stops", "It stops")
-    )
-    assert one == other != another
