@@ -12,11 +12,10 @@ import json
 import socket
 import zlib
 from collections import Counter
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from scrapy.settings import Settings
@@ -65,33 +64,36 @@ def nested(size: int) -> bytes:
     return b"[" + b"[]," * (size // 3) + b"0]"
 
 
-@dataclass(frozen=True)
-class Attack:
-    """One kind of harm: what to write into a file, and how the product reads it."""
+class Kind(NamedTuple):
+    """What harm is done to: a harmless content of the file *name*, and how the product reads it."""
 
-    harmful: Callable[[int], bytes]
-    full: int
-    """The size that does the most harm."""
     harmless: bytes | Callable[[], bytes]
     read: Callable[[Path], Any]
-    """Read the file, and return what comes of it."""
     name: str = "value"
-    """The file."""
+
+
+class Attack(NamedTuple):
+    """One kind of harm: what to write into the file of its kind."""
+
+    kind: Kind
+    harmful: Callable[[int], bytes]
+    full: int = 512 * MB
+    """The size that does the most harm."""
     small: int = 3000
     """A size that is quick to make, and need not do harm."""
 
     def make(self, folder: Path, size: int) -> Path:
         """Write the harmful input of this *size*, or the harmless one for 0."""
-        path = folder / self.name
+        path = folder / self.kind.name
         path.parent.mkdir(parents=True, exist_ok=True)
-        harmless = self.harmless if isinstance(self.harmless, bytes) else b"" if size else self.harmless()
-        path.write_bytes(self.harmful(size) if size else harmless)
+        harmless = self.kind.harmless
+        path.write_bytes(self.harmful(size) if size else harmless if isinstance(harmless, bytes) else harmless())
         return path
 
     def outcome(self, path: Path) -> str:
         """Return what comes of reading *path*, on one line; only an error of the package is one."""
         try:
-            found = self.read(path)
+            found = self.kind.read(path)
         except (DedupError, UnreadableError) as error:
             return f"{type(error).__name__}: {error}"[:100]
         return repr(found)[:100]
@@ -104,6 +106,11 @@ def value(decode: Callable[[bytes], Any]) -> Callable[[Path], str]:
         return type(decode(path.read_bytes())).__name__
 
     return read
+
+
+def msgpack_list(length: int, value: bytes) -> bytes:
+    """Return the list of *length* times *value*, which is packed, as MessagePack."""
+    return b"\xdd" + length.to_bytes(4, "big") + value * length
 
 
 def dropped_item(data: bytes) -> Any:
@@ -254,175 +261,110 @@ RECORD = b'{"time": "t", "spider": "s", "run": "r", "url": "x", "verdict": "new"
 CORPUS = b'{"html": "<p>one", "cluster": "a"}\n'
 JSON_PAGE = b'{"url": "http://a/", "html": "<p>one"}\n'
 
+TEXT = Kind(schema.encode_text(["one"], 99), value(schema.decode_text))
+ITEM = Kind(b'{"dict":[]}', value(item))
+DROPPED_ITEM = Kind(item_value(schema.encode([*HEAD, b'{"dict":[]}'])), value(dropped_item))
+PAGE = Kind(schema.encode_page(_page()), value(lambda data: schema.decode_page(1, data)))
+COUNTER = Kind(schema.encode_number(9), value(counter))
+DOUBT = Kind(schema.encode(Doubt("r", None)), value(partial(schema.decode, Doubt)))
+OVERRIDE = Kind(
+    Override("u", "o", "t", (b"i" * 16,), (b"j" * 16,)).encode()[1], value(partial(schema.decode, Override))
+)
+HEADER = Kind(Header.new("clauses").encode(), value(Header.decode))
+WARC = Kind(warc(response(b"<p>one")), archive, "a.warc")
+WARC_GZ = Kind(gzip.compress(warc(response(b"<p>one"))), archive, "a.warc.gz")
+PARQUET = Kind(lambda: parquet(9, rows=1, dictionary=True), archive, "a.parquet")
+JSONL_GZ = Kind(gzip.compress(JSON_PAGE), archive, "a.jsonl.gz")
+EXPORT = Kind(gzip.compress(export()), imported, "a.jsonl.gz")
+RECORDED = Kind(META, recorded, "spider/00/0000/meta")
+LOG = Kind(RECORD, lambda path: f"{sum(1 for _ in Records(path))} records")
+
 ATTACKS: dict[str, Attack] = {
     # --- values of a store
-    "a text that unpacks to 500 MB": Attack(
-        deflated, 512 * MB, schema.encode_text(["one"], 99), value(schema.decode_text)
-    ),
-    "a text of as many lines as it may have": Attack(
-        lambda size: zlib.compress(b"\n" * size), 256 * MB, schema.encode_text(["one"], 99), value(schema.decode_text)
-    ),
+    "a text that unpacks to 500 MB": Attack(TEXT, deflated),
+    "a text of as many lines as it may have": Attack(TEXT, lambda size: zlib.compress(b"\n" * size), 256 * MB),
     "a dropped item that unpacks to 500 MB": Attack(
-        lambda size: schema.encode_number(1) * 2 + deflated(size),
-        512 * MB,
-        item_value(schema.encode([*HEAD, b'{"dict":[]}'])),
-        value(dropped_item),
+        DROPPED_ITEM, lambda size: schema.encode_number(1) * 2 + deflated(size)
     ),
     "a dropped item of empty lists": Attack(
-        lambda size: item_value(schema.encode([*HEAD, nested(size)])),
-        250 * MB,
-        item_value(schema.encode([*HEAD, b'{"dict":[]}'])),
-        value(dropped_item),
+        DROPPED_ITEM, lambda size: item_value(schema.encode([*HEAD, nested(size)])), 250 * MB
     ),
-    "an item of empty lists, as large as it may be": Attack(nested, 8 * MB, b'{"dict":[]}', value(item)),
-    "an item of lists in lists": Attack(lambda size: b"[" * size, 10**6, b'{"dict":[]}', value(item)),
-    "a page of a million clauses": Attack(
-        page_of_clauses, 10**6, schema.encode_page(_page()), value(lambda data: schema.decode_page(1, data))
-    ),
-    "a page of 100 MB": Attack(
-        lambda size: page_of_clauses(size // 6),
-        100 * MB,
-        schema.encode_page(_page()),
-        value(lambda data: schema.decode_page(1, data)),
-    ),
+    "an item of empty lists, as large as it may be": Attack(ITEM, nested, 8 * MB),
+    "an item of lists in lists": Attack(ITEM, lambda size: b"[" * size, 10**6),
+    "a page of a million clauses": Attack(PAGE, page_of_clauses, 10**6),
+    "a page of 100 MB": Attack(PAGE, lambda size: page_of_clauses(size // 6), 100 * MB),
     "a posting list of 100 MB": Attack(
-        lambda size: b"\1" * (size // 7 * 7), 100 * MB, schema.encode_postings([1]), value(schema.decode_postings)
+        Kind(schema.encode_postings([1]), value(schema.decode_postings)), lambda size: b"\1" * (size // 7 * 7), 100 * MB
     ),
-    "a counter at its end": Attack(lambda _: b"\xff" * 7, 1, schema.encode_number(9), value(counter)),
-    "a counter that is cut off": Attack(lambda _: b"\xff", 1, schema.encode_number(9), value(counter)),
+    "a counter at its end": Attack(COUNTER, lambda _: b"\xff" * 7, 1),
+    "a counter that is cut off": Attack(COUNTER, lambda _: b"\xff", 1),
     "a doubt of 100 MB": Attack(
-        lambda size: b"\x94\xa1r\xc0\xc4\0\xdd" + (size // 2).to_bytes(4, "big") + b"\xa1x" * (size // 2),
-        100 * MB,
-        schema.encode(Doubt("r", None)),
-        value(partial(schema.decode, Doubt)),
+        DOUBT, lambda size: b"\x94\xa1r\xc0\xc4\0" + msgpack_list(size // 2, b"\xa1x"), 100 * MB
     ),
     "an override of 100 MB": Attack(
-        lambda size: (
-            b"\x95\xa1u\xa1o\xa1t\xdd" + (size // 3).to_bytes(4, "big") + b"\xc4\1x" * (size // 3) + b"\x91\xc4\1x"
-        ),
-        100 * MB,
-        Override("u", "o", "t", (b"i" * 16,), (b"j" * 16,)).encode()[1],
-        value(partial(schema.decode, Override)),
+        OVERRIDE, lambda size: b"\x95\xa1u\xa1o\xa1t" + msgpack_list(size // 3, b"\xc4\1x") + b"\x91\xc4\1x", 100 * MB
     ),
-    "a header of lists in lists": Attack(
-        lambda size: b"[" * size, 10**6, Header.new("clauses").encode(), value(Header.decode)
-    ),
+    "a header of lists in lists": Attack(HEADER, lambda size: b"[" * size, 10**6),
     "frequencies of words that unpack to 500 MB": Attack(
-        lambda size: deflated(size, b"[1,{}", b"]"),
-        512 * MB,
-        SimHash().learned(),
-        value(SimHash().recall),
+        Kind(SimHash().learned(), value(SimHash().recall)), lambda size: deflated(size, b"[1,{}", b"]")
     ),
     "frequent shingles of 200 MB": Attack(
+        Kind(Heintze().learned(), value(Heintze().recall)),
         lambda size: zlib.compress(b'["' + b'00","' * (size // 5) + b'00"]'),
         200 * MB,
-        Heintze().learned(),
-        value(Heintze().recall),
     ),
     "a fingerprint of 100 MB": Attack(
+        Kind(b"s" + b"12345678\x3f\x80\0\0", value(unpacked_print)),
         lambda size: b"s" + b"".join(n.to_bytes(8, "big") + b"\x3f\x80\0\0" for n in range(size // 12)),
         100 * MB,
-        b"s" + b"12345678\x3f\x80\0\0",
-        value(unpacked_print),
     ),
-    "a file beside a lock, of lists in lists": Attack(lambda _: b"[" * 4096, 1, b'{"what": "x"}', Holder.read),
-    "an answer of a server, of 500 MB": Attack(lambda size: b"%d" % size, 512 * MB, b"9", asked),
+    "a file beside a lock, of lists in lists": Attack(Kind(b'{"what": "x"}', Holder.read), lambda _: b"[" * 4096, 1),
+    "an answer of a server, of 500 MB": Attack(Kind(b"9", asked), lambda size: b"%d" % size),
     # --- archives
     "a WARC, its response packed by Brotli": Attack(
-        lambda size: warc(response(brotli(size), "br")), 2048 * MB, warc(response(b"<p>one")), archive, "a.warc", MB
+        WARC, lambda size: warc(response(brotli(size), "br")), 2048 * MB, MB
     ),
-    "a WARC, its response packed by gzip": Attack(
-        lambda size: warc(response(deflated(size, wbits=31), "gzip")),
-        512 * MB,
-        warc(response(b"<p>one")),
-        archive,
-        "a.warc",
-    ),
+    "a WARC, its response packed by gzip": Attack(WARC, lambda size: warc(response(deflated(size, wbits=31), "gzip"))),
     "a WARC.gz with a header of 500 MB": Attack(
-        lambda size: deflated(size, b"WARC/1.0\r\nWARC-Type: response\r\nX: ", wbits=31),
-        512 * MB,
-        gzip.compress(warc(response(b"<p>one"))),
-        archive,
-        "a.warc.gz",
+        WARC_GZ, lambda size: deflated(size, b"WARC/1.0\r\nWARC-Type: response\r\nX: ", wbits=31)
     ),
     "a WARC without headers": Attack(
+        WARC,
         lambda _: warc(b"", length=0).replace(b"WARC-Target-URI: http://a/\r\n", b"") + warc(response(b"<p>one")),
         1,
-        warc(response(b"<p>one")),
-        archive,
-        "a.warc",
     ),
-    "Parquet, one text in 100 rows": Attack(
-        lambda size: parquet(size, rows=100, dictionary=True),
-        20 * MB,
-        lambda: parquet(9, rows=1, dictionary=True),
-        archive,
-        "a.parquet",
-    ),
-    "Parquet, one text of 500 MB": Attack(
-        lambda size: parquet(size, rows=1, dictionary=False),
-        500 * MB,
-        lambda: parquet(9, rows=1, dictionary=True),
-        archive,
-        "a.parquet",
-    ),
+    "Parquet, one text in 100 rows": Attack(PARQUET, lambda size: parquet(size, rows=100, dictionary=True), 20 * MB),
+    "Parquet, one text of 500 MB": Attack(PARQUET, lambda size: parquet(size, rows=1, dictionary=False)),
     "JSON Lines.gz, a line of 500 MB": Attack(
-        lambda size: deflated(size, b'{"url": "http://a/", "html": "', b'"}\n' + JSON_PAGE, 31),
-        512 * MB,
-        gzip.compress(JSON_PAGE),
-        archive,
-        "a.jsonl.gz",
+        JSONL_GZ, lambda size: deflated(size, b'{"url": "http://a/", "html": "', b'"}\n' + JSON_PAGE, 31)
     ),
     "JSON Lines.gz, a line of empty lists": Attack(
+        JSONL_GZ,
         lambda size: gzip.compress(b'{"url": "http://a/", "x": ' + nested(size) + b"}\n" + JSON_PAGE),
         60 * MB,
-        gzip.compress(JSON_PAGE),
-        archive,
-        "a.jsonl.gz",
     ),
     "an export.gz, a line of empty lists": Attack(
-        lambda size: gzip.compress(export([b'["cDE=", ' + nested(size) + b"]\n"])),
-        120 * MB,
-        gzip.compress(export()),
-        imported,
-        "a.jsonl.gz",
+        EXPORT, lambda size: gzip.compress(export([b'["cDE=", ' + nested(size) + b"]\n"])), 120 * MB
     ),
     "an export.gz that unpacks to 500 MB": Attack(
-        lambda size: gzip.compress(export(_pairs(size // 10_000), size // 10_000), 1),
-        512 * MB,
-        gzip.compress(export()),
-        imported,
-        "a.jsonl.gz",
+        EXPORT, lambda size: gzip.compress(export(_pairs(size // 10_000), size // 10_000), 1)
     ),
     "a corpus.gz, a line of 500 MB": Attack(
+        Kind(gzip.compress(CORPUS), corpus, "a.jsonl.gz"),
         lambda size: deflated(size, CORPUS + b'{"html": "', b'"}\n', 31),
-        512 * MB,
-        gzip.compress(CORPUS),
-        corpus,
-        "a.jsonl.gz",
     ),
-    "a recorded crawl, 500 MB of notes": Attack(
-        lambda size: deflated(size, b"{'x': '", b"'}", 31), 512 * MB, META, recorded, "spider/00/0000/meta"
-    ),
-    "a recorded crawl, notes of empty lists": Attack(nested, 20 * MB, META, recorded, "spider/00/0000/meta"),
+    "a recorded crawl, 500 MB of notes": Attack(RECORDED, lambda size: deflated(size, b"{'x': '", b"'}", 31)),
+    "a recorded crawl, notes of empty lists": Attack(RECORDED, nested, 20 * MB),
     # --- logs
-    "a log, a line of 500 MB": Attack(
-        lambda size: b"".join(zeros(size)) + b"\n" + RECORD,
-        512 * MB,
-        RECORD,
-        lambda path: f"{sum(1 for _ in Records(path))} records",
-    ),
+    "a log, a line of 500 MB": Attack(LOG, lambda size: b"".join(zeros(size)) + b"\n" + RECORD),
     "a log, a line of 500 MB, searched": Attack(
-        lambda size: b"".join(zeros(size)) + b"\n" + RECORD, 512 * MB, RECORD, searched
+        LOG._replace(read=searched), lambda size: b"".join(zeros(size)) + b"\n" + RECORD
     ),
     "a log, a line of lists in lists": Attack(
-        lambda size: b"[" * size, 10**6, RECORD, lambda path: parse_record(path.read_text())
+        LOG._replace(read=lambda path: parse_record(path.read_text())), lambda size: b"[" * size, 10**6
     ),
     "answers, a line of 500 MB": Attack(
-        lambda size: b"".join(zeros(size)) + b"\n",
-        512 * MB,
-        b"",
-        lambda path: f"{len(Answers(path).about())} answers",
+        Kind(b"", lambda path: f"{len(Answers(path).about())} answers"), lambda size: b"".join(zeros(size)) + b"\n"
     ),
 }
 

@@ -10,7 +10,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 from library import Library
-from prose import article, blog, story, zh_story
+from prose import story, zh_story
 
 from dedup_middleware import Deduplicator
 
@@ -29,28 +29,6 @@ PAIRS = [
     ("roqtpvk\u01e1\u0443\u03c0a\u8e11o52v\u03bey", "roqtpvk\u01c1\u0784g\u072dz\u0151o52\u01c21c"),
     ("ujcephd\u027b\u043e\u028299t\ub368n\u018c2b", "ujcephd\u025b\u077fb\u0785\u02c0\ub368nu\u063fx"),
     ("msntgyg\u07c2p2i\u0773\u0205\u0511\xebx\u06ffz", "msntgyg\u07e2c1\u0441g6y\u0511\xeb\u024f2d"),
-    ("oquwwmw\u04df\u0798q\u07b1\u02c6os\u012d\u01dc0r", "oquwwmw\u04ff\u0457\u0642e9zos\u012dv\u8f48"),
-    ("rogbmal\u0223ku\u04c26\u4ea3wj4\u4b7dw", "rogbmal\u0203xvk\u0782v\u01e3wj45b0a"),
-    ("jtgcdli\u06f3\u0240\u07839\u7f5b\u0727g\u021d1s", "jtgcdli\u06d3\u0581v\u07c5y\u029b\u0727gw\u9f89"),
-    ("rxzwbhv\u06b2\u0491\u07828\u6f81\u59e5\u02ce1b", "rxzwbhv\u0692\u07d2v\u0784x\u02c1\u59e5z\u06bex"),
-    ("zmmdsmv\u07fa\u0109\u05038\u4dafw0f\u01df1q", "zmmdsmv\u07da\u044al\u07c4v\xefw0fv\ubf87"),
-    ("juvaogq\u01ad\u0240\u0501l7v\u049d\u0435y\u5fc8", "juvaogq\u018d\u0581l\u0778\u0242\u049d\u0435\u02992r"),
-    ("mgjymxg\u03c9\u078ak\u0781\u02032\u0c892f0d", "mgjymxg\u03e9\u0449\u04c256w2\u0c89\u1c7dz"),
-    ("wuhykfd\u0135m3\u0501i\u4ed9ehl291b", "wuhykfd\u0115z4l\u0775v\u0219ehl\u113ex"),
-    ("ddvhbsu\u07e4\u03be\u07c364yl7\u05643i2c", "ddvhbsu\u07c4\u06ffw\u07c2\u0185l7\u0564\u2d3fy"),
-    ("svaqhlv\u07f4dd\u02424\u1e9d\u16b2\u021f1w", "svaqhlv\u07d4qea\u0780s\u01dd\u16b2w\ubf8d"),
-    ("zdhfdlr\u0669\u03e9\u028298z\u03bc3e5n0a", "zdhfdlr\u0649\u072ab\u0785\u0286\u03bc3e\u4e7dw"),
-    ("dsrladb\u05f1cn\u02839\u3f69p\u02c81i0b", "dsrladb\u05d1pob\u07c5u\u02a9p\u02c8\u0d3dx"),
-    ("trejjqw\u04b9\u0240\u06c29\u2e2f\u018cet\u5f4a", "trejjqw\u0499\u0581s\u0785t\u016f\u018ce\u01590t"),
-    ("kcrltck\u077fc1\u0240b3zp\u03e732f0c", "kcrltck\u075fp2a\u072e\u0146p\u03e73\u1c7dy"),
-    ("zhxegqv\u07a2c6\u03c1b6y\u01bfmf6h1a", "zhxegqv\u0782p7g\u076e\u0205\u01bfmf\u5cfew"),
-    ("vnfrydo\u0579\u043d\u02c0b\u4f4b\u87b92m0d", "vnfrydo\u0559\u077ec\u072ev\u028b\u87b9\u1e3dz"),
-    ("mscggzg\u0240\u06f8w\u0783\u0105ovmlt\u5f49", "mscggzg\u0260\u03b7\u07c272yovml\u01590s"),
-    ("uzbpezs\u07a1b1\u04425\u2dc3\u89be\xe01v", "uzbpezs\u0781o2i\u0781t\u0103\u89ber\ucf8c"),
-    ("mimazvy\u048byun\u07b1\u0203\u022b0y8c0c", "mimazvy\u04ablt\u0582e6w\u022b0y\u7bbdy"),
-    ("vejsvrj\u04d9\u079eb\u07c1y\xfc\u0111x\u019e1z", "vejsvrj\u04f9\u045d\u02835\u7dbc\u0111xu\uaf90"),
-    ("kylvqph\u07c9\u06b2s\u072f\u0240qu02\u30fey", "kylvqph\u07e9\u0371\u06c0c7tqu02481c"),
-    ("gwudonh\u0445\u0439r\u072ex\u01d4\ud6353k0b", "gwudonh\u0465\xf8\u0680b\u6e94\ud635\u2dbdx"),
 ]
 HALVES = [[f"{text}." for text in half] for half in zip(*PAIRS, strict=True)]
 
@@ -63,8 +41,11 @@ def test_no_seed_of_a_fast_hash_would_do(seed):
 
 def test_pages_that_would_collide_are_both_new():
     with Deduplicator() as dedup:
-        verdicts = [dedup.add(f"http://site{n}.test/", text=" ".join(half)).verdict for n, half in enumerate(HALVES)]
-    assert verdicts == ["new", "new"]
+        verdicts = [
+            dedup.add(f"http://site{n}.test/", text=" ".join(half)).verdict
+            for n, half in enumerate([*HALVES, HALVES[0]])
+        ]
+    assert verdicts == ["new", "new", "duplicate"]
 
 
 # --- copies before the original
@@ -165,22 +146,3 @@ def test_a_thief_whose_items_are_under_way_cannot_stop_the_original():
     library.leave(thief)
     assert library.leave(victim).items_kept == 1
     assert library.visit(COPY, story(1)).verdict.match.original.url == VICTIM
-
-
-def test_crawls_are_not_deceived_by_addresses(site, crawl):
-    steps, originals, copies = [], [], []
-    for number, path in enumerate(("/127.0.0.1/", "/?u=http://127.0.0.1/", "/@127.0.0.1/", "/#@127.0.0.1/")):
-        text = story(number)
-        thief = site.add(path.partition("#")[0], blog("Copied", text), host=1)
-        if number % 2:
-            thief = thief.replace("//", "//127.0.0.1:80@")
-        originals.append(site.add(f"/{number}", article("Original", text)))
-        copies.append(site.add(f"/{number}", blog("Copy", text), host=2))
-        steps += [{"url": url} for url in (thief, originals[-1], copies[-1], thief)]
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_PREFERRED": ["127.0.0.1"]})
-    assert [url for url in outcome.kept if url in originals] == originals
-    dropped = [item["url"] for item in outcome.dropped]
-    assert [url for url in dropped if url in copies] == copies
-    # A thief is a duplicate of the original from then on.
-    assert {url for url in dropped if url not in copies} <= set(outcome.kept) - {*originals}
-    assert [outcome.record(copy)["original_url"] for copy in copies] == originals
