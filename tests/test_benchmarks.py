@@ -8,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from benchmarks.corpus import ARTICLE_FIELDS, CorpusError, read_corpus, relabelled
+from benchmarks.corpus import ARTICLE_FIELDS, read_corpus, relabelled
 from crawling import environment, start
 from prose import article, blog, story
 
@@ -99,27 +98,6 @@ def test_extractors_side_by_side(tmp_path):
     pages, time = table(run("extraction.py", corpus, "--rounds", "1", "--only", PRODUCT, "--only", "density"))
     assert (pages["pages"], pages[PRODUCT]) == ("4", "1.000 (0)")
     assert float(time[PRODUCT]) > 1
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("missing.jsonl", None),
-        ("empty.jsonl", b""),
-        ("words.jsonl", b"no JSON\n"),
-        ("list.jsonl", b"[1]\n"),
-        ("binary.jsonl", b"\xff\xfe\x00"),
-        ("cut.jsonl.xz", lzma.compress(b'{"id": "1", "html": ""}\n' * 100)[:-30]),
-        ("fields.jsonl", b'{"id": "1", "html": null}\n'),
-    ],
-)
-def test_what_is_wrong_with_a_corpus_is_one_line(tmp_path, name, content):
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(CorpusError) as error:
-        read_corpus(tmp_path / name, ARTICLE_FIELDS)
-    (line,) = str(error.value).splitlines()
-    assert name in line
 
 
 def test_a_small_store_is_filled_and_measured(tmp_path):
