@@ -70,5 +70,30 @@ def crawl(tmp_path):
 
 
 @pytest.fixture
+def install(tmp_path_factory, monkeypatch):
+    """Put a package with entry points where Python finds it: ``install(kind, code, name="attribute")``.
+
+    Returns the environment in which crawls find it, too.
+    """
+    packages = tmp_path_factory.mktemp("packages")
+
+    def install(kind, code, *, module="", **names):
+        module = module or f"their_{kind}"
+        about = packages / f"{module}-1.0.dist-info"
+        about.mkdir(parents=True)
+        (packages / f"{module}.py").write_text(code)
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+        points = "".join(
+            f"{name.replace('_', '-')} = {module}:{of}\n".replace(":\n", "\n") for name, of in names.items()
+        )
+        (about / "entry_points.txt").write_text(f"[dedup_middleware.{kind}]\n{points}")
+        monkeypatch.syspath_prepend(str(packages))
+        monkeypatch.delitem(sys.modules, module, raising=False)
+        return {"PYTHONPATH": str(packages)}
+
+    return install
+
+
+@pytest.fixture
 def pages():
     return Pages()

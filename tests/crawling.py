@@ -42,6 +42,11 @@ class Outcome:
     exit_status: int
     stderr: str
 
+    @property
+    def here(self) -> tuple[str, ...]:
+        """The options with which a command reads the store and the log of the crawl."""
+        return "-s", f"DEDUP_STORE={store_uri(self.folder)}", "-s", f"DEDUP_LOG={self.folder / 'records.jsonl'}"
+
     def lines(self, name: str) -> list[dict[str, Any]]:
         path = self.folder / name
         return [json.loads(line) for line in path.read_text(encoding="utf8").splitlines()] if path.exists() else []

@@ -19,17 +19,23 @@ EXIT_STATUS = 77
 
 #: Where the state of a page changes hands.
 EDGES = {
-    "claim": ["dedup_middleware.index.index:Index.claim"],
-    "confirm": ["dedup_middleware.index.index:Index.commit"],
-    "flush": ["dedup_middleware.plugin.feeds:_flushed"],
-    "sync": ["dedup_middleware.plugin.feeds:_wait_for"],
-    "checkpoint": ["dedup_middleware.durability:Durability._write_durable"],
-    "store": ["dedup_middleware.stores.opened:OpenStore.sync"],
-    "drop": ["dedup_middleware.index.index:Index.remember_duplicate"],
+    "claim": "index.index:Index.claim",
+    "confirm": "index.index:Index.commit",
+    "flush": "plugin.feeds:_flushed",
+    "sync": "plugin.feeds:_wait_for",
+    "checkpoint": "durability:Durability._write_durable",
+    "store": "stores.opened:OpenStore.sync",
+    "drop": "index.index:Index.remember_duplicate",
 }
 #: Those of a checkpoint.
 ROUND = ("flush", "sync", "checkpoint", "store")
-STORE_CALLS = [f"dedup_middleware.stores.opened:OpenStore.{name}" for name in ("get_many", "scan", "write")]
+STORE_CALLS = [f"stores.opened:OpenStore.{name}" for name in ("get_many", "scan", "write")]
+
+
+def faults(*places, **when):
+    """Return the settings with which a call of *places* in the package goes wrong: the first one ends the process."""
+    at = [f"dedup_middleware.{place}" for place in places]
+    return {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": {"at": at, "nth": 1, "kind": "exit", **when}}
 
 
 class FaultInjection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,12 @@ def page_of(name: str, clauses: Iterable[int | str], *, request: str | None = No
     paragraphs = tuple(c if isinstance(c, str) else clause(c) for c in clauses)
     asked = request_identity((url if request is None else request).encode())
     return Page(url, (asked, url_identity(url)), fingerprint(paragraphs), paragraphs, run)
+
+
+def contents_of(uri: str) -> dict[bytes, bytes]:
+    """Return every pair of the store at *uri*, but for its header and the names of those who had it open."""
+    with closing(open_store(uri, fingerprint_scheme=None)) as store:
+        return {key: value for key, value in store.scan(b"\x01", b"\xff" * 9) if key[:1] != b"w"}
 
 
 def preferences(preferred: Collection[str]) -> Preferences:

@@ -22,6 +22,11 @@ class Answer:
     """Answer only once this is set."""
 
 
+def redirect(url: str) -> Answer:
+    """Return an answer that leads to *url*."""
+    return Answer(status=302, headers={"Location": url})
+
+
 class _Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 512

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import random
+from html import escape
 
 _WHO = "the harbour council|a retired surveyor|the night ferry crew|two local teachers|the mill owners|a young botanist|the fire brigade|the district court"
 _DID = "has decided to rebuild|refused to sell|quietly inspected|promised to reopen|voted to protect|complained about|wants to replace|paid for"
@@ -81,6 +82,25 @@ def blog(name: str, paragraphs: list[str], links: tuple[str, ...] = ()) -> str:
         f"<a href='/'>home</a> <a href='/about'>{name}</a></div><div class='wrap'><div class='post'><h2>{title}</h2>"
         f"<div class='text'>{body}</div></div></div><div class='links'>{more}</div></body></html>"
     )
+
+
+def page(
+    title: str, *body: str, heading: str | None = None, head: str = "", below: str = "", menu: str = "Home"
+) -> str:
+    """Return a page with *body* as its main text, paragraphs or markup, and *below* after it; without an empty heading."""
+    blocks = "".join(part if part.startswith("<") else f"<p>{part}</p>" for part in body)
+    called = escape(title if heading is None else heading)
+    return (
+        f"<!DOCTYPE html><html><head><meta charset=utf-8><title>{escape(title)}</title>{head}</head><body>"
+        f"<nav><a href=/>{menu}</a> <a href=/all>All</a></nav><main>{f'<h1>{called}</h1>' if called else ''}"
+        f"<article>{blocks}</article></main>{below}</body></html>"
+    )
+
+
+def linked(html: str, **links: str) -> str:
+    """Return the page with ``<link rel=… href=…>`` in its head."""
+    tags = "".join(f'<link rel="{rel}" href="{href}">' for rel, href in links.items())
+    return html.replace("</head>", f"{tags}</head>")
 
 
 def several(title: str, parts: list[list[str]]) -> str:

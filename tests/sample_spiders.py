@@ -134,9 +134,6 @@ class Steps(scrapy.Spider):
     def parse_text(self, response):
         yield {"url": response.url, "text": response.css("p::text").getall()}
 
-    def parse_html(self, response):
-        yield {"url": response.url, "html": response.text}
-
     def strip_and_tell(self, response):
         """Empty the page's tree, as a spider may that has no more use for it, and say something of one's own."""
         title = response.css("title::text").get()

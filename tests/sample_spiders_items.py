@@ -16,8 +16,6 @@ from scrapy import signals
 from scrapy.exporters import BaseItemExporter
 from scrapy.extensions.feedexport import ItemFilter
 
-from dedup_middleware.plugin.extension import DedupExtension
-
 
 class ScrapyStory(scrapy.Item):
     url = scrapy.Field()
@@ -193,25 +191,6 @@ class Responses:
 
     def scraped(self, item, response):  # noqa: ARG002 - the signal's
         self.stats.inc_value(f"scraped_from/{response and response.url}")
-
-
-class FullDisk:
-    """An extension: after some pages, the disk has little room left for the SQLite store of the crawl."""
-
-    def __init__(self, crawler):
-        self.crawler, self.pages = crawler, 0
-        crawler.signals.connect(self.fill, signals.response_received)
-
-    @classmethod
-    def from_crawler(cls, crawler):
-        return cls(crawler)
-
-    def fill(self):
-        self.pages += 1
-        if self.pages == 10:
-            database = self.crawler.get_extension(DedupExtension).opened.store.in_process.store._db
-            (used,) = database.execute("PRAGMA page_count").fetchone()
-            database.execute(f"PRAGMA max_page_count = {used + 2}")
 
 
 class Stuttering(BaseItemExporter):

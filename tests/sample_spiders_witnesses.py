@@ -24,32 +24,14 @@ class Witnesses(Steps):
     def parse_article_text(self, response):
         yield {"url": response.url, "text": " ".join(response.css("article p::text").getall())}
 
-    def parse_count(self, response):
-        yield {"url": response.url, "count": len(response.css("p"))}
-
     def parse_price(self, response):
         yield {"url": response.url, "price": response.css("span::text").re_first(r"[\d.]+"), "serial": id(response)}
-
-    def parse_summary(self, response):
-        yield {"url": response.url, "summary": text_of(response)[:200]}
 
     def parse_text_and_more(self, response, more):
         yield {"url": response.url, "text": text_of(response), "more": more}
 
-    def parse_labels(self, response, more=""):
-        for label in "ab":
-            yield {"url": response.url, "label": label}
-        if more:
-            yield {"url": response.url, "text": more}
-
-    def parse_given(self, response, html):
-        yield {"url": response.url, "html": html}
-
     def parse_fields(self, response, **fields):
         yield {"url": response.url, **fields}
-
-    def parse_text_and_fields(self, response, **fields):
-        yield {"url": response.url, "text": text_of(response), **fields}
 
     def parse_data(self, response):
         yield {"url": response.url, **json.loads(response.css("script::text").get())}
@@ -59,9 +41,6 @@ class Witnesses(Steps):
 
     def finish_joined_item(self, response, item):
         yield {**item, "text": [*item["text"], *response.css("p::text").getall()]}
-
-    def parse_everything(self, response):
-        yield {"url": response.url, "text": " ".join(response.css("main *::text").getall())}
 
     def parse_sku(self, response):
         yield {"url": response.url, "sku": response.css("script::text").re_first("T-[0-9]")}

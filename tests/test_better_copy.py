@@ -9,21 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 from beside import KINDS, shared_uri
-from crawling import Outcome, store_uri
-from prose import article, blog, story
+from prose import article, blog, linked, story
 from test_commands import Output, run_here
 from test_crashes import again, fed, killed
 
 from dedup_middleware.api import Deduplicator
 
 if TYPE_CHECKING:
+    from crawling import Outcome
     from local_site import Site
-
-
-def linked(html: str, **links: str) -> str:
-    """Return the page with ``<link rel=… href=…>`` in its head."""
-    tags = "".join(f'<link rel="{rel}" href="{href}">' for rel, href in links.items())
-    return html.replace("</head>", f"{tags}</head>")
 
 
 def steps(*urls: str) -> list[dict[str, str]]:
@@ -63,29 +57,6 @@ class TestPreferred:
         assert {again.record(url)["original_url"] for url in (first, late)} == {own}
         if not shared:
             assert pages_in(outcome) == (1, 2)
-
-    @pytest.mark.parametrize("together", [False, True])
-    def test_among_preferred_pages_duplicates_are_dropped(self, site: Site, crawl, *, together: bool) -> None:
-        """Of 18 pages 11: seven stories, and four copies that came before the preferred page."""
-        pages = []
-        for number in range(1, 5):
-            own = [told(site, number, host=0, name=name) for name in ("own", "again")]
-            pages.append([told(site, number, host=1), *own])
-        pages += [[told(site, number, host=host) for host in (0, 1)] for number in (5, 6)]
-        pages.append([told(site, 7, host=0, name=name) for name in ("own", "again")])
-        urls = [url for story_pages in pages for url in story_pages]
-        assert len(urls) == 18
-        outcome = crawl("sample_spiders.Steps", steps=steps(*urls), settings=self.HOST, together=together)
-        kept = [[url for url in story_pages if url in outcome.kept] for story_pages in pages]
-        if not together:
-            assert kept == [
-                *(story_pages[:2] for story_pages in pages[:4]),
-                *(story_pages[:1] for story_pages in pages[4:]),
-            ]
-            assert len(outcome.kept) == 11
-        # In any order exactly one of each story is on the preferred host.
-        assert [sum("127.0.0.1" in url for url in urls) for urls in kept] == [1] * 7
-        assert outcome.problems == []
 
     @pytest.mark.parametrize(
         "step",
@@ -182,10 +153,6 @@ class TestCanonical:
         assert second.record(printed)["original_url"] == own
         assert pages_in(first) == (1, 2)
 
-    OWN = ("http://a.test/story/1", linked(article("s1", story(1)), amphtml="/amp/1"))
-    PRINTED = ("http://a.test/print/1", linked(blog("s1", story(1)), canonical="/story/1"))
-    AMP = ("http://a.test/amp/1", blog("s1", story(1)))
-
     def test_what_is_said_of_another_host_is_recorded_and_not_obeyed(self, site: Site, crawl) -> None:
         own = site.url("/story/1")
         liar = site.add("/a", linked(blog("a", story(1)), canonical=own), host=1)
@@ -216,17 +183,6 @@ class TestCanonical:
             b = ("http://a.test/b", linked(article("b", story(1)), amphtml=href))
             assert kept(a, b) == [a[0]], href
 
-    def test_one_that_a_pipeline_refuses_takes_nobodys_place(self, site: Site, crawl) -> None:
-        text = story(1)
-        printed = site.add("/print", linked(blog("s", text), canonical="/own"))
-        own = site.add("/own", article("s", text))
-        copy = site.add("/copy", blog("copy", text), host=1)
-        unwanted = {"url": own, "cb_kwargs": {"fate": "drop"}}
-        pipelines = {"EXTRA_PIPELINES": {"sample_spiders.FatePipeline": 100}}
-        outcome = crawl("sample_spiders.Steps", steps=[*steps(printed), unwanted, *steps(copy)], settings=pipelines)
-        assert outcome.record(copy)["original_url"] == printed
-        assert "dedup/upgrades" not in outcome.stats
-
 
 def pages_in(outcome: Outcome) -> tuple[int, int]:
     """Return how many originals and duplicates the store of a crawl has."""
@@ -236,32 +192,4 @@ def pages_in(outcome: Outcome) -> tuple[int, int]:
 
 def command(outcome: Outcome, *arguments: str) -> Output:
     """Run a subcommand on the store of a crawl, in this process."""
-    here = ("-s", f"DEDUP_STORE={store_uri(outcome.folder)}", "-s", f"DEDUP_LOG={outcome.folder / 'records.jsonl'}")
-    return run_here(*arguments, *here, folder=outcome.folder)
-
-
-class TestOverrides:
-    def test_an_allowed_page_owns_its_text_and_is_never_dropped_for_the_same_page(self, site: Site, crawl) -> None:
-        a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
-        first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        assert first.kept == [a]
-        assert command(first, "allow", b).exit_status == 0
-        released = crawl("sample_spiders.Steps", steps=[], folder="one", afresh=True)
-        assert released.kept == [b]
-        again = [crawl("sample_spiders.Steps", steps=steps(a, b), folder="one", afresh=True) for _ in range(2)]
-        assert [outcome.kept for outcome in again] == [[a, b], [a, b]]
-
-        listed = command(first, "allow", "--list")
-        assert listed.out.splitlines()[0].endswith(b)
-        assert listed.out.splitlines()[1:] == [f"    is not a duplicate of {a}"]
-
-    def test_an_override_can_be_removed(self, site: Site, crawl) -> None:
-        a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
-        first = crawl("sample_spiders.Steps", steps=steps(a, b), folder="one")
-        assert command(first, "allow", "--list").out == "No page is allowed\n"
-        command(first, "allow", b)
-        removed = command(first, "allow", "--remove", b)
-        assert (removed.exit_status, removed.out.splitlines()[1]) == (0, f"    may be a duplicate again of {a}")
-        removed = command(first, "allow", "--remove", b)
-        assert (removed.exit_status, removed.err) == (0, "")
-        assert "was not allowed" in removed.out
+    return run_here(*arguments, *outcome.here, folder=outcome.folder)

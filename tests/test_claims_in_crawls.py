@@ -42,25 +42,19 @@ def test_a_page_whose_callback_raises_owns_nothing(site, crawl):
     assert outcome.stats["dedup/pages"] == 2 * len(FAILING)
 
 
-@pytest.mark.parametrize("fate", ["drop", "fail"])
-def test_an_item_that_its_pipelines_lose_owns_nothing(site, crawl, fate):
-    a, b = pair(site, 1)
-    c = site.add("/1/c", article("c", story(1)))
-    steps = [{"url": a, "cb_kwargs": {"fate": fate}}, {"url": b}, {"url": c}]
+def test_an_item_that_its_pipelines_lose_owns_nothing_and_one_that_they_replace_is_safe(site, crawl):
+    fates = ("drop", "fail", "replace")
+    pages = {fate: [*pair(site, n), site.add(f"/{n}/c", article("c", story(n)))] for n, fate in enumerate(fates)}
+    steps = [
+        step
+        for fate, (a, b, c) in pages.items()
+        for step in ({"url": a, "cb_kwargs": {"fate": fate}}, {"url": b}, {"url": c})
+    ]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings=FATES)
-    assert outcome.kept == [b]
-    assert outcome.record(c)["original_url"] == b
-    assert outcome.dropped[-1]["url"] == c
-
-
-def test_an_item_that_a_pipeline_replaces_is_safe(site, crawl):
-    a, b = pair(site, 1)
-    steps = [{"url": a, "cb_kwargs": {"fate": "replace"}}, {"url": b}]
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings=FATES)
-    (item,) = outcome.items
-    assert (item["url"], item["replaced"]) == (a, True)
-    assert outcome.record(b)["original_url"] == a
-    assert outcome.problems == []
+    assert outcome.kept == [pages["drop"][1], pages["fail"][1], pages["replace"][0]]
+    assert outcome.items[-1]["replaced"]
+    originals = {fate: outcome.record(c)["original_url"] for fate, (_, _, c) in pages.items()}
+    assert originals == dict(zip(fates, outcome.kept, strict=True))
 
 
 @pytest.mark.parametrize("end", ["", "drop", "fail"])

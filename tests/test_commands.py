@@ -103,8 +103,7 @@ class Crawled:
 
     @property
     def here(self) -> tuple[str, ...]:
-        folder = self.outcome.folder
-        return "-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}"
+        return self.outcome.here
 
     def run(self, *arguments: str) -> Output:
         return run(*arguments, *self.here, folder=self.outcome.folder)
@@ -195,21 +194,6 @@ class TestLog:
         run_here("log", "--host", "http://a.example/", *here, folder=tmp_path).refused(
             "http://a.example/", "not a host name"
         )
-
-    def test_filters_by_host_and_score(self, tmp_path: Path) -> None:
-        write_log(
-            tmp_path / "log",
-            record("http://a.example/1"),
-            record("http://deep.A.example:8000/2", score=0.95),
-            record("http://nota.example/3"),
-            record("http://a.example/4", score=0.7),
-            record("http://a.example/5", verdict="unchanged", score=None),
-            record("http://[broken/6"),
-        )
-        said = run_here(
-            "log", "--json", "--host", "A.example", "--min-score", "0.9", "-s", "DEDUP_LOG=log", folder=tmp_path
-        )
-        assert [r["url"][-1] for r in said.json] == ["1", "2"]
 
     def test_a_page_cannot_steer_the_terminal(self, tmp_path: Path) -> None:
         hostile = "\x1b[2J\r\n\u202eevil\x9b"
@@ -429,7 +413,8 @@ class TestReset:
         what = (f"the store {store_uri(folder)}", f"the log {folder / 'records.jsonl'}")
         own.run("store", "reset", "--log").refused(*what, "Not a terminal", "--yes")
         for answer, removed in (("", False), ("yes", True)):
-            said = at_a_terminal("store", "reset", "--log", *own.here, folder=folder, answer=answer)
+            here, keys = own.here, f"{answer}\n"
+            said = at_a_terminal("store", "reset", "--log", *here, folder=folder, keys=keys, status=int(not removed))
             assert all(word in said for word in (*what, "Continue? [y/N]"))
             assert ("Nothing was deleted" in said) is not removed
             assert store_exists(store_uri(folder)) is not removed
@@ -444,52 +429,29 @@ class TestReset:
         assert f"Deleted the log {folder / 'records.observer-123.jsonl'}" in said.out
         assert sorted(path.name for path in folder.glob("records*")) == ["records.2024.jsonl", "records.old.jsonl"]
 
-    def test_a_log_that_is_a_folder_is_one_line(self, tmp_path: Path) -> None:
-        (tmp_path / "folder").mkdir()
-        here = ("-s", "DEDUP_STORE=sqlite:none", "-s", "DEDUP_LOG=folder")
-        run_here("store", "reset", "--log", "--yes", *here, folder=tmp_path).refused("The log folder cannot be removed")
-        assert (tmp_path / "folder").is_dir()
-
     def test_it_leaves_a_store_in_use(self, own: Crawled) -> None:
         with running_crawl(own):
             own.run("store", "reset", "--log", "--yes").refused("in use by another crawl", "wait")
         assert store_exists(store_uri(own.outcome.folder))
         assert (own.outcome.folder / "records.jsonl").exists()
 
-    @pytest.mark.parametrize("scheme", sorted({default_backend(), "sqlite"}))
-    def test_it_leaves_what_is_not_ours(self, tmp_path: Path, scheme: str) -> None:
-        precious = tmp_path / "precious"
-        if scheme == "leveldb":
-            precious.mkdir()
-            (precious / "thesis.txt").write_text("years of work")
-        else:
-            precious.write_text("years of work")
-        before = sorted(p.name for p in tmp_path.rglob("*"))
-        run_here("store", "reset", "-s", f"DEDUP_STORE={scheme}:precious", folder=tmp_path).refused(
-            "not a store", "untouched"
-        )
-        assert sorted(p.name for p in tmp_path.rglob("*")) == before
 
-
-def at_a_terminal(*arguments: str, folder: Path, answer: str) -> str:
-    """Return what the command prints at a terminal where a person gives *answer*."""
+def at_a_terminal(*arguments: str, folder: Path, keys: str, status: int = 0) -> str:
+    """Return what a person sees of the command at a terminal who types *keys*."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
-    with os.fdopen(ours, "w") as person:
-        process = subprocess.Popen(
-            command(*arguments),
-            cwd=folder,
-            env=ENVIRONMENT,
-            stdin=theirs,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        person.write(answer + "\n")
-        person.flush()
-        said, _ = process.communicate(timeout=60)
+    process = subprocess.Popen(
+        command(*arguments), cwd=folder, env=ENVIRONMENT, stdin=theirs, stdout=theirs, stderr=theirs
+    )
     os.close(theirs)
-    return said
+    os.write(ours, keys.encode())
+    shown = b""
+    # Linux reports by an error that the writer has closed.
+    with os.fdopen(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
+        while chunk := terminal.read(65_536):
+            shown += chunk
+    assert process.wait(timeout=60) == status
+    return shown.decode().replace("\r\n", "\n")
 
 
 def remedy(said: str, name: str) -> list[str]:
@@ -543,14 +505,6 @@ def spoil(store: Path) -> None:
         (store / "db" / "CURRENT").write_bytes(b"garbage\n")
     else:
         store.write_bytes(store.read_bytes()[:100].ljust(4096, b"x"))
-
-
-def damage(own: Crawled) -> dict[Path, bytes]:
-    """Spoil the store and return all its files."""
-    store = own.outcome.folder / "store"
-    spoil(store)
-    files = store.rglob("*") if store.is_dir() else store.parent.glob("store*")
-    return {path: path.read_bytes() for path in files if path.is_file()}
 
 
 def keep(folder: Path, *urls: str) -> None:
@@ -620,13 +574,6 @@ class TestWhoseStore:
         say(project, "DEDUP_STORE = 'sqlite:all.db'")
         assert [r["url"] for r in run("log", "--json", folder=project).json] == ["http://plain/"]
 
-    def test_where_a_project_names_the_log_only_the_store_is_still_its_spiders(self, project: Path) -> None:
-        keep(project / ".scrapy" / "dedup" / "plain")
-        say(project, "DEDUP_LOG = 'all.log'")
-        write_log(project / "all.log", record("http://all/"))
-        (info,) = run("store", "info", "--json", folder=project).json
-        assert info["originals"] == 0
-
     def test_the_settings_of_a_named_spider_count(self, project: Path) -> None:
         write_log(project / "picky.log", record("http://picky/"))
         said = run("log", "--json", "--spider", "picky", folder=project)
@@ -692,6 +639,7 @@ class TestMistakes:
             (["store"], "store info"),
             (["log", "--min-score", "2"], "'2' is not a number from 0 to 1"),
             (["explain"], "URL"),
+            (["allow"], "name the pages by URL, --host, --original, --run or --below, or give --all."),
             (["log", "extra"], "unexpected argument extra"),
             (["stats", "-s", "DEDUP_LOG"], "-s NAME=VALUE"),
         ],
@@ -733,20 +681,3 @@ class TestMistakes:
             run_here("store", "info", *own.here, folder=folder.parent).refused("Permission denied")
         finally:
             folder.chmod(0o700)
-
-    def test_a_bad_setting_is_one_line(self, tmp_path: Path) -> None:
-        run_here("stats", "-s", "DEDUP_STORE=tarantool://:pw@db", folder=tmp_path).refused(
-            "tarantool:…", "leveldb:PATH"
-        )
-
-    def test_a_damaged_store_is_one_line(self, own: Crawled) -> None:
-        store = own.outcome.folder / "store"
-        damaged = store / "db" / "CURRENT" if store.is_dir() else store
-        damaged.write_bytes(damaged.read_bytes()[:100].ljust(4096, b"x") if damaged == store else b"garbage\n")
-        own.run_here("store", "info").refused("damaged", "scrapy dedup store reset")
-
-    def test_a_damaged_text_is_one_line(self, own: Crawled) -> None:
-        uri = store_uri(own.outcome.folder)
-        with contextlib.closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
-            store.write([(key, b"garbage") for key, _ in store.scan(b"t", b"u")])
-        own.run_here("explain", own.repost).refused("scrapy dedup store reset")

@@ -13,7 +13,7 @@ from benchmarks import corpus as benchmark
 from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story, zh_story
-from test_commands import Output, record, run, run_here, write_log
+from test_commands import Output, record, run_here, write_log
 
 from dedup_middleware.errors import ConfigError
 from dedup_middleware.fingerprints.method import METHODS
@@ -86,25 +86,15 @@ class Dying(Exact):
     def fingerprint(self, text):
         sys.exit("out of breath")
 '''
-NEEDY = "import nothing_of_that_name\n"
 KEYS = ["method", "precision", "recall", "f1", "lost", "ms_per_page", "bytes_per_page", "peak_mb"]
 
 
 @pytest.fixture(autouse=True)
-def _installed(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the package of methods installed."""
-    packages = tmp_path_factory.mktemp("packages")
-    about = packages / "methods_to_compare-1.0.dist-info"
-    about.mkdir()
-    (packages / "methods_to_compare.py").write_text(THEIRS)
-    (packages / "their_needy.py").write_text(NEEDY)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: methods_to_compare\nVersion: 1.0\n")
+def _installed(install) -> None:
+    """Have the packages of methods installed."""
     names = ["Exact", "Overlap", "Length", "Learner", "Failing", "Dying"]
-    lines = [f"{name.lower()} = methods_to_compare:{name}" for name in names]
-    (about / "entry_points.txt").write_text(
-        "\n".join(["[dedup_middleware.methods]", *lines, "needy = their_needy:Needy"])
-    )
-    monkeypatch.syspath_prepend(str(packages))
+    install("methods", THEIRS, **{name.lower(): name for name in names})
+    install("methods", "import nothing_of_that_name", module="their_needy", needy="Needy")
 
 
 def rows() -> list[dict[str, Any]]:
@@ -189,14 +179,6 @@ class TestScores:
         monkeypatch.setattr(METHODS, "ours", {})
         said = compare(corpus, "--pure").out
         assert columns(said, 0, 1)[1:] == [["clauses"], ["exact"], ["learner"], ["length"], ["overlap"]]
-
-    def test_a_user_gets_an_aligned_table(self, corpus: Path) -> None:
-        said = run("compare", str(corpus), "--pure", *methods("clauses"), folder=corpus.parent)
-        assert (said.exit_status, said.err) == (0, "")
-        header, line = said.out.splitlines()
-        assert header.split() == ["method", "precision", "recall", "F1", "lost", "ms/page", "bytes/page", "peak", "MB"]
-        assert len(line) == len(header)
-        assert line.split()[:5] == ["clauses", "1.0000", "0.6667", "0.8000", "0"]
 
     def test_a_method_that_learns_does_so_from_the_first_pages(self, corpus: Path) -> None:
         said = [compare(corpus, "--pure", "--json", "--fit", fit, *methods("learner")) for fit in ("0", "0.2", "1")]

@@ -10,14 +10,13 @@ import pytest
 from benchmarks.crashes import (
     StorySite,
     kinds_of_chains,
-    place_by_class,
     run_chain,
     run_with_fault,
     settings_of,
     witness,
 )
 from crawling import Running, run_job, run_scrapy, write_job
-from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS
+from fault_injection import EDGES, EXIT_STATUS, ROUND, STORE_CALLS, faults
 from local_site import wait_until
 from prose import article, blog, story
 from test_claims_in_crawls import FATES, pair
@@ -106,9 +105,9 @@ def test_an_original_that_was_durable_before_the_crash_stays_one(site, tmp_path)
     a, b = pair(site, 1)
     steps = [{"url": a}, {"url": site.add("/last", article("Last", story(500))), "cb_kwargs": {"fate": "hold"}}]
     # The second wait of a checkpoint is for the store.
-    fault = {"at": ["dedup_middleware.durability:Durability._has_waited"], "nth": 2, "moment": "after", "kind": "exit"}
-    extra = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault, "CHECKPOINT_INTERVAL": 1}
-    crashed = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, settings=HOLDING | extra))
+    fault = faults("durability:Durability._has_waited", nth=2, moment="after")
+    settings = HOLDING | fault | {"CHECKPOINT_INTERVAL": 1}
+    crashed = run_job(tmp_path, write_job(tmp_path, "sample_spiders.Steps", steps=steps, settings=settings))
     assert crashed.exit_status == EXIT_STATUS
     assert fed(crashed) == [a]
     outcome = again(tmp_path, [{"url": b}])
@@ -198,7 +197,7 @@ def told():
 def test_a_process_that_ends_at_an_edge_loses_no_story(told, edge, moment):
     # How many checkpoints there are beyond the first depends on the disk.
     nth = 1 if edge in ROUND else random.Random(edge + moment).randint(1, 12)
-    fault = {"at": EDGES[edge], "nth": nth, "moment": moment, "kind": "exit"}
+    fault = faults(EDGES[edge], nth=nth, moment=moment)
     status, seen = run_with_fault(told, settings_of(jobdir=True, interval=5), fault)
     assert status == EXIT_STATUS
     assert (seen.lost, seen.self_drops) == (set(), 0)
@@ -206,7 +205,7 @@ def test_a_process_that_ends_at_an_edge_loses_no_story(told, edge, moment):
 
 @pytest.mark.parametrize("nth", [3, 10, 40, 90, 150])
 def test_a_call_of_the_store_that_fails_ends_no_crawl_and_loses_no_story(told, nth):
-    fault = {"at": STORE_CALLS, "nth": nth, "kind": "fail"}
+    fault = faults(*STORE_CALLS, nth=nth, kind="fail")
     status, seen = run_with_fault(told, settings_of(jobdir=False, interval=5), fault)
     assert status == 0
     assert (seen.lost, seen.self_drops, seen.missing) == (set(), 0, 0)
@@ -218,14 +217,6 @@ def test_the_witness_sees_what_is_lost(tmp_path):
     outcome = type("Left", (), {"folder": tmp_path})()
     seen = witness({"a": 1, "b": 1, "c": 2, "d": 2, "e": 3}, outcome)
     assert (seen.lost, seen.twice, seen.missing, seen.self_drops) == ({1}, 1, 1, 0)
-
-
-def test_the_witness_looks_for_a_story_where_its_item_belongs(tmp_path):
-    (tmp_path / "records.jsonl").write_text(json.dumps({"url": "/0/1", "original_url": "/0/0", "outcome": "dropped"}))
-    outcome = type("Left", (), {"folder": tmp_path})()
-    for feed, lost in [("other.jsonl", {0}), ("feed.jsonl", set())]:
-        (tmp_path / feed).write_text('{"url": "/0/0"}\n')
-        assert witness({"/0/0": 0, "/0/1": 0}, outcome, place_of=place_by_class).lost == lost
 
 
 @pytest.mark.parametrize("items", ["filtered", "unstorable"])
@@ -288,8 +279,7 @@ def test_a_crash_at_any_step_of_a_release_loses_no_item(site, tmp_path, place, m
     copies = [b for _, b in pairs]
     assert [i["url"] for i in killed(tmp_path, site, [{"url": u} for both in pairs for u in both]).dropped] == copies
     nth = 1 if place.startswith(("durability", "index.dropped")) else 2
-    fault = {"at": [f"dedup_middleware.{place}"], "nth": nth, "moment": moment, "kind": "exit"}
-    crashed = again(tmp_path, [], EXTENSIONS={"fault_injection.FaultInjection": 0}, FAULTS=fault, CHECKPOINT_INTERVAL=1)
+    crashed = again(tmp_path, [], **faults(place, nth=nth, moment=moment), CHECKPOINT_INTERVAL=1)
     assert crashed.exit_status == EXIT_STATUS
     outcome = again(tmp_path, [])
     assert set(fed(outcome)) == set(copies)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from crawling import run_job, run_scrapy, store_uri, write_job
+from library import contents_of
 from local_site import Site
 from prose import article, blog, story
 from test_commands import ENVIRONMENT, command, run, run_here
@@ -23,11 +24,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PROBLEMS = 1
-
-
-def contents(folder: Path) -> dict[bytes, bytes]:
-    with closing(open_store(store_uri(folder), fingerprint_scheme=None)) as store:
-        return dict(store.scan(b"\x01", b"\xff" * 64))
 
 
 @pytest.fixture(scope="module")
@@ -102,11 +98,11 @@ def test_a_store_of_other_fingerprints_comes_with_a_remedy_that_works(tmp_path: 
 def test_what_a_crash_left_is_told_and_left(tmp_path: Path) -> None:
     with closing(open_store(store_uri(tmp_path), fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
         store.write([(schema.doubt_key(1), schema.encode(Doubt("run", None)))])
-    before = contents(tmp_path)
+    before = contents_of(store_uri(tmp_path))
     status, findings = doctor(tmp_path)
     assert status == 0
     assert any("1 original in doubt after a crash" in finding["text"] for finding in findings)
-    assert contents(tmp_path) == before
+    assert contents_of(store_uri(tmp_path)) == before
 
 
 def test_a_busy_store_is_no_problem(crawled: Path, tmp_path: Path) -> None:
@@ -162,14 +158,14 @@ class TestExplainWithHtml:
     """How a page would be checked now, by ``scrapy dedup explain URL --html FILE``."""
 
     def explained(self, folder: Path, name: str) -> dict[str, Any]:
-        before = contents(folder)
+        before = contents_of(store_uri(folder))
         said = run_here(
             *("explain", f"http://elsewhere/{name}", "--html", f"{name}.html", "--json"),
             *("-s", f"DEDUP_STORE={store_uri(folder)}"),
             folder=folder,
         )
         assert (said.exit_status, said.err) == (0, "")
-        assert contents(folder) == before
+        assert contents_of(store_uri(folder)) == before
         (record,) = said.json
         return record
 

@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 from crawling import IN_ORDER, run_job, store_uri, write_job
-from fault_injection import EXIT_STATUS
+from fault_injection import EXIT_STATUS, faults
 from local_site import Answer, Site
 from prose import article, blog, story
 from sample_spiders_items import KINDS
@@ -92,7 +92,7 @@ def reposts():
     site.close()
 
 
-def test_kept_and_dropped_items_are_those_of_a_crawl_without_the_plugin(reposts, tmp_path):
+def test_kept_with_exported_or_released_items_are_those_of_a_crawl_without_the_plugin(reposts, tmp_path):
     without = stories(tmp_path / "without", reposts, plugin=False)
     folder = tmp_path / "with"
     outcome = stories(folder, reposts)
@@ -102,22 +102,17 @@ def test_kept_and_dropped_items_are_those_of_a_crawl_without_the_plugin(reposts,
     PROJECT.give(KINDS[1:])
     assert [type(item.item) for item in found] == KINDS
     assert [(item.url, item.original_url) for item in found] == [*zip(reposts[1::2], reposts[::2], strict=True)]
+    kept = (folder / "feed.jsonl").read_bytes()
     assert "Wrote 5 dropped items to feed.jsonl" in done(folder, "dropped", "-o", "feed.jsonl").out
     assert lines(folder / "feed.jsonl") == lines(without.folder / "feed.jsonl")
 
-
-def test_after_the_release_of_everything_the_feed_is_that_of_a_crawl_without_the_plugin(reposts, tmp_path):
-    without = stories(tmp_path / "without", reposts, plugin=False)
-    folder = tmp_path / "with"
-    stories(folder, reposts)
-    allowed = done(folder, "allow", "--all").out
-    assert "Allowed 5 pages; the next crawl releases 5 dropped items" in allowed
+    assert "Allowed 5 pages; the next crawl releases 5 dropped items" in done(folder, "allow", "--all").out
+    (folder / "feed.jsonl").write_bytes(kept)
     outcome = release_all(folder)
     assert outcome.kept == reposts[1::2]
     assert released(outcome) == 5
-    assert [(r["url"], r["outcome"], r["items_kept"]) for r in outcome.records] == [
-        (url, "released", 1) for url in reposts[1::2]
-    ]
+    records = [(r["url"], r["outcome"], r["items_kept"]) for r in outcome.records]
+    assert records == [(url, "released", 1) for url in reposts[1::2]]
     assert lines(folder / "feed.jsonl") == lines(without.folder / "feed.jsonl")
     assert stored(folder) == []
     assert outcome.problems == []
@@ -350,9 +345,12 @@ def test_with_no_room_none_is_left_after_the_crawl(site, tmp_path, feed):
     assert stored(tmp_path) == []
 
 
-@pytest.mark.parametrize(
+BOUNDS = pytest.mark.parametrize(
     "bound", [{"DEDUP_DROPPED_SIZE": 0}, {"DEDUP_DROPPED_AGE": 0.001 / 86_400}], ids=["size", "age"]
 )
+
+
+@BOUNDS
 def test_no_bound_removes_an_item_whose_original_is_not_durable(site, tmp_path, bound):
     pairs = [pair(site, number) for number in range(4)]
     crashed = killed(tmp_path, site, [{"url": url} for both in pairs for url in both], **bound)
@@ -362,9 +360,7 @@ def test_no_bound_removes_an_item_whose_original_is_not_durable(site, tmp_path, 
     assert urls_of(tmp_path / "feed.jsonl") == [b for _, b in pairs]
 
 
-@pytest.mark.parametrize(
-    "bound", [{"DEDUP_DROPPED_SIZE": 0}, {"DEDUP_DROPPED_AGE": 0.001 / 86_400}], ids=["size", "age"]
-)
+@BOUNDS
 def test_no_bound_removes_an_item_that_a_person_has_allowed(site, tmp_path, bound):
     urls = add_pairs(site, 2)
     stories(tmp_path, urls[:2])
@@ -376,11 +372,6 @@ def test_no_bound_removes_an_item_that_a_person_has_allowed(site, tmp_path, boun
 
 
 # --- what goes wrong
-
-
-def fault(place, moment, nth, kind="exit"):
-    faults = {"at": [f"dedup_middleware.{place}"], "nth": nth, "moment": moment, "kind": kind}
-    return {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": faults}
 
 
 STEPS = [
@@ -401,7 +392,7 @@ STEPS = [
 def test_a_crash_at_any_step_of_a_drop_loses_no_item(site, tmp_path, place, moment, interval):
     """Before the batch of the drop the item is not dropped, and after it is stored."""
     urls = add_pairs(site, 4)
-    crashed = stories(tmp_path, urls, CHECKPOINT_INTERVAL=interval, **fault(place, moment, nth=3))
+    crashed = stories(tmp_path, urls, CHECKPOINT_INTERVAL=interval, **faults(place, moment=moment, nth=3))
     assert crashed.exit_status == EXIT_STATUS
     dropped = [item["url"] for item in crashed.dropped]
     assert dropped == [urls[1], urls[3]]
@@ -418,7 +409,7 @@ def test_a_crash_at_any_step_of_a_drop_loses_no_item(site, tmp_path, place, mome
 def test_after_a_store_that_fails_at_a_drop_the_item_is_kept(site, tmp_path, place):
     urls = add_pairs(site, 4)
     nth = 2 if place.startswith("index") else 8
-    outcome = stories(tmp_path, urls, **fault(place, "before", nth, kind="fail"))
+    outcome = stories(tmp_path, urls, **faults(place, nth=nth, kind="fail"))
     assert outcome.exit_status == 0
     dropped = [item["url"] for item in outcome.dropped]
     assert sorted(outcome.kept + dropped) == sorted(urls)
@@ -429,20 +420,6 @@ def test_after_a_store_that_fails_at_a_drop_the_item_is_kept(site, tmp_path, pla
     later = release_all(tmp_path)
     assert set(urls_of(tmp_path / "feed.jsonl")) >= set(urls)
     assert later.problems == []
-
-
-def test_a_full_disk_costs_no_item(site, tmp_path):
-    urls = add_pairs(site, 30)
-    extra = {"EXTENSIONS": {"sample_spiders_items.FullDisk": 1000}, "DEDUP_STORE": f"sqlite:{tmp_path / 'db'}"}
-    outcome = stories(tmp_path, urls, feed={}, **extra)
-    dropped = [item["url"] for item in outcome.dropped]
-    assert 5 <= len(dropped) < 30
-    assert sorted(outcome.kept + dropped) == sorted(urls)
-    assert outcome.kept[-1] == urls[-1]
-    assert "database or disk is full" in outcome.problems[0]
-    assert "check the disk's space" in outcome.problems[0]
-    with index_for_command(extra["DEDUP_STORE"], "test") as (_, index):
-        assert set(dropped) <= {item.url for item in index.dropped}
 
 
 @pytest.mark.parametrize(
@@ -485,7 +462,7 @@ def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
     urls = add_pairs(site, 3)
     stories(tmp_path, urls)
     done(tmp_path, "allow", "--all")
-    broken = fault("item_codec:decode", "before", 2, kind="bug")
+    broken = faults("item_codec:decode", nth=2, kind="bug")
     command = write_job(tmp_path, "sample_spiders_items.Nothing", settings=IN_ORDER | FEED | broken, afresh=True)
     outcome = run_job(tmp_path, command)
     assert outcome.exit_status == 0
@@ -511,7 +488,7 @@ def test_a_defect_of_ours_in_a_release_loses_no_item(site, tmp_path, place):
     urls = add_pairs(site, 2)
     stories(tmp_path, urls)
     done(tmp_path, "allow", "--all")
-    broken = fault(place, "before", 1, kind="bug") | {"CHECKPOINT_INTERVAL": 1}
+    broken = faults(place, kind="bug") | {"CHECKPOINT_INTERVAL": 1}
     command = write_job(tmp_path, "sample_spiders_items.Nothing", settings=IN_ORDER | FEED | broken, afresh=True)
     outcome = run_job(tmp_path, command)
     assert outcome.exit_status == 0

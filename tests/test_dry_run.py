@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 from beside import shared_uri
 from crawling import Outcome, store_uri
+from library import contents_of
 from prose import article, blog, story
 from test_crashes import again, fed, killed
-
-from dedup_middleware.stores import open_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,14 +18,6 @@ if TYPE_CHECKING:
     from local_site import Site
 
 DRY = {"DEDUP_ACTION": "dry-run"}
-
-
-def contents(uri: str) -> dict[bytes, bytes]:
-    """Return all pairs of the store at *uri*, but for the names of those who had it open."""
-    store = open_store(uri, fingerprint_scheme=None)
-    pairs = dict(store.scan(b"\x01", b"\xff" * 9))
-    store.close()
-    return {key: value for key, value in pairs.items() if key[:1] != b"w"}
 
 
 def told(outcome: Outcome) -> list[tuple[object, ...]]:
@@ -52,9 +43,9 @@ def test_it_checks_as_a_crawl_does_and_changes_nothing(crawl, request, tmp_path,
     uri = store_uri(tmp_path / "one") if kind == "default" else shared_uri(kind, tmp_path, request)
     run = partial(crawl, "sample_spiders.Steps", settings={"DEDUP_STORE": uri})
     run(steps=later[:3])
-    before = contents(uri)
+    before = contents_of(uri)
     dry = run(steps=later, settings={"DEDUP_STORE": uri, **DRY})
-    assert contents(uri) == before
+    assert contents_of(uri) == before
     assert dry.kept == [step["url"] for step in later]
     assert dry.problems == []
     real = run(steps=later)
@@ -90,7 +81,7 @@ def test_what_a_crash_has_left_is_there_after_it(site: Site, tmp_path: Path) -> 
     a, b = site.add("/a", article("a", story(1))), site.add("/b", blog("b", story(1)), host=1)
     assert [item["url"] for item in killed(tmp_path, site, [{"url": a}, {"url": b}]).dropped] == [b]
     uri = store_uri(tmp_path)
-    before = contents(uri)
+    before = contents_of(uri)
     again(tmp_path, [], **DRY, FEEDS={"dry.jsonl": {"format": "jsonlines"}})
-    assert contents(uri) == before
+    assert contents_of(uri) == before
     assert fed(again(tmp_path, [])) == [b]

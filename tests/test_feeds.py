@@ -32,33 +32,20 @@ def fed(outcome, name="stories.jsonl"):
     return [item["url"] for item in outcome.lines(name)]
 
 
-def test_a_story_whose_original_every_feed_declined_is_in_the_feed(site, crawl):
-    pairs = [copies(site, number, "a", "b") for number in range(5)]
-    steps = [s for a, b in pairs for s in (step(a, "dict"), step(b))]
+def test_a_copy_is_kept_until_each_feed_that_wants_it_has_the_story(site, crawl):
+    pairs = [copies(site, number, "a", "b") for number in range(3)]
+    a, b, c, d = copies(site, 4, "a", "b", "c", "d")
+    unwanted = copies(site, 5, "a", "b")
+    steps = [s for first, second in pairs for s in (step(first, "dict"), step(second))]
+    steps += [step(a, "dict"), step(b), step(c), step(d, "dict"), *(step(url, "dict") for url in unwanted)]
     outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": STORIES})
-    assert fed(outcome) == [b for _, b in pairs]
-    assert outcome.dropped == []
-    record = outcome.record(pairs[0][1])
-    assert (record["verdict"], record["outcome"], record["reason"]) == (
-        "related",
-        "kept",
-        Reason.ORIGINAL_MISSING_FROM_FEED,
-    )
-    assert outcome.problems == []
-
-
-def test_once_the_feed_has_the_story_further_copies_are_dropped(site, crawl):
-    a, b, c, d = copies(site, 1, "a", "b", "c", "d")
-    steps = [step(a, "dict"), step(b), step(c), step(d, "dict")]
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings={"FEEDS": STORIES})
-    assert outcome.kept == [a, b]
+    assert fed(outcome) == [*(second for _, second in pairs), b]
+    assert [i["url"] for i in outcome.dropped] == [c, d, unwanted[1]]
     assert {u: outcome.record(u)["original_url"] for u in (c, d)} == {c: b, d: b}
-
-
-def test_what_no_feed_wants_needs_none(site, crawl):
-    a, b = copies(site, 1, "a", "b")
-    outcome = crawl("sample_spiders.Steps", steps=[step(a, "dict"), step(b, "dict")], settings={"FEEDS": STORIES})
-    assert [i["url"] for i in outcome.dropped] == [b]
+    record = outcome.record(pairs[0][1])
+    reason = Reason.ORIGINAL_MISSING_FROM_FEED
+    assert (record["verdict"], record["outcome"], record["reason"]) == ("related", "kept", reason)
+    assert outcome.problems == []
 
 
 @pytest.mark.parametrize(
@@ -162,6 +149,3 @@ def test_without_stats_no_feed_is_taken_for_stored_at_its_end(site, crawl, uri):
     assert len([p for p in outcome.problems if "is not known without Scrapy's stats" in p]) == 1
     better = crawl("sample_spiders.Steps", steps=[], settings={"FEEDS": {"better.jsonl": JSON_LINES}}, folder="kept")
     assert fed(better, "better.jsonl") == [b]
-
-
-# --- filters of the project's own

@@ -100,15 +100,6 @@ def test_an_interrupted_crawl_loses_no_story(site, tmp_path):
     assert "dedup/items/dropped_for_earlier_crawls" not in outcome.stats
 
 
-def test_memory_and_jobdir_do_not_go_together(site, crawl):
-    url = site.add("/a", article("A", story(1)))
-    outcome = crawl("sample_spiders.Articles", urls=url, settings={"JOBDIR": "job", "DEDUP_STORE": "memory:"})
-    (line,) = outcome.problems
-    assert "DEDUP_STORE = 'memory:' cannot be used with JOBDIR = 'job'" in line
-    assert outcome.exit_status == 1
-    assert site.paths() == []
-
-
 # --- the queue
 
 

@@ -9,10 +9,9 @@ import threading
 
 import pytest
 import scrapy
+from fault_injection import faults
 from prose import article, blog, several, story
 from test_claims_in_crawls import FAILING, RAISES_LAST, pair
-
-# --- pages that differ in their numbers only
 
 # --- items that come from more than their page
 
@@ -168,21 +167,10 @@ def test_pages_that_end_with_their_connection_are_checked(crawl):
 # --- the start and the log line
 
 
-def test_a_log_that_cannot_be_ends_the_crawl_with_one_line(site, crawl):
-    url = site.add("/a", article("A", story(1)))
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": url}], settings={"DEDUP_LOG": "a\0b"})
-    assert outcome.exit_status == 1
-    assert site.requests == []
-    (problem,) = outcome.problems
-    assert r"DEDUP_LOG = 'a\x00b'" in problem
-    assert "Traceback" not in outcome.log + outcome.stderr
-
-
 def test_a_defect_of_ours_at_the_start_costs_nobody_a_crawl(site, crawl):
     a, b = pair(site, 1)
-    fault = {"at": ["dedup_middleware.opening:Detector"], "nth": 1, "kind": "bug"}
-    settings = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=settings)
+    fault = faults("opening:Detector", kind="bug")
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=fault)
     assert outcome.exit_status == 0
     assert outcome.kept == [a, b]
     (line,) = outcome.problems
@@ -225,9 +213,7 @@ def test_a_defect_of_ours_takes_no_item(site, crawl, place):
     pages = {site.add(f"/{callback}", several(callback, text[callback])): callback for callback in items}
     copies = {site.add(f"/{callback}/copy", several("copy", text[callback]), host=1): callback for callback in items}
     steps = [{"url": url, "callback": callback} for url, callback in (pages | copies).items()]
-    fault = {"at": [f"dedup_middleware.{place}"], "every": True, "kind": "bug"}
-    settings = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
-    outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings)
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=faults(place, every=True, kind="bug"))
     assert outcome.exit_status == 0
     assert [url for url in outcome.kept if url in pages] == [u for u, c in pages.items() for _ in range(items[c])]
     given = outcome.kept + [item["url"] for item in outcome.dropped]
@@ -241,12 +227,8 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
     told = several("Parts", [story(1), story(2)])
     page, copy, last = (site.add(f"/{n}", told, host=n) for n in range(3))
     steps = [{"url": url, "callback": "parse_parts"} for url in (page, copy, last)]
-    fault = {"at": ["dedup_middleware.checks.items:ItemCheck.rejection"], "nth": 1, "kind": "bug"}
-    outcome = crawl(
-        "sample_spiders.Steps",
-        steps=steps,
-        settings={"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault},
-    )
+    fault = faults("checks.items:ItemCheck.rejection", kind="bug")
+    outcome = crawl("sample_spiders.Steps", steps=steps, settings=fault)
     assert outcome.kept == [page, page, copy, copy]
     assert [item["url"] for item in outcome.dropped] == [last, last]
     assert outcome.stats["dedup/defects"] == 1
@@ -254,11 +236,8 @@ def test_after_a_defect_of_ours_nothing_more_of_the_page_is_dropped(site, crawl)
 
 def test_a_formatter_that_raises_costs_no_item_its_signal(site, crawl):
     a, b = pair(site, 1)
-    outcome = crawl(
-        "sample_spiders.Steps",
-        steps=[{"url": a}, {"url": b}],
-        settings={"LOG_FORMATTER": "sample_spiders.BrokenFormatter"},
-    )
+    broken = {"LOG_FORMATTER": "sample_spiders.BrokenFormatter"}
+    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": b}], settings=broken)
     assert outcome.kept == [a]
     assert [(i["url"], i["type"]) for i in outcome.dropped] == [(b, "DuplicateItem")]
     assert outcome.stats["item_dropped_count"] == 1

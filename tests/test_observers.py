@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 from crawling import Outcome, Running, store_uri, write_job
+from fault_injection import faults
 from local_site import Answer, wait_until
 from prose import article, blog, story
 
@@ -111,11 +112,10 @@ def test_a_crawl_waits_for_a_command_to_be_done(site, tmp_path, paper):
     assert outcome.problems == []
 
 
-@pytest.mark.parametrize("place", ["dedup_middleware.opening:open_store", "dedup_middleware.opening:RecordLog"])
+@pytest.mark.parametrize("place", ["opening:open_store", "opening:RecordLog"])
 def test_a_store_or_a_log_that_the_system_refuses_costs_no_item(crawl, paper, place):
     urls, _ = paper
-    fault = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": {"at": [place], "nth": 1, "kind": "fail"}}
-    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=fault)
+    outcome = crawl("sample_spiders.OneByOne", urls=",".join(urls), settings=faults(place, kind="fail"))
     assert outcome.exit_status == 0
     assert outcome.kept == urls
     (warning,) = outcome.problems

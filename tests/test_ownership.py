@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from crawling import run_scrapy
 from library import Library
-from local_site import Answer
+from local_site import Answer, redirect
 from prose import article, blog, story
 from test_claims_in_crawls import pair
 
@@ -26,14 +26,10 @@ def test_a_page_that_is_gone_owns_nothing_any_more(site, crawl):
     assert outcome.dropped == []
 
 
-def redirect(*urls):
-    return [Answer("", status=302, headers={"Location": url}) for url in urls]
-
-
 def test_a_page_is_what_its_redirects_end_at(site, crawl):
     ends = [site.add(f"/a/session/{n}", article("a", story(1))) for n in range(2)]
-    hops = [site.add(f"/hop/{n}", *redirect(end)) for n, end in enumerate(ends)]
-    a = site.add("/a", *redirect(*hops))
+    hops = [site.add(f"/hop/{n}", redirect(end)) for n, end in enumerate(ends)]
+    a = site.add("/a", *map(redirect, hops))
     assert crawl("sample_spiders.Steps", steps=[{"url": a}], folder="one").kept == ends[:1]
     again = crawl("sample_spiders.Steps", steps=[{"url": a}, {"url": ends[0]}], folder="one", afresh=True)
     assert again.verdicts == {ends[1]: ("duplicate", "dropped"), ends[0]: ("unchanged", "kept")}
@@ -44,7 +40,7 @@ def test_a_page_is_what_its_redirects_end_at(site, crawl):
 def test_who_redirected_to_a_page_cannot_replace_it(site, crawl, host):
     """The URL at which a redirect began is another page's once it answers by itself."""
     a = site.add("/a", article("a", story(1)))
-    thief = site.add("/thief", *redirect(a), Answer(article("thief", story(2))), host=host)
+    thief = site.add("/thief", redirect(a), Answer(article("thief", story(2))), host=host)
     copy = site.add("/copy", blog("copy", story(1)), host=2)
     assert crawl("sample_spiders.Steps", steps=[{"url": thief}], folder="one").kept == [a]
     again = crawl("sample_spiders.Steps", steps=[{"url": thief}, {"url": copy}], folder="one", afresh=True)
@@ -62,27 +58,6 @@ def test_an_original_older_than_the_lease_drops_nothing():
             [(page_key(original.number), encode_page(replace(original, kept=replace(original.kept, time=time))))]
         )
         assert library.detector.check(copy).kind is expected
-
-
-def test_secrets_in_urls_are_not_written_down(site, crawl):
-    a = site.add("/a?token=s3cret&page", article("a", story(1)))
-    b = site.add("/b?token=s3cret", blog("b", story(1)), host=1)
-    outcome = crawl(
-        "sample_spiders.Steps",
-        steps=[{"url": a}, {"url": b}],
-        settings={"DEDUP_REDACT_QUERY": True, "LOG_LEVEL": "INFO"},
-    )
-    assert [i["url"] for i in outcome.dropped] == [b]
-    (record,) = outcome.records
-    assert record["original_url"] == a.replace("=s3cret", "=*")
-    assert record["url"] == b.replace("=s3cret", "=*")
-    (line,) = outcome.drop_lines
-    assert "s3cret" not in line
-    files = [path for path in outcome.folder.rglob("*") if path.is_file()]
-    stored = b"".join(
-        path.read_bytes() for path in files if path.relative_to(outcome.folder).parts[0].startswith("store")
-    )
-    assert stored.count(b"token=*") >= 2
 
 
 # --- what a person allows
@@ -112,26 +87,13 @@ def test_a_page_that_a_person_allows_is_released_once(site, crawl):
     assert json.loads(allowed.stdout)["allowed"] == [c]  # the other one is an original by now
 
 
-def test_allow_needs_the_name_of_a_page_that_was_dropped(site, crawl):
-    a = site.add("/a", article("a", story(1)))
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": a}])
-    refused = run_scrapy(outcome.folder, "dedup", "allow")
-    assert (refused.returncode, refused.stdout) == (2, "")
-    assert refused.stderr.startswith(
-        "dedup: name the pages by URL, --host, --original, --run or --below, or give --all."
-    )
-    refused = run_scrapy(outcome.folder, "dedup", "allow", a)
-    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (3, "", 1)
-    assert f"{a} is not stored" in refused.stderr
-
-
 # --- what a spider sees of us
 
 
 def test_nothing_of_ours_is_in_the_meta_that_a_spider_sees(site, crawl):
     """Spiders copy it: into items, into requests."""
     plain = site.add("/plain", article("plain", story(1)))
-    redirected = site.add("/redirected", *redirect(site.add("/end", article("end", story(2)))))
+    redirected = site.add("/redirected", redirect(site.add("/end", article("end", story(2)))))
     missing = site.url("/missing")
     steps = [{"url": url, "callback": "parse_meta", "errback": "give_up_meta"} for url in (plain, redirected, missing)]
     steps.append({"url": plain, "callback": "parse_inline", "cb_kwargs": {"url": redirected}})

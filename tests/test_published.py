@@ -10,7 +10,6 @@ import pytest
 from prose import article, blog, story
 
 from dedup_middleware import Deduplicator
-from dedup_middleware.errors import ConfigError
 from dedup_middleware.reasons import DIFFERENCES
 
 if TYPE_CHECKING:
@@ -57,23 +56,10 @@ class RareWords(Method):
 '''
 
 
-ENTRY_POINTS = """[dedup_middleware.methods]
-first-letters = methods_that_decide:FirstLetters
-rare-words = methods_that_decide:RareWords
-"""
-
-
 @pytest.fixture
-def methods(tmp_path: Path, monkeypatch) -> dict[str, str]:
+def methods(install) -> dict[str, str]:
     """Install the two methods, here and for crawls; return what their environment needs for that."""
-    packages = tmp_path / "packages"
-    about = packages / "methods_that_decide-1.0.dist-info"
-    about.mkdir(parents=True)
-    (packages / "methods_that_decide.py").write_text(METHODS)
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: methods_that_decide\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text(ENTRY_POINTS)
-    monkeypatch.syspath_prepend(str(packages))
-    return {"PYTHONPATH": str(packages)}
+    return install("methods", METHODS, first_letters="FirstLetters", rare_words="RareWords")
 
 
 def page(title: str, *stories: int) -> str:
@@ -133,15 +119,6 @@ def test_a_program_may_teach_it_before():
 
 
 @pytest.mark.usefixtures("methods")
-def test_a_program_that_teaches_what_learns_nothing_changes_nothing():
-    for choice in ("clauses", "first-letters"):
-        with Deduplicator(fingerprint=choice) as dedup:
-            dedup.learn([("http://site/1", page("One", 1))])
-            assert dedup.add("http://site/1", page("One", 1)).verdict == "new"
-            assert dedup.add("http://mirror/1", page("One", 1)).is_duplicate
-
-
-@pytest.mark.usefixtures("methods")
 def test_a_check_keeps_what_it_calls_alike():
     other = [line.replace("the", "that") for line in story(1)[1:]]
     with Deduplicator(fingerprint="first-letters:letters=20") as dedup:
@@ -167,20 +144,6 @@ def test_an_original_that_has_changed_is_found_by_what_it_says_now():
         dedup.add("http://site/1", page("One", 2))
         assert dedup.check("http://mirror/1", page("One", 1)).verdict == "new"
         assert dedup.check("http://mirror/2", page("One", 2)).original_url == "http://site/1"
-
-
-@pytest.mark.usefixtures("methods")
-@pytest.mark.parametrize(
-    ("choice", "line"),
-    [
-        ("first-letters:words=3", "has no option 'words'; it has letters"),
-        ("first-letters:letters=many", "takes a whole number for letters, not 'many'"),
-        ("no-such-method:k=3", "or a method"),
-    ],
-)
-def test_a_choice_that_is_none_is_one_line(choice, line):
-    with pytest.raises(ConfigError, match=line):
-        Deduplicator(fingerprint=choice)
 
 
 def test_nothing_of_it_is_imported_where_it_is_not_chosen():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from parsel import Selector
-from prose import article, story, zh_story
+from prose import story, zh_story
 
 from dedup_middleware.extraction import texts_of
 from dedup_middleware.extraction.blocks import PageText
@@ -13,56 +13,27 @@ from dedup_middleware.extraction.features import features_of
 NOTICE = story(7, 1)[0]
 
 
-def visit(crawl, *urls, **kwargs):
-    return crawl("sample_spiders.OneByOne", urls=",".join(urls), **kwargs)
+NAMES = ["Ada Byron", "Bao Zheng", "Cy Twombly", "Dora Maar", "Émile Zola", "Fu Baoshi"]
+TABLE = "<html><title>Prices</title><p>{}</p><table><tr><td>Wheat</td><td>{}.5</td></tr></table></html>"
+ENTRY = "<html><title>{0}</title><h1>{0}</h1><p>{1}</p><dl><dt>Room</dt><dd>{2}</dd></dl></html>"
+#: Pages of one host: their URL and what they are.
+SHARED = {
+    "entries": ("/staff/{}", lambda n: ENTRY.format(NAMES[n], NOTICE, n)),
+    "entries in Chinese": ("/staff/{}", lambda n: ENTRY.format(NAMES[n], zh_story(7, 1)[0], n)),
+    "daily tables": ("/prices?day={}", lambda n: TABLE.format(NOTICE, 17 * n)),
+    "a wall on many addresses": ("/story/{}", lambda _: f"<html><title>Please sign in</title><p>{NOTICE}</p></html>"),
+}
 
 
-@pytest.mark.parametrize("notice", [NOTICE, zh_story(7, 1)[0]])
-def test_directory_entries_under_one_notice_are_kept(site, crawl, notice):
-    urls = []
-    for number, name in enumerate(["Ada Byron", "Bao Zheng", "Cy Twombly", "Dora Maar", "Émile Zola", "Fu Baoshi"]):
-        page = (
-            f"<html><title>{name}</title><h1>{name}</h1><p>{notice}</p><dl><dt>Room</dt><dd>{number}</dd></dl></html>"
-        )
-        urls.append(site.add(f"/staff/{number}", page))
-    outcome = visit(crawl, *urls)
-    assert [i["url"] for i in outcome.items] == urls
-    record = outcome.record(urls[1])
-    assert (record["verdict"], record["original_url"]) == ("related", urls[0])
-    assert record["reason"] == "other_title"
-    assert record["evidence"]
-    assert outcome.problems == []
-
-
-def test_daily_tables_at_one_address_are_kept(site, crawl):
-    table = "<html><title>Prices</title><p>{}</p><table><tr><td>Wheat</td><td>{}.5</td></tr></table></html>"
-    urls = [site.add(f"/prices?day={day}", table.format(NOTICE, 17 * day)) for day in range(1, 7)]
-    assert [i["url"] for i in visit(crawl, *urls).items] == urls
-
-
-def test_a_wall_on_many_addresses_is_kept(site, crawl):
-    wall = f"<html><title>Please sign in</title><p>{NOTICE}</p></html>"
-    urls = [site.add(f"/story/{number}", wall) for number in range(6)]
-    assert [i["url"] for i in visit(crawl, *urls).items] == urls
-
-
-def test_a_short_story_with_a_session_id_or_on_another_host_is_dropped(site, crawl):
-    page = article("A short story", [NOTICE])
-    first = site.add("/story", page)
-    session, mirror = f"{first}?sid=abc", site.add("/other", page, host=1)
-    outcome = visit(crawl, first, session, mirror)
-    assert [i["url"] for i in outcome.items] == [first]
-    assert {r["url"]: r["original_url"] for r in outcome.records} == {session: first, mirror: first}
-
-
-def test_a_long_story_is_dropped_at_another_address_with_other_things_around_it(site, crawl):
-    first = site.add("/story", article("A story", story(1)))
-    printed = site.add(
-        "/print/story",
-        article("A story - Print", story(1)).replace("<main>", "<main><p>Page 1 of 2</p><p>Printed on demand</p>"),
-    )
-    outcome = visit(crawl, first, printed)
-    assert [i["url"] for i in outcome.items] == [first]
+@pytest.mark.parametrize("name", SHARED)
+def test_what_many_pages_of_a_host_share_is_no_story(pages, name):
+    address, made = SHARED[name]
+    urls = [pages.add(address.format(n), made(n)) for n in range(6)]
+    assert pages.kept(urls) == urls
+    if name.startswith("entries"):
+        second = pages.checked(urls)[urls[1]]
+        assert (second.verdict, second.original_url, second.reason) == ("related", urls[0], "other_title")
+        assert second.evidence
 
 
 class TestFacts:

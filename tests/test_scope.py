@@ -51,13 +51,6 @@ class TestCrawls:
             urls = [item["url"] for item in outcome.lines("feed.jsonl")]
             assert (b in urls) is bool(second)
 
-    def test_the_password_of_a_feed_is_not_logged(self, site: Site, crawl) -> None:
-        url = site.add("/a", article("a", story(1)))
-        feeds = {"late://user:secret@works": OVERWRITTEN}
-        settings = {"FEED_STORAGES": {"late": "sample_spiders.LateStorage"}, "FEEDS": feeds}
-        outcome = crawl("sample_spiders.Steps", steps=[{"url": url}], settings=settings)
-        assert scope_line(outcome) == "crawl (late://works is overwritten)"
-
 
 class TestOverwrittenFeeds:
     """Which feeds count as overwritten, as Scrapy's storages treat them."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from crawling import Running, run_job, write_job
 from local_site import wait_until
-from prose import story
+from prose import page, story
 from test_claims_in_crawls import FATES
-from test_two_witnesses import LONG_NOTICE, page, visit
+from test_two_witnesses import LONG_NOTICE, visit
 
 TITLE = "Our branches, and what you find in each of them"
 TOWNS = ["Norwich", "Leeds", "Cardiff", "Bristol", "Glasgow", "York"]
@@ -16,7 +16,7 @@ OTHER_FACTS = "different_context"
 
 def branch(town, number=1, text=LONG_NOTICE):
     """Return a page that has its own facts around a text and a title which tell enough to be a story's."""
-    return page(TITLE, text, boilerplate=f"<ul><li>{number} High Street, {town}<li>0{number}603 55{number}</ul>")
+    return page(TITLE, text, below=f"<ul><li>{number} High Street, {town}<li>0{number}603 55{number}</ul>")
 
 
 def branches(site, address="/branch/{}", host=0):
@@ -89,9 +89,7 @@ def test_copies_of_the_pages_of_a_template_are_dropped(pages):
 )
 def test_counters_clocks_and_comments_around_a_story_show_no_template(pages, around):
     urls = [
-        pages.add(
-            f"/news/{n}7.html", page("A story that is told in four places", *story(1), boilerplate=around.format(n))
-        )
+        pages.add(f"/news/{n}7.html", page("A story that is told in four places", *story(1), below=around.format(n)))
         for n in range(4)
     ]
     assert pages.kept(urls) == urls[:1]
@@ -166,7 +164,7 @@ def test_a_crash_while_items_are_released_loses_none(site, tmp_path, feeds):
 
 def test_a_template_is_one_for_pages_of_its_host_that_repeat_another_hosts_page(site, crawl):
     colours = ["red", "blue", "green", "white"]
-    own = [site.add(f"/p?variant={c}", page(TITLE, LONG_NOTICE, boilerplate=f"<p>Colour: {c}")) for c in colours]
+    own = [site.add(f"/p?variant={c}", page(TITLE, LONG_NOTICE, below=f"<p>Colour: {c}")) for c in colours]
     mall = [site.add(f"/p/{c}", page(f"{TITLE} {c} | Mall", LONG_NOTICE), host=1) for c in ("oak", "pine", "elm")]
     outcome = visit(crawl, [*own[:3], *mall, own[3]])
     assert set(own) <= set(outcome.kept)

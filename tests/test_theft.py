@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from beside import KINDS, shared_uri
-from local_site import Answer, Site
-from prose import article, blog, story
+from local_site import Answer, Site, redirect
+from prose import article, blog, linked, story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -20,16 +20,8 @@ VICTIM, ATTACKER, READER = range(3)
 MIDDLEWARES = {"sample_spiders.BrowserMiddleware": 950}
 
 
-def redirect(url: str) -> Answer:
-    return Answer(status=302, headers={"Location": url})
-
-
 def refresh(url: str) -> Answer:
     return Answer(f'<html><head><meta http-equiv="refresh" content="0; url={url}"></head></html>')
-
-
-def linked(page: str, rel: str, href: str) -> str:
-    return page.replace("</head>", f'<link rel="{rel}" href="{href}"></head>')
 
 
 #: How an address leads to a page of the victim: what it answers, and how it is requested.
@@ -78,7 +70,7 @@ def test_pages_stay_their_originals(site: Site, neighbour: Site, run: Callable[.
     led_to = len(links)
     for number, (place, rel) in enumerate(product(places, ("canonical", "amphtml")), led_to):
         victims.append(told(number))
-        views.append(place(f"/view/{number}", linked(blog("View", story(number)), rel, victims[-1])))
+        views.append(place(f"/view/{number}", linked(blog("View", story(number)), **{rel: victims[-1]})))
     copies = [site.add(f"/copy/{n}", blog("Copy", story(n)), host=READER) for n in range(len(victims))]
 
     def steps(*urls: str) -> list[dict[str, Any]]:

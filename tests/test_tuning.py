@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import stat
-import subprocess
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawling import store_uri
 from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story
-from test_commands import ENVIRONMENT, Crawled, command, run, run_here, running_crawl, write_log
+from test_commands import Crawled, at_a_terminal, run, run_here, running_crawl, write_log
 
 from dedup_middleware.errors import RecordsError
 from dedup_middleware.reasons import Reason
@@ -101,18 +98,6 @@ class TestReplay:
         again = recorded([verdict(0, 0.9), taken, verdict(0, 0.95)])
         assert [case.score for case in again.cases] == [0.95]
 
-    @pytest.mark.parametrize(
-        ("fields", "items"),
-        [
-            ({"outcome": "dropped", "items_dropped": 3, "items_kept": 1}, 3),
-            ({"outcome": "tagged", "items_dropped": 0, "items_kept": 2}, 2),
-            ({"outcome": "would_drop", "items_dropped": 0, "items_kept": 2}, 2),
-            ({"outcome": "links_last", "items_dropped": 0}, 0),
-        ],
-    )
-    def test_the_items_are_those_that_the_threshold_withholds(self, fields: dict[str, Any], items: int) -> None:
-        assert replay(recorded([verdict(0, 0.9, **fields)]).cases, 0.8).items == items
-
     @pytest.mark.parametrize("fields", [{"score": None}, {"score": float("nan")}, {"score": 7}, {"original_url": None}])
     def test_a_record_without_a_score_counts_for_nothing(self, fields: dict[str, Any]) -> None:
         record = Record(**verdict(0, 0.9).as_dict() | fields)
@@ -157,19 +142,6 @@ class TestAnswers:
         assert [answer.same for answer in answers.about()] == [False]
         assert Answers(answers.path).about() == answers.about()
 
-    def test_a_torn_line_costs_nothing_but_itself(self, tmp_path: Path) -> None:
-        path = tmp_path / "checked"
-        answers = Answers(path)
-        for number in range(2):
-            answers.add((f"http://a/{number}", "http://o/"), 0.83, same=True)
-        whole = path.read_bytes()
-        for kept in range(len(whole.splitlines()[0]) + 2, len(whole)):
-            path.write_bytes(whole[:kept])
-            torn = Answers(path)
-            torn.add(("http://a/2", "http://o/"), 0.9, same=False)
-            urls = {answer.url[-1] for answer in Answers(path).about()}
-            assert {"0", "2"} <= urls
-
     @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "no json", "[" * 10_000])
     def test_lines_that_hold_no_answer_are_passed_over(self, tmp_path: Path, line: str) -> None:
         path = tmp_path / "checked"
@@ -188,12 +160,6 @@ class TestAnswers:
             Answers(tmp_path)
         with pytest.raises(RecordsError, match="cannot be written"):
             Answers(tmp_path / "no" / "folder").add(("a", "b"), 0.8, same=True)
-
-    def test_those_about_a_host(self, tmp_path: Path) -> None:
-        answers = Answers(tmp_path / "checked")
-        for host in ("a.example", "www.a.example", "b.example"):
-            answers.add((f"http://{host}/", "http://o/"), 0.8, same=True)
-        assert len(answers.about("a.example")) == 2
 
 
 def answers_of(same: list[float], different: list[float]) -> list[Answer]:
@@ -337,24 +303,6 @@ class TestCommand:
         assert said.out.replace("\n", "").isprintable()
 
 
-def at_a_terminal(folder: Path, *arguments: str, keys: str) -> str:
-    """Return what a person sees at a terminal who types *keys*."""
-    pty = pytest.importorskip("pty")
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        command("tune", *arguments), cwd=folder, env=ENVIRONMENT, stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    os.write(ours, keys.encode())
-    shown = b""
-    # Linux reports by an error that the writer has closed.
-    with os.fdopen(ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):
-        while chunk := terminal.read(65_536):
-            shown += chunk
-    assert process.wait(timeout=60) == 0
-    return shown.decode().replace("\r\n", "\n")
-
-
 @pytest.fixture
 def paired(site: Site, crawl: Callable[..., Outcome]) -> Outcome:
     """Crawl a story, a repost with a sentence of its own, and a page that has three fifths of it."""
@@ -369,12 +317,11 @@ def paired(site: Site, crawl: Callable[..., Outcome]) -> Outcome:
 
 
 class TestAtATerminal:
-    def here(self, outcome: Outcome) -> tuple[str, ...]:
-        return "-s", f"DEDUP_STORE={store_uri(outcome.folder)}", "-s", f"DEDUP_LOG={outcome.folder / 'records.jsonl'}"
-
     def test_it_shows_both_pages_asks_and_keeps_the_answers(self, paired: Outcome) -> None:
-        here = self.here(paired)
-        said = at_a_terminal(paired.folder, *here, keys="what?\nn\nyes\n")
+        def tuned(*arguments: str, keys: str) -> str:
+            return at_a_terminal("tune", *paired.here, *arguments, folder=paired.folder, keys=keys)
+
+        said = tuned(keys="what?\nn\nyes\n")
         repost, partly = paired.records
         first, second = said.index(repost["url"]), said.index(partly["url"])
         assert first < second
@@ -385,11 +332,11 @@ class TestAtATerminal:
         assert "Labelled pairs: 1 duplicate, 1 different. Label 8 more" in said
         kept = [(answer.url, answer.same) for answer in Answers.beside(paired.folder / "records.jsonl").about()]
         assert kept == [(repost["url"], False), (partly["url"], True)]
-        assert "Duplicates?" not in at_a_terminal(paired.folder, *here, keys="")
+        assert "Duplicates?" not in tuned(keys="")
 
     def test_while_a_crawl_has_the_store_the_log_tells_what_it_can(self, paired: Outcome) -> None:
         with running_crawl(Crawled(paired, "", "", "", "")):
-            said = run("tune", *self.here(paired), folder=paired.folder)
+            said = run("tune", *paired.here, folder=paired.folder)
         assert said.exit_status == 0
         assert "Only the evidence in the log is shown: " in said.err
         assert f"    = {paired.records[0]['evidence'][0]}" in said.out

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import html as html_escape
 import time
 
 import pytest
 from local_site import Answer
-from prose import article, blog, story, zh_story
+from prose import article, blog, page, story, zh_story
 
 from dedup_middleware import extract_paragraphs
 from dedup_middleware.checks.checklist import own_symbols
@@ -15,17 +14,6 @@ from dedup_middleware.index.lookup import TEXT_LIMIT
 
 LONG_NOTICE = " ".join(story(7, 2))
 """Longer than a notice may be to be told from a story by its length."""
-
-
-def page(title, *body, heading=None, boilerplate=""):
-    """Return a page whose main text is *body*, paragraphs or markup, and that has *boilerplate* around it."""
-    blocks = "".join(part if part.startswith("<") else f"<p>{part}</p>" for part in body)
-    head = f"<h1>{title if heading is None else heading}</h1>" if heading != "" else ""
-    return (
-        f"<!DOCTYPE html><html><head><meta charset=utf-8><title>{html_escape.escape(title)}</title></head><body>"
-        f"<nav><a href=/>Home</a> <a href=/all>All</a></nav><main>{head}<article>{blocks}</article></main>{boilerplate}"
-        "</body></html>"
-    )
 
 
 def visit(crawl, urls, callback="parse", **kwargs):
@@ -58,7 +46,7 @@ def test_branches_of_a_chain_under_one_paragraph_are_kept(pages, address):
     urls = [
         pages.add(
             address.format(n),
-            page("Find a branch", LONG_NOTICE, boilerplate=f"<ul><li>{n} High Street, {town}<li>0{n}603 55{n}</ul>"),
+            page("Find a branch", LONG_NOTICE, below=f"<ul><li>{n} High Street, {town}<li>0{n}603 55{n}</ul>"),
         )
         for n, town in enumerate(towns, 1)
     ]
@@ -96,26 +84,12 @@ def test_one_sentence_makes_another_page(pages, told, threshold):
 
 def test_a_site_whose_boilerplate_is_taken_for_its_text_loses_nothing_and_finds_its_copies(pages):
     about = "".join(f"<p>{paragraph}</p>" for paragraph in story(300, 8))
-    told = [
-        page(f"Post number {n} of this year", f"<p>Short {n}.</p>", boilerplate=f"<div>{about}</div>") for n in range(8)
-    ]
+    told = [page(f"Post number {n} of this year", f"<p>Short {n}.</p>", below=f"<div>{about}</div>") for n in range(8)]
     urls = [pages.add(f"/post/{n}", each) for n, each in enumerate(told)]
     again = pages.add("/post/3?sid=7", told[3])
     verdicts = pages.checked([*urls, again])
     assert pages.kept(urls) == urls
     assert verdicts[again].original_url == urls[3]
-
-
-def test_a_site_of_one_title_whose_boilerplate_is_taken_for_its_text_loses_nothing(pages):
-    about = "".join(f"<p>{paragraph}</p>" for paragraph in story(300, 8))
-    words = ["walked", "slept", "cooked", "painted", "swam", "read"]
-    urls = [
-        pages.add(
-            f"/post/{n}", page("My diary", f"<p>Today I {word}.</p>", heading="", boilerplate=f"<div>{about}</div>")
-        )
-        for n, word in enumerate(words)
-    ]
-    assert pages.kept(urls) == urls
 
 
 def test_copies_on_one_host_are_dropped_all_the_same(pages):
@@ -124,11 +98,9 @@ def test_copies_on_one_host_are_dropped_all_the_same(pages):
     counter = "<p>Views: 17</p>"
     copies = [
         pages.add("/2024/store.html?sid=5", page(f"{title} | The Harbour", *text)),
-        pages.add("/2024/store.html?utm_source=x", page(f"{title} | The Harbour", *text, boilerplate=counter)),
+        pages.add("/2024/store.html?utm_source=x", page(f"{title} | The Harbour", *text, below=counter)),
         pages.add("/print/store", f"<html><title>{title}</title>{''.join(f'<p>{p}</p>' for p in text)}<p>The Harbour"),
-        pages.add(
-            "/mobile/store.html", page(f"{title} | The Harbour", *text, boilerplate="<p>Nice, said a reader.</p>")
-        ),
+        pages.add("/mobile/store.html", page(f"{title} | The Harbour", *text, below="<p>Nice, said a reader.</p>")),
     ]
     verdicts = pages.checked([first, *copies])
     assert {url for url, verdict in verdicts.items() if verdict.is_duplicate} == {*copies}
@@ -206,38 +178,50 @@ def test_items_without_text_own_no_story(site, crawl):
 
 
 TECHNICIAN = page("Service technician for lifts in the county", *story(3, 8))
+TEXT = "\n".join(story(3, 8))
+#: Items of pages with one text, and which of them are kept.
+ITEMS = {
+    "a city beside the text": ([{"text": TEXT, "city": city} for city in ("Leeds", "York", "Leeds")], "ab"),
+    "a value that is neither word nor on the page": ([{"serial": 10**9 + n} for n in range(3)], "a"),
+    "a price in its text": ([{"text": f"{TEXT} {price}"} for price in ("19.90", "24.90", "€ 24.90")], "abc"),
+    "a paragraph that the original item lacks": ([{"text": TEXT.partition("\n")[2]}, {"text": TEXT}], "ab"),
+    "a summary of the same text": ([{"summary": TEXT[:200]}] * 2, "a"),
+    "the same text in other markup": ([{"html": page("One", *story(3, 8))}, {"html": blog("Two", story(3, 8))}], "a"),
+    "the text of another page": ([{"html": page("One", *story(3, 8))}, {"html": page("One", *story(2))}], "ab"),
+}
 
 
-NAMED = {"DEDUP_ITEM_FIELDS": ["city", "salary"]}
+@pytest.mark.parametrize("name", ITEMS)
+def test_what_only_an_item_has_keeps_it(pages, name):
+    items, kept = ITEMS[name]
+    urls = [pages.add(f"/jobs/{letter}", TECHNICIAN) for letter in "abcde"[: len(items)]]
+    assert "".join(url[-1] for url in pages.kept(urls, dict(zip(urls, items, strict=True)))) == kept
 
 
 @pytest.mark.parametrize(
-    ("callback", "settings", "field"),
+    ("field", "values", "kept"),
     [
-        ("parse_fields", {}, "city"),
-        ("parse_fields", NAMED, "salary"),
-        ("parse_text_and_fields", {}, "salary"),
-        ("parse_text_and_fields", NAMED, "city"),
+        ("city", ["Leeds", "York", "Hull", "Leeds"], 3),
+        ("salary", [31000, "30,500", "29900 €", 33000.5, 31000], 4),
+        ("id", ["row-1x", "row-2x"], 1),
+        # Unless its name shows that a field is a key, doubt keeps.
+        ("reference", ["row-1x", "row-2x"], 2),
     ],
 )
-def test_a_value_from_the_list_page_keeps_an_item(site, crawl, callback, settings, field):
-    values = {"city": ["Leeds", "York", "Hull", "Bath"], "salary": [31000, "30,500", "29900 €", 33000.5]}[field]
-    urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(len(values) + 1)]
+def test_a_value_that_the_request_carries_from_the_list_page_keeps_an_item(site, crawl, field, values, kept):
+    urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(len(values))]
     steps = [
-        {"url": url, "callback": callback, "cb_kwargs": {field: value}}
-        for url, value in zip(urls, [*values, values[0]], strict=True)
+        {"url": url, "callback": "parse_fields", "cb_kwargs": {field: value}}
+        for url, value in zip(urls, values, strict=True)
     ]
-    outcome = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings=settings)
-    assert outcome.kept == urls[:-1]
-    assert {outcome.record(url)["reason"] for url in urls[1:-1]} == {"item_field_differs"}
-
-
-@pytest.mark.parametrize(("field", "kept"), [("id", 1), ("reference", 3)])
-def test_a_key_that_the_request_carries_keeps_no_item(site, crawl, field, kept):
-    """Unless its name shows that a field is a key, doubt keeps."""
-    urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(3)]
-    steps = [{"url": url, "callback": "parse_fields", "cb_kwargs": {field: f"row-{n}x"}} for n, url in enumerate(urls)]
     assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == urls[:kept]
+
+
+@pytest.mark.parametrize(("field", "kept"), [("serial", "abc"), ("city", "a")])
+def test_of_named_fields_every_value_counts_and_of_others_none(pages, field, kept):
+    urls = [pages.add(f"/jobs/{letter}", TECHNICIAN) for letter in "abc"]
+    items = {url: {"serial": 10**9 + n, "city": "Leeds"} for n, url in enumerate(urls)}
+    assert "".join(url[-1] for url in pages.kept(urls, items, item_fields=[field])) == kept
 
 
 @pytest.mark.parametrize(
@@ -256,7 +240,7 @@ def test_a_key_that_the_request_carries_keeps_no_item(site, crawl, field, kept):
 def test_a_value_is_compared_to_the_symbol_and_by_its_field(pages, one, other):
     def told(values):
         rows = "".join(f"<dd class={name}>{value}</dd>" for name, value in values.items())
-        return page("Rooms of the old harbour office by the quay", *story(3), boilerplate=f"<dl>{rows}</dl>")
+        return page("Rooms of the old harbour office by the quay", *story(3), below=f"<dl>{rows}</dl>")
 
     urls = [pages.add(f"/room.html{query}", told(values)) for query, values in (("", one), ("?r=2", other))]
     again = pages.add("/room.html?r=2&sid=1", told(other))
@@ -264,19 +248,10 @@ def test_a_value_is_compared_to_the_symbol_and_by_its_field(pages, one, other):
     assert pages.kept([*urls, again], items) == urls
 
 
-def test_a_value_that_is_neither_word_nor_on_the_page_keeps_an_item_if_its_field_is_named(site, crawl):
-    urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(3)]
-    serials = visit(crawl, urls, "parse_price")
-    assert serials.kept == urls[:1]
-    named = visit(crawl, urls, "parse_price", settings={"DEDUP_ITEM_FIELDS": ["serial"]})
-    assert named.kept == urls
-
-
 def test_values_in_the_data_of_a_script_keep_an_item(site, crawl):
     about = "The household shop for the whole family"
     told = [
-        page(about, *story(3), boilerplate=f'<script type="application/json">{{"price": {n}9.5}}</script>')
-        for n in (1, 2, 2)
+        page(about, *story(3), below=f'<script type="application/json">{{"price": {n}9.5}}</script>') for n in (1, 2, 2)
     ]
     urls = [site.add(f"/product/{n}", each) for n, each in enumerate(told)]
     assert visit(crawl, urls, "parse_data").kept == urls[:2]
@@ -308,44 +283,6 @@ def test_a_short_part_of_a_title_keeps_an_item_although_the_text_of_the_original
         url: {"url": url, "title": f"A shirt of the finest linen - {c}"} for url, c in zip(urls, colours, strict=True)
     }
     assert pages.kept(urls, items) == urls
-
-
-def test_a_price_in_the_text_of_an_item_keeps_it(site, crawl):
-    prices = ["19.90", "24.90", "€ 24.90"]
-    urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(3)]
-    steps = [
-        {"url": url, "callback": "parse_text_and_fields", "cb_kwargs": {"text": f"{' '.join(story(3, 8))} {price}"}}
-        for url, price in zip(urls, prices, strict=True)
-    ]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == urls
-
-
-def test_a_paragraph_that_the_original_item_lacks_keeps_an_item(site, crawl):
-    first, more = (site.add(f"/jobs/{n}", TECHNICIAN) for n in range(2))
-    steps = [
-        {"url": first, "callback": "parse_text_and_fields", "cb_kwargs": {"text": "\n".join(story(3, 8)[1:])}},
-        {"url": more, "callback": "parse_text"},
-    ]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == [first, more]
-
-
-def test_summaries_are_compared_with_summaries(site, crawl):
-    first = site.add("/first", article("First", story(1)))
-    copies = [site.add(f"/{n}", blog("Copy", story(1)), host=n) for n in (1, 2)]
-    steps = [{"url": url, "callback": "parse_summary"} for url in (first, *copies)]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == [first]
-
-
-def test_the_text_of_markup_is_what_an_item_says(site, crawl):
-    first = site.add("/first", article("First", story(1)))
-    copy = site.add("/copy", blog("Copy", story(1)), host=1)
-    other = site.add("/other", blog("Other", story(1)), host=2)
-    steps = [
-        {"url": first, "callback": "parse_html"},
-        {"url": copy, "callback": "parse_html"},
-        {"url": other, "callback": "parse_given", "cb_kwargs": {"html": article("x", story(2))}},
-    ]
-    assert crawl("sample_spiders_witnesses.Witnesses", steps=steps).kept == [first, other]
 
 
 def test_what_an_item_says_beyond_its_page_is_known_in_the_next_crawl(site, crawl):
@@ -418,7 +355,7 @@ def test_sessions_in_a_path_lead_to_the_same_page(pages):
 
 def test_variants_that_only_a_script_shows_are_kept(site, crawl):
     title = "A tent for two in any weather of the year"
-    told = [page(title, *story(3), boilerplate=f"<script>{{'sku': 'T-{n}'}}</script>") for n in range(3)]
+    told = [page(title, *story(3), below=f"<script>{{'sku': 'T-{n}'}}</script>") for n in range(3)]
     urls = [site.add(f"/tent?variant={n}", each) for n, each in enumerate(told)]
     session = site.add("/tent?variant=2&sid=1", told[2])
     outcome = visit(crawl, [*urls, session], "parse_sku")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from contextlib import closing
 
 import pytest
-from crawling import run_job, write_job
+from crawling import run_job, store_uri, write_job
+from library import contents_of
 from local_site import Answer
 from prose import article, blog, story
 from test_crashes import FEED, again, fed, killed
-
-from dedup_middleware.fingerprints import ClauseFingerprinter
-from dedup_middleware.stores import open_store
 
 #: Read under another limit, every page is read: no page of a test takes so long.
 READ_ALL = {"CONSTANTS": {"dedup_middleware.budget:MAX_MILLISECONDS": 99_999}}
@@ -41,13 +37,6 @@ def story_of(outcome):
         record["original_is_of_this_crawl"] = told["original_run"] == told["run"]
     stats = {k: v for k, v in outcome.stats.items() if k.startswith("dedup/") and k != "dedup/unread"}
     return outcome.items, outcome.dropped, records, stats
-
-
-def contents(folder):
-    """Return every pair of the store in *folder* that is not its own business."""
-    uri = json.loads((folder / "job.json").read_text(encoding="utf8"))["settings"]["DEDUP_STORE"]
-    with closing(open_store(uri, fingerprint_scheme=ClauseFingerprinter.scheme)) as store:
-        return dict(store.scan(b"\x01", b"\xff"))
 
 
 #: Pages of a `Site` that are visited twice, or thrice.
@@ -118,9 +107,9 @@ def test_a_crawl_of_unchanged_originals_writes_nothing(pages, tmp_path):
     first = crawled(tmp_path, steps)
     # Not the page that links to a duplicate.
     steps = [step for step in steps if step["url"] in first.kept and not step["url"].endswith("/links")]
-    before = contents(tmp_path)
+    before = contents_of(store_uri(tmp_path))
     outcome = crawled(tmp_path, steps)
-    assert contents(tmp_path) == before
+    assert contents_of(store_uri(tmp_path)) == before
     assert unread_of(outcome) == outcome.stats["dedup/pages"] == len(steps) > 2
 
 
@@ -195,10 +184,10 @@ def test_a_crash_takes_what_an_unread_page_gave_to_another_feed(site, tmp_path):
 def test_an_original_that_comes_again_renews_its_lease(site, tmp_path):
     a = site.add("/a", article("a", story(1)))
     crawled(tmp_path, [{"url": a}], DEDUP_EXPIRE_AFTER=1)
-    before = contents(tmp_path)
+    before = contents_of(store_uri(tmp_path))
     outcome = crawled(tmp_path, [{"url": a}], DEDUP_EXPIRE_AFTER=1)
     assert unread_of(outcome) == 1
-    changed = {key[:1] for key, value in contents(tmp_path).items() if before.get(key) != value}
+    changed = {key[:1] for key, value in contents_of(store_uri(tmp_path)).items() if before.get(key) != value}
     assert changed == {b"p"}
 
 

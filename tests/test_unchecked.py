@@ -8,9 +8,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from crawling import REACTOR, store_uri
+from crawling import REACTOR
 from local_site import Answer
-from prose import article, blog, story
+from prose import article, story
 from test_commands import run_here
 from test_nothing_is_lost import closing_server
 
@@ -56,9 +56,7 @@ def visit(crawl):
 
 
 def command(outcome: Outcome, name: str, *arguments: str, run: Callable[..., Any] = run_here) -> Any:
-    folder = outcome.folder
-    named = ("-s", f"DEDUP_STORE={store_uri(folder)}", "-s", f"DEDUP_LOG={folder / 'records.jsonl'}")
-    return run(name, *arguments, *named, folder=folder)
+    return run(name, *arguments, *outcome.here, folder=outcome.folder)
 
 
 def pages_found(outcome: Outcome, run: Callable[..., Any] = run_here) -> tuple[int, list[dict[str, str]]]:
@@ -97,19 +95,14 @@ def test_most_pages_unchecked_are_a_warning_with_the_reason_and_the_remedy(site,
     assert command(outcome, "log", "--json", "--all").err == ""
 
 
-def test_half_of_the_pages_are_no_warning_but_are_counted(site, visit) -> None:
-    outcome = visit(large(site, 6), small(site, 6))
+@pytest.mark.parametrize("how_many", [6, 0])
+def test_up_to_half_of_the_pages_are_no_warning_but_are_counted(site, visit, how_many) -> None:
+    outcome = visit(large(site, how_many), small(site, 6), switched_off(site, 12))
     assert outcome.problems == []
-    assert summary_of(outcome)["not checked"] == 6
-
-
-def test_a_crawl_that_checks_every_page_counts_none(site, visit) -> None:
-    steps = small(site, 2)
-    copy = {"url": site.add("/copy", blog("B", story(0, 2)), host=1)}
-    outcome = visit(steps, [copy], switched_off(site, 12))
-    assert outcome.problems == []
-    assert summary_of(outcome)["not checked"] == 0
-    assert pages_found(outcome) == (0, [])
+    assert summary_of(outcome)["not checked"] == how_many
+    status, findings = pages_found(outcome)
+    told = ["the last crawl did not check 6 pages: too_large"] if how_many else []
+    assert (status, [finding["text"] for finding in findings]) == (0, told)
 
 
 def test_doctor_looks_at_the_last_crawl_alone(site, visit) -> None:

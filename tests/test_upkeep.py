@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from crawling import Outcome, run_job, store_uri, write_job
 from engines import ENGINES, need
-from library import Library
+from library import Library, contents_of
 from local_site import Site
 from prose import article, blog, story
 from test_commands import at_a_terminal, run, run_here
@@ -88,8 +88,7 @@ class Shop:
         return report
 
     def pairs(self, folder: str) -> dict[bytes, bytes]:
-        with closing(open_store(store_uri(self.root / folder), fingerprint_scheme=None)) as store:
-            return dict(store.scan(b"\x01", b"\xff" * 64))
+        return contents_of(store_uri(self.root / folder))
 
 
 @pytest.fixture(scope="module")
@@ -292,7 +291,7 @@ class TestForgetting:
         shop.run("a", "store", "forget").refused("name the pages", "--older-than", status=2)
         named = ("store", "forget", shop.stories[0], "-s", f"DEDUP_STORE={store_uri(shop.root / 'a')}")
         assert shop.report("a", "store", "info")["originals"] == 4
-        said = at_a_terminal(*named, folder=shop.root, answer="y").replace("\r\n", "")
+        said = at_a_terminal(*named, folder=shop.root, keys="y\n").replace("\n", "")
         assert "Deleted 1 page (1 original, 0 duplicates)" in said
         assert f"`scrapy dedup store compact -s DEDUP_STORE={store_uri(shop.root / 'a')}`" in said
 

@@ -161,9 +161,8 @@ def run_with_fault(told: StorySite, settings: dict[str, Any], fault: dict[str, A
     """Crawl with *fault*, again without it if it ended the process; return the first exit status and what was seen."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        extra = {"EXTENSIONS": {"fault_injection.FaultInjection": 0}, "FAULTS": fault}
         urls = ",".join(told.urls)
-        outcome = run_job(folder, write_job(folder, ARTICLES, urls=urls, settings=settings | extra))
+        outcome = run_job(folder, write_job(folder, ARTICLES, urls=urls, settings=settings | fault))
         status = outcome.exit_status
         if status:
             outcome = run_job(folder, write_job(folder, ARTICLES, urls=urls, settings=settings))

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from crawling import environment
 from engines import ENGINES, need
-
-import dedup_middleware
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
 SCHEME = "test-scheme"
 
@@ -63,10 +61,9 @@ def hold() -> Callable[[str], AbstractContextManager[subprocess.Popen[str]]]:
 
     @contextmanager
     def hold(uri: str) -> Iterator[subprocess.Popen[str]]:
-        environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
         command = [sys.executable, "-c", _HOLDER, uri, SCHEME]
         with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment(), text=True
         ) as process:
             assert process.stdout is not None
             assert process.stdout.readline() == "open\n"

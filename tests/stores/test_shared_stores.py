@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from beside import KINDS, beside
 from beside import shared_uri as uri_of
+from crawling import environment
 from engines import need
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from local_site import wait_until
 
-import dedup_middleware
 from dedup_middleware.errors import StoreError, StoreLockedError
 from dedup_middleware.stores import destroy_store, files, open_store, sqlite, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from dedup_middleware.stores import OpenStore
 
@@ -138,9 +137,8 @@ store.close()
 
 
 def test_what_processes_count_together_is_counted_once_each(any_uri: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
     command = [sys.executable, "-c", _COUNTER, any_uri]
-    processes = [subprocess.Popen(command, env=environment) for _ in range(3)]
+    processes = [subprocess.Popen(command, env=environment()) for _ in range(3)]
     assert [process.wait(60) for process in processes] == [0, 0, 0]
     store = open_store(any_uri, fingerprint_scheme=SCHEME)
     assert store.get_many([b"count"]) == [b"300"]

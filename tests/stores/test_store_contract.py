@@ -218,18 +218,6 @@ def test_many_pairs_and_large_values(store: OpenStore) -> None:
     assert list(store.scan(b"0", b"9")) == []
 
 
-def test_a_scan_left_alone_does_no_harm(store: OpenStore) -> None:
-    pairs = [(b"%04d" % number, b"v") for number in range(2_500)]
-    store.write(pairs)
-    store.scan(b"0", b"9")
-    next(store.scan(b"0", b"9"))
-    kept = store.scan(b"0", b"9")
-    next(kept)
-    store.write([], [key for key, _ in pairs])
-    rest = list(kept)
-    assert rest == pairs[1 : 1 + len(rest)]
-
-
 def test_bugs_of_ours_pass_as_they_are(store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def work() -> None:
         raise TypeError("a bug")

@@ -10,14 +10,13 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from beside import shared_uri
+from crawling import environment
 from engines import ENGINES, need
 
-import dedup_middleware
 from dedup_middleware.errors import StoreCorruptError, StoreError, StoreLockedError, StoreVersionError
 from dedup_middleware.stores import destroy_store, open_store, size_of_store, store_exists
 from dedup_middleware.stores.base import HEADER_KEY, SCHEMA_VERSION, Header
@@ -25,6 +24,7 @@ from dedup_middleware.stores.base import HEADER_KEY, SCHEMA_VERSION, Header
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
+    from pathlib import Path
 
     Hold = Callable[[str], AbstractContextManager[subprocess.Popen[str]]]
 
@@ -302,10 +302,9 @@ except StoreError as error:
 
 
 def test_a_store_is_not_called_damaged_where_the_system_refuses(foldered: str) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
     for more in (12, 6, 4):
         command = [sys.executable, "-c", _FEW_DESCRIPTORS, foldered, str(more)]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=True)
         assert done.stdout in ("opened\n", "StoreError\n")
     assert done.stdout == "StoreError\n"
 
@@ -373,9 +372,8 @@ store.close()
 
 def test_write_that_the_medium_refuses(uri: str, path: Path) -> None:
     """A limit on the size of files stands for the full disk; all that was acknowledged is there afterwards."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
     done = subprocess.run(
-        [sys.executable, "-c", _FULL_DISK, uri], capture_output=True, text=True, env=environment, check=True
+        [sys.executable, "-c", _FULL_DISK, uri], capture_output=True, text=True, env=environment(), check=True
     )
     failed, then = done.stdout.splitlines()
     assert str(path) in failed
@@ -464,9 +462,8 @@ def test_forked_child_is_refused_and_harms_nobody(
     need(kind)
     scheme, _, option = kind.partition("?")
     uri = shared_uri(kind, path.parent, request) if kind == "redis" else f"{scheme}:{path}{option and f'?{option}'}"
-    environment = {**os.environ, "PYTHONPATH": str(Path(dedup_middleware.__file__).parents[1])}
     command = [sys.executable, "-c", _FORK, uri, guard]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment(), timeout=60, check=False)
     is_private = kind in (*ENGINES, "sqlite")
     assert (done.returncode, done.stdout, done.stderr) == (0, "refused\n" if is_private else "", "")
     store = open_store(uri, fingerprint_scheme=SCHEME)

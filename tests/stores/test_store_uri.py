@@ -7,7 +7,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +15,6 @@ from engines import ENGINES, need
 import dedup_middleware
 from dedup_middleware.errors import ConfigError, EngineMissingError
 from dedup_middleware.opening import open_for_crawl
-from dedup_middleware.plugin.messages import warnings_at_start
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import (
     default_backend,
@@ -127,11 +125,6 @@ def test_a_crawl_passes_through_without_the_library_of_its_default_store(
         asyncio.run(open_for_crawl(named, asyncio.sleep))
 
 
-def test_with_plyvel() -> None:
-    need("leveldb")
-    assert default_backend() == "leveldb"
-
-
 def test_engines_are_imported_when_they_are_used() -> None:
     ours = {*ENGINES.values(), "redis", *(f"dedup_middleware.stores.{name}" for name in (*ENGINES, "sqlite", "redis"))}
     program = f"import sys, dedup_middleware.stores; assert not {ours} & set(sys.modules)"
@@ -164,9 +157,3 @@ def test_a_server_that_others_can_reach_is_warned_of(monkeypatch, uri: str, expe
     assert "secret" not in caution
     monkeypatch.setenv(engine.PASSWORD, "secret")
     assert "without a password" not in engine.address(uri).caution
-
-
-def test_a_crawl_warns_of_it() -> None:
-    config = SimpleNamespace(store="redis://a", store_is_default=False, log_is_default=False)
-    opened = SimpleNamespace(config=config, store=SimpleNamespace(caution="it is open"), trouble="")
-    assert [*warnings_at_start(opened)] == ["it is open"]
