@@ -38,13 +38,6 @@ def test_one_page_that_drops_most_of_a_host_is_told_of_while_the_crawl_runs(site
     assert said.stdout.startswith("Allowed 24 pages")
 
 
-def test_what_a_dry_run_would_drop_counts_too(site, crawl):
-    urls = shop(site, 30)
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": u} for u in urls], settings={"DEDUP_ACTION": "dry-run"})
-    (warning,) = outcome.problems
-    assert "19 of 20 pages" in warning
-
-
 def mirrored(site, number):
     """Serve pages on two hosts, and return the steps of a crawl that fetches those of the first one first."""
     pairs = [
@@ -72,13 +65,6 @@ def test_a_host_that_only_repeats_another_is_told_of_once_with_the_setting(site,
     for preferred, dropped in (("127.0.0.1", 40), ("127.0.0.2", 0)):
         outcome = crawl("sample_spiders.Steps", steps=steps, settings={"DEDUP_PREFERRED": [preferred]})
         assert (len(outcome.dropped), outcome.problems) == (dropped, [])
-
-
-def test_where_a_host_repeats_one_page_of_another_there_is_one_warning(site, crawl):
-    notice = site.add("/notice", article("Notice", NOTICE), host=1)
-    outcome = crawl("sample_spiders.Steps", steps=[{"url": url} for url in (notice, *shop(site, 40))])
-    (warning,) = outcome.problems
-    assert f"repeat {notice}" in warning
 
 
 @given(st.lists(st.sampled_from([None, "a", "b", "c"]), max_size=80))

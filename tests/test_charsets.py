@@ -34,16 +34,15 @@ WORDS = {
     ),
 }
 ENCODINGS = [
-    ("ja", "shift_jis"),
-    ("ja", "euc_jp"),
-    ("ja", "iso2022_jp"),
-    ("ru", "cp1251"),
-    ("ru", "koi8_r"),
-    ("el", "cp1253"),
-    ("ko", "euc_kr"),
-    ("zh", "gb18030"),
-    ("zh", "utf-16-le"),
-    ("fr", "cp1252"),
+    *(
+        ("ja", "shift_jis"),
+        ("ja", "euc_jp"),
+        ("ja", "iso2022_jp"),
+        ("ru", "cp1251"),
+        ("ru", "koi8_r"),
+        ("el", "cp1253"),
+    ),
+    *(("ko", "euc_kr"), ("zh", "gb18030"), ("zh", "utf-16-le"), ("fr", "cp1252")),
     *((language, "utf-8") for language in WORDS),
 ]
 DETECTS = tuple(map(int, version("scrapy").split(".")[:2])) >= (2, 19)

@@ -147,44 +147,9 @@ class TestFailingStore:
         assert library.deduplication._pending == {}
         assert library.stats["claims/confirmed"] == 0
 
-    def test_those_that_are_pending_are_void_too(self) -> None:
-        library = Library()
-        three = [entered(library, f"p{number}", range(9 * number, 9 * number + 9)) for number in range(3)]
-        library.store.close()
-        library.deduplication.keep_item(three[0], {})
-        library.deduplication.item_left(three[0])
-        library.deduplication.end_callback(three[0], several=False)
-        assert [type(failure) for failure in library.failures] == [StoreError]
-        assert [visit.stage for visit in three] == [VOID] * 3
-        assert library.stats["claims/void"] == 3
-
     def test_voiding_needs_no_store(self) -> None:
         library = Library()
         three = [entered(library, f"p{number}", range(9 * number, 9 * number + 9)) for number in range(3)]
         library.store.close()
         library.deduplication.close()
         assert [visit.stage for visit in three] == [VOID] * 3
-
-
-class TestUnchangedPage:
-    """A page that the store has as an original already has nothing to claim, and nothing to lose."""
-
-    def test_its_failure_leaves_it_an_original(self) -> None:
-        library = Library()
-        library.visit("a", range(9))
-        (own,) = library.index.pages()
-        library.begin("second")
-        visit = library.enter(library.page("a", range(9)))
-        assert visit.stored == own
-        assert library.deduplication._pending == {}
-        library.deduplication.callback_failed(visit)
-        assert library.index.page(own.number) == own
-
-    def test_its_delivery_makes_it_a_page_of_this_crawl(self) -> None:
-        library = Library()
-        library.visit("a", range(9))
-        (before,) = library.index.pages()
-        library.begin("second")
-        library.visit("a", range(9))
-        (page,) = library.index.pages()
-        assert (page.run, page.number) == ("second", before.number)

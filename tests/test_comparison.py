@@ -58,11 +58,6 @@ class TestSaid:
         assert compare(text, text + more).containment == 1.0
         assert compare(text, more + text).containment == 1.0
 
-    @given(TEXTS, TEXTS)
-    def test_a_share_is_a_share(self, text: list[str], other: list[str]) -> None:
-        assert 0.0 <= compare(text, other).containment <= 1.0
-        assert 0.0 <= compare(text + other, text).containment <= 1.0
-
     @given(st.lists(st.text(max_size=60)), st.lists(st.text(max_size=60)))
     def test_any_text_can_be_compared(self, text: list[str], other: list[str]) -> None:
         assert 0.0 <= compare(text, other).containment <= 1.0
@@ -106,11 +101,6 @@ class TestNearlySaid:
         assert not comparison.other_names
         assert not comparison.other_numbers
 
-    @pytest.mark.parametrize("tell", [story, zh_story])
-    def test_misread_letters(self, tell: type) -> None:
-        covers = [compare(misread(tell(number), 60), tell(number)).containment for number in range(12)]
-        assert sum(containment >= 0.8 for containment in covers) >= 10, covers
-
     @pytest.mark.parametrize(("tell", "comma", "stop"), [(story, ",", "."), (zh_story, "，", "。")])
     def test_clauses_that_are_joined_or_split(self, tell: type, comma: str, stop: str) -> None:
         page = [p.replace(comma, "").replace(f"{stop} ", "; ").replace(stop, f"{stop}\n") for p in tell(1)]
@@ -126,13 +116,6 @@ class TestNearlySaid:
         page = replaced(original, ("做", "作"), ("账", "帐"))
         assert compare(page, original).containment == 1.0
         assert not compare(page, original).other_names
-
-    def test_a_rewritten_report_is_not(self) -> None:
-        other = [
-            "On Monday evening the council of Riverton gave its approval to a budget for schools.",
-            "Right for everybody is how Anna Smith, who is the mayor, called it. After such a debate none had.",
-        ]
-        assert compare(other, EN).containment < 0.3
 
 
 class TestOtherNames:

@@ -65,26 +65,6 @@ def test_links_of_a_duplicate_are_followed_last(site, crawl):
     assert site.url("/from-repost") in {i["url"] for i in outcome.items}
 
 
-def test_the_same_crawl_again_keeps_the_same(site, crawl):
-    text = story(1)
-    urls = [
-        site.add("/a", article("A", text)),
-        site.add("/b", blog("B", text)),
-        site.add("/c", article("C", story(2))),
-        site.add("/list", "<a class=next href=/c>c</a>"),
-    ]
-    first = crawl("sample_spiders.OneByOne", urls=",".join(urls), folder="same")
-    kept, records = [i["url"] for i in first.items], len(first.records)
-    again = crawl("sample_spiders.OneByOne", urls=",".join(urls), folder="same")
-    assert [i["url"] for i in again.items] == kept * 2
-    assert {r["url"]: r["verdict"] for r in again.records[records:]} == {
-        urls[0]: "unchanged",
-        urls[1]: "duplicate",
-        urls[2]: "unchanged",
-        urls[3]: "unchecked",
-    }
-
-
 def test_with_the_plugin_off_nothing_changes(site, crawl):
     text = story(1)
     urls = ",".join([site.add("/a", article("A", text)), site.add("/b", blog("B", text))])

@@ -99,32 +99,11 @@ def page_at(url: str) -> Page:
     return BY_URL[parts.hostname or "", parts.path + (f"?{parts.query}" if parts.query else "")]
 
 
-def test_the_spider_keeps_every_article_once(tmp_path: Path) -> None:
-    run = crawl("-O", str(tmp_path / "out.jsonl"))
-    assert run.returncode == 0, run.stderr
-    assert "ERROR" not in run.stderr
-    items = read_items(tmp_path / "out.jsonl")
-    kept = {page_at(item["url"]): item for item in items}
-    assert len(kept) == len(items)
-    assert kept.keys() == {*ARTICLES}
-    for page, item in kept.items():
-        assert set(item) == {"title", "url", "published", "text"}
-        assert item["text"] == "\n".join(page.paragraphs)
-
-
 def test_the_spider_crawls_one_site_and_so_many_articles(newspaper: Newspaper, tmp_path: Path) -> None:
     run = crawl("-a", "limit=5", "-a", f"url={newspaper.front_pages[SITES[4]]}", "-O", str(tmp_path / "out.jsonl"))
     assert run.returncode == 0, run.stderr
     items = read_items(tmp_path / "out.jsonl")
     assert [urlsplit(item["url"]).hostname for item in items] == [SITES[4].address] * 5
-
-
-@pytest.mark.parametrize("bad", ["limit=0", "url=http://[::1"])
-def test_a_bad_argument_ends_in_one_line(bad: str) -> None:
-    run = crawl("-a", bad)
-    assert run.returncode == 1
-    assert "Traceback" not in run.stderr
-    assert run.stderr.splitlines()[-1].startswith(f"scrapy crawl news: {bad.partition('=')[0]}=")
 
 
 def test_with_the_plugin_no_story_is_lost_and_the_summary_counts_what_was_dropped(tmp_path: Path) -> None:

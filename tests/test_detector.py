@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from library import CLAUSE_WEIGHT, COMMON, Library
-from prose import story, zh_story
+from prose import story
 
 from dedup_middleware.checks.detector import MIN_DISTINCTIVE_WEIGHT, RELATED_THRESHOLD
 from dedup_middleware.errors import StoreError
@@ -18,6 +18,9 @@ from dedup_middleware.model import Page, Scope, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.urls import item_identity
 from dedup_middleware.visit import Stage
+
+if TYPE_CHECKING:
+    import random
 
 NEW, UNCHANGED, DUPLICATE, RELATED, UNCHECKED = VerdictKind
 
@@ -160,18 +163,6 @@ def test_whatever_is_dropped_its_original_was_kept_in_scope(
 
 
 class TestDuplicates:
-    @pytest.mark.parametrize("tell", [story, zh_story])
-    def test_a_shuffled_repost_with_another_frame_is_one(self, tell) -> None:
-        library = Library()
-        library.visit("first", tell(1))
-        shuffled = [*tell(1), "Read more on our own site", "All rights reserved 2024"]
-        random.Random(1).shuffle(shuffled)
-        verdict = library.check("repost", shuffled)
-        assert verdict.kind is DUPLICATE
-        assert verdict.match is not None
-        assert verdict.match.original.url == "http://site/first"
-        assert library.check("other", tell(2)).kind is NEW
-
     @pytest.mark.parametrize(("threshold", "kind"), [(0.8, DUPLICATE), (0.81, RELATED)])
     def test_the_threshold_of_a_page_wins(self, threshold: float, kind: VerdictKind) -> None:
         library = Library(threshold=1.0)
@@ -236,14 +227,6 @@ class TestOtherNumbers:
     def day(self, number: int) -> list[str]:
         return [sentence.format(number) for sentence in self.REPORT]
 
-    def test_a_daily_report_is_no_duplicate_of_the_day_before(self) -> None:
-        library = Library(threshold=0.51)
-        library.visit("monday", self.day(12))
-        page = library.page("tuesday", [*self.day(12)[:2], *self.day(13)[2:]])
-        verdict = library.detector.check(page)
-        assert (verdict.kind, verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)
-        assert library.check("repost", self.day(12)).kind is DUPLICATE
-
     @pytest.mark.parametrize("line", ["Wind: {} km/h. Rain: 5 mm.", "涨跌：{}%。成交：35万手。"])
     def test_one_other_number_with_a_label_is_enough_however_light(self, line: str) -> None:
         library = Library()
@@ -254,15 +237,7 @@ class TestOtherNumbers:
 
     @pytest.mark.parametrize(
         "line",
-        [
-            "{} November 2024",
-            "November {}, 2024",
-            "11月{}日",
-            "Published: {} November 2024",
-            "Published: Nov {}, 2024",
-            "发布时间：11月{}日",
-            "发布时间：2024-11-{} 12:30",
-        ],
+        ["{} November 2024", "11月{}日", "Published: Nov {}, 2024", "发布时间：2024-11-{} 12:30"],
     )
     def test_a_repost_of_another_day_is_a_duplicate(self, line: str) -> None:
         library = Library()
@@ -361,16 +336,6 @@ class TestPages:
         assert library.visit("copy", range(20)).items_kept == 1
         with pytest.raises(StoreError):
             library.contents()
-
-    def test_a_store_that_fails_under_a_claim_fails_the_crawl_once_and_raises_nowhere(self) -> None:
-        library = Library()
-        cases = [library.enter(library.page(f"p{number}", range(10 * number, 10 * number + 10))) for number in range(3)]
-        library.store.close()
-        for visit in cases:
-            library.leave(visit)
-        assert [visit.items_kept for visit in cases] == [1, 1, 1]
-        assert len(library.failures) == 1
-        assert library.stats["claims/void"] == 3
 
     def test_an_original_that_gives_less_than_before_drops_no_known_copy(self) -> None:
         """Its text is what it was; its items do not say it any more."""

@@ -9,7 +9,6 @@ from dedup_middleware import Deduplicator
 from dedup_middleware.budget import UNLIMITED
 from dedup_middleware.extraction import parse, weighted_dom
 from dedup_middleware.reasons import Reason
-from dedup_middleware.text.titles import is_echoed
 
 STORY = story(1, 8)
 # A seventh of it is told in other words.
@@ -56,22 +55,6 @@ def test_of_a_text_in_doubt_only_nearly_all_is_a_copy(other: str) -> None:
     with Deduplicator("memory:") as dedup:
         dedup.add("http://one.example/1", page(CALLED, STORY))
         assert dedup.check("http://two.example/1", page(CALLED, EDITED)).is_duplicate
-
-
-@pytest.mark.parametrize(
-    ("title", "text", "echoed"),
-    [
-        ("The ferry is late", "Nobody knew why the FERRY had not come", True),
-        ("The ferry is late", "Nobody knew why the boat had not come", False),
-        ("渡轮码头重建", "委员会决定重建旧渡轮码头", True),
-        ("渡轮码头重建", "今天天气很好", False),
-        ("A to Z", "whatever", True),
-        ("", "whatever", True),
-        ("Паром опоздал", "никто не знал, почему паром не пришёл", True),
-    ],
-)
-def test_titles_are_echoed_in_the_text(title: str, text: str, *, echoed: bool) -> None:
-    assert is_echoed(title, [text]) == echoed
 
 
 @pytest.mark.parametrize("host", ["one.example", "two.example"])

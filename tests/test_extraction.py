@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,15 +10,8 @@ from lxml import html as lxml_html
 from parsel import Selector
 
 from dedup_middleware.extraction import extract_paragraphs, extract_text, parse, texts_of
-from dedup_middleware.extraction.blocks import PageText, measure, plain_elements
-from dedup_middleware.extraction.names import count_marks, has_mark, signs_of
+from dedup_middleware.extraction.blocks import PageText, plain_elements
 from dedup_middleware.text.words import words_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
-
-    from _typeshed import TraceFunction
 
 ENGLISH = [
     "The harbour council voted on Tuesday to rebuild the old ferry pier, which a storm had torn away two winters ago.",
@@ -220,13 +210,6 @@ def test_named_anchors_are_no_links() -> None:
     assert extract_paragraphs(page(f"<div><a name='top'>{in_tags(ENGLISH, 'p')}</a></div>")) == ENGLISH
 
 
-def test_the_tree_is_read_only() -> None:
-    root = Selector(text=page(f"<div>{in_tags(ENGLISH, 'p')}</div>"), type="html").root
-    before = etree.tostring(root)
-    assert texts_of(root).paragraphs == ENGLISH
-    assert etree.tostring(root) == before
-
-
 @pytest.mark.parametrize(
     "before", ["", "<p>Words, first, and </p>", "<ul><li><a href='/x'>A link that is long</a> x</li></ul>"]
 )
@@ -238,50 +221,6 @@ def test_links_are_left_out_wherever_they_stand(before: str, after: str) -> None
     main = f"<div>{before}<ul>{links}</ul>{after}{in_tags(ENGLISH, 'p')}</div>"
     assert extract_paragraphs(page(main))[-len(ENGLISH) :] == ENGLISH
     assert "Another story" not in " ".join(extract_paragraphs(page(main)))
-
-
-def test_deep_nesting() -> None:
-    depth = 1900
-    html = f"{'<div>' * depth}{in_tags(ENGLISH, 'p')}{'</div>' * depth}"
-    assert depth > sys.getrecursionlimit()
-    assert extract_paragraphs(html) == ENGLISH
-
-
-def lines_run(html: str) -> int:
-    """Count the lines of Python that extraction runs for *html*: its work, free of the machine's noise."""
-    root = Selector(text=html, type="html").root
-    count = 0
-
-    def trace(_frame: FrameType, event: str, _argument: object) -> TraceFunction:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    outer = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        texts_of(root)
-    finally:
-        sys.settrace(outer)
-    return count
-
-
-SHAPES: dict[str, Callable[[int], str]] = {
-    "flat": lambda n: f"<div>{in_tags(ENGLISH[:1] * n, 'p')}</div>",
-    "deep": lambda n: f"{'<div>' * n}{ENGLISH[0]}{'</div>' * n}",
-    "deep with text at each level": lambda n: f"<div class='a'>{ENGLISH[0]}" * n + "</div>" * n,
-    "ladder of twins": lambda n: f"<div><div>{ENGLISH[0]}</div>" * n + "</div>" * n,
-    "inline": lambda n: f"<p>{'<b>bold,</b> ' * n}</p>",
-    "line breaks": lambda n: f"<div>{(ENGLISH[0] + '<br>') * n}</div>",
-    "links": lambda n: f"<div>{'<a href=/x>link</a> ' * n}</div>",
-    "empty": lambda n: "<div></div>" * n,
-}
-
-
-@pytest.mark.parametrize("shape", SHAPES)
-def test_work_is_linear(shape: str) -> None:
-    once, twice = (lines_run(SHAPES[shape](n)) for n in (400, 800))
-    assert twice < 2.2 * once
 
 
 # 3 MB each, or 100 000 levels of which the parser keeps 2048 or fewer.
@@ -303,64 +242,6 @@ def test_elements_are_plain_only_while_a_page_is_read() -> None:
     assert type(root.find(".//p")) is lxml_html.HtmlElement
     assert type(root.find(".//form")) is lxml_html.FormElement
     assert root.find(".//h1") is held
-
-
-class Paragraph(lxml_html.HtmlElement):
-    """An element class of a user's own."""
-
-
-class OwnLookup(lxml_html.HtmlElementClassLookup):
-    def lookup(self, node_type: str, document: object, namespace: str | None, name: str) -> type[etree.ElementBase]:
-        return Paragraph if node_type == "element" else super().lookup(node_type, document, namespace, name)
-
-
-class OwnParser(lxml_html.HTMLParser):
-    pass
-
-
-@pytest.mark.parametrize("parser_class", [etree.HTMLParser, lxml_html.HTMLParser, OwnParser])
-def test_a_lookup_of_ones_own_stays(parser_class: type[etree.HTMLParser]) -> None:
-    parser = parser_class()
-    parser.set_element_class_lookup(OwnLookup())
-    root = etree.fromstring(page(in_tags(ENGLISH, "p")), parser)
-    with plain_elements(root):
-        assert type(root.find(".//p")) is Paragraph
-    assert texts_of(root).paragraphs == ENGLISH
-    assert type(root.find(".//p")) is Paragraph
-
-
-@pytest.mark.parametrize(
-    ("text", "marks"),
-    [("Nothing here", 0), ("One, two.", 2), ("一，二、三。", 3), ("፩።፪።", 2), ("ก ข ค", 2), ("a b", 0)],
-)
-def test_marks(text: str, marks: int) -> None:
-    assert has_mark(text) == (marks > 0)
-    assert count_marks(text) == marks
-
-
-@pytest.mark.parametrize(
-    ("element", "has_signs"),
-    [
-        *[
-            (f"<div class='{name}'>", True)
-            for name in ("sidenav", "side-nav", "sideNav", "left_side_nav", "a hidden b")
-        ],
-        *[
-            (f"<div id='{name}'>", False)
-            for name in ("read", "header-image", "commentary", "label-hidden", "adventure")
-        ],
-        ("<div class='gs ad hk'>", True),
-        ("<p class='gs ad hk'>", False),  # a line is named by how it looks
-        ("<p class='image-caption'>", True),
-    ],
-)
-def test_names_of_boilerplate(element: str, *, has_signs: bool) -> None:
-    assert bool(signs_of(parse(element)[0][0])) == has_signs
-
-
-@pytest.mark.parametrize(("text", "size"), [("four", 4), ("четыре", 10.5), ("四个字符", 10)])
-def test_measure(text: str, size: float) -> None:
-    assert measure(text) == size
 
 
 # Pieces of markup and of text, so that hypothesis gets past the first tag.

@@ -35,42 +35,22 @@ def test_facts_of_a_text(text: str, facts: list[str]) -> None:
     assert [*facts_of(text)] == facts
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *[
-            "17 comments",
-            "21 views",
-            "3 hours ago",
-            "Comments: 12",
-            "阅读 1200",
-            "12条评论",
-            "5分钟前",
-            "120 Kommentare",
-        ],
-        *["5 May 2024", "May 5, 2024", "Monday, 5 May", "2024-05-01", "2024-05-01T10:15", "5/6/2024", "01.02.2024"],
-        *["2024年5月1日", "10:15", "10:15:30", "10:15 pm", "4月1日", "2024"],
-    ],
-)
+NO_FACTS = """
+17 comments|21 views|3 hours ago|Comments: 12|阅读 1200|12条评论|5分钟前|120 Kommentare|5 May 2024|May 5, 2024|
+Monday, 5 May|2024-05-01|2024-05-01T10:15|5/6/2024|01.02.2024|2024年5月1日|10:15|10:15:30|10:15 pm|4月1日|2024
+"""
+
+
+@pytest.mark.parametrize("text", NO_FACTS.replace("\n", "").split("|"))
 def test_counters_dates_and_times_are_not_facts(text: str) -> None:
     assert [*facts_of(text)] == []
 
 
 DATES = st.datetimes(dt.datetime(1950, 1, 1), dt.datetime(2049, 12, 31))  # noqa: DTZ001 - a page shows it
-FORMATS = [
-    "%Y-%m-%d",
-    "%Y/%m/%d",
-    "%d.%m.%Y",
-    "%d %B %Y",
-    "%d %b %Y",
-    "%B %d, %Y",
-    "%A, %d %B",
-    "%Y年%m月%d日",
-    "%H:%M:%S",
-]
+FORMATS = "%Y-%m-%d|%Y/%m/%d|%d.%m.%Y|%d %B %Y|%d %b %Y|%B %d, %Y|%A, %d %B|%Y年%m月%d日|%H:%M:%S"
 
 
-@given(DATES, st.sampled_from(FORMATS), st.sampled_from(["", "Published ", "Updated on ", "更新时间："]))
+@given(DATES, st.sampled_from(FORMATS.split("|")), st.sampled_from(["", "Published ", "Updated on ", "更新时间："]))
 def test_dates_are_not_facts(date: dt.datetime, form: str, before: str) -> None:
     assert [*facts_of(f"{before}{date.strftime(form)}")] == []
 

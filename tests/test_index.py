@@ -13,7 +13,6 @@ from dedup_middleware.checks.detector import Detector
 from dedup_middleware.durability import Durability, recover
 from dedup_middleware.index.schema import clause_keys, decode_postings
 from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
-from dedup_middleware.urls import url_identity
 
 if TYPE_CHECKING:
     from dedup_middleware.durability import Flush
@@ -49,36 +48,6 @@ def test_nothing_in_the_store_dangles_whatever_comes(visits: Visits) -> None:
         assert [library.index.find([identity]) for identity in page.identities] == [page] * len(page.identities)
 
 
-class TestReading:
-    def test_a_kept_page_is_found_by_each_of_its_identities(self) -> None:
-        library = Library()
-        page = library.page("end", range(9), request="start")
-        kept = commit(library, page)
-        assert [library.index.find([identity]) for identity in page.identities] == [kept, kept]
-        assert library.index.page(kept.number) == kept
-        assert kept.hashes == page.fingerprint.weights.keys()
-        assert library.index.text(kept.number) == list(page.paragraphs)
-        assert library.index.find([url_identity("http://elsewhere/")]) is None
-        assert library.index.page(kept.number + 1) is None
-        assert library.index.text(kept.number + 1) == []
-
-    def test_of_equal_matches_the_older_stored_one_comes_first(self) -> None:
-        library = Library()
-        pending = library.index.claim(library.page("pending", range(9)))
-        older, younger = (commit(library, library.page(name, range(9))) for name in ("older", "younger"))
-        half = commit(library, library.page("half", range(4)))
-        numbers = (half.number, younger.number, pending.number, older.number)
-        page = library.page("new", range(6))
-        live = {h: numbers if h in half.hashes else numbers[1:] for h in page.fingerprint.weights}
-        assert [match.original.number for match in library.index.matches(page.fingerprint, live, 9)] == [
-            older.number,
-            younger.number,
-            pending.number,
-            half.number,
-        ]
-        assert [match.score for match in library.index.matches(page.fingerprint, live, 9)] == [1.0, 1.0, 1.0, 4 / 6]
-
-
 def test_the_list_of_a_common_clause_stays_short() -> None:
     library = Library()
     for number in range(10):
@@ -89,16 +58,6 @@ def test_the_list_of_a_common_clause_stays_short() -> None:
 
 
 class TestSuperseding:
-    def test_the_page_keeps_its_number_and_holds_its_new_text_only(self) -> None:
-        library = Library()
-        old = commit(library, library.page("a", range(9)))
-        new = commit(library, library.page("a", range(5, 14)))
-        assert new.number == old.number
-        for number in range(14):
-            held = holders(library, library.page("b", [number]))
-            assert list(held.values()) == [(new.number,) if number >= 5 else ()]
-        library.check_invariants()
-
     def test_a_duplicate_that_says_something_new_becomes_an_original(self) -> None:
         library = Library()
         library.visit("a", range(9))
@@ -107,27 +66,6 @@ class TestSuperseding:
         assert library.visit("b", range(20, 29)).verdict.kind is VerdictKind.NEW
         assert library.check("c", range(20, 29)).kind is VerdictKind.DUPLICATE
         library.check_invariants()
-
-
-class TestOpenClaims:
-    def test_a_pending_page_is_seen_and_vanishes_on_release(self) -> None:
-        library = Library()
-        before = library.contents()
-        pending = library.index.claim(library.page("a", range(9)))
-        verdict = library.check("b", range(9))
-        assert verdict.match is not None
-        assert verdict.match.original == pending
-        assert pending.pending
-        library.index.void_claim(pending.number)
-        assert library.check("b", range(9)).kind is VerdictKind.NEW
-        assert library.index.page(pending.number) is None
-        assert library.contents() == before
-
-    def test_the_claims_of_a_page_are_no_other_page(self) -> None:
-        library = Library()
-        library.index.claim(library.page("a", range(9)))
-        assert library.check("a", range(9)).kind is VerdictKind.NEW
-        assert library.check("a", range(1, 10)).kind is VerdictKind.NEW
 
 
 class TestStaleness:
@@ -210,22 +148,6 @@ class TestDurability:
         assert not any(key[:1] == b"u" for key in library.contents())
         library.check_invariants()
 
-    def test_what_an_unclean_end_left_is_rolled_back_at_once(self) -> None:
-        library = Library()
-        kept = commit(library, library.page("kept", range(9)), durable=True)
-        for n in range(20, 80, 10):
-            commit(library, library.page(f"left {n}", range(n, n + 9)))
-        commit(library, library.page("kept", range(9)), feeds="g")
-        library.crash()
-        recover(library.index)
-        library.begin("next")
-        assert [*library.index.pages()] == [kept]
-        before = library.contents()
-        assert not any(key[:1] == b"u" for key in before)
-        assert library.check("a copy", [*range(20, 28), 99]).kind is VerdictKind.NEW
-        assert library.contents() == before
-        library.check_invariants()
-
     def test_lost_originals_make_nothing_common_and_keep_no_page_out_of_a_list(self) -> None:
         library = Library()
         for n in range(COMMON + 3):
@@ -248,20 +170,6 @@ class TestDurability:
         assert library.index.page(again.number) is None
         library.check_invariants()
 
-    def test_of_a_page_that_gave_its_headlines_only_the_story_was_not_durable(self) -> None:
-        """Its text is the same, and what it owned of it was less."""
-        library = Library()
-        page = library.page("a", range(9))
-        headlines = page.restricted_to(frozenset([*page.fingerprint.weights][:2]), page.paragraphs[:1])
-        commit(library, headlines, durable=True)
-        library.begin("second")
-        again = commit(library, library.page("a", range(9)))
-        assert self.durability(library, "second").relies_on(again, frozenset()) == "second"
-        library.crash()
-        recover(library.index)
-        assert library.check("copy", range(9)).kind is VerdictKind.NEW
-        library.check_invariants()
-
     def test_a_delivery_that_is_not_stored_yet_is_not_durable_by_an_earlier_checkpoint(self) -> None:
         """The first is on disk, the second waits for a feed that is stored at its end."""
         library = Library()
@@ -274,19 +182,6 @@ class TestDurability:
         assert durability.relies_on(again, frozenset()) == "run"
         durability.wait_for_disk(lambda: None, "slower")
         assert durability.relies_on(again, {"f", "g"}) == ""
-
-    def test_one_crawl_does_not_make_durable_what_another_has_kept(self) -> None:
-        """Two crawlers of a process keep one page to different feeds; the second one's feed is stored first."""
-        library = Library()
-        first, second = self.durability(library, "first"), self.durability(library, "second")
-        library.begin("first")
-        original = commit(library, library.page("a", range(9)), feeds="f")
-        library.begin("second")
-        again = commit(library, library.page("a", range(9)), feeds="g")
-        first.confirmed(original.number)
-        assert first.relies_on(again, {"f"}) == "second"
-        second.confirmed(again.number)
-        assert second.relies_on(again, {"g"}) == ""
 
 
 class TestDroppedItems:

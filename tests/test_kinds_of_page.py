@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prose import story
 
-from dedup_middleware.extraction import extract_paragraphs, extract_text, parse, texts_of
+from dedup_middleware.extraction import extract_paragraphs, extract_text
 
 MENU = "".join(f'<li><a href="/s{i}">Section number {i}</a></li>' for i in range(12))
 
@@ -98,19 +98,6 @@ def test_a_sentence_in_large_letters_is_text() -> None:
 
 
 # --- pages without a text
-
-
-def test_a_list_shows_its_links_and_has_no_main_text() -> None:
-    headlines = [f"What happened to the ferry on day {i} of the storm" for i in range(20)]
-    html = page(
-        "<ul class='list'>" + "".join(f"<li><a href='/{i}'>{h}</a></li>" for i, h in enumerate(headlines)) + "</ul>"
-    )
-    found = extract_text(html)
-    assert not found.is_main_text
-    assert found.share == 0
-    assert set(headlines) <= set(found.paragraphs)
-    assert "Section number 3" not in found.paragraphs
-    assert texts_of(parse(html)).paragraphs == []  # a crawl compares main texts only
 
 
 PIECES = [

@@ -244,12 +244,6 @@ class TestOpenRecords:
         assert table.columns == list(Record.__slots__)
         assert table["score"].to_list() == [0.9] * 4
 
-    def test_a_frame_of_pandas_is_a_line(self, path: Path) -> None:
-        pd = pytest.importorskip("pandas")
-        table = pd.DataFrame(one.as_dict() for one in open_records(path))
-        assert list(table.columns) == list(Record.__slots__)
-        assert list(table["score"]) == [0.9] * 4
-
     def test_what_cannot_be_read_is_one_line_at_once(self, path: Path) -> None:
         with pytest.raises(RecordsError, match="No log found"):
             open_records(path.with_name("absent"))

@@ -22,13 +22,12 @@ from report_demo import CLUB, COPIER, HOSTILE, JOINED, MIRROR, SCRIPT, demo
 from test_commands import run, run_here
 
 from dedup_middleware.cli.explain import record_text
-from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.log import Record, RecordLog, Records
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.page import html, words
-from dedup_middleware.report.tallies import BARS, Tallies
+from dedup_middleware.report.tallies import Tallies
 from dedup_middleware.settings import Config
 from dedup_middleware.stores import open_store
 
@@ -84,21 +83,11 @@ class TestTallies:
         assert tallies.clusters() == {"http://b.test/1": ["http://a.test/1"]}
         assert tallies.totals()["items"] == 4
 
-    def test_time_is_divided_into_few_spans(self) -> None:
-        first, last = record(), record("http://a.test/2", time="2029-01-01T00:00:00+00:00")
-        shown = tallied(first, last).over_time()
-        assert len(shown["pages"]) <= BARS
-        assert (shown["pages"][0], shown["pages"][-1], sum(shown["bytes"])) == (1, 1, 2000)
-
     @pytest.mark.parametrize("time", ["", "yesterday", "9999-99-99", "9999-12-31T23:59:59-23:59"])
     def test_a_record_without_a_date_is_counted_and_not_drawn(self, time: str) -> None:
         tallies = tallied(record(time=time))
         assert tallies.totals()["pages"] == 1
         assert sum(tallies.over_time()["pages"]) <= 1
-
-    @pytest.mark.parametrize("score", [float("nan"), float("inf"), -1.0, 2, None])
-    def test_a_score_that_is_none_is_in_no_bin(self, score: float | None) -> None:
-        assert sum(tallied(record(score=score)).dropped_by_score) == 0
 
     @pytest.mark.parametrize(("score", "place"), [(0, 0), (0.79, 39), (0.8, 40), (1, 49)])
     def test_scores_are_binned(self, score: float, place: int) -> None:
@@ -164,10 +153,6 @@ class TestGathering:
         assert last["runs"] == [last["run"]]
         assert last["duplicates"] < gather(shown.config).summary["duplicates"]
 
-    def test_of_no_record_there_is_nothing_to_report(self, shown: Demo) -> None:
-        with pytest.raises(NothingFoundError, match="no record of the crawl nowhere"):
-            gather(shown.config, "nowhere")
-
 
 TEXTS = st.sampled_from(["", SCRIPT, "\ud800", "\x1b[31m", "\u202e", "http://[", "javascript:alert(1)", "</script>"])
 HOSTILE_RECORDS = st.builds(
@@ -220,9 +205,6 @@ class TestPage:
             assert not {name for name in attributes if name == "style" or name.startswith("on")}
             if tag in {"script", "style"} and "type" not in attributes:
                 assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
-
-    def test_it_is_small_without_its_data(self, tmp_path: Path) -> None:
-        assert len(html(gather(logged(tmp_path, record())))) < 250_000
 
     @settings(max_examples=20)
     @given(st.lists(HOSTILE_RECORDS, min_size=1, max_size=5))

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from dedup_middleware.errors import UnreadableError
 from dedup_middleware.index import lookup, schema
-from dedup_middleware.index.in_doubt import Doubt
 from dedup_middleware.model import ItemContent, Kept, PackedSignature, PageFeatures, StoredPage
 
 NUMBERS = st.integers(1, 2**56 - 1)
@@ -46,23 +45,6 @@ DUPLICATES = st.builds(
 @given(PAGES | DUPLICATES)
 def test_a_page_comes_back_as_it_was(page: StoredPage) -> None:
     assert schema.decode_page(page.number, schema.encode_page(page)) == page
-
-
-@given(st.text(), st.none() | KEEPIES, st.binary(max_size=8), st.lists(st.text(), max_size=2))
-def test_a_doubt_comes_back_as_it_was(run: str, before: Kept | None, worker: bytes, earlier: list[str]) -> None:
-    doubt = Doubt(run, before, worker, tuple(earlier))
-    assert schema.decode(Doubt, schema.encode(doubt)) == doubt
-
-
-@pytest.mark.parametrize("record", ["r", [], ["r"], ["r", 5], ["r", [1]], ["r", None, b"", 5], ["r", None, b"", [5]]])
-def test_garbage_is_not_a_doubt(record: object) -> None:
-    with pytest.raises(UnreadableError):
-        schema.decode(Doubt, schema.encode(record))
-
-
-@given(st.lists(NUMBERS, max_size=9).map(tuple))
-def test_a_posting_list_comes_back_as_it_was(numbers: tuple[int, ...]) -> None:
-    assert schema.decode_postings(schema.encode_postings(numbers)) == numbers
 
 
 @given(NUMBERS, NUMBERS)
@@ -104,22 +86,9 @@ def test_keys_of_different_kinds_never_meet(number: int, clause_hash: bytes, ide
     assert [key for key in keys if schema.PAGES[0] <= key < schema.PAGES[1]] == [schema.page_key(number)]
 
 
-@given(st.binary())
-def test_garbage_is_no_page(value: bytes) -> None:
-    with pytest.raises(UnreadableError, match="page 7 cannot be read"):
-        schema.decode_page(7, value)
-
-
 @given(PAGES.filter(lambda page: page.hashes), st.data())
 def test_a_page_that_was_cut_is_no_page(page: StoredPage, data: st.DataObject) -> None:
     whole = schema.encode_page(page)
     cut = data.draw(st.integers(1, len(whole)))
     with pytest.raises(UnreadableError):
         schema.decode_page(page.number, whole[:-cut])
-
-
-def test_what_the_items_of_a_page_said_of_it_takes_little_room() -> None:
-    hashes = frozenset(number.to_bytes(6, "big") for number in range(40))
-    page = StoredPage(1, "u", (), b"d", hashes, frozenset(), Kept("r", "t", None))
-    said = dataclasses.replace(page, item_content=ItemContent(hashes, frozenset(), has_text=True))
-    assert len(schema.encode_page(said)) < len(schema.encode_page(page)) + 20

@@ -46,37 +46,3 @@ class TestEditedCopies:
         library = Library()
         library.enter(library.page("http://one/", tell(1)))
         assert library.check("http://two/", edited(tell(1), each=2)).kind is DUPLICATE
-
-
-class TestTemplates:
-    REPORT = (
-        "The football club of {town} has ended its season with a party at the ground behind the railway station.",
-        "The players were welcomed by {name}, who has been their president for longer than anybody remembers.",
-        "There was music by the brass band and a dinner for everybody who had helped with the new stand this year.",
-        "The youngest of the teams received the cup that it had won in the spring against all of its neighbours.",
-        "In the summer the pitch will be sown anew, and the floodlights are going to be replaced by modern ones.",
-        "Members can have their say on the plans for the clubhouse in the meeting at the beginning of the autumn.",
-        "The next season begins with a match of the first team against its oldest rival, as it has for a generation.",
-    )
-
-    def test_another_name_in_the_same_report_is_another_story(self) -> None:
-        library = Library()
-        one, other = (
-            [line.format(town=town, name=name) for line in self.REPORT] + story(3)
-            for town, name in (("Harlow Bridge", "Edna Quill"), ("Upper Delver", "Tom Marston"))
-        )
-        library.visit("http://one/", one)
-        case = library.visit("http://two/", other)
-        assert (case.verdict.kind, case.verdict.reason) == (RELATED, Reason.OTHER_NAMES)
-        assert case.items_kept
-
-    def test_other_numbers_in_sentences_that_are_nearly_the_same_too(self) -> None:
-        library = Library()
-        one = [
-            *story(1),
-            "The rebuilding of the wall in the harbour will cost the town 45,000 pounds in the coming year.",
-        ]
-        other = [*edited(story(1), each=2), one[-1].replace("45,000", "72,000").replace("coming", "very next")]
-        library.visit("http://one/", one)
-        case = library.visit("http://two/", other)
-        assert (case.verdict.kind, case.verdict.reason) == (RELATED, Reason.OTHER_NUMBERS)

@@ -304,15 +304,6 @@ class TestDoubt:
         assert stranger.release() == ["http://site/b"]
         stranger.close()
 
-    def test_what_relies_on_an_original_that_was_durable_stays_dropped(self, two: tuple[Worker, Worker]) -> None:
-        here, there = two
-        there.visit("a", range(9))
-        assert here.drop(here.enter(here.page("b", range(9))))
-        there.store_feed()
-        here.die()
-        assert there.release() == []
-        assert there.dropped == ["http://site/b"]
-
 
 class SharingMachine(RuleBasedStateMachine):
     """Workers come, crawl, die and close; each story is kept by one of them, or will be."""

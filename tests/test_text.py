@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from typing import TYPE_CHECKING
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, clauses, mask_digits, one_line, sentences, weight
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 #: What a hostile or a careless page holds: every script, marks, terminators, controls, lone surrogates.
 ANY_TEXT = st.text() | st.text(st.sampled_from("aB9東ไक한ا .,:;!?。！？…،؟।\n\r\t\u2028\u200b\u0301\ud800“”’'\")）"))
 LETTERS = "abcdefgh天地玄黄宇宙कखगабв"
 WORDS = st.text(st.sampled_from(LETTERS), min_size=1, max_size=30)
-# Between Thai words a space is punctuation: spacing matters.
-WORDS_WITH_THAI = st.text(st.sampled_from(LETTERS + "ไทย"), min_size=1, max_size=30)
 
 
 def of(text: str) -> list[str]:
@@ -104,23 +96,10 @@ class TestClauses:
     def test_a_number_without_a_label_is_left_out(self, text: str) -> None:
         assert of(text) == []
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "November 20, 2024",
-            "Nov 20, 2024",
-            "20 Nov 2024",
-            "20 November 2024",
-            "Wed 20 Nov",
-            "2024-11-20",
-            "2024-11-20 12:30",
-            "20/11/2024",
-            "11月20日",
-            "11月20日 12:30",
-        ],
-    )
-    def test_a_date_is_no_number_with_a_label(self, text: str) -> None:
-        assert of(text) == []
+    def test_a_date_is_no_number_with_a_label(self) -> None:
+        dates = "November 20, 2024|Nov 20, 2024|20 Nov 2024|20 November 2024|Wed 20 Nov|20/11/2024|11月20日 12:30"
+        for text in (*dates.split("|"), "11月20日", "2024-11-20", "2024-11-20 12:30"):
+            assert of(text) == [], text
 
     @given(ANY_TEXT)
     def test_any_text_gives_clauses_of_letters_and_digits_only(self, text: str) -> None:
@@ -181,47 +160,3 @@ class TestLittleOnes:
         assert len(line) <= limit
         assert len(line.splitlines()) <= 1
         assert not any(c in line for c in "\x1b\x9b\u061c\u200e\u200f\u202e\u2066\x00\x7f")
-
-
-def growth(work: Callable[[str], object], make: Callable[[int], str], size: int) -> float:
-    """Return by what the time of *work* grows when its input is four times as long: 4 if linear, 16 if square."""
-
-    def seconds(text: str) -> float:
-        times = []
-        for _ in range(3):
-            start = time.process_time()
-            work(text)
-            times.append(time.process_time() - start)
-        return min(times)
-
-    # Below a millisecond the clock tells more about the machine than about the work.
-    return seconds(make(4 * size)) / max(seconds(make(size)), 0.001)
-
-
-HOSTILE = {
-    "letters": lambda n: "a" * n,
-    "dots": lambda n: "." * n,
-    "dotted": lambda n: "a." * (n // 2),
-    "numbers": lambda n: "1," * (n // 2),
-    "thousands": lambda n: "1,000" * (n // 5),
-    "digits": lambda n: "7" * n,
-    "spaces": lambda n: "ก" + " " * n,
-    "thai spaces": lambda n: "ก " * (n // 2),
-    "quotes": lambda n: "!" + "”" * n,
-    "closers": lambda n: "a!)" * (n // 3),
-    "line ends": lambda n: "\n" * n,
-    "controls": lambda n: "\x1b" * n,
-    "ligatures": lambda n: "\ufdfa" * (n // 3),
-    "hangul": lambda n: "\u1100\u1161" * (n // 2),
-    "marks": lambda n: "a" + "\u0301" * n,
-    "disordered marks": lambda n: "a" + "\u0315" * (n // 2) + "\u0300" * (n // 2),
-}
-
-
-def test_time_grows_with_the_length_of_a_hostile_text() -> None:
-    for name, make in HOSTILE.items():
-        # Were the disordered marks sorted in quadratic time, as many as of the others would take a minute.
-        size = 3_000 if name == "disordered marks" else 40_000
-        for work in (lambda text: list(clauses(text)), sentences, one_line):
-            # A busy machine may spoil one measurement, never make quadratic work look linear.
-            assert any(growth(work, make, size) < 9 for _ in range(3)), name

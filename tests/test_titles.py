@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from dedup_middleware.checks.pair import OTHER_TITLES, Sites
 from dedup_middleware.model import PageFeatures
 from dedup_middleware.text.titles import own_parts, parts, shared_terms
-from dedup_middleware.text.words import terms
 
 
 @pytest.mark.parametrize(
@@ -58,10 +57,6 @@ def test_a_page_is_called_what_it_is_called(title: str) -> None:
     features = PageFeatures(title)
     assert own_parts(features, features, list) == []
     assert shared_terms(parts(title), features, list) == 1.0
-
-
-def test_terms_of_scripts_without_spaces_are_pairs() -> None:
-    assert terms("北京2news 中 abc日本x") == ["北京", "2", "news", "中", "abc", "日本", "x"]
 
 
 class TestSites:

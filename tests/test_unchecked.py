@@ -18,10 +18,9 @@ from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import MIN_PAGES, NOT_COUNTED, REMEDIES, mostly_unchecked
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from crawling import Outcome
     from local_site import Site
+    from test_commands import Output
 
 #: Between a short and a long story.
 MAX_BYTES = 2_000
@@ -55,13 +54,13 @@ def visit(crawl):
     return visit
 
 
-def command(outcome: Outcome, name: str, *arguments: str, run: Callable[..., Any] = run_here) -> Any:
-    return run(name, *arguments, *outcome.here, folder=outcome.folder)
+def command(outcome: Outcome, name: str, *arguments: str) -> Output:
+    return run_here(name, *arguments, *outcome.here, folder=outcome.folder)
 
 
-def pages_found(outcome: Outcome, run: Callable[..., Any] = run_here) -> tuple[int, list[dict[str, str]]]:
+def pages_found(outcome: Outcome) -> tuple[int, list[dict[str, str]]]:
     """Return the exit status of ``doctor``, and what it finds about pages."""
-    said = command(outcome, "doctor", "--json", run=run)
+    said = command(outcome, "doctor", "--json")
     return said.exit_status, [finding for finding in said.json if finding["about"] == "pages"]
 
 
