@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import sqlite3
 import subprocess
@@ -127,10 +128,10 @@ def test_a_store_of_another_kind_is_named(uri: str, path: Path, other: str) -> N
         lambda path: manifest(path).write_bytes(b""),
         lambda path: os.truncate(manifest(path), 20),
         lambda path: manifest(path).unlink(),
-        lambda path: manifest(path).write_bytes(os.urandom(200)),
+        lambda path: manifest(path).write_bytes(random.Random(7).randbytes(200)),
         lambda path: (path / "db" / "CURRENT").unlink(),
         lambda path: (path / "db" / "CURRENT").write_bytes(b"nonsense"),
-        lambda path: next((path / "db").glob("*.log")).write_bytes(os.urandom(50_000)),
+        lambda path: next((path / "db").glob("*.log")).write_bytes(random.Random(7).randbytes(50_000)),
     ],
     ids=["manifest-empty", "manifest-cut", "manifest-gone", "manifest-noise", "current-gone", "current-noise",
          "log-noise"],
