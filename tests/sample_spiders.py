@@ -21,8 +21,9 @@ from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.exceptions import DontCloseSpider, DropItem
 from scrapy.extensions.feedexport import BlockingFeedStorage
-from scrapy.http import JsonRequest
+from scrapy.http import JsonRequest, JsonResponse
 from scrapy.http.request import NO_CALLBACK
+from scrapy.linkextractors import LinkExtractor
 from scrapy.logformatter import LogFormatter
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -214,6 +215,25 @@ class Steps(scrapy.Spider):
     async def async_generator_raises_last(self, response):
         yield self.item(response)
         raise Mishap
+
+
+class Followers(scrapy.Spider):
+    """Follow all links from *url*, and give an item for each page with a story."""
+
+    name = "followers"
+
+    async def start(self):
+        yield scrapy.Request(self.url)
+
+    def parse(self, response):
+        if isinstance(response, JsonResponse):
+            yield from (response.follow(link, self.parse) for link in response.json()["products"])
+            return
+        if len(response.css("p")) > 1:
+            yield {"url": response.url, "text": "\n".join(response.css("p::text").getall())}
+        parse = functools.partial(self.parse) if self.settings.get("FOLLOW_BY") == "nameless" else self.parse
+        for link in LinkExtractor().extract_links(response):
+            yield scrapy.Request(link.url, parse)
 
 
 class Recovery:

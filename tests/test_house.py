@@ -31,7 +31,7 @@ FLOORS = (
     ("stores",),
     ("index",),
     ("checks",),
-    ("durability", "published"),
+    ("durability", "published", "economy"),
     ("settings",),
     ("reading", "visit"),
     ("records",),

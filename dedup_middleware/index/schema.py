@@ -17,6 +17,7 @@ Pure functions of bytes. A change of a format raises ``stores.base.SCHEMA_VERSIO
     d<template, 8><page number>   nothing: the page was dropped for that text, which may be a template
     x<identity><identity>      two pages that a person has marked as different, see `in_doubt.Override`
     j, v, r                    dropped items, see `dropped_items`
+    h<rule id, 8>              a rule about addresses or a trap, see `economy.stored`
     k, l, m                    what published methods look pages up by, see `lookup.SignatureIndex`
     n                          page number: the next place
 
@@ -77,6 +78,7 @@ NEXT_PLACE_KEY = b"n"
 PAGES, DUPLICATES, TEMPLATES = map(within, (b"p", b"o", b"d"))
 IN_DOUBT, OVERRIDES, WORKERS, CLAIMED = map(within, (b"u", b"x", b"w", b"g"))
 DROPPED, DROPPED_OF_PAGES, RELEASES = map(within, (b"j", b"v", b"r"))
+RULES = within(b"h")
 #: The kinds of keys whose value is a posting list.
 POSTINGS = frozenset((b"c", b"e", b"q"))
 
@@ -109,6 +111,11 @@ page_key, text_key, item_text_key = (partial(_numbered, kind) for kind in (b"p",
 doubt_key, claimed_key, repeats_key = (partial(_numbered, kind) for kind in (b"u", b"g", b"o"))
 identity_key, canonical_key, claims_key = (partial(_named, kind) for kind in (b"i", b"a", b"q"))
 template_key, worker_key = partial(_named, b"d"), partial(_named, b"w")
+
+
+def rule_key(rule_id: str) -> bytes:
+    """Return the key of a rule about addresses, or of a trap."""
+    return b"h" + rule_id.encode("ascii")
 
 
 def clause_keys(hashes: Iterable[bytes]) -> list[bytes]:

@@ -17,6 +17,7 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.http import Response
 
 from dedup_middleware import item_codec
+from dedup_middleware.economy.economy import Mode
 from dedup_middleware.errors import (
     DedupError,
     FeedError,
@@ -26,10 +27,12 @@ from dedup_middleware.errors import (
     StoreLockedError,
     StoreVersionError,
 )
+from dedup_middleware.model import Action
 from dedup_middleware.opening import deduplication_of, open_at_once, open_for_crawl, run_id
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.feeds import Feeds, read_config
 from dedup_middleware.plugin.items import Entry, OriginalWait, Passing, Releases, item_entry, item_type
+from dedup_middleware.plugin.requests import RequestEconomy
 from dedup_middleware.plugin.threads import Threads, sleep
 from dedup_middleware.releases import Releaser
 from dedup_middleware.settings import is_enabled, unknown_settings
@@ -73,6 +76,7 @@ class DedupExtension(Listener):
         self.crawler = crawler
         self.deduplication: Deduplication | None = None
         self.releaser: Releaser | None = None
+        self.requests: RequestEconomy | None = None
         self.opened: Resources | None = None
         self.visits: WeakKeyDictionary[Response, Entry] = WeakKeyDictionary()
         self.passing: dict[int, Passing] = {}
@@ -158,6 +162,10 @@ class DedupExtension(Listener):
         )
         item_codec.PROJECT.give([type(self.crawler.spider)])
         self.releaser = Releaser(deduplication)
+        if self.requests is None and opened.config.rules is not Mode.OFF:
+            # The verdicts of a crawl that passes through are good enough to learn from, and not to leave pages out.
+            watches = opened.trouble or opened.config.action is Action.DRY_RUN
+            self.requests = RequestEconomy(self, Mode.WATCH if watches else opened.config.rules)
         return deduplication
 
     async def engine_started(self) -> None:
@@ -219,6 +227,10 @@ class DedupExtension(Listener):
 
     def warn(self, line: str) -> None:
         self._log(logging.WARNING, line)
+
+    def inform(self, line: str) -> None:
+        """Log a line at the level INFO."""
+        self._log(logging.INFO, line)
 
     def failed(self, error: DedupError) -> None:
         if isinstance(error, StoreAwayError):
@@ -300,8 +312,10 @@ class DedupExtension(Listener):
             self.defect(error, slot.uri)
             self.deduplication.fail(FeedError("it is not known whether a feed was stored"))
 
-    def spider_closed(self) -> None:
+    def spider_closed(self, reason: str) -> None:
         """Close, unless there are feeds: Scrapy stores them after this signal."""
+        if self.requests is not None and self.deduplication is not None:
+            self.requests.close(is_finished=reason == "finished")
         if not self.feeds.exist:
             self._close()
 

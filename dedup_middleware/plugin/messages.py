@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from dedup_middleware.economy.rules import rule_id
+from dedup_middleware.economy.values import TRAP
 from dedup_middleware.model import Action
 from dedup_middleware.reasons import Reason
 from dedup_middleware.records.counts import NOT_COUNTED, mostly_unchecked
@@ -15,6 +17,7 @@ from dedup_middleware.urls import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from dedup_middleware.economy.economy import Event
     from dedup_middleware.opening import Resources
     from dedup_middleware.settings import Config
 
@@ -95,6 +98,19 @@ def template_found(pages: int) -> str:
     )
 
 
+def of_rule(event: Event, config: Config) -> str:
+    """Return the line about a rule that was found or withdrawn, or the warning about a trap."""
+    if event.rule is None:
+        off = scrapy_dedup("rules", "--off", rule_id(f"trap {event.name}"), spider=config.spider)
+        return (
+            f"the last {TRAP} pages at {event.name} brought nothing new, so no more are fetched there. "
+            f"If they should be, `{off}` lets the next crawl fetch them"
+        )
+    if event.kind == "found":
+        return f"rule {event.rule.id} found: {event.name} ({event.rule.support} texts)"
+    return f"rule {event.rule.id} withdrawn, because {event.url} has a text of its own: {event.name}"
+
+
 def unchecked_pages(stat: Callable[[str], int]) -> Counter[str]:
     """Return how many pages the crawl did not check, by reason; *stat* gives the value of a ``dedup/*`` stat."""
     return +Counter({reason.value: _unchecked(reason, stat) for reason in Reason if reason not in NOT_COUNTED})
@@ -129,6 +145,11 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
         ("items/would_drop", "duplicates not dropped"),
         ("items/not_storable", "duplicates that cannot be stored"),
         ("items/released", "dropped items released"),
+        ("rules/found", "rules about addresses found"),
+        ("rules/would_hold", "requests that rules would hold"),
+        ("rules/held", "requests held back"),
+        ("rules/released", "  fetched in the end"),
+        ("rules/left_out", "  not fetched"),
         ("upgrades", "originals replaced by better ones"),
         ("away", "times the store was away"),
         ("away_seconds", "  seconds in all"),

@@ -20,6 +20,7 @@ from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.items import RELEASE_URL, Entry, Passing, item_entry, item_type
+from dedup_middleware.plugin.requests import marked
 from dedup_middleware.reasons import Reason
 from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import item_identity, request_identity
@@ -59,7 +60,7 @@ class DedupSpiderMiddleware(Component):
         entry = self._extension.visits.get(response)
         if entry is None or entry.visit.stage is Stage.CHECKED:
             async for output in result:
-                yield output
+                yield marked(response, output)
             return
         page_output = _PageOutput(self._extension, entry, response)
         try:
@@ -124,6 +125,7 @@ class _PageOutput:
         self._deduplication, self._visit = entry.deduplication, entry.visit
         self._response = response
         self._text: PageText | None = None
+        self._links: list[str] = []
         self._items = 0
         # Items without text, and a first item that is to be kept.
         self._waiting: list[Any] = []
@@ -139,8 +141,9 @@ class _PageOutput:
         if output is None:
             return []
         if isinstance(output, Request):
+            self._links.append(output.url)
             self._follow_last_if_duplicate(output)
-            return [output]
+            return [marked(self._response, output)]
         try:
             self._items += 1
             if self._items == 1 and visit.original_is_pending:
@@ -228,6 +231,8 @@ class _PageOutput:
             if visit.items_would_drop and not visit.is_duplicate:
                 visit.items_would_drop = 0
             deduplication.finish(visit)
+            if self._ended and self._extension.requests is not None:
+                self._extension.requests.visited(visit, self._response, self._links)
         except Exception as error:  # noqa: BLE001 - as in `take`
             self._defect(error)
 

@@ -1,0 +1,77 @@
+"""Takes an address apart: its shape, and the variables that were taken out of it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+#: Characters of an address, and variables in it, beyond which it is not taken apart.
+MAX_LENGTH, MAX_VARIABLES = 1000, 24
+
+# Digits; a hexadecimal or mixed identifier; a slug of three words or more, which may end in a number.
+_IDENTIFIER = re.compile(r"(?=[^\W_]*[0-9])(?:[0-9a-fA-F]{8,}|(?=[^\W_]*[a-zA-Z])[^\W_]{10,})")
+_SLUG = re.compile(r"(?:[^\W_]|%[0-9A-Fa-f]{2})+(?:[-_+.~](?:[^\W_]|%[0-9A-Fa-f]{2})+){2,}")
+_DIGITS = re.compile(r"[0-9]+")
+_LONG_SEGMENT = 30
+_VARIABLE = "*"
+
+
+class Address(NamedTuple):
+    """An http address without its fragment."""
+
+    host: str
+    """With its port, if it has one."""
+    shape: str
+    """Host and path, with ``*`` where a variable was taken out."""
+    form: str
+    """The shape, with the names of its parameters."""
+    variables: dict[str, str]
+    """Name -> value: those of the path by place (``1``, ``2``), those after ``;`` and in the query by name."""
+
+
+@lru_cache(maxsize=1024)
+def address_of(url: str) -> Address | None:
+    """Return the address of *url*; ``None`` if it is not http, or too long to be taken apart."""
+    if len(url) > MAX_LENGTH or not url.startswith(("http://", "https://")):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    values: list[str] = []
+    parameters: dict[str, str] = {}
+    segments = []
+    for segment in parts.path.split("/"):
+        name, *after = segment.split(";")
+        segments.append(_taken_out(name, values))
+        for parameter in after:
+            _add(parameters, ";", parameter)
+    for parameter in parts.query.split("&") if parts.query else ():
+        _add(parameters, "", parameter)
+    if len(values) + len(parameters) > MAX_VARIABLES:
+        return None
+    host = parts.netloc.rpartition("@")[2].lower()
+    shape = host + "/".join(segments)
+    form = f"{shape}?{'&'.join(sorted(parameters))}" if parameters else shape
+    return Address(host, shape, form, {str(place): value for place, value in enumerate(values, 1)} | parameters)
+
+
+def _taken_out(segment: str, values: list[str]) -> str:
+    """Return *segment* with ``*`` for each variable, and add what was there to *values*."""
+    stem, dot, suffix = segment.rpartition(".")
+    if not dot or len(suffix) > 5 or not suffix.isalpha():  # noqa: PLR2004 - .xhtml
+        stem, dot, suffix = segment, "", ""
+    if len(stem) > _LONG_SEGMENT or _IDENTIFIER.fullmatch(stem) or _SLUG.fullmatch(stem):
+        values.append(stem)
+        return _VARIABLE + dot + suffix
+    values.extend(_DIGITS.findall(stem))
+    return _DIGITS.sub(_VARIABLE, stem) + dot + suffix
+
+
+def _add(parameters: dict[str, str], mark: str, parameter: str) -> None:
+    name, _, value = parameter.partition("=")
+    if name or value:
+        before = parameters.get(mark + name)
+        parameters[mark + name] = value if before is None else f"{before},{value}"

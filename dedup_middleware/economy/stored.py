@@ -1,0 +1,99 @@
+"""Saves the rules and traps of a crawl in its store; the next crawl begins with the rules at half their weight."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dedup_middleware.economy.rules import Rule, Side, rule_id
+from dedup_middleware.index.schema import RULES, rule_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dedup_middleware.economy.economy import Economy
+    from dedup_middleware.stores import OpenStore
+
+# A longer value was not written by us: two sides of the longest address.
+_MAX_VALUE = 16_384
+
+
+class Learned(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A rule, or a trap, as a store has it."""
+
+    sides: list[tuple[str, list[str], list[tuple[str, str]]]] = []
+    """Shape, what is left out, and what is renamed; empty for a trap."""
+    support: int = 0
+    against: int = 0
+    against_url: str = ""
+    trap: str = ""
+    """The shape that has brought nothing."""
+    is_off: bool = False
+    """Whether a person has switched it off."""
+
+    @property
+    def rule(self) -> Rule:
+        """The rule, without the texts and keys of the crawls that have learned it."""
+        sides = tuple(Side(shape, frozenset(out), tuple(names)) for shape, out, names in self.sides)
+        return Rule(
+            sides, inherited=self.support, against=self.against, against_url=self.against_url, is_off=self.is_off
+        )
+
+    @classmethod
+    def of(cls, rule: Rule) -> Learned:
+        """Return what a store is to have of *rule*."""
+        sides = [(side.shape, sorted(side.left_out), [*side.renamed]) for side in rule.sides]
+        return cls(sides, rule.support, rule.against, rule.against_url, is_off=rule.is_off)
+
+    @property
+    def name(self) -> str:
+        """The rule in words, or the trap."""
+        return f"trap {self.trap}" if self.trap else self.rule.name
+
+    @property
+    def id(self) -> str:
+        """A short name for the command line."""
+        return rule_id(self.name)
+
+
+def learned_in(store: OpenStore) -> Iterator[tuple[bytes, Learned]]:
+    """Yield the keys and values of the rules and traps of *store*; a value that cannot be read is left out."""
+    for key, value in store.scan(*RULES):
+        with suppress(msgspec.MsgspecError, ValueError):
+            if len(value) <= _MAX_VALUE:
+                yield key, msgspec.msgpack.decode(value, type=Learned)
+
+
+def restore(economy: Economy, store: OpenStore) -> None:
+    """Let *economy* begin with what *store* has learned in earlier crawls."""
+    for _, learned in learned_in(store):
+        if learned.trap:
+            if learned.is_off:
+                economy.values.lifted.add(learned.trap)
+            continue
+        rule = learned.rule
+        rule.inherited //= 2
+        economy.rules.add(rule)
+
+
+def save(economy: Economy, store: OpenStore) -> None:
+    """Write the rules and traps of *economy* into *store*, in the place of those of earlier crawls."""
+    found = [Learned.of(rule) for rule in economy.rules.all() if rule.is_off or rule.holds]
+    found += [Learned(trap=shape) for shape in economy.values.traps]
+    off = {learned.name: learned for _, learned in learned_in(store) if learned.is_off}
+    kept = {learned.name: learned for learned in found} | off
+    puts = [(rule_key(learned.id), msgspec.msgpack.encode(learned)) for learned in kept.values()]
+    stays = {key for key, _ in puts}
+    store.write(puts, [key for key, _ in store.scan(*RULES) if key not in stays], sync=True)
+
+
+def switch_off(store: OpenStore, id_: str) -> Learned | None:
+    """Switch off the rule or trap with this id for all crawls to come; return it, or ``None`` if there is none."""
+    for key, learned in learned_in(store):
+        if learned.id == id_:
+            off = msgspec.structs.replace(learned, is_off=True)
+            store.write([(key, msgspec.msgpack.encode(off))], sync=True)
+            return off
+    return None
