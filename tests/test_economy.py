@@ -266,6 +266,7 @@ def test_on_finds_every_story_with_fewer_requests(shop, tmp_path):
     rules = [json.loads(line) for line in shown.stdout.splitlines()]
     assert {rule["state"] for rule in rules} <= {"final", "holds"}
     assert run_scrapy(tmp_path / "on", "dedup", "rules", "--left-out").stdout.split() == left_out
+    assert rules[0]["id"] in run_scrapy(tmp_path / "on", "dedup", "explain", left_out[0]).stdout
     off = run_scrapy(tmp_path / "on", "dedup", "rules", "--off", rules[0]["id"])
     assert rules[0]["name"] in off.stdout
     assert run_scrapy(tmp_path / "on", "dedup", "rules").stdout.startswith(f"{rules[0]['id']}  off")

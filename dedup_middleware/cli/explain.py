@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dedup_middleware.api import would_be_checked
 from dedup_middleware.checks.alignment import compare
 from dedup_middleware.cli.commands import Subcommand
+from dedup_middleware.economy.stored import rules_of_shape
 from dedup_middleware.errors import ConfigError, NothingFoundError, StoreLockedError
 from dedup_middleware.fingerprints import instance_of
 from dedup_middleware.index.opening import index_for_command
@@ -39,26 +40,28 @@ def explain(config: Config, url: str) -> dict[str, Any]:
     if config.log is not None and log_exists(config.log):
         for record in Records(config.log, RecordFilter(url=shown)):
             last = record
-    stored, note = None, ""
+    stored, rules, note = None, list[str](), ""
     try:
-        stored = _stored(config, url)
+        stored, rules = _stored(config, url)
     except StoreLockedError as error:
         note = f"{str(error).rstrip('.')}. Until then, only the log is shown."
-    if last is None and stored is None:
+    if last is None and stored is None and not rules:
         log = "" if config.log is None else f" and the log {config.log}"
         why = note or "A page without items is not stored."
         store = without_secrets(config.store, redact=False)
         raise NothingFoundError(f"Nothing found of {shown} in the store {store}{log}. {why}")
-    return {"url": shown, "record": None if last is None else last.as_dict(), "stored": stored, "note": note}
+    found = None if last is None else last.as_dict()
+    return {"url": shown, "record": found, "stored": stored, "rules": rules, "note": note}
 
 
-def _stored(config: Config, url: str) -> dict[str, Any] | None:
+def _stored(config: Config, url: str) -> tuple[dict[str, Any] | None, list[str]]:
+    """Return what the store has of the page at *url*, and the rules by which requests of its shape wait."""
     if not store_exists(config.store):
-        return None
+        return None, []
     with index_for_command(config.store, "explain") as (store, index):
-        page = index.find([url_identity(url)])
+        page, rules = index.find([url_identity(url)]), rules_of_shape(store, url)
         if page is None:
-            return None
+            return None, rules
         fingerprint = instance_of(config.fingerprint, store.header.key)
         if page.original is None:
             others = (index.page(number) for number in index.duplicates_of(page.number))
@@ -66,7 +69,7 @@ def _stored(config: Config, url: str) -> dict[str, Any] | None:
             repeated_by = [other.url for other in others if other is not None and other.original == page.number]
         else:
             repeated_by = []
-        return {**_page_details(index, page, fingerprint), "repeated_by": repeated_by}
+        return {**_page_details(index, page, fingerprint), "repeated_by": repeated_by}, rules
 
 
 def _page_details(index: Index, page: StoredPage, fingerprint: Fingerprinter) -> dict[str, Any]:
@@ -163,6 +166,9 @@ def explanation_text(explanation: dict[str, Any], width: int | None = None) -> s
         lines += ["", "Last record:", record_text(Record(**record), width)]
     if stored is not None:
         lines += ["", *_stored_lines(stored)]
+    if explanation["rules"]:
+        lines += ["", "Requests like this one wait if a page that differs only in what is left out was fetched:"]
+        lines += [f"  rule {one_line(rule)}" for rule in explanation["rules"]]
     return "\n".join(lines)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from dedup_middleware.economy.addresses import address_of
 from dedup_middleware.economy.rules import Rule, Side, rule_id
 from dedup_middleware.index.schema import RULES, rule_key
 
@@ -87,6 +88,13 @@ def save(economy: Economy, store: OpenStore) -> None:
     puts = [(rule_key(learned.id), msgspec.msgpack.encode(learned)) for learned in kept.values()]
     stays = {key for key, _ in puts}
     store.write(puts, [key for key, _ in store.scan(*RULES) if key not in stays], sync=True)
+
+
+def rules_of_shape(store: OpenStore, url: str) -> list[str]:
+    """Return the ids and names of the rules in *store* that may hold the request of *url* back."""
+    address = address_of(url)
+    rules = [learned.rule for _, learned in learned_in(store) if not learned.trap]
+    return [f"{rule.id} {rule.name}" for rule in rules if rule.holds and address and rule.side(address.shape)]
 
 
 def switch_off(store: OpenStore, id_: str) -> Learned | None:
