@@ -388,10 +388,11 @@ def test_what_a_store_says_of_itself_does_not_steer_the_terminal() -> None:
     info |= {"in_doubt": 0, "crawls": 0, "schema": 1, "store": "memory:", "created": evil, "fingerprint": evil}
     stored = {"kind": "original", "since": evil, "clauses": 1, "repeated_by": [], "sentences": []}
     copy = stored | {"kind": "duplicate", "original_url": None, "score": 1.0}
+    bare = {"url": "", "note": "", "record": None}
     item = SimpleNamespace(time=evil, score=1.0, url="http://a/", original_url="http://b/")
     shown = [
         info_text(info),
-        *(explanation_text({"url": "", "note": "", "record": None, "stored": page}) for page in (stored, copy)),
+        *(explanation_text(bare | {"stored": page, "rules": [evil]}) for page in (stored, copy)),
         overrides_text([{"url": "http://a/", "original_url": "http://b/", "time": evil}], removed=None),
         item_text(item),
     ]

@@ -53,7 +53,7 @@ def run(call: Call) -> int | None:
                 raise NothingFoundError(f"There is no rule {opts.off!r:.40}. `scrapy dedup rules` lists them.")
             print(f"Switched off: {one_line(learned.name)}")
             return None
-        found = [learned for _, learned in learned_in(store) if host is None or _is_on(learned, host)]
+        found = [learned for _, learned in learned_in(store) if host is None or learned.is_on(host)]
     found.sort(key=lambda learned: -learned.support)
     if opts.export is not None:
         _export(found, Path(opts.export))
@@ -62,11 +62,6 @@ def run(call: Call) -> int | None:
     for learned in found if opts.export is None else ():
         print(json.dumps(_as_dict(learned)) if opts.json else _text(learned))
     return None
-
-
-def _is_on(learned: Learned, host: str) -> bool:
-    shapes = [learned.trap] if learned.trap else [shape for shape, _, _ in learned.sides]
-    return any(is_under(host_of(f"http://{shape}"), [host]) for shape in shapes)
 
 
 def _state(learned: Learned) -> str:

@@ -10,6 +10,7 @@ import msgspec
 from dedup_middleware.economy.addresses import address_of
 from dedup_middleware.economy.rules import Rule, Side, rule_id
 from dedup_middleware.index.schema import RULES, rule_key
+from dedup_middleware.urls import host_of, is_under
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,6 +48,11 @@ class Learned(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return what a store is to have of *rule*."""
         sides = [(side.shape, sorted(side.left_out), [*side.renamed]) for side in rule.sides]
         return cls(sides, rule.support, rule.against, rule.against_url, is_off=rule.is_off)
+
+    def is_on(self, host: str) -> bool:
+        """Return whether it is about *host*, or a subdomain, also where it is about another host, too."""
+        shapes = [self.trap] if self.trap else [shape for shape, _, _ in self.sides]
+        return any(is_under(host_of(f"http://{shape}"), [host]) for shape in shapes)
 
     @property
     def name(self) -> str:
@@ -88,6 +94,11 @@ def save(economy: Economy, store: OpenStore) -> None:
     puts = [(rule_key(learned.id), msgspec.msgpack.encode(learned)) for learned in kept.values()]
     stays = {key for key, _ in puts}
     store.write(puts, [key for key, _ in store.scan(*RULES) if key not in stays], sync=True)
+
+
+def forget_host(store: OpenStore, host: str) -> None:
+    """Delete the rules and traps of *host* and its subdomains."""
+    store.write([], [key for key, learned in learned_in(store) if learned.is_on(host)], sync=True)
 
 
 def rules_of_shape(store: OpenStore, url: str) -> list[str]:

@@ -17,7 +17,7 @@ from dedup_middleware.economy.economy import Economy, Mode, Visited
 from dedup_middleware.economy.stored import restore, save
 from dedup_middleware.economy.waiting import EARLIER, LEFT_OUT, WaitingRoom, is_list
 from dedup_middleware.errors import TROUBLE
-from dedup_middleware.model import VerdictKind
+from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin import messages
 from dedup_middleware.urls import without_secrets
 
@@ -55,8 +55,11 @@ class RequestEconomy:
         folder = None if config.jobdir is None or not self._holds else config.jobdir / "dedup"
         self._room = WaitingRoom(None if folder is None else folder / "waiting")
         assert extension.opened is not None
-        self._store = extension.opened.store
-        restore(self._economy, self._store)
+        assert extension.deduplication is not None
+        try:
+            restore(self._economy, extension.opened.store)
+        except TROUBLE as error:
+            extension.deduplication.fail(error)
         scheduler = crawler.engine.scheduler
         assert scheduler is not None
         self._next: Callable[[], Request | None] = scheduler.next_request
@@ -174,11 +177,15 @@ class RequestEconomy:
 
     def close(self, *, is_finished: bool) -> None:
         """Save what was learned; list what a crawl that *is finished* leaves out."""
-        try:
-            if self._extension.config.action.value != "dry-run":
-                save(self._economy, self._store)
-        except TROUBLE as error:
-            self._extension.warn(f"the rules of this crawl are not saved: {error}")
+        extension = self._extension
+        deduplication, opened = extension.deduplication, extension.opened
+        # What has failed, or is away, was reported then.
+        has_failed = deduplication is None or deduplication.has_failed
+        if opened is not None and not has_failed and extension.config.action is not Action.DRY_RUN:
+            try:
+                save(self._economy, opened.store)
+            except TROUBLE as error:
+                extension.warn(f"the rules of this crawl are not saved: {error}")
         if is_finished and len(self._room):
             self._count("rules/left_out", len(self._room))
             self._list()
