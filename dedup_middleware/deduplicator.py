@@ -20,7 +20,6 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware import item_codec
@@ -30,6 +29,7 @@ from dedup_middleware.durability import Durability
 from dedup_middleware.errors import TROUBLE, StoreAwayError, StoreCorruptError, StoreError, UnreadableError
 from dedup_middleware.extraction import weighted_dom
 from dedup_middleware.index import schema
+from dedup_middleware.index.dropped_items import digest
 from dedup_middleware.model import Action, Fetched, Page, Rejection, Scope, Verdict, VerdictKind
 from dedup_middleware.reading import PageReader
 from dedup_middleware.reasons import Reason
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from dedup_middleware.extraction import Extractor
     from dedup_middleware.fingerprints import Fingerprinter, Learner
     from dedup_middleware.index.dropped_items import DroppedItem
+    from dedup_middleware.index.index import Changed
     from dedup_middleware.model import ItemContent, StoredPage
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener
@@ -344,16 +345,20 @@ class Deduplication:
         }
         size = 0
 
-        def items(number: int) -> list[tuple[bytes, bytes]]:
+        def items(number: int, was_stored: bool) -> Changed:  # noqa: FBT001 - called back
             nonlocal size
             if self._dropped_size is None:
-                return []
-            pairs = self.index.dropped.pairs(number, match.original.number, relies_on, header, data)
-            size = len(pairs[0][1])
-            return pairs
+                return (), ()
+            dropped = self.index.dropped
+            if visit.dropped_before is None:
+                visit.dropped_before = dropped.of_other_crawls(number, self.run) if was_stored else {}
+            pairs = dropped.pairs(number, match.original.number, relies_on, header, data)
+            deletes, freed = dropped.superseded(number, visit.dropped_before.get(digest(data), {}))
+            size = len(pairs[0][1]) - freed
+            return pairs, deletes
 
         if visit.written_for == original:
-            self.index.store.write(items(visit.stored_number))
+            self.index.store.write(*items(visit.stored_number, was_stored=True))
             return visit.stored_number, size
         template = visit.suspected_template if visit.action is Action.DROP else b""
         return self.index.remember_duplicate(page, match, items, template=template), size
@@ -397,7 +402,7 @@ class Deduplication:
         *feeds* have taken it as it was dropped; ``None`` if it was another, or a pipeline has dropped it.
         """
         if feeds is not None:
-            self._released.setdefault(item.number, {})[_digest(item.data)] = feeds
+            self._released.setdefault(item.number, {})[digest(item.data)] = feeds
         self.durability.confirmed(None, self.index.dropped.deletes([item]))
 
     def has_released(self, visit: Visit, item: Any) -> bool:
@@ -409,7 +414,7 @@ class Deduplication:
         if not released or self.has_failed or visit.action is not Action.DROP:
             return False
         with suppress(item_codec.NotStorableError):
-            feeds = released.get(_digest(item_codec.encode(item)))
+            feeds = released.get(digest(item_codec.encode(item)))
             return feeds is not None and self._feeds_wanting(item) <= feeds
         return False
 
@@ -460,17 +465,14 @@ class Deduplication:
         assert visit.claimed is not None
         claim = visit.stored.number if visit.stored is not None and visit.stored.pending else None
         try:
-            kept, was_duplicate = self.index.commit(
-                visit.claimed, claim=claim, durable=self.durability.at_once, feeds=visit.feeds
-            )
-            obsolete = self.index.dropped.obsolete(kept.number, self.run) if kept and was_duplicate else []
+            kept = self.index.commit(visit.claimed, claim=claim, durable=self.durability.at_once, feeds=visit.feeds)
         except TROUBLE as error:
             self._end(visit, Stage.VOID)
             self.fail(error)
             return
         self._end(visit, Stage.CONFIRMED)
         if kept is not None:
-            self.durability.confirmed(kept.number, obsolete)
+            self.durability.confirmed(kept.number)
             if visit.claimed.replaces is not None:
                 self._listener.count("upgrades", 1)
 
@@ -569,7 +571,3 @@ class Deduplication:
     def _void_all(self) -> None:
         for visit in [*self._pending.values()]:
             self.void(visit)
-
-
-def _digest(data: bytes) -> bytes:
-    return sha256(data).digest()[:16]

@@ -102,6 +102,9 @@ class Visit:
     """Whether its items are checked as pages, because it is unchecked."""
     written_for: int = 0
     """The number of the original that it is stored as a duplicate of; 0 if it is not."""
+    dropped_before: dict[bytes, dict[bytes, int]] | None = None
+    """What earlier crawls have dropped of it, as `DroppedItems.of_other_crawls` returns it; ``None`` until it is read.
+    """
     stored_number: int = 0
     """Its own number as that duplicate."""
     items_dropped: int = 0

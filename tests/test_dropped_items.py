@@ -304,16 +304,39 @@ def test_the_items_of_a_template_leave_the_store_when_they_are_released(site, cr
     assert stored(outcome.folder) == []
 
 
-def test_a_page_that_becomes_an_original_leaves_no_item_behind(site, tmp_path):
-    """It was kept with the items that it has now."""
-    text = story(1)
-    a = site.add("/a", Answer(article("a", text)), Answer("gone", status=410))
-    b = site.add("/b", blog("b", text), host=1)
-    stories(tmp_path, [a, b])
-    assert [item.url for item in stored(tmp_path)] == [b]
-    again = stories(tmp_path, [a, b])
-    assert again.kept == [b]
-    assert stored(tmp_path) == []
+def test_an_item_that_is_dropped_again_is_stored_once(site, tmp_path):
+    urls = add_pairs(site, 2)
+    stories(tmp_path, urls)
+    first = stored(tmp_path)
+    assert [item["url"] for item in stories(tmp_path, urls).dropped] == urls[1::2]
+    again = stored(tmp_path)
+    assert [item.data for item in again] == [item.data for item in first]
+    assert {item.run for item in again}.isdisjoint(item.run for item in first)
+    assert done(tmp_path, "store", "info", "--json").json[0]["dropped_items"] == 2
+
+
+@pytest.mark.parametrize("then", ["another story", "a longer story", "another repost"])
+def test_a_page_that_shows_something_else_leaves_the_item_that_was_dropped_before(site, crawl, then):
+    told, otto = story(1, 8), "A man called Otto died."
+    now = {
+        "another story": story(2),
+        "a longer story": [*told, *story(3)],
+        "another repost": story(4, 8),
+    }[then]
+    a = site.add("/a", article("a", told))
+    c = site.add("/c", article("c", story(4, 8)))
+    b = site.add("/b", Answer(article("b", [*told, otto])), Answer(article("b", now)), host=1)
+    one = {"callback": "parse_text", "folder": "one", "afresh": True}
+    outcome = visit(crawl, [a, c, b], **one)
+    assert outcome.kept == [a, c]
+    (dropped,) = stored(outcome.folder)
+    visit(crawl, [a, c, b], **one)
+    assert dropped in stored(outcome.folder)
+    done(outcome.folder, "allow", b)
+    texts = [item["text"] for item in visit(crawl, [], **one).items]
+    assert dropped.item["text"] in texts
+    assert otto in dropped.item["text"]
+    assert stored(outcome.folder) == []
 
 
 def test_beyond_their_size_the_oldest_go(site, tmp_path):

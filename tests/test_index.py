@@ -16,6 +16,7 @@ from dedup_middleware.model import Match, Page, Scope, StoredPage, VerdictKind
 
 if TYPE_CHECKING:
     from dedup_middleware.durability import Flush
+    from dedup_middleware.index.index import Changed
 
 # Few addresses and few clauses, so that pages meet, change, redirect to one another and repeat one another.
 TEXTS = st.builds(lambda first, length: frozenset(range(first, first + length)), st.integers(0, 9), st.integers(4, 9))
@@ -32,7 +33,7 @@ def holders(library: Library, page: Page) -> dict[bytes, tuple[int, ...]]:
 
 def commit(library: Library, page: Page, *, durable: bool = False, feeds: str = "") -> StoredPage:
     """Commit *page* as an original."""
-    stored, _ = library.index.commit(page, durable=durable, feeds=frozenset(feeds))
+    stored = library.index.commit(page, durable=durable, feeds=frozenset(feeds))
     assert stored is not None
     return stored
 
@@ -199,8 +200,8 @@ class TestDroppedItems:
             "type": "t:t",
         }
 
-        def items(number: int) -> list[tuple[bytes, bytes]]:
-            return library.index.dropped.pairs(number, original.number, relies_on, header, b"{}")
+        def items(number: int, _: object) -> Changed:
+            return library.index.dropped.pairs(number, original.number, relies_on, header, b"{}"), ()
 
         return library.index.remember_duplicate(
             library.page(name, range(9)), Match(original, 1.0, original.hashes), items

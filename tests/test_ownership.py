@@ -50,7 +50,7 @@ def test_who_redirected_to_a_page_cannot_replace_it(site, crawl, host):
 
 def test_an_original_older_than_the_lease_drops_nothing():
     library = Library(lease=timedelta(days=2))
-    original, _ = library.index.commit(library.page("a", range(20)))
+    original = library.index.commit(library.page("a", range(20)))
     copy = library.page("b", range(20))
     for age, expected in ((1, VerdictKind.DUPLICATE), (3, VerdictKind.NEW)):
         time = (datetime.now(timezone.utc) - timedelta(days=age)).isoformat()

@@ -14,6 +14,7 @@ import os
 import time
 import zlib
 from datetime import datetime, timedelta, timezone
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware import bounded, item_codec
@@ -22,7 +23,7 @@ from dedup_middleware.index import schema
 from dedup_middleware.stores import refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dedup_middleware.index.in_doubt import InDoubt
     from dedup_middleware.stores import OpenStore
@@ -51,6 +52,8 @@ class Release(NamedTuple):
 
 
 class _Drop(NamedTuple):
+    digest: bytes
+    """Of the bytes of the item."""
     size: int
     """Bytes of the stored item."""
     relies_on: str
@@ -105,7 +108,7 @@ class DroppedItems:
     # --- a drop
 
     def pairs(self, number: int, original: int, relies_on: str, header: dict[str, Any], data: bytes) -> list[Pair]:
-        """Return what stores an item of the page *number*, dropped now in favour of *original*.
+        """Return what stores an item of the page *number*, dropped now in favour of *original*. Its own pair is first.
 
         *relies_on* is the crawl that must make *original* durable; empty if it is. *header* has the fields of
         :class:`DroppedItem` that are not known otherwise.
@@ -118,22 +121,32 @@ class DroppedItems:
         }
         item = DroppedItem(number=number, original=original, time=moment, data=data, **known)
         value = schema.encode_postings((number, original)) + zlib.compress(schema.encode(item), 1)
-        drop = _Drop(len(value), relies_on, item.run)
+        drop = _Drop(digest(data), len(value), relies_on, item.run)
         return [(_item_key(key), value), (_page_key(number, key), schema.encode(drop))]
 
     def deletes(self, items: Iterable[DroppedItem]) -> list[bytes]:
         """Return the keys of these items, and of their marks as to be released."""
         return [key for item in items for key in _keys(item.number, item.key)]
 
-    def obsolete(self, number: int, run: str) -> list[bytes]:
-        """Return the keys of the items of the page *number* that other crawls than *run* have dropped.
+    def of_other_crawls(self, number: int, run: str) -> dict[bytes, dict[bytes, int]]:
+        """Return the items of the page *number* that other crawls than *run* have dropped: keys and sizes by digest.
 
-        The page was fetched again, and has the items that it has now. What is still to be released stays. One scan.
+        One scan.
         """
-        keys = [key for key, drop in self._drops(number) if drop.run != run]
-        releases = self._store.get_many([*map(_release_key, keys)])
-        pairs = zip(keys, releases, strict=True)
-        return [each for key, release in pairs if release is None for each in _keys(number, key)]
+        found: dict[bytes, dict[bytes, int]] = {}
+        for key, drop in self._drops(number):
+            if drop.run != run:
+                found.setdefault(drop.digest, {})[key] = drop.size
+        return found
+
+    def superseded(self, number: int, same: Mapping[bytes, int]) -> tuple[list[bytes], int]:
+        """Return what deletes those of *same* that are not to be released, and their bytes: their item is stored again.
+
+        *same* are keys of items of the page *number*, with their sizes.
+        """
+        releases = self._store.get_many([*map(_release_key, same)]) if same else []
+        gone = [key for key, release in zip(same, releases, strict=True) if release is None]
+        return [each for key in gone for each in _keys(number, key)], sum(map(same.__getitem__, gone))
 
     def _drops(self, number: int) -> Iterator[tuple[bytes, _Drop]]:
         """Yield the keys of the items of the page *number*, oldest first, and what is known of each drop."""
@@ -246,6 +259,11 @@ class DroppedItems:
         relies_on = "" if described is None else schema.decode(_Drop, described).relies_on
         doubt = self._in_doubt.of(original) if relies_on else None
         return doubt is None or relies_on not in doubt.runs
+
+
+def digest(data: bytes) -> bytes:
+    """Return the digest of the bytes of an item."""
+    return sha256(data).digest()[:16]
 
 
 def _item_key(key: bytes) -> bytes:

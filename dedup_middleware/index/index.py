@@ -7,7 +7,7 @@ page. A crash therefore leaves nothing provisional behind.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from dedup_middleware.index import schema
 from dedup_middleware.index.dropped_items import DroppedItems
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from dedup_middleware.stores import OpenStore
 
     _T = TypeVar("_T")
+    Changed: TypeAlias = tuple[Iterable[tuple[bytes, bytes]], Iterable[bytes]]
+    """Puts and deletes."""
 
 # Places that are taken at once, so that processes do not wait for one another; one that ends leaves some of them empty,
 # of 10^12.
@@ -112,19 +114,19 @@ class Index(Lookup):
 
     def commit(
         self, page: Page, *, claim: int | None = None, durable: bool = False, feeds: frozenset[str] | None = frozenset()
-    ) -> tuple[StoredPage | None, bool]:
+    ) -> StoredPage | None:
         """Store *page* as an original that *feeds* have taken, in one batch; what its identity held is superseded.
 
         Its *claim*, if it has one, ends. It is in doubt, unless it is *durable*, or all its content was, by the same
-        crawl and feeds. Return it, ``None`` where nothing has changed, and whether it was a duplicate before.
+        crawl and feeds. Return it, ``None`` where nothing has changed.
         """
         return self.atomically(lambda: self._commit(page, claim, feeds, durable=durable))
 
     def _commit(
         self, page: Page, claim: int | None, feeds: frozenset[str] | None, *, durable: bool
-    ) -> tuple[StoredPage | None, bool]:
+    ) -> StoredPage | None:
         if page.known is not None:
-            return self._commit_again(page, durable=durable, feeds=feeds), False
+            return self._commit_again(page, durable=durable, feeds=feeds)
         ended = [] if claim is None else self._ended(claim)
         own = self.same(page.identities)
         former = page.replaces
@@ -141,7 +143,7 @@ class Index(Lookup):
         ]
         superseded = [] if former is None else _superseded_by(stored, former, known_of_former)
         self._write(changes, stored, page, own, ended, superseded=superseded)
-        return stored, bool(own) and own[0].original is not None
+        return stored
 
     def _commit_again(self, page: Page, *, durable: bool, feeds: frozenset[str] | None) -> StoredPage | None:
         """Note that *page*, an unread original, was kept again.
@@ -213,23 +215,23 @@ class Index(Lookup):
         self,
         page: Page,
         match: Match,
-        items: Callable[[int], Iterable[tuple[bytes, bytes]]] = lambda _: (),
+        items: Callable[[int, bool], Changed] = lambda *_: ((), ()),
         *,
         template: bytes = b"",
     ) -> int:
         """Store that *page* repeats ``match.original``, without postings, so that it can never own; return its number.
 
-        Call it within :meth:`atomically`. In one batch with the pairs of *items*, which are given that number; items
-        that other crawls have dropped of the page go. *template* is the key of the text that it may fill in, if any.
+        Call it within :meth:`atomically`. In one batch with the puts and deletes of *items*, which gets that number,
+        and whether the page was stored before. *template* is the key of the text that it may fill in, if any.
         """
         own = self.same(page.identities)
         changes = Changes(self)
         number = own[0].number if own else self.new_number(page.url)
-        if own and own[0].original is not None:
-            changes.deletes += self.dropped.obsolete(number, page.run)
         if template:
             changes.puts.append((schema.suspect_key(template, number), b""))
-        changes.puts += items(number)
+        puts, deletes = items(number, bool(own))
+        changes.puts += puts
+        changes.deletes += deletes
         self._write(changes, StoredPage.of(page, number, match), page, own)
         return number
 
