@@ -18,7 +18,7 @@ from dedup_middleware.extraction import parse
 from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.extraction.decoding import decoded
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
-from dedup_middleware.opening import deduplication_of, open_at_once, run_id
+from dedup_middleware.opening import deduplication_of, new_run, open_at_once
 from dedup_middleware.reasons import Reason
 from dedup_middleware.settings import PREFIX, Config
 from dedup_middleware.stores import refusals, store_exists
@@ -123,7 +123,7 @@ class Deduplicator:
         self._milliseconds = max_milliseconds
         self._config = Config.from_settings(_settings(store, log, options), None)
         self._opened = open_at_once(self._config)
-        self._deduplication = deduplication_of(self._opened, run_id(None), _Listener(self._note_released))
+        self._deduplication = deduplication_of(self._opened, new_run(), _Listener(self._note_released))
         self._read: Reading | None = None
 
     def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
@@ -398,7 +398,7 @@ def would_be_checked(config: Config, url: str, html: bytes) -> Record:
         raise refusals.absent(config.store)
     opened = open_at_once(replace(config, log=None), looks=True)
     try:
-        session = deduplication_of(opened, run_id(None), _Listener(lambda _: None))
+        session = deduplication_of(opened, new_run(), _Listener(lambda _: None))
         reading = Reading(PageContent.of(url, html, {}), session.reader, config)
         return session.recorder.record(reading.checked(session, Action.DRY_RUN))
     finally:

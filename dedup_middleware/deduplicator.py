@@ -71,16 +71,16 @@ class Deduplication:
         feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
         max_characters: int = sys.maxsize,
         item_fields: Collection[str] = (),
-        continues: bool = False,
+        jobdir: str = "",
         dropped_size: int | None = None,
         dropped_age: timedelta | None = None,
     ) -> None:
         """Check with *detector* and report to *listener*.
 
         *flush* and *disks* are for `Durability`, *max_characters* and *item_fields* for `ItemCheck`; *feeds_wanting*
-        returns the kinds of the feeds that want an item. Later processes go on with a crawl that *continues*. Dropped
-        items are stored, up to *dropped_size* bytes and for *dropped_age*; ``None`` stores none, for a program that
-        gets no items back.
+        returns the kinds of the feeds that want an item. Later processes go on with a crawl that has a *jobdir*, which
+        is its name. Dropped items are stored, up to *dropped_size* bytes and for *dropped_age*; ``None`` stores none,
+        for a program that gets no items back.
         """
         self.run = run
         self.spider = spider
@@ -101,8 +101,8 @@ class Deduplication:
         self._listener = listener
         self.durability = Durability(self.index, run, flush=flush, disks=disks, fail=self.fail)
         self._items = ItemClasses(listener)
-        self._feeds_wanting = feeds_wanting
-        self._crawl = run if continues and self.index.eligibility.scope is Scope.CRAWL else ""
+        self.feeds_wanting = feeds_wanting
+        self.jobdir = jobdir
         self._dropped_size, self._dropped_age = dropped_size, dropped_age
         # The visits with a pending claim, by the number of the claim in the index.
         self._pending: dict[int, Visit] = {}
@@ -252,7 +252,7 @@ class Deduplication:
         the verdict is overruled.
         """
         match, visit.item_rejection = visit.verdict.match, None
-        if match is not None and not match.original.kept.has_reached(self._feeds_wanting(item)):
+        if match is not None and not match.original.kept.has_reached(self.feeds_wanting(item)):
             self.overrule(visit, Rejection(Reason.ORIGINAL_MISSING_FROM_FEED))
             return False
         try:
@@ -328,7 +328,7 @@ class Deduplication:
         verdict, match, page = visit.verdict, visit.verdict.match, visit.page
         if verdict.kind is not VerdictKind.DUPLICATE or match is None or page is None or match.original.pending:
             return None
-        feeds = self._feeds_wanting(item)
+        feeds = self.feeds_wanting(item)
         if match.original.number != original or not match.original.kept.has_reached(feeds):
             return None
         relies_on = self.durability.relies_on(match.original, feeds)
@@ -337,7 +337,8 @@ class Deduplication:
         header = {
             "spider": self.spider,
             "run": self.run,
-            "crawl": self._crawl,
+            "crawl": self.jobdir if self.index.eligibility.scope is Scope.CRAWL else "",
+            "for_feed": bool(feeds),
             "url": visit.url,
             "original_url": match.original.url,
             "score": round(match.score, 4),
@@ -415,7 +416,7 @@ class Deduplication:
             return False
         with suppress(item_codec.NotStorableError):
             feeds = released.get(digest(item_codec.encode(item)))
-            return feeds is not None and self._feeds_wanting(item) <= feeds
+            return feeds is not None and self.feeds_wanting(item) <= feeds
         return False
 
     def callback_failed(self, visit: Visit) -> None:

@@ -84,12 +84,13 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
     run: str,
     listener: Listener,
     *,
+    jobdir: str = "",
     feeds: frozenset[str] = frozenset(),
     flush: Flush | None = None,
     disks: DiskWaits | None = None,
     feeds_wanting: Callable[[Any], frozenset[str]] = lambda _: frozenset(),
 ) -> Deduplication:
-    """Return the deduplication of what was *opened*, under the name *run*.
+    """Return the deduplication of what was *opened*, under the name *run*, and that of its *jobdir* if it has one.
 
     *feeds* are the kinds of a crawl's feeds; the rest is for :class:`Deduplication`.
     """
@@ -117,7 +118,7 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         feeds_wanting=feeds_wanting,
         max_characters=config.max_bytes,
         item_fields=config.item_fields,
-        continues=config.jobdir is not None,
+        jobdir=jobdir,
         dropped_size=None if config.spider is None else config.dropped_size,
         dropped_age=config.dropped_age,
     )
@@ -213,20 +214,25 @@ def open_at_once(config: Config, *, looks: bool = False, lost: Resources | None 
 _recovered: WeakSet[object] = WeakSet()
 
 
-def run_id(jobdir: Path | None) -> str:
-    """Return a name for this crawl, the same for all that share *jobdir*.
+def new_run() -> str:
+    """Return a name for a crawl or a program."""
+    return uuid.uuid4().hex[:12]
+
+
+def name_of_jobdir(jobdir: Path | None) -> tuple[str, bool]:
+    """Return the name of *jobdir*, and whether a crawl has used it before; an empty name without one.
 
     Where the JOBDIR cannot be used, each crawl has a name of its own, and keeps what the others kept.
     """
-    run = uuid.uuid4().hex[:12]
-    if jobdir is not None:
-        path = jobdir / "dedup.run"
-        with suppress(OSError, UnicodeError):
-            if path.exists():
-                with path.open(encoding="ascii") as file:
-                    if named := file.read(_MAX_NAME).strip():
-                        return named
-            permissions.make_folder(jobdir)
-            permissions.make_file(path)
-            path.write_text(run, encoding="ascii")
-    return run
+    if jobdir is None:
+        return "", False
+    name, path = new_run(), jobdir / "dedup.run"
+    with suppress(OSError, UnicodeError):
+        if path.exists():
+            with path.open(encoding="ascii") as file:
+                if named := file.read(_MAX_NAME).strip():
+                    return named, True
+        permissions.make_folder(jobdir)
+        permissions.make_file(path)
+        path.write_text(name, encoding="ascii")
+    return name, False

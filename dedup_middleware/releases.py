@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dedup_middleware.durability import recover
-from dedup_middleware.errors import TROUBLE
+from dedup_middleware.errors import TROUBLE, UnreadableError
 from dedup_middleware.model import Action, Rejection, Verdict, VerdictKind
 from dedup_middleware.reasons import Reason
 from dedup_middleware.visit import Visit
@@ -24,7 +25,7 @@ class Releaser:
     def __init__(self, deduplication: Deduplication) -> None:
         self._core = deduplication
         self._index = deduplication.index
-        # The keys of the items that this crawl has released, or has found gone.
+        # The keys of the items that this crawl has released, has found gone, or has no feed for.
         self._taken: set[bytes] = set()
 
     def take(self) -> Iterator[tuple[list[DroppedItem], bool]]:
@@ -45,21 +46,31 @@ class Releaser:
             self._core.fail(error)
 
     def _releases(self) -> list[Release]:
-        found = self._index.dropped.releases(self._core.spider, self._core.run)
+        found = self._index.dropped.releases(self._core.spider, self._core.jobdir)
         return [release for release in found if release.key not in self._taken]
 
     def _take_page(self, key: bytes, waiting: dict[bytes, Release]) -> tuple[list[DroppedItem], bool]:
-        """Take the items of the page of the item *key* that are *waiting*, unless another process has taken them."""
+        """Take the items of the page of the item *key* that are *waiting*, unless another process has taken them.
+
+        An item that a feed wanted goes on waiting in a crawl without a feed that does.
+        """
         dropped, items, by_person = self._index.dropped, [], False
         first = dropped.get([key] if key in waiting else [])
         keys = [each for item in first for each in dropped.of_page(item.number) if each in waiting]
         for item in dropped.get(keys):
             release = waiting.pop(item.key)
-            if self._index.atomically(partial(dropped.take, release)):
+            if not self._has_feed_for(item):
+                self._taken.add(item.key)
+            elif self._index.atomically(partial(dropped.take, release)):
                 self._taken.add(item.key)
                 items.append(item)
                 by_person |= release.by_person
         return items, by_person
+
+    def _has_feed_for(self, item: DroppedItem) -> bool:
+        with suppress(UnreadableError):  # it is reported when it is released
+            return not item.for_feed or bool(self._core.feeds_wanting(item.item))
+        return True
 
     def has_any(self) -> bool:
         """Return whether other processes have left something to release. A scan of a few keys."""

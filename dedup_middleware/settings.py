@@ -344,6 +344,8 @@ class Config:
     """Never `Scope.AUTO`."""
     scope_reason: str
     """Why *scope* has this value, for the crawl's log."""
+    overwritten: tuple[str, ...]
+    """The URIs of the feeds that replace what earlier crawls wrote."""
     expire_after: timedelta | None
     item_fields: tuple[str, ...]
     preferred: tuple[HostPattern | re.Pattern[str], ...]
@@ -384,6 +386,7 @@ class Config:
             log_is_default=log is None,
             scope=scope,
             scope_reason=scope_reason,
+            overwritten=(*overwritten,),
             place=place,
             jobdir=Path(jobdir) if (jobdir := settings.get("JOBDIR")) else None,
             **values,

@@ -76,6 +76,16 @@ def test_the_item_that_was_dropped_for_a_lost_original_is_released(site, tmp_pat
     assert third.record(a)["original_url"] == b
 
 
+def test_a_resumed_crawl_releases_what_its_killed_run_dropped_although_its_feed_is_overwritten(site, tmp_path):
+    a, b = pair(site, 1)
+    settings = {"JOBDIR": "job", "FEEDS": {"feed.jsonl": {"format": "jsonlines", "overwrite": True}}}
+    assert killed(tmp_path, site, [{"url": a}, {"url": b}], **settings).kept == [a]
+    outcome = again(tmp_path, [], **settings)
+    assert fed(outcome) == [b]
+    (warning,) = outcome.problems
+    assert "resumes a JOBDIR, and Scrapy replaces feed.jsonl" in warning
+
+
 @pytest.mark.parametrize("settings", [{}, {"JOBDIR": "job"}], ids=["afresh", "jobdir"])
 def test_what_an_earlier_crawl_kept_is_not_durable_for_a_crawl_of_its_own_scope(site, tmp_path, settings):
     """Under the scope ``crawl``, an original is durable only for the crawl that made it so."""

@@ -106,7 +106,8 @@ def test_kept_with_exported_or_released_items_are_those_of_a_crawl_without_the_p
     assert "Wrote 5 dropped items to feed.jsonl" in done(folder, "dropped", "-o", "feed.jsonl").out
     assert lines(folder / "feed.jsonl") == lines(without.folder / "feed.jsonl")
 
-    assert "Allowed 5 pages; the next crawl releases 5 dropped items" in done(folder, "allow", "--all").out
+    allowed = done(folder, "allow", "--all").out
+    assert "Allowed 5 pages; the next crawl with a feed releases 5 dropped items" in allowed
     (folder / "feed.jsonl").write_bytes(kept)
     outcome = release_all(folder)
     assert outcome.kept == reposts[1::2]
@@ -161,6 +162,27 @@ def test_overrides_can_be_listed_and_removed(reposts, tmp_path):
     outcome = stories(tmp_path, reposts)
     # Its items were to be released all the same; the pages are no duplicates of each other for this crawl.
     assert {url for url, verdict in outcome.verdicts.items() if verdict[0] == "duplicate"} == set(reposts[5::2])
+
+
+@pytest.mark.parametrize(("feed", "crawl"), [(FEED, "crawl with a feed"), ({}, "crawl")], ids=["feed", "no feed"])
+def test_an_item_that_a_feed_wanted_waits_for_a_crawl_with_such_a_feed(site, tmp_path, feed, crawl):
+    a, b = add_pairs(site, 1)
+    stories(tmp_path, [a, b], feed=feed)
+    assert f"Allowed 1 page; the next {crawl} releases 1 dropped item" in done(tmp_path, "allow", b).out
+    smoke = stories(tmp_path, [], spider="Nothing", feed={}).kept
+    assert [smoke, release_all(tmp_path).kept] == ([[], [b]] if feed else [[b], []])
+    assert stored(tmp_path) == []
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_an_item_of_a_jobdir_is_released_in_any_crawl_once_a_person_allows_it(site, tmp_path, removed):
+    a, b = add_pairs(site, 1)
+    job = {"JOBDIR": str(tmp_path / "job"), "DEDUP_SCOPE": "crawl"}
+    assert [item["url"] for item in stories(tmp_path, [a, b], **job).dropped] == [b]
+    if removed:
+        shutil.rmtree(tmp_path / "job")
+    done(tmp_path, "allow", b)
+    assert release_all(tmp_path).kept == [b]
 
 
 def test_the_same_item_is_not_kept_a_second_time_when_its_page_is_fetched_after_the_release(site, tmp_path):
@@ -485,7 +507,8 @@ def test_an_item_that_cannot_be_read_any_more_costs_no_other(site, tmp_path):
     urls = add_pairs(site, 3)
     stories(tmp_path, urls)
     done(tmp_path, "allow", "--all")
-    broken = faults("item_codec:decode", nth=2, kind="bug")
+    # Each is read twice: to find out whether a feed wants it, and to release it.
+    broken = faults("item_codec:decode", nth=4, kind="bug")
     command = write_job(tmp_path, "sample_spiders_items.Nothing", settings=IN_ORDER | FEED | broken, afresh=True)
     outcome = run_job(tmp_path, command)
     assert outcome.exit_status == 0

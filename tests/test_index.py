@@ -194,6 +194,7 @@ class TestDroppedItems:
             "spider": "s",
             "run": "run",
             "crawl": "",
+            "for_feed": False,
             "url": name,
             "original_url": "half a character: \ud800",
             "score": 1.0,

@@ -73,7 +73,7 @@ def test_a_page_that_a_person_allows_is_released_once(site, crawl):
     allowed = run_scrapy(first.folder, "dedup", "allow", "--host", "127.0.0.2")
     assert (allowed.returncode, allowed.stderr) == (0, "")
     assert allowed.stdout.splitlines() == [
-        "Allowed 1 page; the next crawl releases 1 dropped item",
+        "Allowed 1 page; the next crawl with a feed releases 1 dropped item",
         f"    {b}",
     ]
     requests = len(site.paths())

@@ -51,6 +51,31 @@ class TestCrawls:
             urls = [item["url"] for item in outcome.lines("feed.jsonl")]
             assert (b in urls) is bool(second)
 
+    @pytest.mark.parametrize("resumed", [False, True])
+    @pytest.mark.parametrize("overwritten", [False, True])
+    def test_a_resumed_crawl_does_not_compare_with_what_was_in_a_feed_that_it_overwrites(
+        self,
+        site: Site,
+        crawl,
+        overwritten: bool,  # noqa: FBT001 - as parametrised
+        resumed: bool,  # noqa: FBT001
+    ) -> None:
+        a, b = site.add("/a", article("A", story(1))), site.add("/b", blog("B", story(1)), host=1)
+        copy = site.add("/c", blog("C", story(1)), host=2)
+        feeds = {"FEEDS": {"feed.jsonl": OVERWRITTEN if overwritten else APPENDED}}
+        first = crawl("sample_spiders.Steps", steps=[{"url": a}], settings=feeds | {"JOBDIR": "job"}, folder="one")
+        assert first.problems == []
+        settings = feeds | {"JOBDIR": "job" if resumed else "another", "DEDUP_SCOPE": "crawl"}
+        steps = [{"url": b}, {"url": copy}]
+        outcome = crawl("sample_spiders.Steps", steps=steps, settings=settings, folder="one", afresh=True)
+        assert outcome.kept == ([] if resumed and not overwritten else [b])
+        if overwritten and resumed:
+            (warning,) = outcome.problems
+            assert "this crawl resumes a JOBDIR, and Scrapy replaces feed.jsonl" in warning
+            assert [item["url"] for item in outcome.lines("feed.jsonl")] == [b]
+        else:
+            assert outcome.problems == []
+
 
 class TestOverwrittenFeeds:
     """Which feeds count as overwritten, as Scrapy's storages treat them."""

@@ -51,7 +51,8 @@ def run(call: Call) -> None:
 
 def _allowed_text(report: dict[str, Any]) -> str:
     pages = len(report["allowed"])
-    line = f"Allowed {plural(pages, 'page')}; the next crawl releases {plural(report['items'], 'dropped item')}"
+    crawl = "crawl with a feed" if report["items_for_a_feed"] else "crawl"
+    line = f"Allowed {plural(pages, 'page')}; the next {crawl} releases {plural(report['items'], 'dropped item')}"
     more = [f"    and {pages - _NAMED} more"] * (pages > _NAMED)
     return "\n".join([line, *(f"    {one_line(url)}" for url in report["allowed"][:_NAMED]), *more])
 

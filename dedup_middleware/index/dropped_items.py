@@ -42,7 +42,7 @@ class Release(NamedTuple):
     spider: str
     """The spider whose crawls may release it."""
     crawl: str
-    """The only crawl that may; empty for any."""
+    """The only JOBDIR whose crawl may; empty for any, and where a person has allowed its page."""
     by_person: bool
     """Whether a person has allowed its page: then it is kept in any case."""
     worker: bytes = b""
@@ -72,7 +72,9 @@ class DroppedItem(NamedTuple):
     spider: str
     run: str
     crawl: str
-    """The only crawl that may release it after a crash; empty for any."""
+    """The only JOBDIR whose crawl may release it after a crash; empty for any."""
+    for_feed: bool
+    """Whether a feed wanted it: then it waits for a crawl in which one does."""
     time: str
     """When it was dropped: UTC, ISO 8601."""
     url: str
@@ -174,16 +176,19 @@ class DroppedItems:
         marks = self._store.get_many([_release_key(item.key) for item in items])
         workers = (b"" if mark is None or not by_person else schema.decode(Release, mark).worker for mark in marks)
         return [
-            (_release_key(item.key), schema.encode(Release(item.spider, item.crawl, by_person, worker)))
+            (
+                _release_key(item.key),
+                schema.encode(Release(item.spider, "" if by_person else item.crawl, by_person, worker)),
+            )
             for item, mark, worker in zip(items, marks, workers, strict=True)
             if by_person or mark is None
         ]
 
-    def releases(self, spider: str, run: str) -> Iterator[Release]:
-        """Yield what the crawl *run* of *spider* is to release, oldest first. One scan."""
+    def releases(self, spider: str, crawl: str) -> Iterator[Release]:
+        """Yield what a crawl of *spider* is to release, oldest first; *crawl* names its JOBDIR, if any. One scan."""
         for key, value in list(self._store.scan(*schema.RELEASES)):
             release = schema.decode(Release, value)
-            if release.spider == spider and release.crawl in ("", run):
+            if release.spider == spider and release.crawl in ("", crawl):
                 yield release._replace(key=key[1:])
 
     def is_free(self, release: Release) -> bool:

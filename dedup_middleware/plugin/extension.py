@@ -28,7 +28,7 @@ from dedup_middleware.errors import (
     StoreVersionError,
 )
 from dedup_middleware.model import Action
-from dedup_middleware.opening import deduplication_of, open_at_once, open_for_crawl, run_id
+from dedup_middleware.opening import deduplication_of, name_of_jobdir, new_run, open_at_once, open_for_crawl
 from dedup_middleware.plugin import messages
 from dedup_middleware.plugin.feeds import Feeds, read_config
 from dedup_middleware.plugin.items import Entry, OriginalWait, Passing, Releases, item_entry, item_type
@@ -139,22 +139,28 @@ class DedupExtension(Listener):
             return
         opened = self.opened = await open_for_crawl(read_config(settings, spider), sleep)
         self.feeds.snapshot()
-        self._begin(opened, run_id(opened.config.jobdir))
+        overwritten = opened.config.overwritten
+        jobdir, is_resumed = name_of_jobdir(opened.config.jobdir)
+        # The items that the earlier runs of the JOBDIR kept are not in a feed that is overwritten.
+        self._begin(opened, new_run() if overwritten or not jobdir else jobdir, jobdir)
         for line in messages.at_start(opened):
             self._log(logging.INFO, line)
         for line in messages.warnings_at_start(opened):
             self.warn(line)
+        if is_resumed and overwritten:
+            self.warn(messages.overwritten_again(overwritten))
         if opened.trouble:
             self.count("observer" if opened.awaited is None else "away")
         if opened.awaited is not None:
             self._reopen()
 
-    def _begin(self, opened: Resources, run: str) -> Deduplication:
+    def _begin(self, opened: Resources, run: str, jobdir: str) -> Deduplication:
         self.opened, self.config = opened, opened.config
         deduplication = self.deduplication = deduplication_of(
             opened,
             run,
             self,
+            jobdir=jobdir,
             feeds=self.feeds.kinds,
             flush=self.feeds.flush if self.feeds.exist else None,
             disks=self._disks,
@@ -216,7 +222,7 @@ class DedupExtension(Listener):
         before = self.deduplication
         assert opened is not None
         assert before is not None
-        self._begin(opened, before.run).resume_from(before)
+        self._begin(opened, before.run, before.jobdir).resume_from(before)
         self.warn(messages.back(opened, time.monotonic() - self._away_since))
 
     # --- what is reported: see Listener

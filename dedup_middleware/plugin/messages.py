@@ -15,7 +15,7 @@ from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from dedup_middleware.economy.economy import Event
     from dedup_middleware.opening import Resources
@@ -58,6 +58,15 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         consequences, settings = zip(*missing, strict=True)
         tried = " or ".join(map(str, config.place.roots)) or "any folder of this user"
         yield f"cannot write to {tried}: {'; '.join(consequences)}; set {' and '.join(settings)}"
+
+
+def overwritten_again(feeds: Sequence[str]) -> str:
+    """Return the warning that a crawl goes on in its JOBDIR, and its *feeds* are overwritten."""
+    named = ", ".join(without_secrets(uri, redact=False) for uri in feeds)
+    return (
+        f"this crawl resumes a JOBDIR, and Scrapy replaces {named}: what the earlier runs wrote there is lost. "
+        "Resume with -o (overwrite: False) to append"
+    )
 
 
 def back(opened: Resources, seconds: float) -> str:

@@ -48,9 +48,9 @@ def _chosen(index: Index, wanted: RecordFilter) -> Iterator[DroppedItem]:
 def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str, Any]:
     """Mark the pages that are *wanted*, and in *urls* if it is not empty, as different from their originals.
 
-    The next crawl releases their items. Return the URLs of the pages, and the number of these items. A page that was
-    allowed before is allowed again. :class:`NothingFoundError` for a URL that is not stored as a duplicate; else as
-    :func:`dropped`.
+    The next crawl releases their items. Return the URLs of the pages, the number of these items, and how many of them a
+    feed wanted: these wait for a crawl with such a feed. A page that was allowed before is allowed again.
+    :class:`NothingFoundError` for a URL that is not stored as a duplicate; else as :func:`dropped`.
     """
     shown_store = without_secrets(config.store, redact=False)
     with _index(config, "allow") as index:
@@ -83,7 +83,8 @@ def allow(config: Config, urls: Sequence[str], wanted: RecordFilter) -> dict[str
 
         index.atomically(write)
     allowed_urls = dict.fromkeys([*(page.url for page in pages.values()), *(item.url for item in items.values())])
-    return {"store": shown_store, "allowed": [*allowed_urls], "items": len(items)}
+    for_feed = sum(item.for_feed for item in items.values())
+    return {"store": shown_store, "allowed": [*allowed_urls], "items": len(items), "items_for_a_feed": for_feed}
 
 
 def overrides(config: Config, *, removed: str | None = None) -> list[dict[str, Any]]:
