@@ -15,7 +15,6 @@ from dedup_middleware.budget import MAX_MILLISECONDS, UncheckableError, page_bud
 from dedup_middleware.checks.items import is_item
 from dedup_middleware.errors import ConfigError, shown
 from dedup_middleware.extraction import parse
-from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.extraction.decoding import decoded
 from dedup_middleware.model import Action, Fetched, PageFeatures, Rejection
 from dedup_middleware.opening import deduplication_of, new_run, open_at_once
@@ -128,9 +127,9 @@ class Deduplicator:
 
     def check(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
         """Return the verdict on a page; nothing is stored."""
-        read, visit = self._examined(url, html, item, content)
+        _, visit = self._examined(url, html, item, content)
         if visit.is_duplicate and item is not None:
-            self._deduplication.check_item(visit, item, read.shows)
+            self._deduplication.check_item(visit, item)
             if visit.is_duplicate and visit.item_rejection is not None:
                 visit.overrule(visit.item_rejection)
         return self._deduplication.recorder.record(visit)
@@ -150,7 +149,7 @@ class Deduplicator:
     def add(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
         """Return the verdict on a page, and make it an original unless it is a duplicate, as a crawl does."""
         read, visit = self._examined(url, html, item, content)
-        pass_through(self._deduplication, visit, self._kept(read, item), item, read.shows)
+        pass_through(self._deduplication, visit, self._kept(read, item), item)
         return self._deduplication.recorder.record(visit)
 
     def stream(self, pages: Iterable[Document | Sequence[Any]]) -> Iterator[Record]:
@@ -338,11 +337,6 @@ class Reading:
             return Visit.unchecked(self.url, self.reason, action)
         return deduplication.check(self.page, action, page_budget(self._milliseconds))
 
-    def shows(self, words: str) -> bool:
-        """Return whether the page contains *words*, separated by spaces."""
-        assert self.page is not None
-        return PageText(self._root, self.page.paragraphs).shows(words)
-
 
 def as_item(page: Page, names: Sequence[str]) -> dict[str, str]:
     """Return the text and title of a *page* as its item; if DEDUP_ITEM_FIELDS has *names*, its text under the first."""
@@ -362,17 +356,15 @@ def _arguments_of(page: object) -> dict[str, Any]:
     )
 
 
-def pass_through(
-    deduplication: Deduplication, visit: Visit, kept: Any, item: Any = None, shows: Callable[[str], bool] = bool
-) -> None:
+def pass_through(deduplication: Deduplication, visit: Visit, kept: Any, item: Any = None) -> None:
     """Take the page of *visit*, with one item, all the way, for programs, which have no pipelines and no feeds.
 
     *kept* is the item that the page has if it becomes an original. *item*, where there is one, is compared before it is
-    dropped, and *shows* returns whether its page contains words.
+    dropped.
     """
     deduplication.enter(visit)
     if visit.is_duplicate and item is not None:
-        deduplication.check_item(visit, item, shows)
+        deduplication.check_item(visit, item)
         deduplication.overrule(visit, visit.item_rejection)
     _end(deduplication, visit, kept)
 

@@ -8,12 +8,8 @@ from __future__ import annotations
 import math
 import sys
 import time
-from typing import TYPE_CHECKING
 
 from dedup_middleware.reasons import Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: Elements and comments of a page: a news page has 650.
 MAX_ELEMENTS = 100_000
@@ -55,19 +51,6 @@ class Budget:
         """Let time pass again."""
         if self._left != math.inf:
             self._deadline = time.thread_time() + self._left
-
-    def limited(self, shows: Callable[[str], bool]) -> Callable[[str], bool]:
-        """Return *shows* with the time of this budget: it raises `UncheckableError` once that is over."""
-
-        def shows_in_time(words: str) -> bool:
-            self.resume()
-            try:
-                self.check_time()
-                return shows(words)
-            finally:
-                self.pause()
-
-        return shows_in_time
 
     def check_clauses(self, count: int) -> None:
         """Raise `UncheckableError` if *count* is more than the clauses that a page may have."""

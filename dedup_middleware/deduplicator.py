@@ -243,33 +243,32 @@ class Deduplication:
 
     # --- items: keep or drop
 
-    def check_item(self, visit: Visit, item: Any, shows: Callable[[str], bool]) -> bool | None:
+    def check_item(self, visit: Visit, item: Any) -> bool | None:
         """Return whether an *item* of a duplicate may be dropped; ``None`` if it has no text, and follows its page.
 
-        Where the original's items lack something that it contains, there may be another original. *shows* returns
-        whether the page contains words. ``visit.item_rejection`` is why the item is kept. An item that cannot be read,
-        and any item after the store failed, is kept. If a feed wants the item that has none of the original's items,
-        the verdict is overruled.
+        Where the original's items lack something that it contains, there may be another original.
+        ``visit.item_rejection`` is why the item is kept. An item that cannot be read, and any item after the store
+        failed, is kept. If a feed wants the item that has none of the original's items, the verdict is overruled.
         """
         match, visit.item_rejection = visit.verdict.match, None
         if match is not None and not match.original.kept.has_reached(self.feeds_wanting(item)):
             self.overrule(visit, Rejection(Reason.ORIGINAL_MISSING_FROM_FEED))
             return False
         try:
-            return self._check_item(visit, item, visit.budget.limited(shows))
+            return self._check_item(visit, item)
         except UncheckableError as error:
             visit.item_rejection = Rejection(error.reason)
         except TROUBLE as error:
             self.fail(error)
         return False
 
-    def _check_item(self, visit: Visit, item: Any, shows: Callable[[str], bool]) -> bool | None:
+    def _check_item(self, visit: Visit, item: Any) -> bool | None:
         assert visit.page is not None
         page: Page = visit.page
         text = self._item_check.read(page, item, visit.budget)
 
         def rejects(original: StoredPage) -> Rejection | None:
-            return self._item_check.rejection(page, text, original, self.detector, shows=shows, carried=visit.carried)
+            return self._item_check.rejection(page, text, original, self.detector)
 
         match = visit.verdict.match
         visit.item_rejection = None if match is None else rejects(match.original)

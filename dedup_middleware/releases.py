@@ -107,8 +107,7 @@ class Releaser:
         """Return the items of a released *visit* that go on to the pipelines; the others are dropped again."""
         items = [each.item for each in visit.released]
         if visit.is_duplicate:
-            # What the page showed is not known any more, so each value counts.
-            may_drop = all(self._core.check_item(visit, item, lambda _: True) is not False for item in items)
+            may_drop = all(self._core.check_item(visit, item) is not False for item in items)
             if may_drop and all(self._core.drop(visit, item) for item in items):
                 try:
                     self._index.store.write([], self._index.dropped.deletes(visit.released))

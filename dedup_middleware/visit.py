@@ -66,8 +66,6 @@ class Visit:
     stage: Stage = Stage.CHECKED
     size: int = 0
     """Bytes of the body; 0 for an item."""
-    carried: frozenset[str] = frozenset()
-    """The words of short values with numbers that the request of a duplicate carried."""
 
     # --- the verdict
     read: Callable[[], Page] | None = None

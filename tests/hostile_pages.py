@@ -16,7 +16,6 @@ from scrapy.http import HtmlResponse
 
 from dedup_middleware.budget import UNLIMITED, UncheckableError
 from dedup_middleware.extraction import check_complete, texts_of
-from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.extraction.decoding import NO_CHARSETS
 from dedup_middleware.extraction.features import features_of
 from dedup_middleware.model import Verdict, VerdictKind
@@ -224,7 +223,7 @@ def verdict_on(library: Library, response: HtmlResponse, budget: Budget = UNLIMI
         return Verdict(VerdictKind.UNCHECKED, reason=error.reason)
     visit = library.enter(page, budget)
     item = {"title": features.title, "text": "\n".join(texts.paragraphs), "html": response.text[:100_000]}
-    library.deduplication.check_item(visit, item, PageText(root).shows)
+    library.deduplication.check_item(visit, item)
     library.leave(visit)
     library.deduplication.recorder.record(visit)
     return visit.verdict

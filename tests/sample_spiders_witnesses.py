@@ -25,7 +25,7 @@ class Witnesses(Steps):
         yield {"url": response.url, "text": " ".join(response.css("article p::text").getall())}
 
     def parse_price(self, response):
-        yield {"url": response.url, "price": response.css("span::text").re_first(r"[\d.]+"), "serial": id(response)}
+        yield {"url": response.url, "price": response.css("span::text").re_first(r"[\d.]+"), "uid": id(response)}
 
     def parse_text_and_more(self, response, more):
         yield {"url": response.url, "text": text_of(response), "more": more}

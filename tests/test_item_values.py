@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import time
+from datetime import date, datetime, timedelta, timezone
+from datetime import time as clock
 from decimal import Decimal
+from email.utils import format_datetime
 from enum import Enum
-from typing import Any
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import pytest
 from local_site import Answer
@@ -13,6 +18,9 @@ from prose import article, story
 
 from dedup_middleware import Deduplicator
 from dedup_middleware.checks.items import item_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 STORY = story(1)
 PAGE = article("Story", STORY)
@@ -60,8 +68,10 @@ def test_sets_have_one_order() -> None:
         (10**5000, "unreadable_item"),
         ({10**5000: 1}, "unreadable_item"),
         (list(range(50_000)), "too_many_clauses"),
+        ([f"n{n}" for n in range(19_000)], "item_field_differs"),
+        (["9" * 48] * 19_000, "item_field_differs"),
     ],
-    ids=["a long number", "too long a number", "too long a name", "many numbers"],
+    ids=["a long number", "too long a number", "too long a name", "many numbers", "many values", "many long numbers"],
 )
 def test_no_value_takes_long(value, reason) -> None:
     start = time.process_time()
@@ -69,12 +79,96 @@ def test_no_value_takes_long(value, reason) -> None:
     assert time.process_time() - start < 2
 
 
-def test_what_a_page_shows_of_many_values_is_looked_up_in_its_time() -> None:
-    page = article("Story", [*STORY, "end " * 100_000])
+def content(field: str, values: Iterable[Any], *, paths: Sequence[str] = ("/a", "/b", "/c", "/d")) -> list[Any]:
+    """Return those of the *values* that keep the item of a page with one text, each under *field*."""
+    kept = []
     with Deduplicator("memory:") as dedup:
-        dedup.add("http://site.example/a", page, item={"text": TEXT})
-        checked = dedup.add("http://site.example/b", page, item={"text": TEXT, "n": [f"n{n}" for n in range(19_000)]})
-    assert checked.reason == "too_slow"
+        for path, value in zip(paths, values, strict=False):
+            item = {"text": TEXT, field: value}
+            if not dedup.add(f"http://site.example{path}", PAGE, item=item).is_duplicate:
+                kept.append(value)
+    return kept
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("price", ["1299.00", "1450.00"]),
+        ("price", [1299, 1450.5, Decimal("1299.95")]),
+        ("rating", [3, 5]),
+        ("stars", [60 / 20, 90 / 20]),
+        ("when", [date(2025, 5, 5), date(2025, 6, 12)]),
+        ("when", ["2025-05-05", "2025-06-12"]),
+        ("when", [datetime(2025, 5, 5, 18, 0, 1), datetime(2025, 6, 12, 18, 0, 1)]),  # noqa: DTZ001
+        ("opens", [clock(9, 30), clock(10, 0)]),
+        ("geo", [{"lat": 52.51, "lng": 13.4}, {"lat": 48.13, "lng": 11.57}]),
+        ("phone", ["tel:+4930055512", "tel:+4930155512"]),
+        ("year", ["2023", "2024"]),
+        ("address", ["Mill Road 12, Rome", "Quay Street 7, Oslo"]),
+        ("room", ["１２", "１３"]),
+        ("width", ["3½", "4½"]),
+        ("position", ["Grade 7 welder", "Grade 8 welder"]),
+        ("rank", ["2nd lieutenant", "1st lieutenant"]),
+        ("iban", ["DE89370400440532013000", "DE02120300000000202051"]),
+        ("isbn", ["9780306406157", "9783161484100"]),
+        ("digits", ["31415926535897932384626433832795", "27182818284590452353602874713526"]),
+        ("city_id", [17, 18]),
+        ("props", [{"mileage": 120_000}, {"mileage": 15_750}]),
+    ],
+)
+def test_a_value_that_differs_keeps_an_item_wherever_the_spider_has_it_from(field, values) -> None:
+    """No page shows one of them."""
+    assert content(field, [*values, values[-1]], paths=["/report/2023", "/report/2024", "/x", "/y"]) == values
+
+
+NOW = datetime.now(timezone.utc).replace(second=17)
+
+
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("id", ["row-1x", "row-2x"]),
+        ("_id", [10**14, 10**14 + 1]),
+        ("uid", [uuid4(), uuid4()]),
+        ("record", [str(uuid4()), str(uuid4())]),
+        ("digest", [sha256(b"1").hexdigest(), sha256(b"2").hexdigest()]),
+        ("rank", [1, 2]),
+        ("chars", [15_112, 15_370]),
+        ("position", ["1", "2"]),
+        ("path", ["/a", "/b"]),
+        ("scraped_at", ["2025-05-05", "2025-06-12"]),
+        ("download_latency", [0.173, 0.221]),
+        *(
+            ("at", [written(NOW - timedelta(hours=hours)) for hours in (9, 2)])
+            for written in (
+                lambda moment: moment,
+                datetime.isoformat,
+                lambda moment: moment.replace(tzinfo=None),
+                lambda moment: f"{moment:%Y-%m-%d %H:%M:%S}",
+                lambda moment: f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}",
+                lambda moment: f"{moment:%Y%m%d%H%M%S}",
+                lambda moment: f"{moment:%Y%m%dT%H%M%SZ}",
+                lambda moment: f"{moment:%d.%m.%Y %H:%M:%S}",
+                lambda moment: f"{moment:%d/%m/%Y, %H:%M:%S}",
+                lambda moment: f"{moment:%m/%d/%Y %I:%M:%S %p}",
+                format_datetime,
+                datetime.ctime,
+                datetime.timestamp,
+                lambda moment: int(moment.timestamp()),
+                lambda moment: int(moment.timestamp() * 1000),
+            )
+        ),
+    ],
+)
+def test_a_value_that_comes_from_the_fetch_keeps_no_item(field, values) -> None:
+    assert content(field, values) == values[:1]
+
+
+def test_a_moment_that_may_have_been_planned_keeps_an_item() -> None:
+    evening = NOW.replace(hour=18, minute=0, second=0, microsecond=0)
+    values = [evening - timedelta(days=1), evening, evening + timedelta(days=1), NOW + timedelta(days=2)]
+    assert content("begins", values) == values
+    assert content("published", [f"{day:%Y-%m-%d}" for day in values[:2]]) == [f"{day:%Y-%m-%d}" for day in values[:2]]
 
 
 LINES = [

@@ -7,7 +7,6 @@ from parsel import Selector
 from prose import story, zh_story
 
 from dedup_middleware.extraction import texts_of
-from dedup_middleware.extraction.blocks import PageText
 from dedup_middleware.extraction.features import features_of
 
 NOTICE = story(7, 1)[0]
@@ -37,14 +36,7 @@ def test_what_many_pages_of_a_host_share_is_no_story(pages, name):
 
 
 class TestFacts:
-    """What stands around the main text, and what a page shows."""
-
-    def test_text_that_a_page_shows(self):
-        page = """<html><head><title>5 T</title><style>1</style></head><body>7 <a href=x>8<b>81</b></a> 9<!-- 10 --> 11
-        <script>12</script>13<p>14.5 <i>15:30</i>1,600</p><textarea>17</textarea></body></html>"""
-        text = PageText(Selector(text=page).root)
-        shown = ["5 t", "7 8 81 9", "11", "12", "13", "14 5 15 30", "1600", "1 600", "17"]
-        assert [words for words in [*shown, "10", "81 7", "60"] if text.shows(words)] == shown
+    """What stands around the main text."""
 
     @pytest.mark.parametrize(
         ("page", "title", "heading"),

@@ -182,7 +182,8 @@ TEXT = "\n".join(story(3, 8))
 #: Items of pages with one text, and which of them are kept.
 ITEMS = {
     "a city beside the text": ([{"text": TEXT, "city": city} for city in ("Leeds", "York", "Leeds")], "ab"),
-    "a value that is neither word nor on the page": ([{"serial": 10**9 + n} for n in range(3)], "a"),
+    "a number that no page shows": ([{"serial": 10**9 + n} for n in range(3)], "abc"),
+    "a key of its page": ([{"uid": 10**9 + n} for n in range(3)], "a"),
     "a price in its text": ([{"text": f"{TEXT} {price}"} for price in ("19.90", "24.90", "€ 24.90")], "abc"),
     "a paragraph that the original item lacks": ([{"text": TEXT.partition("\n")[2]}, {"text": TEXT}], "ab"),
     "a summary of the same text": ([{"summary": TEXT[:200]}] * 2, "a"),
@@ -246,6 +247,14 @@ def test_a_value_is_compared_to_the_symbol_and_by_its_field(pages, one, other):
     again = pages.add("/room.html?r=2&sid=1", told(other))
     items = {url: {"url": url, **values} for url, values in zip((*urls, again), (one, other, other), strict=True)}
     assert pages.kept([*urls, again], items) == urls
+
+
+def test_the_key_of_a_page_keeps_an_item_if_its_field_is_named(site, crawl):
+    urls = [site.add(f"/jobs/{n}", TECHNICIAN) for n in range(3)]
+    keys = visit(crawl, urls, "parse_price")
+    assert keys.kept == urls[:1]
+    named = visit(crawl, urls, "parse_price", settings={"DEDUP_ITEM_FIELDS": ["uid"]})
+    assert named.kept == urls
 
 
 def test_values_in_the_data_of_a_script_keep_an_item(site, crawl):

@@ -7,10 +7,15 @@ Between sites values differ as titles do, and a copy is the page that has the te
 from __future__ import annotations
 
 import re
+import time
+from calendar import timegm
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date, time
+from datetime import date
+from datetime import time as time_of_day
 from decimal import Decimal
+from email.utils import parsedate
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -28,7 +33,7 @@ from dedup_middleware.text.clauses import MIN_CLAUSE_WEIGHT, as_written, clauses
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
     from dedup_middleware.budget import Budget
@@ -37,8 +42,24 @@ if TYPE_CHECKING:
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import Fingerprint, Page, StoredPage
 
-#: Fields whose numbers differ on every page and are not content; not "city_id" and the like, which number what repeats.
-KEY_NAMES = frozenset({"id", "_id", "pid", "uid", "uuid", "guid", "hash", "key", "serial", "index", "rank", "position"})
+# Fields that number pages; not "city_id" and the like, which number what repeats.
+_KEYS = frozenset({"id", "_id", "pid", "uid", "uuid", "guid", "hash", "key", "url"})
+# Fields that count pages, or measure one. Under such a name a bare number is not content, but "Grade 7 welder" is.
+_COUNTERS = frozenset({"index", "position", "rank", "depth", "views", "chars", "bytes", "word_count", "content_length"})
+# How the name of a field for the time, or the way, of the fetch begins.
+_FETCH = ("scrape", "crawl", "fetch", "retrieved", "download")
+# A digest or a UUID.
+_RANDOM = re.compile(r"(?=.*[a-f])[0-9a-f]{32,}")
+_DATE_AND_TIME = (
+    re.compile(r"(?P<y>\d{4})[-/.]?(?P<m>\d\d?)[-/.]?(?P<d>\d\d?)\D{0,2}(?P<H>\d\d?):?(?P<M>\d\d):?(?P<S>\d\d)"),
+    re.compile(r"(?P<d>\d\d?)[-/.](?P<m>\d\d?)[-/.](?P<y>\d{4})\D{1,2}(?P<H>\d\d?):(?P<M>\d\d):(?P<S>\d\d)"),
+    re.compile(r"(?P<m>\d\d?)[-/.](?P<d>\d\d?)[-/.](?P<y>\d{4})\D{1,2}(?P<H>\d\d?):(?P<M>\d\d):(?P<S>\d\d)"),
+)
+# What may follow a time: fractions of a second, half of the day, time zone.
+_AFTER_TIME = re.compile(r"(?:[.,]\d+)? ?(?:[AaPp]\.?[Mm]\.?)? ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)?")
+# Seconds since 1970, and what programs write instead.
+_UNITS = (1, 10**3, 10**6, 10**9)
+_MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 # Clauses that are looked up as they were written: more than a record shows.
 _MAX_SHOWN = 8
 # Between a field and its value, as a person reads it.
@@ -83,9 +104,11 @@ class ItemCheck:
             budget.check_time()
             prose = prose_in(texts, budget)
             fingerprint = self._fingerprint_of(prose, page, budget)
+            short = tuple(dict.fromkeys(short_values(values, page.url, are_named=self._fields is not None)))
+            budget.check_time()
         finally:
             budget.pause()
-        return ItemText(fingerprint, tuple(prose), tuple(dict.fromkeys(short_values(values))))
+        return ItemText(fingerprint, tuple(prose), short)
 
     def _fingerprint_of(self, prose: list[str], page: Page, budget: Budget) -> Fingerprint:
         """Return the fingerprint of *prose*. The page's own lines are hashed already."""
@@ -96,20 +119,16 @@ class ItemCheck:
         weights, masked_hashes = page.fingerprint.weights, page.fingerprint.masked_hashes
         return replace(more, weights={**weights, **more.weights}, masked_hashes={**masked_hashes, **more.masked_hashes})
 
-    def rejection(  # noqa: PLR0913 - an item, its page, its original, and what the page and its request contain
+    def rejection(
         self,
         page: Page,
         item: ItemText,
         original: StoredPage,
         detector: Detector,
-        *,
-        shows: Callable[[str], bool],
-        carried: AbstractSet[str],
     ) -> Rejection | None:
         """Return what *item* of *page* contains and the items of *original* do not, or ``None``.
 
-        Its text is compared by the detector's threshold. *shows* returns whether the page contains words; *carried* are
-        the values that its request carried.
+        Its text is compared by the detector's threshold.
         """
         content = original.item_content
         if item.has_text and not (original.source or (content is not None and content.has_text)):
@@ -124,22 +143,10 @@ class ItemCheck:
         new = [value for value in item.values if _hash(value) not in content.values]
         new = [value for value in new if not _is_name(value, page, original, detector)]
         if self._fields is None:
-            new = [value for value in new if self._is_content(value, page.url, original.url, shows, carried)]
+            # Words by which the URL names a view, such as "print".
+            new = [value for value in new if value.is_number or not is_view(value.words, page.url, original.url)]
         shown = tuple(f"{value.field}{_IS}{value.words} {value.signs}".rstrip() for value in new)
         return Rejection(Reason.ITEM_FIELD_DIFFERS, shown) if shown else None
-
-    def _is_content(
-        self, value: Value, url: str, original: str, shows: Callable[[str], bool], carried: AbstractSet[str]
-    ) -> bool:
-        """Return whether a *value* that the original lacks is content.
-
-        Words are, but for those by which the URL names a view. Numbers may differ on every fetch, such as times,
-        lengths and serials: they are content if the page shows them, or if the request carried them in another field
-        than `KEY_NAMES`.
-        """
-        if not value.has_number:
-            return not is_view(value.words, url, original)
-        return (value.words in carried and value.field.casefold() not in KEY_NAMES) or shows(value.words)
 
     def _is_contained(self, page: Page, item: ItemText, original: StoredPage, detector: Detector) -> bool:
         lookup, threshold = detector.index, detector.threshold
@@ -244,14 +251,12 @@ def _are_parts(page: Page, item: ItemText, original: StoredPage) -> bool:
 TAG_FIELD = "dedup"
 #: Less than this, in letters, is a value rather than a text.
 MAX_VALUE_WEIGHT = 150
+# A moment in words: "Wednesday, 25-Nov-2026 23:11:02.123456 +0000".
+_LONGEST_MOMENT = 48
 # A text is markup if a tag stands in so many first characters.
 _START = 200
 _MARKUP = re.compile(r"<[a-zA-Z][^<>]*>")
 _DIGIT = re.compile(r"\d")
-# Of cb_kwargs and meta: more is a text or a data set, not what a list page gives with a link.
-_MAX_CARRIED = 1_000
-# Scrapy's own middlewares write these into meta.
-_OF_SCRAPY = ("depth", "download_", "redirect_", "retry_", "max_retry_", "priority_adjust")
 
 Plain: TypeAlias = "str | int | float | Decimal"
 
@@ -266,9 +271,9 @@ class Value(NamedTuple):
     """The symbols beside the words: ``✓``, ``€``, ``++``."""
 
     @property
-    def has_number(self) -> bool:
-        """Whether a digit is among its words."""
-        return _DIGIT.search(self.words) is not None
+    def is_number(self) -> bool:
+        """Whether it has digits and no word."""
+        return self.words.replace(" ", "").isdecimal()
 
 
 def item_texts(item: Any, fields: Iterable[str] | None = None) -> list[str]:
@@ -292,11 +297,18 @@ def item_values(item: Any, fields: Iterable[str] | None = None) -> list[tuple[st
     return [(name, v) for name, v in values if not (isinstance(v, str) and v.startswith(("http://", "https://")))]
 
 
-def short_values(values: Iterable[tuple[str, Plain]]) -> Iterator[Value]:
-    """Yield what is short in *values*, by its words and signs; `UncheckableError` for a number that has no text."""
+def short_values(values: Iterable[tuple[str, Plain]], url: str, *, are_named: bool) -> Iterator[Value]:
+    """Yield what is short in *values* of an item of the page at *url*, by its words and signs.
+
+    Unless their fields *are_named* in the settings, without what is not content. `UncheckableError` for a number that
+    has no text.
+    """
+    now = time.time()
     for field, value in values:
         try:
             name = str(field)
+            if not are_named and _is_incidental(name.casefold(), str(value), url, now):
+                continue
             if isinstance(value, str):
                 texts = [] if _is_prose(value) else [*titles.parts(value)] or [value]
             elif isinstance(value, (bool, int)):
@@ -312,11 +324,48 @@ def short_values(values: Iterable[tuple[str, Plain]]) -> Iterator[Value]:
                 yield found
 
 
-def carried(cb_kwargs: Mapping[str, Any], meta: Mapping[str, Any]) -> frozenset[str]:
-    """Return the words of the short values with numbers that a request carried in its *cb_kwargs* and *meta*."""
-    given = {name: value for name, value in meta.items() if not str(name).startswith(_OF_SCRAPY)}
-    values = [*item_values(dict(cb_kwargs)), *item_values(given)][:_MAX_CARRIED]
-    return frozenset(value.words for value in short_values(values) if value.has_number)
+def _is_incidental(name: str, text: str, url: str, now: float) -> bool:
+    """Return whether the value *text* of the field *name* comes from the fetch of the page at *url*: it is no content.
+
+    It is a key with a digit, a count of pages, a time or a measure of the fetch, the path of the page itself, a digest,
+    or a reading of the clock; *now* is in seconds since 1970.
+    """
+    if text.startswith("/") and url.endswith(text):
+        return True
+    if _DIGIT.search(text) is None:
+        return False
+    return (
+        name in _KEYS
+        or name.startswith(_FETCH)
+        or (name in _COUNTERS and text.strip().isdecimal())
+        or _RANDOM.fullmatch(text.replace("-", "").casefold()) is not None
+        or _is_clock_reading(text, now)
+    )
+
+
+def _is_clock_reading(text: str, now: float) -> bool:
+    """Return whether *text* is a moment of the last two days, to the second, in one of the usual writings.
+
+    A moment on a full minute may have been planned, and so may one that is to come. Time zones are left out: a local
+    clock may be 14 hours ahead.
+    """
+    return any(second % _MINUTE and now - 2 * _DAY <= second <= now + 14 * _HOUR for second in _moments(text.strip()))
+
+
+def _moments(text: str) -> Iterator[int]:
+    """Yield the moments that *text* may be, in seconds since 1970; without its time zone."""
+    if len(text) > _LONGEST_MOMENT:
+        return
+    with suppress(ValueError, OverflowError):
+        yield from (int(float(text) / unit) for unit in _UNITS)
+    for pattern in _DATE_AND_TIME:
+        found = pattern.match(text)
+        if found is not None and _AFTER_TIME.fullmatch(text, found.end()):
+            with suppress(ValueError):
+                yield timegm(tuple(int(found[part]) for part in "ymdHMS"))
+    with suppress(ValueError, OverflowError, TypeError, IndexError):
+        if (parsed := parsedate(text)) is not None:
+            yield timegm(parsed)
 
 
 def prose_in(texts: Iterable[str], budget: Budget) -> list[str]:
@@ -359,7 +408,7 @@ def _values(item: Any, name: Any, value: Any) -> list[tuple[str, Plain]]:
         name, value = waiting.pop()
         if isinstance(value, (str, int, float, Decimal)):
             found.append((name, value))
-        elif isinstance(value, (date, time)):
+        elif isinstance(value, (date, time_of_day)):
             found.append((name, str(value)))
         elif value is None or id(value) in seen:
             continue

@@ -6,8 +6,7 @@ Also lets the links of duplicates be followed last, and formats the line that is
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.exceptions import DropItem
@@ -15,8 +14,7 @@ from scrapy.logformatter import LogFormatter
 from scrapy.utils.log import logformatter_adapter
 
 from dedup_middleware.budget import Budget, UncheckableError, page_budget
-from dedup_middleware.checks.items import carried, item_texts
-from dedup_middleware.extraction.blocks import PageText
+from dedup_middleware.checks.items import item_texts
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin.extension import Component
 from dedup_middleware.plugin.items import RELEASE_URL, Entry, Passing, item_entry, item_type
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from scrapy import Spider
-    from scrapy.http import Response, TextResponse
+    from scrapy.http import Response
     from scrapy.logformatter import LogFormatterResult
     from twisted.python.failure import Failure
 
@@ -90,10 +88,6 @@ class DedupCallbackMiddleware(Component):
             return
         try:
             entry.deduplication.enter(entry.visit)
-            if entry.visit.is_duplicate and response.request is not None:
-                # Now, because the callback may change its arguments.
-                with suppress(UncheckableError):
-                    entry.visit.carried = carried(response.request.cb_kwargs, response.request.meta)
         except Exception as error:  # noqa: BLE001 - else the errback would get the page, and not the callback
             self._extension.defect(error, response, entry)
             del self._extension.visits[response]
@@ -124,7 +118,6 @@ class _PageOutput:
         self._entry = entry
         self._deduplication, self._visit = entry.deduplication, entry.visit
         self._response = response
-        self._text: PageText | None = None
         self._links: list[str] = []
         self._items = 0
         # Items without text, and a first item that is to be kept.
@@ -154,7 +147,7 @@ class _PageOutput:
                 return []
             if not self._is_sound or not visit.is_duplicate:
                 return self._kept(output)
-            may_drop = self._deduplication.check_item(visit, output, self._shows)
+            may_drop = self._deduplication.check_item(visit, output)
             if may_drop is None and not self._rejected and not self._any_kept:
                 self._waiting.append(output)
                 return []
@@ -236,11 +229,6 @@ class _PageOutput:
         except Exception as error:  # noqa: BLE001 - as in `take`
             self._defect(error)
 
-    def _shows(self, words: str) -> bool:
-        if self._text is None:
-            self._text = PageText(cast("TextResponse", self._response).selector.root)
-        return self._text.shows(words)
-
     def _defect(self, error: Exception) -> None:
         """Keep the rest of the output after a plugin bug."""
         self._is_sound = False
@@ -320,8 +308,7 @@ class DedupItemPipeline(Component):
         deduplication.enter(visit)
         await self._extension.wait.for_original(deduplication, visit)
         if visit.is_duplicate:
-            # The response shows nothing that is not in its items, and their fields are named: each value counts.
-            deduplication.check_item(visit, item, bool)
+            deduplication.check_item(visit, item)
             deduplication.overrule(visit, visit.item_rejection)
         if visit.action is Action.DROP and deduplication.drop(visit, item):
             deduplication.count_drop(visit)

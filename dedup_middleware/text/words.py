@@ -68,18 +68,6 @@ def terms(text: str) -> list[str]:
     return [term for pair, word in _TERM.findall(text) if (term := pair or word)]
 
 
-def shows(text: str, value: str) -> bool:
-    """Return whether a folded *text* contains the words of *value*, separated by spaces, together and in this order.
-
-    O(len(text)).
-    """
-    words = value.split()
-    if not all(word in text for word in words):
-        return False
-    together = r"\W*".join(map(re.escape, words))
-    return re.search(rf"(?<!\w){together}(?!\w)", text) is not None
-
-
 def likeness(pair: Replacement) -> float:
     """Return how much of two runs of words is the same, letter by letter, 0-1; 0 if their numbers differ."""
     there, here = map("".join, pair)
