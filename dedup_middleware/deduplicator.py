@@ -97,7 +97,7 @@ class Deduplication:
 
             published = Published(learner, self.index.signatures, self.fail)
         self.reader = PageReader(run, fingerprint, extract, published)
-        self._item_check = ItemCheck(fingerprint, max_characters, item_fields)
+        self.item_check = ItemCheck(fingerprint, max_characters, item_fields)
         self._listener = listener
         self.durability = Durability(self.index, run, flush=flush, disks=disks, fail=self.fail)
         self._items = ItemClasses(listener)
@@ -265,10 +265,10 @@ class Deduplication:
     def _check_item(self, visit: Visit, item: Any) -> bool | None:
         assert visit.page is not None
         page: Page = visit.page
-        text = self._item_check.read(page, item, visit.budget)
+        text = self.item_check.read(page, item, visit.budget)
 
         def rejects(original: StoredPage) -> Rejection | None:
-            return self._item_check.rejection(page, text, original, self.detector)
+            return self.item_check.rejection(page, text, original, self.detector)
 
         match = visit.verdict.match
         visit.item_rejection = None if match is None else rejects(match.original)
@@ -374,7 +374,7 @@ class Deduplication:
         if visit.stage is Stage.PENDING and visit.claimed is not None:
             visit.items_yielded += 1
             with suppress(UncheckableError):
-                visit.item_texts.append(self._item_check.read(visit.claimed, item, visit.budget))
+                visit.item_texts.append(self.item_check.read(visit.claimed, item, visit.budget))
         if visit.action is Action.TAG:
             self._items.tag(visit, item, repeats=repeats)
 

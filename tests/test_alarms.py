@@ -8,6 +8,7 @@ from crawling import run_scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 from prose import article, blog, story
+from test_two_witnesses import visit
 
 from dedup_middleware.records.recorder import MIN_PAGES, MIN_PAGES_OF_ANOTHER, FieldAlarm, OneOriginalAlarm
 
@@ -116,3 +117,12 @@ def test_a_field_that_keeps_every_duplicate_is_named_with_its_remedy(site, crawl
     named = crawl("sample_spiders_witnesses.Witnesses", steps=steps, settings={"DEDUP_ITEM_FIELDS": ["text"]})
     assert named.kept == urls[:1]
     assert not any("price" in line for line in named.problems)
+
+
+def test_a_field_that_no_item_has_is_named(site, crawl):
+    url = site.add("/a", article("A story", story(1)))
+    fields = {"DEDUP_ITEM_FIELDS": ["text", "citty", "prize"]}
+    outcome = visit(crawl, [url], "parse_text", settings=fields)
+    (warning,) = outcome.problems
+    assert warning.endswith("no item had the DEDUP_ITEM_FIELDS 'citty', 'prize': check the spelling")
+    assert visit(crawl, [], settings=fields).problems == []

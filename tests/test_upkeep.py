@@ -265,7 +265,9 @@ class TestForgetting:
         assert (dry["originals"], dry["duplicates"], dry["urls"]) == (1, 1, [shop.stories[0], shop.copies[0]])
         assert shop.report("a", "store", "forget", shop.stories[0], "--yes") == dry | {"dry_run": False}
         again = shop.run("a", "store", "forget", shop.stories[0], "--yes")
-        assert (again.exit_status, again.out) == (0, "No such page in the store; nothing to do\n")
+        assert (again.exit_status, again.out) == (3, "")
+        assert f"{shop.stories[0]} is not stored in " in again.err
+        assert shop.run("a", "store", "forget", "--older-than", "90d").exit_status == 0
         outcome = shop.crawl("a", shop.copies[0], shop.stories[0], shop.copies[1])
         assert outcome.kept == [shop.copies[0]]
         assert outcome.record(shop.stories[0])["original_url"] == shop.copies[0]

@@ -47,7 +47,7 @@ _KEYS = frozenset({"id", "_id", "pid", "uid", "uuid", "guid", "hash", "key", "ur
 # Fields that count pages, or measure one. Under such a name a bare number is not content, but "Grade 7 welder" is.
 _COUNTERS = frozenset({"index", "position", "rank", "depth", "views", "chars", "bytes", "word_count", "content_length"})
 # How the name of a field for the time, or the way, of the fetch begins.
-_FETCH = ("scrape", "crawl", "fetch", "retrieved", "download")
+_FETCH = ("scraped", "scrape_", "crawled", "crawl_", "fetched", "fetch_", "retrieved", "download_latency")
 # A digest or a UUID.
 _RANDOM = re.compile(r"(?=.*[a-f])[0-9a-f]{32,}")
 _DATE_AND_TIME = (
@@ -88,6 +88,8 @@ class ItemCheck:
         self._fingerprint = fingerprint
         self._max_characters = max_characters
         self._fields = tuple(fields) or None
+        self.fields_not_found: set[str] | None = None
+        """The named fields that none of the items had that were read; ``None`` before the first one."""
 
     def read(self, page: Page, item: Any, budget: Budget) -> ItemText:
         """Return what *item* of *page* contains, within what is left of its *budget*.
@@ -95,6 +97,9 @@ class ItemCheck:
         `UncheckableError` if it cannot be read.
         """
         values = item_values(item, self._fields)
+        if self._fields is not None:
+            missing = set(self._fields).difference(_fields_of(item) or ())
+            self.fields_not_found = missing if self.fields_not_found is None else self.fields_not_found & missing
         texts = [value for _, value in values if isinstance(value, str)]
         if sum(map(len, texts)) > self._max_characters:
             raise UncheckableError(Reason.TOO_LARGE)

@@ -18,7 +18,7 @@ from dedup_middleware.cli.call import NothingYetError, add_host_option, confirm,
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.durability import recover
 from dedup_middleware.economy.stored import forget_host
-from dedup_middleware.errors import CallError, ConfigError
+from dedup_middleware.errors import CallError, ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import fingerprinter
 from dedup_middleware.index import schema, transfer
 from dedup_middleware.index.forget import choose, forget
@@ -137,6 +137,9 @@ def forget_pages(call: Call) -> None:
     store = without_secrets(config.store, redact=False)
     with _index(config) as index, progress("choosing pages"):
         chosen = choose(index, **wanted)
+    if opts.url and not (chosen.total or chosen.in_doubt):
+        shown_url = without_secrets(wanted["url"], redact=config.redact_query)
+        raise NothingFoundError(f"{shown_url} is not stored in {store}. See `scrapy dedup explain URL`.")
     if chosen.total and not (opts.yes or opts.dry_run):
         # The store is closed meanwhile: a crawl does not wait for a person.
         confirm(f"This deletes {_count(chosen)} from {store}.")

@@ -358,6 +358,8 @@ class DedupExtension(Listener):
         logger.info(summary, extra={"spider": self.crawler.spider})
         if (warning := messages.warning_at_end(stat)) is not None:
             self.warn(warning)
+        if fields := deduplication.item_check.fields_not_found:
+            self.warn(messages.fields_not_found(fields))
 
     def _close_files(self) -> None:
         """Close the log and the store; a second call does nothing."""

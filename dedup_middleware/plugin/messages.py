@@ -15,7 +15,7 @@ from dedup_middleware.stores.refusals import scrapy_dedup
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.economy.economy import Event
     from dedup_middleware.opening import Resources
@@ -43,8 +43,8 @@ def warnings_at_start(opened: Resources) -> Iterator[str]:
         records = f"its records are in {config.log}" if config.log else "no records are kept"
         until = "to its own end" if opened.awaited is None else "until the store is back"
         yield (
-            f"{opened.trouble}. This crawl observes, {until}: it keeps every page, drops nothing, and checks against a "
-            f"store in memory, which is gone then; {records}"
+            f"{opened.trouble.rstrip('.')}. This crawl observes, {until}: it keeps every page, drops nothing, and "
+            f"checks against a store in memory, which is gone then; {records}"
         )
         return
     if opened.store.caution:
@@ -134,6 +134,11 @@ def warning_at_end(stat: Callable[[str], int]) -> str | None:
     unchecked = unchecked_pages(stat)
     others = sum(_unchecked(reason, stat) for reason in NOT_COUNTED)
     return mostly_unchecked(unchecked, stat("pages") - others - sum(unchecked.values()))
+
+
+def fields_not_found(fields: Iterable[str]) -> str:
+    """Return the warning that no item had these *fields*, which a setting names."""
+    return f"no item had the DEDUP_ITEM_FIELDS {', '.join(map(repr, sorted(fields)))}: check the spelling"
 
 
 def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> str:
