@@ -147,6 +147,7 @@ NOW = datetime.now(timezone.utc).replace(second=17)
                 lambda moment: moment.replace(tzinfo=None),
                 lambda moment: f"{moment:%Y-%m-%d %H:%M:%S}",
                 lambda moment: f"{moment:%Y-%m-%dT%H:%M:%S.%fZ}",
+                lambda moment: f"{moment:%Y-%m-%d %H:%M:%S.%f}+00",
                 lambda moment: f"{moment:%Y%m%d%H%M%S}",
                 lambda moment: f"{moment:%Y%m%dT%H%M%SZ}",
                 lambda moment: f"{moment:%d.%m.%Y %H:%M:%S}",

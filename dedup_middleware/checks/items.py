@@ -56,7 +56,7 @@ _DATE_AND_TIME = (
     re.compile(r"(?P<m>\d\d?)[-/.](?P<d>\d\d?)[-/.](?P<y>\d{4})\D{1,2}(?P<H>\d\d?):(?P<M>\d\d):(?P<S>\d\d)"),
 )
 # What may follow a time: fractions of a second, half of the day, time zone.
-_AFTER_TIME = re.compile(r"(?:[.,]\d+)? ?(?:[AaPp]\.?[Mm]\.?)? ?(?:Z|UTC|GMT|[+-]\d\d:?\d\d)?")
+_AFTER_TIME = re.compile(r"(?:[.,]\d+)? ?(?:[AaPp]\.?[Mm]\.?)? ?(?:Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?")
 # Seconds since 1970, and what programs write instead.
 _UNITS = (1, 10**3, 10**6, 10**9)
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
