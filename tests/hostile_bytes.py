@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 MB = 2**20
 #: The fields of a dropped item, but for its data.
-HEAD = (1, 1, "s", "r", "", "t", "u", "o", 1.0, "x")
+HEAD = (1, 1, "s", "r", "", False, "t", "u", "o", 1.0, "x")
 
 
 def zeros(size: int) -> Iterable[bytes]:
