@@ -599,11 +599,16 @@ class TestWhoseStore:
         for spider in ("plain", "picky"):
             done = scrapy("crawl", spider, folder=project, env=ENVIRONMENT)
             assert done.returncode == 0, done.stderr
-            (line,) = [line for line in done.stderr.splitlines() if "to read it:" in line]
-            words = shlex.split(line.partition("to read it:")[2])
+            (line,) = [line for line in done.stderr.splitlines() if "  list the duplicates  " in line]
+            words = shlex.split(line)[3:]
             assert words[:3] == ["scrapy", "dedup", "log"]
             said = run(*words[2:], "--all", folder=project)
             assert (said.exit_status, said.err) == (0, "")
+            (line,) = [line for line in done.stderr.splitlines() if "  open the report  " in line]
+            words = shlex.split(line)[3:]
+            assert words[:4] == ["scrapy", "dedup", "report", "--open"]
+            said = run("report", *words[4:], folder=project)
+            assert (said.exit_status, said.err.endswith("nothing to report.\n")) == (3, True), said
 
     def test_what_only_looks_takes_the_fingerprints_from_the_store(self, own: Crawled) -> None:
         other = ("-s", "DEDUP_FINGERPRINT=shingles")

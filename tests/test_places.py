@@ -205,8 +205,8 @@ def test_a_crawl_outside_of_any_project_names_the_command_that_reads_its_log(sit
     outcome = crawled(tmp_path / "crawl", site, env=env)
     assert outcome.problems == []
     assert not (tmp_path / "crawl" / ".scrapy").exists()
-    (line,) = [line for line in outcome.log.splitlines() if "to read it:" in line]
-    said = dedup(tmp_path, *line.partition("to read it:")[2].split()[2:], env=env)
+    (line,) = [line for line in outcome.log.splitlines() if "  list the duplicates  " in line]
+    said = dedup(tmp_path, *line.split()[5:], env=env)
     assert "/b" in said.stdout, said
 
 

@@ -143,17 +143,15 @@ def fields_not_found(fields: Iterable[str]) -> str:
 
 def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> str:
     """Return the summary of a crawl; *stat* gives the value of a ``dedup/*`` stat, and its store *is away* or not."""
-    config, unchecked = opened.config, unchecked_pages(stat)
+    config = opened.config
     lines = [
-        ("pages looked at", stat("pages")),
-        ("  not checked", sum(unchecked.values())),
-        *((f"    {reason}", count) for reason, count in unchecked.most_common()),
+        *_pages(stat),
         ("items kept", stat("items/kept")),
-        ("duplicates dropped", stat("items/dropped")),
-        ("  seen in an earlier crawl", stat("items/dropped_for_earlier_crawls")),
+        ("items dropped", stat("items/dropped")),
         ("links followed last", stat("outlinks_last")),
     ]
     sometimes = (
+        ("items/dropped_for_earlier_crawls", "dropped for earlier crawls"),
         ("items/tagged", "duplicates tagged"),
         ("items/tag_refused", "items that cannot be tagged"),
         ("items/would_drop", "duplicates not dropped"),
@@ -175,18 +173,45 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
     if opened.trouble:
         text += f"\n  it only observed, and dropped nothing: {opened.trouble}"
     if config.log is not None:
-        what = "verdicts until the failure:  " if stat("failures") else "every verdict, with evidence:"
-        text += f"\n  {what}   {config.log}\n  to read it:                     {log_command(config)}"
+        where = {
+            "records until the failure" if stat("failures") else "records": config.log,
+            "list the duplicates": log_command(config),
+            "open the report": _command(config, "report", "--open"),
+        }
+        text += "".join(f"\n  {label:<27}{value}" for label, value in where.items())
     return f"dedup summary{text}"
 
 
+def _pages(stat: Callable[[str], int]) -> Iterator[tuple[str, int]]:
+    """Yield the lines about pages, each with its count. Each page is in one line below the first, and in its sum."""
+    unchecked, lists = unchecked_pages(stat), stat("lists")
+    sometimes = (
+        ("without items", stat("without_items")),
+        ("switched off", _unchecked(Reason.SWITCHED_OFF, stat)),
+        ("items checked instead", _unchecked(Reason.ITEMS_CHECKED, stat)),
+    )
+    pages, duplicates, not_checked = stat("pages"), stat("verdict/duplicate"), sum(unchecked.values())
+    yield "pages", pages
+    yield "  kept", pages - duplicates - not_checked - sum(count for _, count in sometimes)
+    yield "  duplicates", duplicates
+    yield from ((f"  {label}", count) for label, count in sometimes if count)
+    yield "  not checked", not_checked
+    reasons = Counter({"lists, without items": lists}) + unchecked - Counter({Reason.TOO_LITTLE_TEXT.value: lists})
+    yield from ((f"    {reason}", count) for reason, count in reasons.most_common())
+
+
 def log_command(config: Config, *words: str) -> str:
-    """Return ``scrapy dedup log WORDS`` so that it reads the log of this crawl.
+    """Return the command ``scrapy dedup log WORDS`` for the log of this crawl."""
+    return _command(config, "log", *words)
+
+
+def _command(config: Config, *words: str) -> str:
+    """Return the command ``scrapy dedup WORDS`` for the log and the store of this crawl.
 
     With its spider where that leads there: in the project, if no setting names another log.
     """
     project = config.place.project
     if config.log_is_default and config.log is not None and project is not None and project in config.log.parents:
-        return scrapy_dedup("log", *words, spider=config.spider)
+        return scrapy_dedup(*words, spider=config.spider)
     store = None if config.store == "memory:" else config.store
-    return scrapy_dedup("log", *words, store=store, log=None if config.log is None else config.log.absolute())
+    return scrapy_dedup(*words, store=store, log=None if config.log is None else config.log.absolute())

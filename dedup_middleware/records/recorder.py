@@ -84,8 +84,14 @@ class Recorder:
         self._count(f"verdict/{verdict.kind.value}", 1)
         if visit.items_would_drop:
             self._count("items/would_drop", visit.items_would_drop)
+        has_items = visit.items_kept or visit.items_dropped
         if verdict.kind is VerdictKind.UNCHECKED:
-            self._count(f"unchecked/{_reason(visit)}", 1)
+            reason = _reason(visit)
+            self._count(f"unchecked/{reason}", 1)
+            if reason == Reason.TOO_LITTLE_TEXT and not has_items:
+                self._count("lists", 1)
+        elif not has_items and verdict.kind is not VerdictKind.DUPLICATE:
+            self._count("without_items", 1)
         if verdict.reason in DIFFERENCES:
             self._count(f"kept/{verdict.reason}", 1)
         self._alarms.finished(visit)
