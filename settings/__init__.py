@@ -14,11 +14,13 @@ SPIDER_MODULES = ["spiders"]
 
 ADDONS = {"dedup_middleware.Addon": 500}
 
-# Manners on real sites. AutoThrottle is left out: it would slow the loopback hosts as well.
+# Manners on real sites. AutoThrottle is left out: it would slow the demo's hosts as well.
 ROBOTSTXT_OBEY = True
 DOWNLOAD_DELAY = 1
 CONCURRENT_REQUESTS_PER_DOMAIN = 2
-DOWNLOAD_SLOTS = {site.address: {"delay": 0, "concurrency": 8} for site in newspaper.SITES}
+DOWNLOAD_SLOTS = {site.host: {"delay": 0, "concurrency": 8} for site in newspaper.SITES}
+
+DOWNLOADER_MIDDLEWARES = {"spiders.newspaper.middleware.NewspaperMiddleware": 740}
 
 # In the order of discovery, as an editor laid the lists out; Scrapy's own order begins with the last link of a page.
 SCHEDULER_DISK_QUEUE = "scrapy.squeues.PickleFifoDiskQueue"

@@ -1,7 +1,7 @@
-"""A plain news spider, as it would be without the plugin: it knows nothing of duplicates.
+"""Crawls news sites as it would without the plugin: nothing here is about duplicates.
 
 ``scrapy crawl news``
-    crawls the embedded newspaper;
+    crawls the English sites of the embedded newspaper, with ``-a language=zh`` the Chinese ones;
 ``scrapy crawl news -a url=https://example.com[,https://example.org]``
     crawls these sites, within their hosts, as far as links lead;
 ``-a limit=N``
@@ -18,7 +18,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
-from spiders.newspaper import SITES, Newspaper
+from spiders.newspaper import SITES, Newspaper, Site
 from spiders.reading import read_article
 
 if TYPE_CHECKING:
@@ -35,11 +35,12 @@ class NewsSpider(Spider):
     name = "news"
     links = LinkExtractor()
 
-    def __init__(self, url: str | None = None, limit: str | None = None, **kwargs: Any) -> None:
-        """Raise :class:`ValueError` for an *url* or a *limit* that cannot be used."""
+    def __init__(self, url: str | None = None, limit: str | None = None, language: str = "en", **kwargs: Any) -> None:
+        """Raise :class:`ValueError` for an *url*, a *limit* or a *language* that cannot be used."""
         super().__init__(**kwargs)
         self.start_urls = [] if url is None else [part.strip() for part in url.split(",")]
-        self.allowed_domains = [_host(start) for start in self.start_urls] or [site.address for site in SITES]
+        self.sites = _sites(language)
+        self.allowed_domains = [_host(start) for start in self.start_urls] or [site.host for site in self.sites]
         self.limit = None if limit is None else _positive(limit)
         self.articles = 0
         self.newspaper: Newspaper | None = None
@@ -54,15 +55,15 @@ class NewsSpider(Spider):
             raise SystemExit(message) from None
 
     async def start(self) -> AsyncIterator[Any]:
-        """Request the sites that were asked for, or start the newspaper and request its first front page."""
+        """Request the given URLs, or start the newspaper and request its first front page."""
         urls = self.start_urls
         if not urls:
             self.newspaper = Newspaper()
             self.newspaper.start()
-            urls = [self.newspaper.front_pages[SITES[0]]]
-            self.logger.info("The demo newspaper is at %s while this crawl runs", urls[0])
+            urls = [self.sites[0].front_page]
+            self.logger.info("The demo's sites are served at %s, a proxy, while this crawl runs", self.newspaper.proxy)
         for url in urls:
-            yield Request(url, dont_filter=True)
+            yield Request(url)
 
     def parse(self, response: Response, **kwargs: Any) -> Iterator[Any]:  # noqa: ARG002 - Spider's signature
         """Yield the article, if *response* is one, and a request for each link."""
@@ -94,9 +95,17 @@ def _host(url: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        message = f"url={url!r} is no site's address; write -a url=https://example.com, with commas between several"
+        message = f"url={url!r} is not the URL of a site; write -a url=https://example.com, with commas between several"
         raise ValueError(message)
     return (parts.hostname or "").removeprefix("www.")
+
+
+def _sites(language: str) -> list[Site]:
+    sites = [site for site in SITES if site.language == language]
+    if not sites:
+        message = f"language={language!r} is not a language of the demo; write -a language=en or -a language=zh"
+        raise ValueError(message)
+    return sites
 
 
 def _positive(limit: str) -> int:

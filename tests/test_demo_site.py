@@ -15,7 +15,7 @@ import pytest
 from crawling import scrapy
 from parsel import Selector
 
-from spiders.newspaper import PARTIAL_KINDS, SITES, Kind, Newspaper, Page, site_map
+from spiders.newspaper import PARTIAL_KINDS, SITES, Kind, Newspaper, site_map
 from spiders.reading import read_article
 
 if TYPE_CHECKING:
@@ -26,20 +26,20 @@ ROOT = Path(__file__).parent.parent
 SILENT_KINDS = {Kind.LIST, Kind.REDIRECT}
 PAGES = site_map()
 ARTICLES = [page for page in PAGES if page.kind not in SILENT_KINDS]
-BY_URL = {(page.site.address, page.path): page for page in PAGES}
+BY_URL = {page.url: page for page in PAGES}
 
 
 @pytest.fixture(scope="module")
 def newspaper() -> Iterator[Newspaper]:
-    with Newspaper(port=0) as running:
+    with Newspaper() as running:
         yield running
 
 
-def get(newspaper: Newspaper, page: Page) -> tuple[int, dict[str, str], bytes]:
-    """Request *page* once, following nothing."""
-    connection = HTTPConnection(urlsplit(newspaper.front_pages[page.site]).netloc, timeout=10)
+def get(newspaper: Newspaper, target: str, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
+    """Request *target* once, a URL for a proxy or a path, following nothing."""
+    connection = HTTPConnection(urlsplit(newspaper.proxy).netloc, timeout=10)
     try:
-        connection.request("GET", page.path)
+        connection.request("GET", target, headers=headers or {})
         response = connection.getresponse()
         return response.status, dict(response.getheaders()), response.read()
     finally:
@@ -47,7 +47,7 @@ def get(newspaper: Newspaper, page: Page) -> tuple[int, dict[str, str], bytes]:
 
 
 def test_the_map_has_every_kind_and_the_whole_of_each_story() -> None:
-    assert len({(page.site, page.path) for page in PAGES}) == len(PAGES)
+    assert len(BY_URL) == len(PAGES)
     assert {page.kind for page in PAGES} == set(Kind)
     kinds = defaultdict(set)
     for page in ARTICLES:
@@ -57,13 +57,13 @@ def test_the_map_has_every_kind_and_the_whole_of_each_story() -> None:
 
 def test_every_page_is_served_and_every_article_is_read_from_its_template(newspaper: Newspaper) -> None:
     for page in PAGES:
-        status, headers, body = get(newspaper, page)
+        status, headers, body = get(newspaper, page.url)
         if page.kind is Kind.REDIRECT:
             assert (status, headers["Location"]) == (301, page.target)
             continue
         if page.kind is Kind.FLAKY:
             assert status == 503
-            status, headers, body = get(newspaper, page)
+            status, headers, body = get(newspaper, page.url)
         assert (status, headers["Content-Type"]) == (200, f"text/html; charset={page.site.encoding}")
         article = read_article(Selector(body.decode(page.site.encoding)))
         if page.kind is Kind.LIST:
@@ -74,56 +74,68 @@ def test_every_page_is_served_and_every_article_is_read_from_its_template(newspa
             assert article["title"].startswith(page.title)
 
 
-def test_one_address_serves_every_site_and_a_taken_port_is_left_alone() -> None:
-    with Newspaper(port=0, one_address=True) as running:
-        places = [urlsplit(url) for url in running.front_pages.values()]
-        assert {place.hostname for place in places} == {"127.0.0.1"}
-        assert len({place.port for place in places}) == len(SITES)
-        port = places[0].port
-        assert port
-        with Newspaper(port=port, one_address=True) as second:
-            assert port not in {urlsplit(url).port for url in second.front_pages.values()}
+def test_the_host_may_be_in_a_header_and_two_demos_run_at_once(newspaper: Newspaper) -> None:
+    with Newspaper() as second:
+        assert second.proxy != newspaper.proxy
+        statuses = [get(second, "/", {"Host": host})[0] for host in ("wire.example:80", "example.org")]
+    assert statuses == [200, 404]
 
 
-def crawl(*arguments: str) -> subprocess.CompletedProcess[str]:
+def crawl(*arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     settings = ["-s", "ADDONS={}", "-s", "FEEDS={}"]
-    return scrapy("crawl", "news", *settings, *arguments, folder=ROOT, env=dict(os.environ))
+    return scrapy("crawl", "news", *settings, *arguments, folder=ROOT, env={**os.environ, **(env or {})})
 
 
 def read_items(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def page_at(url: str) -> Page:
-    parts = urlsplit(url)
-    return BY_URL[parts.hostname or "", parts.path + (f"?{parts.query}" if parts.query else "")]
-
-
 def test_the_spider_crawls_one_site_and_so_many_articles(newspaper: Newspaper, tmp_path: Path) -> None:
-    run = crawl("-a", "limit=5", "-a", f"url={newspaper.front_pages[SITES[4]]}", "-O", str(tmp_path / "out.jsonl"))
+    """Through a proxy, as from a machine that has no other way out."""
+    site = SITES[4]
+    arguments = ("-a", "limit=5", "-a", f"url={site.front_page}", "-O", str(tmp_path / "out.jsonl"))
+    run = crawl(*arguments, env={"http_proxy": newspaper.proxy, "no_proxy": ""})
     assert run.returncode == 0, run.stderr
     items = read_items(tmp_path / "out.jsonl")
-    assert [urlsplit(item["url"]).hostname for item in items] == [SITES[4].address] * 5
+    assert [urlsplit(item["url"]).hostname for item in items] == [site.host] * 5
 
 
-def test_with_the_plugin_no_story_is_lost_and_the_summary_counts_what_was_dropped(tmp_path: Path) -> None:
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_with_the_plugin_no_story_is_lost_and_the_summary_adds_up(language: str, tmp_path: Path) -> None:
     own = [f"DEDUP_STORE=sqlite:{tmp_path / 'store'}", f"DEDUP_LOG={tmp_path / 'log.jsonl'}", "FEEDS={}"]
     settings = [argument for setting in own for argument in ("-s", setting)]
-    feed = ["-O", str(tmp_path / "out.jsonl")]
-    run = scrapy("crawl", "news", *feed, *settings, folder=ROOT, env=dict(os.environ))
+    # A proxy of the user's own has no part in it.
+    env = {**os.environ, "http_proxy": "http://127.0.0.1:9"}
+    arguments = ("-a", f"language={language}", "-O", str(tmp_path / "out.jsonl"))
+    run = scrapy("crawl", "news", *arguments, *settings, folder=ROOT, env=env)
     assert run.returncode == 0, run.stderr
-    items = read_items(tmp_path / "out.jsonl")
+    items, pages = read_items(tmp_path / "out.jsonl"), [page for page in PAGES if page.site.language == language]
+    articles = [page for page in pages if page.kind not in SILENT_KINDS]
     kinds = defaultdict(set)
-    for page in (page_at(item["url"]) for item in items):
+    for page in (BY_URL[item["url"]] for item in items):
         kinds[page.story].add(page.kind)
-    assert set(kinds) == {page.story for page in ARTICLES}
+    assert set(kinds) == {page.story for page in articles}
     assert all(whole - PARTIAL_KINDS for whole in kinds.values()), "a part of a story is not the story"
     summary = run.stderr[run.stderr.index("dedup summary") :]
     counts = {label: int(number) for label, number in re.findall(r"^ +(\S.*?) {2,}(\d+)$", summary, re.MULTILINE)}
+    assert counts["pages"] == counts["kept"] + counts["duplicates"] + counts["not checked"]
+    assert counts["not checked"] == counts["lists, without items"] + counts["too_little_text"]
+    assert counts["lists, without items"] == sum(page.kind is Kind.LIST for page in pages)
     released = counts.get("dropped items released", 0)
-    assert counts["items kept"] == len(items) == len(ARTICLES) - counts["duplicates dropped"] + released
-    assert counts["duplicates dropped"] > len(ARTICLES) / 2
+    assert counts["items kept"] == len(items) == len(articles) - counts["items dropped"] + released
+    assert counts["items dropped"] > len(articles) / 2
     assert counts["links followed last"] > 0
-    assert f"every verdict, with evidence:   {tmp_path / 'log.jsonl'}" in summary
+    command = summary.partition("open the report")[2].splitlines()[0]
+    assert command.split()[:4] == ["scrapy", "dedup", "report", "--open"]
+    assert f"DEDUP_LOG={tmp_path / 'log.jsonl'}" in command
     assert "ERROR" not in run.stderr
     assert "WARNING" not in run.stderr
+
+
+@pytest.mark.parametrize("argument", ["language=fr", "limit=0", "url=example.com"])
+def test_an_argument_that_cannot_be_used_ends_the_command_with_one_line(argument: str) -> None:
+    run = crawl("-a", argument)
+    (line,) = [line for line in run.stderr.splitlines() if "scrapy crawl news: " in line]
+    assert run.returncode == 1
+    assert argument.replace("=", "='", 1) in line
+    assert "Traceback" not in run.stderr

@@ -1,7 +1,7 @@
 """An invented newspaper, served on loopback, for ``scrapy crawl news`` to crawl.
 
-Seven sites print, reprint, shorten, edit and mirror thirty-odd stories in the ways that news sites do, and
-:func:`site_map` says of every URL what it holds. Places, people, companies and texts are invented.
+Three English and four Chinese sites print, reprint, shorten, edit and mirror thirty-odd stories in the ways that news
+sites do, and :func:`site_map` has the story of every URL. Places, people, companies and texts are invented.
 """
 
 from __future__ import annotations

@@ -31,26 +31,35 @@ UNLISTED_KINDS = frozenset({Kind.LIST, Kind.PRINT, Kind.SESSION})
 
 @dataclass(frozen=True)
 class Site:
-    """One newspaper's host. *style* says how paragraphs are marked up: ``p``, ``br`` or ``div``."""
+    """One newspaper's host. *style* is the markup of its paragraphs: ``p``, ``br`` or ``div``."""
 
     key: str
     name: str
     language: str
-    address: str
     path: str
     style: str
     template: str
     encoding: str = "utf-8"
 
+    @property
+    def host(self) -> str:
+        """Its host: of a domain that is reserved for examples."""
+        return f"{self.key}.example"
+
+    @property
+    def front_page(self) -> str:
+        """The URL of its front page."""
+        return f"http://{self.host}/"
+
 
 SITES = (
-    Site("lanzhou", "澜州日报", "zh", "127.0.0.1", "/content/{date}/{slug}.html", "p", "lanzhou.html"),
-    Site("wangxi", "望溪新闻网", "zh", "127.0.0.2", "/art/{slug}.htm", "br", "wangxi.html", "gb18030"),
-    Site("beilan", "北岚在线", "zh", "127.0.0.3", "/a/{slug}", "div", "beilan.html"),
-    Site("courier", "The Harrowmere Courier", "en", "127.0.0.4", "/{date}/{slug}", "p", "courier.html"),
-    Site("tidewick", "Tidewick Post", "en", "127.0.0.5", "/article.php?id={slug}", "br", "tidewick.html"),
-    Site("wire", "The Northdale Wire", "en", "127.0.0.6", "/stories/{slug}/", "div", "wire.html"),
-    Site("mirror", "望溪新闻网", "zh", "127.0.0.7", "/art/{slug}.htm", "br", "wangxi.html", "gb18030"),
+    Site("lanzhou", "澜州日报", "zh", "/content/{date}/{slug}.html", "p", "lanzhou.html"),
+    Site("wangxi", "望溪新闻网", "zh", "/art/{slug}.htm", "br", "wangxi.html", "gb18030"),
+    Site("beilan", "北岚在线", "zh", "/a/{slug}", "div", "beilan.html"),
+    Site("courier", "The Harrowmere Courier", "en", "/{date}/{slug}", "p", "courier.html"),
+    Site("tidewick", "Tidewick Post", "en", "/article.php?id={slug}", "br", "tidewick.html"),
+    Site("wire", "The Northdale Wire", "en", "/stories/{slug}/", "div", "wire.html"),
+    Site("mirror", "望溪新闻网", "zh", "/art/{slug}.htm", "br", "wangxi.html", "gb18030"),
 )
 
 MIRRORED, MIRROR = SITES[1], SITES[-1]
@@ -88,6 +97,11 @@ class Page:
     sidebar: tuple[Link, ...] = ()
     pager: tuple[Link, ...] = ()
 
+    @property
+    def url(self) -> str:
+        """Its absolute URL."""
+        return self.site.front_page.removesuffix("/") + self.path
+
 
 @lru_cache(maxsize=1)
 def site_map() -> tuple[Page, ...]:
@@ -122,7 +136,9 @@ def _newest(page: Page) -> tuple[str, str]:
 def _story_pages(site: Site, story: Story) -> list[Page]:
     """Return the pages of *story* on *site*, not yet linked."""
     places = [(story.kind, story.site), *((copy.kind, copy.site) for copy in story.copies)]
-    return [_print_run(site, story, kind, delay) for delay, (kind, where) in enumerate(places) if where == site.key]
+    here = [(kind, delay) for delay, (kind, where) in enumerate(places) if where == site.key]
+    # A view for printing has the date of its article.
+    return [_print_run(site, story, kind, here[0][1] if kind is Kind.PRINT else delay) for kind, delay in here]
 
 
 def _print_run(site: Site, story: Story, kind: Kind, delay: int) -> Page:
@@ -159,7 +175,7 @@ def _lists(site: Site, listed: list[Page], tracked: list[Page]) -> tuple[list[Pa
     pager = tuple(Link(path, str(number)) for number, path in enumerate(paths, start=1))
     lists, sessions = [], []
     for path, chunk in zip(paths, chunks, strict=True):
-        sid = f"{zlib.crc32(f'{site.key}{path}'.encode()):08x}"
+        sid = f"{zlib.crc32(f'{site.key}{path}'.encode()) & 0xFFFF:04x}"
         visited = [replace(page, path=_with_session(page.path, sid), kind=Kind.SESSION) for page in tracked]
         entries, most_read = tuple(map(_entry, chunk)), tuple(map(_link, visited))
         lists.append(Page(site, path, Kind.LIST, title=site.name, links=entries, sidebar=most_read, pager=pager))

@@ -13,10 +13,11 @@ from string import Template
 from typing import TYPE_CHECKING
 from zlib import crc32
 
+from spiders.newspaper.edition import SITES
 from spiders.newspaper.stories import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from spiders.newspaper.edition import Link, Page, Site
 
@@ -47,8 +48,8 @@ COMMENTS = {
 }
 
 
-def render(page: Page, front_pages: Mapping[Site, str]) -> bytes:
-    """Return *page* as HTML in its site's encoding; *front_pages* are the URLs of all sites, for the footer."""
+def render(page: Page) -> bytes:
+    """Return *page* as HTML in its site's encoding; its footer links the other sites of its language."""
     site, words = page.site, WORDS[page.site.language]
     values = {
         "lang": site.language,
@@ -64,10 +65,14 @@ def render(page: Page, front_pages: Mapping[Site, str]) -> bytes:
         "pager": " ".join(f'<a href="{escape(to.path)}">{to.title}</a>' for to in page.pager),
         "print_link": f'<a href="{page.print_path}">{words["print"]}</a>' if page.print_path else "",
         "comments": _comments(page),
-        "partners": " | ".join(f'<a href="{url}">{escape(of.name)}</a>' for of, url in front_pages.items()),
+        "partners": " | ".join(map(_front_page, (of for of in SITES if of.language == site.language))),
         **{f"word_{name}": word for name, word in words.items()},
     }
     return _template(_template_name(page)).substitute(values).encode(site.encoding)
+
+
+def _front_page(site: Site) -> str:
+    return f'<a href="{site.front_page}">{escape(site.name)}</a>'
 
 
 def _template_name(page: Page) -> str:
@@ -114,6 +119,7 @@ def _metadata(page: Page) -> str:
 
 def _comments(page: Page) -> str:
     pool = COMMENTS[page.site.language]
-    first = crc32(page.path.encode()) % len(pool)
+    # The same with and without a session id.
+    first = crc32(page.path.partition("sid=")[0].rstrip("?&").encode()) % len(pool)
     chosen = [pool[(first + step) % len(pool)] for step in range(3)]
     return "\n".join(f'<div class="comment">{escape(text)}</div>' for text in chosen)
