@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from dedup_middleware.plugin.addon import Addon
     from dedup_middleware.records.log import Record, Records, open_records
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Addon",
     "Deduplicator",

@@ -15,6 +15,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+import dedup_middleware
 from dedup_middleware.reasons import Outcome, Reason
 from dedup_middleware.records.log import Record
 from dedup_middleware.settings import SETTINGS
@@ -193,3 +194,8 @@ def test_the_oldest_releases_that_we_promise_are_those_that_we_test() -> None:
 def release(version: str) -> list[int]:
     numbers = [int(number) for number in version.split(".")]
     return numbers + [0] * (3 - len(numbers))
+
+
+def test_the_changelog_begins_with_the_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf8")
+    assert re.findall(r"^## (\S+)", text, re.MULTILINE)[0] == dedup_middleware.__version__

@@ -9,7 +9,6 @@ import sys
 import traceback
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -17,6 +16,7 @@ from scrapy.cmdline import ScrapyArgumentParser
 from scrapy.commands import ScrapyCommand
 from scrapy.utils.conf import arglist_to_dict
 
+from dedup_middleware import __version__
 from dedup_middleware.errors import CallError, DedupError, NothingFoundError
 from dedup_middleware.terminal import styled, tell
 
@@ -202,7 +202,7 @@ class Command(ScrapyCommand):
             wrong_call(f"unexpected argument {args[0]}. The options of a command follow its name")
         words = opts.words
         if opts.version:
-            _show(f"dedup-middleware {version('dedup-middleware')}")
+            _show(f"dedup-middleware {__version__}")
         if opts.help or not words:
             _show(overview(), 0 if opts.help else WRONG_CALL)
         length = 2 if words[0] == "store" else 1
