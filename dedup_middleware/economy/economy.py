@@ -23,7 +23,7 @@ _LET_THROUGH = 5
 LEAST_SAMPLES, MOST_SAMPLES, _SAMPLED_PART = 20, 60, 4
 #: Requests of low value that are released at a time, those of the best shapes first.
 _STEP = 20
-_MAX_SEEN = 100_000
+_MAX_SEEN = 80_000
 
 
 class Mode(str, Enum):

@@ -29,7 +29,7 @@ _FIRST_SAMPLE = 4
 #: Characters of a value that is left out up to which pages with another value are sampled by themselves: ``page=2``.
 _SHORT = 3
 #: Rules, rules of a shape, keys, judged pages, and judged pages of a shape that are remembered.
-MAX_RULES, _RULES_OF_SHAPE, MAX_KEYS, _MAX_PAGES, _PAGES_OF_SHAPE = 2000, 12, 40_000, 10_000, 1000
+MAX_RULES, _RULES_OF_SHAPE, MAX_KEYS, _MAX_PAGES, _PAGES_OF_SHAPE = 2000, 12, 30_000, 8_000, 1000
 #: Texts of a rule that are counted.
 _MAX_TEXTS = 500
 #: Keys with one text, beyond which it is a notice or a login page that stands under many addresses, and proves nothing.

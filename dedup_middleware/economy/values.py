@@ -24,7 +24,7 @@ _WINDOW, _LEANING = 40, 2.0
 _PRIOR = 0.5
 _NOTHING = (0.0, 0.0)
 #: Hosts, shapes and forms that are remembered.
-MAX_PATTERNS = 50_000
+MAX_PATTERNS = 40_000
 
 
 class Values:
