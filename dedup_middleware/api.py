@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 
 class Options(TypedDict, total=False):
-    """The settings that a program may give, as docs/settings.md has them, without ``DEDUP_`` and in lower case."""
+    """The settings that a program may give, in lower case and without ``DEDUP_``: docs/reference/settings.md."""
 
     threshold: float
     scope: str

@@ -1,6 +1,6 @@
 """Reads the DEDUP_* settings into one frozen `Config`, and finds the folder of a spider's store and log.
 
-Each setting is a row of `SETTINGS`, a field of `Config`, and a row in the tables of README.md and docs/settings.md.
+Each setting is a row of `SETTINGS`, a field of `Config`, and a heading of docs/reference/settings.md.
 A value that is not valid is found here, before the first request.
 """
 
@@ -180,7 +180,7 @@ class Setting:
             return self.parse(self.default if value is None else value)
         except (ValueError, TypeError, OverflowError, RecursionError) as error:
             part = f": {error}" if isinstance(error, InvalidPartError) else ""
-            allowed = re.sub(r"`|\[([^]]*)\]\([^)]*\)", r"\1", self.values)
+            allowed = self.values.replace("`", "")
             raise ConfigError(f"{name or self.name} = {shown(value)} is not valid{part}; use {allowed}") from error
 
 
@@ -189,7 +189,7 @@ def _choice(names: Iterable[str]) -> str:
 
 
 _STORES = "`leveldb:PATH`, `rocksdb:PATH`, `sqlite:PATH`, `sqlite:PATH?shared=1`, `redis://HOST`, `memory:`, or a path"
-_FINGERPRINTS = f"{_choice(FINGERPRINTERS.ours)}, or a [method](methods.md)"
+_FINGERPRINTS = f"{_choice(FINGERPRINTERS.ours)}, or the name of a method"
 _BOOLEAN = "`True` or `False`"
 _DAYS = "a number of days above 0, or `None`"
 THRESHOLD = Setting("DEDUP_THRESHOLD", 0.8, as_threshold, "a number above 0.5, at most 1")

@@ -109,7 +109,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         super().add_usage(usage, actions, groups, prefix or "Usage: ")
 
 
-class _Parser(ScrapyArgumentParser):
+class Parser(ScrapyArgumentParser):
     """The parser of one subcommand."""
 
     def __init__(self, name: str) -> None:
@@ -212,7 +212,7 @@ class Command(ScrapyCommand):
         if self.name not in COMMANDS:
             name = f"store {words[0]}" if f"store {words[0]}" in COMMANDS else self.name
             wrong_call(f"unknown command {self.name!r}{suggestion(name, [*COMMANDS, 'store'])}")
-        opts.subcommand = _Parser(self.name).read(words[length:])
+        opts.subcommand = Parser(self.name).read(words[length:])
         assert self.settings is not None
         try:
             self.settings.setdict(arglist_to_dict(opts.subcommand.set), priority="cmdline")

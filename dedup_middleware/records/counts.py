@@ -150,5 +150,5 @@ def mostly_unchecked(unchecked: Mapping[str, int], checked: int) -> str | None:
     ((reason, most),) = Counter(unchecked).most_common(1)
     return (
         f"{count} of {pages} pages were not checked for duplicates. The most frequent reason: {reason} ({most}). "
-        f"What to do: {REMEDIES.get(reason, 'see docs/stats.md for the reason')}"
+        f"What to do: {REMEDIES.get(reason, 'look it up in the documentation')}"
     )

@@ -1,0 +1,250 @@
+"""The documentation: its code runs, its links lead somewhere, and its commands and settings are those of the code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from prose import article, blog, story
+
+from dedup_middleware.settings import Config
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
+PAGES = [*READMES, *sorted(DOCS.rglob("*.md"))]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
+#: Where the site is: links of the READMEs begin with it, so that they work on a package index.
+SITE = PROJECT["urls"]["Documentation"]
+#: Languages whose blocks are run, or marked as an illustration by a comment in the line before them.
+CODE = {"console", "python"}
+#: Pages that make a project of their own; the others look at a crawl of the demo.
+OWN_PROJECT = {"getting-started/quickstart.md", "zh/quickstart.md"}
+_FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    """A fenced block of a page."""
+
+    page: str
+    language: str
+    text: str
+    is_illustration: bool
+    before: str
+    """The text above it."""
+
+
+def blocks(path: Path) -> list[Block]:
+    text = path.read_text(encoding="utf8")
+    name = path.relative_to(DOCS if DOCS in path.parents else ROOT).as_posix()
+    return [
+        Block(name, found[1], found[2], text[: found.start()].rstrip().endswith("-->"), text[: found.start()].rstrip())
+        for found in _FENCE.finditer(text)
+    ]
+
+
+BLOCKS = {block[0].page: block for path in PAGES if (block := blocks(path))}
+
+
+def test_every_block_has_a_language_and_data_can_be_read() -> None:
+    for block in (block for page in BLOCKS.values() for block in page):
+        assert block.language in {*CODE, "text", "json", "toml"} or block.language.startswith("{"), block
+        if block.language == "json":
+            json.loads(block.text)
+        elif block.language == "toml":
+            tomllib.loads(block.text)
+
+
+def file_of(block: Block) -> str | None:
+    """Return the file that the first line of a block of Python names."""
+    named = re.match(r"# (\S+\.py)\n", block.text)
+    return named[1] if named and block.language == "python" else None
+
+
+def settings_in(block: Block) -> dict[str, object]:
+    names: dict[str, object] = {}
+    exec(block.text, names)
+    return {name: value for name, value in names.items() if name.isupper()}
+
+
+@pytest.mark.parametrize("page", [page for page, found in BLOCKS.items() if any(map(file_of, found))])
+def test_settings_are_valid(page: str) -> None:
+    for block in BLOCKS[page]:
+        if (file_of(block) or "").endswith("settings.py"):
+            Config.from_settings(settings_in(block), "news")
+
+
+# --- blocks that run
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a project with the store and the log of a crawl of the demo."""
+    folder = tmp_path_factory.mktemp("demo")
+    for name in ("scrapy.cfg", "settings", "spiders", "pyproject.toml"):
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, folder / name)
+    run_shell("scrapy crawl news", folder)
+    # An archive of past crawls, and labelled pages.
+    site = [{"url": f"http://{name}.example/1", "html": blog(name, story(1)), "cluster": 1} for name in "abc"]
+    (folder / "crawl-2024").mkdir()
+    for name in ("crawl-2023.jsonl", "crawl-2024/a.jsonl", "pages.jsonl"):
+        (folder / name).write_text("\n".join(map(json.dumps, site)), encoding="utf8")
+    return folder
+
+
+def run_shell(command: str, folder: Path) -> str:
+    """Return the output of a command of the documentation; 3 says that this crawl has no such page."""
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode in {0, 3}, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def commands(block: Block) -> list[str]:
+    return [line.removeprefix("$ ") for line in block.text.splitlines() if line.startswith("$ ")]
+
+
+def runs(block: Block) -> bool:
+    if block.is_illustration or block.page in OWN_PROJECT:
+        return False
+    return block.language == "console" or (block.language == "python" and file_of(block) is None)
+
+
+#: What the Python blocks find: two pages with one text.
+_GIVEN = f"""
+html = {article("Ferry", story(1))!r}
+url, pages = "http://a.example/", [("http://a.example/1", html), ("http://b.example/1", {blog("b", story(1))!r})]
+"""
+
+
+@pytest.mark.parametrize("page", [page for page, found in BLOCKS.items() if any(map(runs, found))])
+def test_the_blocks_of_a_page_run(page: str, demo: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(demo, tmp_path / "project")
+    url = json.loads((folder / ".scrapy/dedup/news/log.jsonl").read_text(encoding="utf8").splitlines()[-1])["url"]
+    for block in filter(runs, BLOCKS[page]):
+        if block.language == "python":
+            code = [sys.executable, "-c", _GIVEN + block.text]
+            done = subprocess.run(code, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+            assert done.returncode == 0, done.stderr
+            expected = BLOCKS[page][BLOCKS[page].index(block) + 1 :][:1]
+            if expected and expected[0].before.endswith(("prints:", "输出：")):
+                assert done.stdout == expected[0].text
+        else:
+            for command in commands(block):
+                run_shell(re.sub(r"\bURL\b", f"'{url}'", command), folder)
+
+
+@pytest.mark.parametrize("page", sorted(OWN_PROJECT))
+def test_the_quickstart_does_what_it_shows(page: str, tmp_path: Path) -> None:
+    port, server, output = str(free_port()), None, ""
+    for block in BLOCKS[page]:
+        text = block.text.replace("8765", port)
+        if block.is_illustration or block.language not in CODE:
+            continue
+        if name := file_of(block):
+            with (tmp_path / name).open("a", encoding="utf8") as file:
+                file.write(text)
+            continue
+        for command in commands(block._replace(text=text)):
+            if command.endswith("&"):
+                server = subprocess.Popen(["bash", "-c", f"exec {command[:-1]}"], cwd=tmp_path, start_new_session=True)
+                wait_for(port)
+            else:
+                output += run_shell(command, tmp_path)
+    assert server is not None
+    os.killpg(server.pid, signal.SIGTERM)
+    server.wait()
+    assert re.search(r"Dropped: \S+ repeats \S+ferry.html.* \(score 1.00\)", output)
+    assert "other_numbers" in output
+    items = [json.loads(line) for line in (tmp_path / "stories.jsonl").read_text(encoding="utf8").splitlines()]
+    # Two in the first crawl. In the second one these two again, for they are the same pages, and the released item.
+    assert len(items) == 5
+
+
+def free_port() -> int:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port: int = unused.getsockname()[1]
+        return port
+
+
+def wait_for(port: str) -> None:
+    run_shell(
+        f"for i in $(seq 100); do (: < /dev/tcp/127.0.0.1/{port}) 2>/dev/null && exit; sleep .1; done; exit 1", ROOT
+    )
+
+
+# --- links, commands
+
+
+def headings(path: Path) -> set[str]:
+    """Return the anchors of the headings of a page, as GitHub and MyST make them."""
+    text = _FENCE.sub("", path.read_text(encoding="utf8"))
+    titles = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def links() -> Iterator[tuple[Path, str]]:
+    for path in [*PAGES, *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md"))]:
+        text = _FENCE.sub("", path.read_text(encoding="utf8"))
+        yield from (
+            (path, target)
+            for target in re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", text)
+            for target in target
+            if target
+        )
+
+
+def place_of(path: Path, target: str) -> tuple[Path, str] | None:
+    """Return the file and the anchor that a link on the page *path* leads to, ``None`` if it is not of the site."""
+    name, _, anchor = target.partition("#")
+    if name.startswith(SITE):
+        name = name.removeprefix(SITE).replace("_images/", "images/report/")
+        return DOCS / re.sub(r"\.html$", ".md", name), anchor
+    if name.startswith(("https://", "http://")):
+        return None
+    return (path.parent / name if name else path), anchor
+
+
+def test_every_link_leads_to_a_page_and_a_heading() -> None:
+    wrong = []
+    for path, target in links():
+        # A package index shows a README alone: its links are absolute.
+        assert path not in READMES or target.startswith("https://"), target
+        if place := place_of(path, target):
+            page = place[0] / "index.md" if place[0].is_dir() else place[0]
+            if not page.exists() or (place[1] and place[1] not in headings(page)):
+                wrong.append((path.name, target))
+    assert wrong == []
+
+
+def test_the_page_of_commands_is_made_of_their_help() -> None:
+    page = runpy.run_path(str(DOCS / "cli_reference.py"))["page"]()
+    assert (DOCS / "reference" / "cli.md").read_text(encoding="utf8") == page, "run: python docs/cli_reference.py"
+
+
+def test_every_extra_that_a_page_names_exists() -> None:
+    named = {
+        name for page in PAGES for name in re.findall(r"dedup-middleware\[(\w+)\]", page.read_text(encoding="utf8"))
+    }
+    assert named <= PROJECT["optional-dependencies"].keys()
