@@ -104,3 +104,10 @@ def test_a_small_store_is_filled_and_measured(tmp_path):
     found = json.loads(run("capacity.py", "--pages", "50", "--new", "5", f"sqlite:{tmp_path}/store").stdout)
     assert (found["pages"], found["store"]) == (50, "sqlite")
     assert found["new page"]["median"] > 0
+
+
+def test_what_other_tools_would_drop(tmp_path):
+    tools = [name for tool in ("the product", "URL", "page digest") for name in ("--only", tool)]
+    (product, url, digest) = table(run("neighbours.py", written(tmp_path / "tiny.jsonl", ROWS), *tools))
+    assert product["tiny"] == "0 / 1.00"
+    assert url["tiny"] == digest["tiny"] == "0 / 0.00"
