@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-READMES = [ROOT / "README.md", ROOT / "README.zh-CN.md"]
-PAGES = [*READMES, *sorted(DOCS.rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf8"))["project"]
-#: Where the site is: links of the READMEs begin with it, so that they work on a package index.
-SITE = PROJECT["urls"]["Documentation"]
 #: Languages whose blocks are run, or marked as an illustration by a comment in the line before them.
 CODE = {"console", "python"}
 #: Pages that make a project of their own; the others look at a crawl of the demo.
@@ -222,9 +219,6 @@ def links() -> Iterator[tuple[Path, str]]:
 def place_of(path: Path, target: str) -> tuple[Path, str] | None:
     """Return the file and the anchor that a link on the page *path* leads to, ``None`` if it is not of the site."""
     name, _, anchor = target.partition("#")
-    if name.startswith(SITE):
-        name = name.removeprefix(SITE).replace("_images/", "images/report/")
-        return DOCS / re.sub(r"\.html$", ".md", name), anchor
     if name.startswith(("https://", "http://")):
         return None
     return (path.parent / name if name else path), anchor
@@ -233,8 +227,6 @@ def place_of(path: Path, target: str) -> tuple[Path, str] | None:
 def test_every_link_leads_to_a_page_and_a_heading() -> None:
     wrong = []
     for path, target in links():
-        # A package index shows a README alone: its links are absolute.
-        assert path not in READMES or target.startswith("https://"), target
         if place := place_of(path, target):
             page = place[0] / "index.md" if place[0].is_dir() else place[0]
             if not page.exists() or (place[1] and place[1] not in headings(page)):
