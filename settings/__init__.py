@@ -1,6 +1,6 @@
-"""Settings of the demo project. The plugin never imports them: its users have their own.
+"""Settings of the demo project; the plugin never imports them.
 
-Two manners in one file: real sites are crawled slowly, the embedded newspaper as fast as it answers.
+Real sites are crawled slowly, the embedded newspaper as fast as it answers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCHEDULER_MEMORY_QUEUE = "scrapy.squeues.FifoMemoryQueue"
 # What was kept, one JSON object a line.
 FEEDS = {".scrapy/news.jsonl": {"format": "jsonlines", "encoding": "utf8", "overwrite": True}}
 
-# A log to be read: the drops, what is wrong, and the plugin's summary in place of the dump of all stats.
+# A short log: the drops, warnings, and the plugin's summary instead of all stats.
 LOG_LEVEL = "INFO"
 LOG_DATEFORMAT = "%H:%M:%S"
 LOG_SHORT_NAMES = True
@@ -38,10 +38,10 @@ TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 
 
-def _is_telling(record: logging.LogRecord) -> bool:
+def _is_useful(record: logging.LogRecord) -> bool:
     return not str(record.msg).startswith(("Versions", "Enabled ", "Overridden settings"))
 
 
 # No Scrapy setting silences a single logger, and Scrapy's own set-up resets their levels, but not their filters.
 for _name in ("scrapy.utils.log", "scrapy.addons", "scrapy.middleware", "scrapy.crawler"):
-    logging.getLogger(_name).addFilter(_is_telling)
+    logging.getLogger(_name).addFilter(_is_useful)

@@ -1,7 +1,7 @@
-"""Tells an article from other pages, and reads its title, date and text.
+"""Recognises articles, and reads their title, date and text.
 
-Generic on purpose and independent of the plugin: it is for news sites without rules of their own.
-It misses articles that neither declare themselves nor have much text, and lets some boilerplate through.
+Works on news sites in general, without rules for each, and does not use the plugin. It misses articles that neither
+declare themselves nor have much text, and keeps some boilerplate.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from parsel import Selector
 
 LONG_TEXT = 250
-"""Characters of text, links apart, from which a page counts as an article though it does not say so."""
+"""Characters of text, without links, from which a page that does not declare itself counts as an article."""
 
 BLOCKS = """
 //body//*[self::p or self::div or self::td or self::article or self::section][normalize-space()]
@@ -36,7 +36,7 @@ JSON_LD_DATE = re.compile(r'"datePublished"\s*:\s*"([^"]+)"')
 def read_article(page: Selector) -> dict[str, str] | None:
     """Return ``title``, ``published`` (as the page writes it, or empty) and ``text``; ``None`` if it is no article.
 
-    Paragraphs of the text are parted by newlines. Linear in the size of the page.
+    Newlines separate the paragraphs of the text. Linear in the size of the page.
     """
     text = _main_text(page)
     if not text or not (_declares_article(page) or len(text) >= LONG_TEXT):
@@ -45,7 +45,7 @@ def read_article(page: Selector) -> dict[str, str] | None:
 
 
 def _main_text(page: Selector) -> str:
-    """Return the text of the like-tagged siblings, or of the block parted by ``<br>``, that has most of it."""
+    """Return the longest text of siblings with one tag, or of a block with ``<br>`` between its paragraphs."""
     groups: defaultdict[tuple[object, str], list[str]] = defaultdict(list)
     for block in page.xpath(BLOCKS):
         linked = sum(map(len, block.xpath(".//a//text()").getall()))

@@ -1,7 +1,6 @@
-"""Lays the stories out: which site has which page, at which path, linked from where.
+"""Lays the stories out: the pages of each site, their paths, and the links between them.
 
-Everything follows from the article files, so that :func:`site_map` is the truth about the site and
-two runs of the demo see the same pages.
+All of it follows from the article files, so each run of the demo has the same pages.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ BRIEF_PARAGRAPHS = 2
 """Paragraphs of a story that its brief already had."""
 
 PARTIAL_KINDS = frozenset({Kind.BRIEF, Kind.TRIMMED})
-"""Pages that carry only a part of their story."""
+"""Pages that have only a part of their story."""
 
 UNLISTED_KINDS = frozenset({Kind.LIST, Kind.PRINT, Kind.SESSION})
 """Pages that are linked from an article or a sidebar, not as an entry of a list."""
@@ -78,9 +77,8 @@ class Link:
 class Page:
     """One URL of the demo: *path*, with its query, on *site*.
 
-    *story* names the text it carries, or a part of it (``PARTIAL_KINDS``); it is empty for a list. A redirect answers
-    with *target*, a path of the same site. A crawl has lost nothing if, for every story, it kept one page at least
-    that carries the whole of it.
+    *story* names the text of the page, or of a part of it (``PARTIAL_KINDS``); it is empty for a list. A redirect has a
+    *target*, a path of the same site. A crawl has lost nothing if it kept a page with the whole of each story.
     """
 
     site: Site
@@ -169,7 +167,7 @@ def _edited(text: str, story: Story) -> str:
 
 
 def _lists(site: Site, listed: list[Page], tracked: list[Page]) -> tuple[list[Page], list[Page]]:
-    """Return the list pages, and the pages behind the session ids that each list hands out in its sidebar."""
+    """Return the list pages, and the pages with the session ids of the links in their sidebars."""
     chunks = [listed[start : start + PAGE_SIZE] for start in range(0, len(listed), PAGE_SIZE)]
     paths = ["/", *(f"/list/{number}" for number in range(2, len(chunks) + 1))]
     pager = tuple(Link(path, str(number)) for number, path in enumerate(paths, start=1))

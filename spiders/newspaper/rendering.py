@@ -1,7 +1,4 @@
-"""Pages to HTML.
-
-A template is a file of ``templates/`` with ``$names``; all values are escaped here.
-"""
+"""Renders pages as HTML: a template is a file of ``templates/`` with ``$names``, and all values are escaped here."""
 
 from __future__ import annotations
 
@@ -76,7 +73,7 @@ def _front_page(site: Site) -> str:
 
 
 def _template_name(page: Page) -> str:
-    # A mirrored print page keeps its path, which is what tells it from the article.
+    # A mirrored print page has the kind of all mirrored pages, and keeps its path.
     if page.path.startswith("/print/"):
         return "print.html"
     return {Kind.LIST: "list.html", Kind.WALL: "wall.html"}.get(page.kind, page.site.template)

@@ -1,7 +1,6 @@
 """Reads the stories from ``articles/``.
 
-It knows what was written, not where it is printed. An article file has a head of ``key: value``
-lines, a blank line, and paragraphs parted by blank lines:
+An article file has a head of ``key: value`` lines, a blank line, and paragraphs with blank lines between them:
 
 ``site``, ``title``, ``author``, ``published``
     where, by whom and when the story first appears;
@@ -48,7 +47,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class Copy:
-    """Another page that is to carry a story."""
+    """Another page that has a story."""
 
     kind: Kind
     site: str
