@@ -98,11 +98,25 @@ def copy_of_sources(folder: Path) -> Path:
     return folder
 
 
+def link_to_site(source: Path) -> None:
+    """Let the README in *source* link the site: a package index has no files of the repository."""
+    project, readme = (source / "pyproject.toml").read_text(encoding="utf-8"), source / "README.md"
+    found = re.search(r'^Documentation = "(.+/)"$', project, re.MULTILINE)
+    site = found[1] if found else sys.exit("pyproject.toml has no URL of the documentation")
+    text = readme.read_text(encoding="utf-8")
+    text = re.sub(r"\]\(docs/([^)#]+)\.md", rf"]({site}\1.html", text)
+    text = re.sub(r"\]\(docs/images/(?:[^)]*/)?([^)/]+)\)", rf"]({site}_images/\1)", text)
+    if relative := re.findall(r"\]\((?!https://|#)[^)]*\)", text):
+        sys.exit(f"links of the README that lead nowhere on a package index: {relative}")
+    readme.write_text(text, encoding="utf-8")
+
+
 def build(scratch: Path) -> tuple[Path, Path, str]:
     """Return sdist, wheel and version; the wheel is built from the sdist."""
     tools = environment(scratch / "tools")
     run(tools / "python", "-m", "pip", "install", "--quiet", "build", "twine", folder=scratch)
     source, dist = copy_of_sources(scratch / "source"), scratch / "dist"
+    link_to_site(source)
     run(tools / "python", "-m", "build", "--outdir", dist, source, folder=scratch)
     (sdist,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
     run(tools / "python", "-m", "twine", "check", "--strict", sdist, wheel, folder=scratch)
