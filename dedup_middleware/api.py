@@ -135,9 +135,9 @@ class Deduplicator:
         return self._deduplication.recorder.record(visit)
 
     def keep(self, url: str, html: str | bytes | None = None, item: Any = None, **content: Unpack[Content]) -> Record:
-        """Make a page an original, also if it repeats another one, and return the verdict.
+        """Make a page an original, even if it repeats another one, and return the verdict.
 
-        One that is ``unchecked`` becomes no original. The page that was checked last is not read again.
+        A page that is ``unchecked`` does not become an original. The page that was checked last is not read again.
         """
         read, visit = self._examined(url, html, item, content)
         self._deduplication.enter(visit)
@@ -162,10 +162,10 @@ class Deduplicator:
             yield self.add(**_arguments_of(page))
 
     def learn(self, pages: Iterable[Document | Sequence[Any]]) -> None:
-        """Let a method that learns, ``fingerprint="i-match"`` for one, learn from *pages*, as for :meth:`stream`.
+        """Let a method that learns, such as ``fingerprint="i-match"``, learn from *pages*, as for :meth:`stream`.
 
-        Once in the life of a store, before its first page is checked: else it learns from the first pages that are, and
-        calls none of these a duplicate. Other methods, and our own fingerprints, learn nothing.
+        Call it once for a store, before its first page is checked. Otherwise it learns from the first pages that are
+        checked, and calls none of these a duplicate. Other methods, and our own fingerprints, learn nothing.
         """
         if (published := self._deduplication.reader.published) is None:
             return
