@@ -176,7 +176,10 @@ class TestMistakes:
             ({"threshold": 2}, "DEDUP_THRESHOLD = 2 is not valid; use a number above 0.5, at most 1"),
             ({"treshold": 0.9}, "treshold is not an option of Deduplicator; did you mean threshold?"),
             ({"wait": 1}, "wait is not an option of Deduplicator"),
-            ({"fingerprint": "sha1"}, "DEDUP_FINGERPRINT = 'sha1' is not valid; use \"clauses\", or a method"),
+            (
+                {"fingerprint": "sha1"},
+                "DEDUP_FINGERPRINT = 'sha1' is not valid; use \"clauses\", or the name of a method",
+            ),
         ],
     )
     def test_a_bad_option_is_one_line(self, options, line) -> None:
