@@ -135,6 +135,7 @@ url, pages = "http://a.example/", [("http://a.example/1", html), ("http://b.exam
 """
 
 
+@pytest.mark.research
 @pytest.mark.parametrize("page", [page for page, found in BLOCKS.items() if any(map(runs, found))])
 def test_the_blocks_of_a_page_run(page: str, demo: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(demo, tmp_path / "project")
@@ -156,6 +157,7 @@ def test_the_quickstart_has_the_same_code_in_both_languages() -> None:
     assert [b[1:4] for b in BLOCKS[QUICKSTART]] == [b[1:4] for b in BLOCKS[ITS_TRANSLATION]]
 
 
+@pytest.mark.research
 def test_the_quickstart_does_what_it_shows(tmp_path: Path) -> None:
     port, server, output = str(free_port()), None, ""
     for block in BLOCKS[QUICKSTART]:
