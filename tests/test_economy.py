@@ -320,6 +320,23 @@ def test_links_of_a_sitemap_and_of_an_api_never_wait(shop, tmp_path):
     assert len(products(outcome)) == 30
 
 
+def test_where_nothing_can_wait_the_crawl_fetches_everything(shop, tmp_path):
+    crawled(tmp_path / "off", shop, "off")
+    count = len(shop.paths())
+    job = tmp_path / "on" / "job"
+    (job / "dedup" / "waiting").mkdir(parents=True)
+    command = write_job(
+        tmp_path / "on",
+        "sample_spiders.Followers",
+        url=shop.url("/"),
+        settings={"DEDUP_RULES": "on", "JOBDIR": str(job)},
+    )
+    outcome = run_job(tmp_path / "on", command)
+    assert len(products(outcome)) == 30
+    assert len(shop.paths()) == 2 * count
+    assert "no request can wait" in " ".join(outcome.problems)
+
+
 def test_what_must_not_wait_does_not(shop, tmp_path):
     outcome = crawled(tmp_path, shop, "on", FOLLOW_BY="nameless")
     assert "dedup/rules/held" not in outcome.stats

@@ -27,7 +27,7 @@ def run(call: Call) -> None:
 
 
 def stats(config: Config, run: str | None = None) -> dict[str, Any]:
-    """Return the counts of the log, or of one *run* there; :class:`RecordsError` if there is none."""
+    """Return the counts of the log, or of one *run* there; :class:`RecordsError` without such records."""
     log = log_of(config)
     run = run_named(log, run)
     counts = counts_of(log, run)

@@ -109,7 +109,7 @@ def rules_of_shape(store: OpenStore, url: str) -> list[str]:
 
 
 def switch_off(store: OpenStore, id_: str) -> Learned | None:
-    """Switch off the rule or trap with this id for all crawls to come; return it, or ``None`` if there is none."""
+    """Switch off the rule or trap with this id for all crawls to come; return it, ``None`` if it does not exist."""
     for key, learned in learned_in(store):
         if learned.id == id_:
             off = msgspec.structs.replace(learned, is_off=True)

@@ -19,6 +19,7 @@ from dedup_middleware.economy.waiting import EARLIER, LEFT_OUT, WaitingRoom, is_
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import Action, VerdictKind
 from dedup_middleware.plugin import messages
+from dedup_middleware.settings import FOLDER
 from dedup_middleware.urls import without_secrets
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from dedup_middleware.plugin.extension import DedupExtension
     from dedup_middleware.visit import Visit
 
-#: In the meta of a request that has waited: it passes the duplicate filter, and is not held back again.
+#: In the meta of a request that has waited: ``True`` if it is to be fetched, ``False`` if it is judged again.
 WAITED = "dedup_waited"
 #: In the flags of a request that a sitemap or a feed has listed: such a link is never held back.
 LISTED = "dedup: listed"
@@ -51,9 +52,14 @@ class RequestEconomy:
         config, crawler = extension.config, extension.crawler
         self._extension, self._crawler, self._count = extension, crawler, extension.count
         self._economy = Economy(mode)
-        self._holds = mode in (Mode.ON, Mode.LAST)
-        folder = None if config.jobdir is None or not self._holds else config.jobdir / "dedup"
-        self._room = WaitingRoom(None if folder is None else folder / "waiting")
+        self._is_full = False
+        # Without it no request waits.
+        self._room: WaitingRoom | None = None
+        if mode in (Mode.ON, Mode.LAST):
+            try:
+                self._room = WaitingRoom(None if config.jobdir is None else config.jobdir / FOLDER / "waiting")
+            except OSError as error:
+                extension.warn(f"no request can wait ({error}); all are fetched as they come")
         assert extension.opened is not None
         assert extension.deduplication is not None
         try:
@@ -72,8 +78,11 @@ class RequestEconomy:
 
     def _next_request(self) -> Request | None:
         while (request := self._next()) is not None:
-            if request.meta.pop(WAITED, False):
-                return request.replace(dont_filter=False)
+            waited = request.meta.pop(WAITED, None)
+            if waited is not None:
+                request = request.replace(dont_filter=False)
+            if waited:
+                return request
             try:
                 if not self._is_held(request):
                     return request
@@ -89,7 +98,7 @@ class RequestEconomy:
         hold = self._economy.hold(request.url)
         if hold is None:
             return False
-        if not self._holds:
+        if self._room is None:
             self._count("rules/would_hold")
             return False
         try:
@@ -98,18 +107,26 @@ class RequestEconomy:
             # Its callback is no method of the spider, or what it carries cannot be stored.
             self._count("rules/not_packed")
             return False
-        try:
-            self._room.put(hold, packed)
-        except OSError as error:
-            self._extension.warn(f"the waiting room is full ({error}); from now on no request waits")
-            self._holds = False
+        if not self._put(hold, packed):
             return False
         self._count("rules/held")
         return True
 
+    def _put(self, hold: Hold, packed: bytes) -> bool:
+        """Let a packed request wait for *hold*; return ``False`` if there is no room for it."""
+        assert self._room is not None
+        try:
+            self._room.put(hold, packed)
+        except OSError as error:
+            if not self._is_full:
+                self._extension.warn(f"requests cannot wait ({error}), and are fetched at once")
+            self._is_full = True
+            return False
+        return True
+
     def _release(self, hold: Hold, count: int) -> int:
         """Let *count* of the requests that wait for *hold* be fetched; return how many that are."""
-        return sum(self._fetch(hold, packed) for packed in self._room.take(hold, count))
+        return 0 if self._room is None else sum(self._fetch(hold, packed) for packed in self._room.take(hold, count))
 
     def _fetch(self, hold: Hold, packed: bytes) -> bool:
         try:
@@ -117,34 +134,33 @@ class RequestEconomy:
         except Exception as error:  # noqa: BLE001 - the spider has changed since
             self._extension.defect(error, "a request that has waited")
             return False
-        # The duplicate filter has seen it; what waits since an earlier run is judged again.
-        meta = request.meta if hold is EARLIER else {**request.meta, WAITED: True}
+        # The duplicate filter has seen it.
+        meta = {**request.meta, WAITED: hold is not EARLIER}
         self._crawler.engine.crawl(request.replace(dont_filter=True, meta=meta))
         self._count("rules/released")
         return True
 
     def _idle(self) -> None:
         """Bring back what is worth it, now that the crawl has nothing else to fetch."""
-        if self._extension.deduplication is None or not len(self._room):
+        waiting = self._waiting()
+        if self._extension.deduplication is None or not waiting:
             return
-        released = 0
-        for hold, count in self._economy.at_idle(self._room.counts()).items():
-            released += self._release(hold, count)
+        released = sum(self._release(hold, count) for hold, count in self._economy.at_idle(waiting).items())
         if released or self._release_uncovered():
             raise DontCloseSpider
 
     def _release_uncovered(self) -> int:
         """Release what no rule covers any more, though one did when it was held; return how many requests that is."""
         released = 0
-        for hold, count in self._room.counts().items():
-            if hold.rule is None:
-                continue
-            for packed in self._room.take(hold, count):
-                if self._economy.covers(pickle.loads(packed)["url"]):  # noqa: S301 - ours
-                    self._room.put(hold, packed)
-                else:
-                    released += self._fetch(hold, packed)
+        for hold, count in self._waiting().items():
+            if hold.rule is not None and self._room is not None:
+                for packed in self._room.take(hold, count):
+                    stays = self._economy.covers(pickle.loads(packed)["url"])  # noqa: S301 - ours
+                    released += not (stays and self._put(hold, packed)) and self._fetch(hold, packed)
         return released
+
+    def _waiting(self) -> dict[Hold, int]:
+        return {} if self._room is None else self._room.counts()
 
     # --- pages
 
@@ -169,7 +185,7 @@ class RequestEconomy:
             self._count(f"rules/{event.kind}")
             self._extension.inform(line)
         if event.kind == "withdrawn":
-            for hold, count in self._room.counts().items():
+            for hold, count in self._waiting().items():
                 if hold.rule is event.rule:
                     self._release(hold, count)
 
@@ -186,20 +202,21 @@ class RequestEconomy:
                 save(self._economy, opened.store)
             except TROUBLE as error:
                 extension.warn(f"the rules of this crawl are not saved: {error}")
-        if is_finished and len(self._room):
-            self._count("rules/left_out", len(self._room))
-            self._list()
-        self._room.close()
+        if self._room is not None:
+            if is_finished and len(self._room):
+                self._count("rules/left_out", len(self._room))
+                self._list(self._room)
+            self._room.close()
 
-    def _list(self) -> None:
+    def _list(self, room: WaitingRoom) -> None:
         config = self._extension.config
         if config.log is None:
             return
         path = config.log.with_name(LEFT_OUT)
         try:
             with permissions.replaced(path, is_list) as file:
-                for hold in self._room.counts():
-                    for packed in self._room.all(hold):
+                for hold in room.counts():
+                    for packed in room.all(hold):
                         url = without_secrets(pickle.loads(packed)["url"], redact=config.redact_query)  # noqa: S301 - ours
                         file.write(json.dumps({"left_out": url, "reason": hold.text}).encode() + b"\n")
         except OSError as error:
