@@ -57,7 +57,7 @@ def run(call: Call) -> int | None:
     found.sort(key=lambda learned: -learned.support)
     if opts.export is not None:
         _export(found, Path(opts.export))
-    elif not found:
+    elif not found and not opts.json:
         print("No rules yet. A crawl with DEDUP_RULES other than off learns them.")
     for learned in found if opts.export is None else ():
         print(json.dumps(_as_dict(learned)) if opts.json else _text(learned))
@@ -91,13 +91,13 @@ def _export(found: list[Learned], path: Path) -> None:
     for learned in final:
         (shape, left_out, _), *others = learned.sides
         # It matches the start of a path, so a variable may only be at the end of it.
-        if not others and "*" not in shape.removesuffix("*") and not any(n[0] in ";0123456789" for n in left_out):
+        if not others and "*" not in shape.removesuffix("*") and not any(n[:1] in ";0123456789" for n in left_out):
             pattern = {"include": [shape.removesuffix("*")]}
             rules.append({"order": _ORDER, "urlPattern": pattern, "processor": _PROCESSOR, "args": left_out})
     with whole_file(path, lambda start: start.lstrip().startswith(b"[")) as file:
         file.write(json.dumps(rules, indent=2, sort_keys=True).encode() + b"\n")
     rest = len(final) - len(rules)
-    tell(f"Wrote {plural(len(rules), 'rule')} to {path}; {rest} cannot be said in its format.")
+    tell(f"Wrote {plural(len(rules), 'rule')} to {path}; {rest} cannot be expressed in its format.")
 
 
 def _print_left_out(config: Config, host: str | None, *, as_json: bool) -> int | None:

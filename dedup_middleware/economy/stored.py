@@ -13,7 +13,7 @@ from dedup_middleware.index.schema import RULES, rule_key
 from dedup_middleware.urls import host_of, is_under
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from dedup_middleware.economy.economy import Economy
     from dedup_middleware.stores import OpenStore
@@ -44,10 +44,10 @@ class Learned(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     @classmethod
-    def of(cls, rule: Rule) -> Learned:
-        """Return what a store is to have of *rule*."""
+    def of(cls, rule: Rule, shown: Callable[[str], str]) -> Learned:
+        """Return what a store is to have of *rule*; *shown* returns a URL without secrets."""
         sides = [(side.shape, sorted(side.left_out), [*side.renamed]) for side in rule.sides]
-        return cls(sides, rule.support, rule.against, rule.against_url, is_off=rule.is_off)
+        return cls(sides, rule.support, rule.against, shown(rule.against_url), is_off=rule.is_off)
 
     def is_on(self, host: str) -> bool:
         """Return whether it is about *host*, or a subdomain, also where it is about another host, too."""
@@ -69,8 +69,9 @@ def learned_in(store: OpenStore) -> Iterator[tuple[bytes, Learned]]:
     """Yield the keys and values of the rules and traps of *store*; a value that cannot be read is left out."""
     for key, value in store.scan(*RULES):
         with suppress(msgspec.MsgspecError, ValueError):
-            if len(value) <= _MAX_VALUE:
-                yield key, msgspec.msgpack.decode(value, type=Learned)
+            learned = msgspec.msgpack.decode(value[: _MAX_VALUE + 1], type=Learned)
+            if learned.sides or learned.trap:
+                yield key, learned
 
 
 def restore(economy: Economy, store: OpenStore) -> None:
@@ -85,9 +86,12 @@ def restore(economy: Economy, store: OpenStore) -> None:
         economy.rules.add(rule)
 
 
-def save(economy: Economy, store: OpenStore) -> None:
-    """Write the rules and traps of *economy* into *store*, in the place of those of earlier crawls."""
-    found = [Learned.of(rule) for rule in economy.rules.all() if rule.is_off or rule.holds]
+def save(economy: Economy, store: OpenStore, shown: Callable[[str], str]) -> None:
+    """Write the rules and traps of *economy* into *store*, in the place of those of earlier crawls.
+
+    *shown* returns a URL as it may be written: without secrets.
+    """
+    found = [Learned.of(rule, shown) for rule in economy.rules.all() if rule.is_off or rule.holds]
     found += [Learned(trap=shape) for shape in economy.values.traps]
     off = {learned.name: learned for _, learned in learned_in(store) if learned.is_off}
     kept = {learned.name: learned for learned in found} | off

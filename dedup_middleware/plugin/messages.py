@@ -117,7 +117,8 @@ def of_rule(event: Event, config: Config) -> str:
         )
     if event.kind == "found":
         return f"rule {event.rule.id} found: {event.name} ({event.rule.support} texts)"
-    return f"rule {event.rule.id} withdrawn, because {event.url} has a text of its own: {event.name}"
+    url = without_secrets(event.url, redact=config.redact_query)
+    return f"rule {event.rule.id} withdrawn, because {url} has a text of its own: {event.name}"
 
 
 def unchecked_pages(stat: Callable[[str], int]) -> Counter[str]:

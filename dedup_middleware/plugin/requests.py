@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -199,7 +200,7 @@ class RequestEconomy:
         has_failed = deduplication is None or deduplication.has_failed
         if opened is not None and not has_failed and extension.config.action is not Action.DRY_RUN:
             try:
-                save(self._economy, opened.store)
+                save(self._economy, opened.store, partial(without_secrets, redact=extension.config.redact_query))
             except TROUBLE as error:
                 extension.warn(f"the rules of this crawl are not saved: {error}")
         if self._room is not None:
