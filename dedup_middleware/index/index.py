@@ -288,7 +288,7 @@ class Index(Lookup):
                 page.fingerprint.signature,
             )
         texts = item_texts(stored)
-        body_digest = b"" if _must_be_read(stored, page, own) else page.body_digest
+        body_digest = b"" if _must_be_read(stored, own) else page.body_digest
         text = schema.encode_text(page.paragraphs, TEXT_LIMIT)
         item_text = schema.encode_text(texts, TEXT_LIMIT) if texts else None
         changes.put_page(stored, text, item_text, body_digest)
@@ -309,16 +309,15 @@ def _differ(stored: StoredPage, known: StoredPage) -> bool:
     return replace(stored, kept=known.kept) != known
 
 
-def _must_be_read(stored: StoredPage, page: Page, own: list[StoredPage]) -> bool:
-    """Return whether *page*, *stored* so in the place of its *own*, is to be read even if it comes unchanged.
+def _must_be_read(stored: StoredPage, own: list[StoredPage]) -> bool:
+    """Return whether a page, *stored* so in the place of its *own*, is to be read even if it comes unchanged.
 
-    A page that is kept near another leads to it by what both contain, as long as that page is there. A page that owns
-    only what its items contain is read until these were the same twice: its text shows what it owns when they change.
+    A page that owns only what its items contain is read until these were the same twice: its text shows what it owns
+    when they change.
     """
-    if stored.original is not None:
+    if stored.original is not None or stored.exact_digest:
         return False
-    is_whole = bool(stored.exact_digest)
-    return bool(page.suppressed) or not (is_whole or any(known.item_content == stored.item_content for known in own))
+    return all(known.item_content != stored.item_content for known in own)
 
 
 def _has_given(known: StoredPage, page: Page) -> bool:
