@@ -303,6 +303,14 @@ def test_a_crawl_that_was_stopped_finds_the_same_stories_when_it_goes_on(shop, t
     assert sorted({*before, *products(went_on)}) == sorted(shop.url(f"/p/{n}") for n in range(30))
 
 
+def test_what_was_left_out_is_fetched_by_another_run_of_the_jobdir(shop, tmp_path):
+    job = str(tmp_path / "job")
+    left_out = crawled(tmp_path, shop, "on", JOBDIR=job).stats["dedup/rules/left_out"]
+    count = len(shop.paths())
+    assert "dedup/rules/left_out" not in crawled(tmp_path, shop, "last", JOBDIR=job).stats
+    assert len(shop.paths()) - count == left_out > 0
+
+
 def test_the_next_crawl_begins_with_the_rules_at_half_weight(shop, tmp_path):
     crawled(tmp_path, shop, "watch")
     shown = run_scrapy(tmp_path, "dedup", "rules", "--json").stdout.splitlines()
