@@ -185,9 +185,11 @@ def at_end(opened: Resources, stat: Callable[[str], int], *, is_away: bool) -> s
 
 def _pages(stat: Callable[[str], int]) -> Iterator[tuple[str, int]]:
     """Yield the lines about pages, each with its count. Each page is in one line below the first, and in its sum."""
-    unchecked, lists = unchecked_pages(stat), stat("lists")
+    lists = Counter({Reason.TOO_LITTLE_TEXT.value: stat("lists")})
+    unchecked = unchecked_pages(stat) - lists
     sometimes = (
         ("without items", stat("without_items")),
+        ("lists, without items", lists.total()),
         ("switched off", _unchecked(Reason.SWITCHED_OFF, stat)),
         ("items checked instead", _unchecked(Reason.ITEMS_CHECKED, stat)),
     )
@@ -197,8 +199,7 @@ def _pages(stat: Callable[[str], int]) -> Iterator[tuple[str, int]]:
     yield "  duplicates", duplicates
     yield from ((f"  {label}", count) for label, count in sometimes if count)
     yield "  not checked", not_checked
-    reasons = Counter({"lists, without items": lists}) + unchecked - Counter({Reason.TOO_LITTLE_TEXT.value: lists})
-    yield from ((f"    {reason}", count) for reason, count in reasons.most_common())
+    yield from ((f"    {reason}", count) for reason, count in unchecked.most_common())
 
 
 def log_command(config: Config, *words: str) -> str:
