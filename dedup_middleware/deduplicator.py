@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from dedup_middleware.index.dropped_items import DroppedItem
     from dedup_middleware.index.index import Changed
     from dedup_middleware.model import ItemContent, StoredPage
+    from dedup_middleware.records.crawls import CrawlCounts
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener
 
@@ -65,6 +66,7 @@ class Deduplication:
         extract: Extractor = weighted_dom,
         learner: Learner | None = None,
         log: RecordLog | None,
+        crawl: CrawlCounts | None = None,
         listener: Listener,
         flush: Flush | None = None,
         disks: DiskWaits | None = None,
@@ -110,7 +112,14 @@ class Deduplication:
         # The feeds that have taken released items, by the number of their page and the digest of the item.
         self._released: dict[int, dict[bytes, frozenset[str]]] = {}
         self.recorder = Recorder(
-            spider, run, log, listener, self.fail, hash_clause=fingerprint.hash, preferences=detector.preferences
+            spider,
+            run,
+            log,
+            listener,
+            self.fail,
+            hash_clause=fingerprint.hash,
+            preferences=detector.preferences,
+            crawl=crawl,
         )
 
     # --- check

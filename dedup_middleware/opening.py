@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from dedup_middleware import permissions
+from dedup_middleware import __version__, permissions
 from dedup_middleware.checks.detector import Detector, Preferences
 from dedup_middleware.deduplicator import Deduplication
 from dedup_middleware.durability import recover
@@ -29,8 +29,9 @@ from dedup_middleware.errors import (
 from dedup_middleware.extraction import extractor
 from dedup_middleware.fingerprints import Learner, fingerprinter, instance_of, published_method
 from dedup_middleware.index.opening import index_of
-from dedup_middleware.model import Action, Eligibility
+from dedup_middleware.model import Action, Eligibility, now
 from dedup_middleware.reading import BodyDigests
+from dedup_middleware.records.crawls import Begin, CrawlCounts, counts_beside
 from dedup_middleware.records.log import RecordLog, observer_log
 from dedup_middleware.stores import open_store, overlaid, refusals, store_exists
 from dedup_middleware.stores.files import Holder
@@ -111,6 +112,7 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         extract=opened.extract,
         learner=opened.learner,
         log=opened.log,
+        crawl=_counts_of(opened.log, run, config),
         listener=listener,
         # What is in memory needs no disk.
         flush=None if opened.trouble else flush,
@@ -121,6 +123,16 @@ def deduplication_of(  # noqa: PLR0913 - what only a crawl has, by name
         jobdir=jobdir,
         dropped_size=None if config.spider is None else config.dropped_size,
         dropped_age=config.dropped_age,
+    )
+
+
+def _counts_of(log: RecordLog | None, run: str, config: Config) -> CrawlCounts | None:
+    """Return the counts of the crawl *run* beside its *log*; ``None`` if that is not a file."""
+    if log is None or not log.path.is_file():
+        return None
+    return CrawlCounts(
+        counts_beside(log.path),
+        Begin(run, now(), config.spider or "", project=config.bot, version=__version__, settings=config.changed),
     )
 
 

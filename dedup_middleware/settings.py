@@ -28,6 +28,7 @@ from dedup_middleware.extraction import EXTRACTORS
 from dedup_middleware.fingerprints import FINGERPRINTERS, is_published
 from dedup_middleware.model import Action, Scope
 from dedup_middleware.stores import parse_uri, resolved_uri, uri_at
+from dedup_middleware.text.clauses import one_line
 from dedup_middleware.urls import HostPattern, as_in_urls, without_secrets
 
 if TYPE_CHECKING:
@@ -260,9 +261,7 @@ class Place(NamedTuple):
         roots = [] if project is None else [project]
         if working is not None and (jobdir := settings.get("JOBDIR")):
             roots.append(working / jobdir / FOLDER)
-        name = str(settings.get("BOT_NAME") or _SCRAPYS_BOT_NAME)
-        if name == _SCRAPYS_BOT_NAME:
-            name = "" if working is None else f"{working.name}-{_digest(str(working))}"
+        name = _bot(settings) or ("" if working is None else f"{working.name}-{_digest(str(working))}")
         data = _folder(lambda: platformdirs.user_data_path("dedup-middleware", appauthor=False))
         if name and data is not None:
             roots.append(data / as_file_name(name))
@@ -283,6 +282,12 @@ class Place(NamedTuple):
             with suppress(OSError):
                 names.update(entry.name for entry in root.iterdir() if entry.is_dir())
         return {unquote(name) for name in names if _CUT not in name}
+
+
+def _bot(settings: Mapping[Any, Any]) -> str:
+    """Return the name of the bot; empty for Scrapy's default name, which unrelated scripts share."""
+    name = str(settings.get("BOT_NAME") or "")
+    return "" if name == _SCRAPYS_BOT_NAME else name
 
 
 def as_file_name(name: str) -> str:
@@ -320,6 +325,8 @@ def _is_usable(folder: Path) -> bool:
 
 # --- the settings of a crawl
 
+# Characters of a setting's value in a report.
+_MAX_TEXT = 300
 #: Suffixes of a store's own files.
 _BESIDE_A_STORE = ("", "-wal", "-shm", "-journal", ".lock", ".lock.holder", ".lock.workers", ".watermark")
 
@@ -357,6 +364,10 @@ class Config:
     fingerprint: str
     extractor: str
     jobdir: Path | None
+    bot: str
+    """The project's name; empty if it has Scrapy's default name."""
+    changed: dict[str, str]
+    """The settings that differ from their defaults, without user and password, as text."""
 
     @classmethod
     def from_settings(
@@ -374,6 +385,11 @@ class Config:
         feeds, and *overwritten* those that replace what earlier crawls wrote. :class:`ConfigError` for a bad setting.
         """
         values = {name.removeprefix(PREFIX).lower(): s.read(settings.get(name)) for name, s in SETTINGS.items()}
+        changed = {
+            name: _as_text(settings.get(name))
+            for name, s in SETTINGS.items()
+            if values[name.removeprefix(PREFIX).lower()] != s.read(None)
+        }
         store, log = values.pop("store"), values.pop("log")
         scope, scope_reason = _scope(values.pop("scope"), overwritten)
         place = Place() if store and log is not None else Place.of(settings, project)
@@ -389,6 +405,8 @@ class Config:
             overwritten=(*overwritten,),
             place=place,
             jobdir=Path(jobdir) if (jobdir := settings.get("JOBDIR")) else None,
+            bot=_bot(settings),
+            changed=changed,
             **values,
         )
         config._check(feeds)
@@ -411,6 +429,12 @@ class Config:
             )
         if log in (os.path.realpath(uri.removeprefix("file://")) for uri in feeds):
             raise ConfigError(f"DEDUP_LOG = {str(self.log)!r} is also a feed; use a path of its own")
+
+
+def _as_text(value: object) -> str:
+    """Return *value* on one line, cut, and without user and password."""
+    text = value if isinstance(value, str) else shown(value)
+    return one_line(without_secrets(text, redact=False), _MAX_TEXT)
 
 
 def _scope(scope: Scope, overwritten: Collection[str]) -> tuple[Scope, str]:

@@ -15,6 +15,7 @@ else:
 
 import dedup_middleware
 from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.records.crawls import Begin, Counts
 from dedup_middleware.records.log import Record
 from dedup_middleware.settings import SETTINGS
 
@@ -171,8 +172,13 @@ def test_every_reason_and_outcome_is_in_the_docs() -> None:
 
 
 def test_every_field_of_a_record_is_in_the_docs() -> None:
-    first_cells = [line.split("|")[1] for line in reference("records").splitlines() if line.startswith("|")]
-    assert {name for cell in first_cells for name in re.findall(r"`([^`]+)`", cell)} == set(Record.__slots__)
+    of_records, _, of_counts = reference("records").partition("## Counts of crawls")
+    for text, fields in (
+        (of_records, Record.__slots__),
+        (of_counts, (*Begin.__struct_fields__, *Counts.__struct_fields__)),
+    ):
+        first_cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("|")]
+        assert {name for cell in first_cells for name in re.findall(r"`([^`]+)`", cell)} == set(fields)
 
 
 def test_every_stat_is_in_the_docs() -> None:

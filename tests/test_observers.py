@@ -70,7 +70,7 @@ def test_a_second_process_keeps_everything_and_the_first_drops_what_it_would_alo
     assert (second.stats["dedup/observer"], second.stats["dedup/items/would_drop"]) == (1, 2)
     assert "dedup/items/dropped" not in second.stats
 
-    (log,) = first_folder.glob("records.*.jsonl")
+    (log,) = (path for path in first_folder.glob("records.observer-*.jsonl") if "crawls" not in path.name)
     assert str(log) in warning
     said = [json.loads(line) for line in log.read_text().splitlines()]
     assert {r["url"]: r["outcome"] for r in said} == dict.fromkeys(copies, "would_drop")

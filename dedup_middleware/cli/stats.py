@@ -9,7 +9,8 @@ from dedup_middleware.cli.call import add_run_option
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.records.counts import counts_of
-from dedup_middleware.records.log import log_of, run_named
+from dedup_middleware.records.crawls import KINDS, crawl_named, pages_counted
+from dedup_middleware.records.log import log_of
 from dedup_middleware.terminal import Table, columns, rendered
 from dedup_middleware.text.clauses import one_line
 
@@ -29,12 +30,13 @@ def run(call: Call) -> None:
 def stats(config: Config, run: str | None = None) -> dict[str, Any]:
     """Return the counts of the log, or of one *run* there; :class:`RecordsError` without such records."""
     log = log_of(config)
-    run = run_named(log, run)
-    counts = counts_of(log, run)
-    if run and not counts.records:
+    run = crawl_named(log, run)
+    counts, pages = counts_of(log, run), pages_counted(log, run)
+    if run and not counts.records and not pages:
         raise NothingFoundError(f"No record of the crawl {run} in {log}.")
     return {
         "log": str(log),
+        "pages": {kind: pages[kind] for kind in KINDS if pages[kind]},
         "verdicts": dict(counts.verdicts.most_common()),
         "outcomes": dict(counts.outcomes.most_common()),
         "unchecked": dict(counts.unchecked.most_common()),
@@ -46,11 +48,13 @@ def stats(config: Config, run: str | None = None) -> dict[str, Any]:
 
 def stats_text(found: dict[str, Any], width: int | None = None) -> str:
     """Return what :func:`stats` found for a person in at most *width* columns: a table of each kind."""
-    lines = [f"{one_line(found['log'])}: {found['items_dropped']} items dropped"]
-    for name in ("verdicts", "outcomes", "unchecked", "kept", "hosts"):
+    pages = sum(found["pages"].values())
+    among = f"{pages} pages crawled, " if pages else ""
+    lines = [f"{one_line(found['log'])}: {among}{found['items_dropped']} items dropped"]
+    for name in ("pages", "verdicts", "outcomes", "unchecked", "kept", "hosts"):
         rows = [(one_line(key), str(value)) for key, value in found[name].items()]
         if rows:
-            lines += ["", rendered(Table((name, "pages"), rows), width)]
+            lines += ["", rendered(Table(("kind" if name == "pages" else name, "pages"), rows), width)]
     return "\n".join(lines)
 
 

@@ -24,6 +24,7 @@ from dedup_middleware.index import schema, transfer
 from dedup_middleware.index.forget import choose, forget
 from dedup_middleware.index.in_doubt import InDoubt
 from dedup_middleware.index.opening import index_for_command
+from dedup_middleware.records.crawls import remove_counts
 from dedup_middleware.records.log import host_named, log_exists, observer_logs_beside, refuse_foreign_log, remove_log
 from dedup_middleware.stores import ON_DISK, destroy_store, parse_uri, refusals, size_of_store, store_exists
 from dedup_middleware.terminal import counted, plural, progress, tell
@@ -221,6 +222,8 @@ def reset(call: Call) -> None:
         confirm(f"This deletes {' and '.join(doomed)}.")
     removed = destroy_store(store)
     logs = [path for path in logs if remove_log(path)]
+    for path in logs:
+        remove_counts(path)
     if opts.json:
         shown = None if config.log is None else str(config.log)
         print(json.dumps({"store": shown_store, "removed": removed, "log": shown, "log_removed": bool(logs)}))

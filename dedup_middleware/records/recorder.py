@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from dedup_middleware.checks.items import field_of
 from dedup_middleware.errors import TROUBLE
 from dedup_middleware.model import VerdictKind
 from dedup_middleware.reasons import DIFFERENCES, Outcome, Reason, message_of
+from dedup_middleware.records.crawls import kind_of
 from dedup_middleware.records.log import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from dedup_middleware.errors import DedupError, UnreadableError
     from dedup_middleware.index.lookup import Lookup
     from dedup_middleware.model import StoredPage
+    from dedup_middleware.records.crawls import CrawlCounts
     from dedup_middleware.records.log import RecordLog
     from dedup_middleware.visit import Listener, Visit
 
@@ -51,10 +54,14 @@ class Recorder:
         *,
         hash_clause: Callable[[str], bytes],
         preferences: Preferences,
+        crawl: CrawlCounts | None = None,
     ) -> None:
         self._spider = spider
         self._run = run
         self._log = log
+        self._crawl = crawl
+        self._has_warned = False
+        self._listener = listener
         self._count = listener.count
         self._fail = fail
         self._hash_clause = hash_clause
@@ -65,6 +72,7 @@ class Recorder:
     def resume_from(self, before: Recorder) -> None:
         """Share the counts of *before*, the recorder of the same crawl until now."""
         self._alarms, self._drops_for_earlier = before._alarms, before._drops_for_earlier
+        self._crawl, self._has_warned = before._crawl, before._has_warned
 
     def dropped(self, visit: Visit) -> None:
         """Count an item of *visit* that is dropped now."""
@@ -79,24 +87,36 @@ class Recorder:
         if visit.released:
             self._count("items/released", visit.items_kept)
             self._record(visit)
+            if self._crawl is not None:
+                self._crawl.add_released(visit.items_kept)
             return
         self._count("pages", 1)
         self._count(f"verdict/{verdict.kind.value}", 1)
         if visit.items_would_drop:
             self._count("items/would_drop", visit.items_would_drop)
-        has_items = visit.items_kept or visit.items_dropped
+        has_items = bool(visit.items_kept or visit.items_dropped)
+        reason = _reason(visit)
+        kind = kind_of(verdict.kind.value, reason, has_items=has_items)
         if verdict.kind is VerdictKind.UNCHECKED:
-            reason = _reason(visit)
             self._count(f"unchecked/{reason}", 1)
-            if reason == Reason.TOO_LITTLE_TEXT and not has_items:
-                self._count("lists", 1)
-        elif not has_items and verdict.kind is not VerdictKind.DUPLICATE:
-            self._count("without_items", 1)
+        if kind in {"lists", "without_items"}:
+            self._count(kind, 1)
         if verdict.reason in DIFFERENCES:
             self._count(f"kept/{verdict.reason}", 1)
         self._alarms.finished(visit)
         if verdict.kind is not VerdictKind.NEW:
             self._record(visit)
+        if self._crawl is not None:
+            self._count_for_report(partial(self._crawl.add, host_of(visit.url), kind, visit.items_dropped))
+
+    def _count_for_report(self, count: Callable[[], None]) -> None:
+        """Call *count*, and warn the first time that its file cannot be written: no item depends on it."""
+        try:
+            count()
+        except TROUBLE as error:
+            if not self._has_warned:
+                self._listener.warn(f"{error} Until then the report lacks the number of pages")
+            self._has_warned = True
 
     def _record(self, visit: Visit) -> None:
         if self._log is not None:
@@ -125,6 +145,8 @@ class Recorder:
             # An original that this crawl has kept too, after the drop, bears this crawl's name by now.
             if original is None or original.run != self._run:
                 self._count("items/dropped_for_earlier_crawls", drops)
+        if self._crawl is not None:
+            self._count_for_report(self._crawl.close)
         if self._log is not None:
             try:
                 self._log.close()
