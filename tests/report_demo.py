@@ -5,16 +5,20 @@ It has a mirror that edits a word here and there, a club that shows all stranger
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from html import escape
 from itertools import chain
 from typing import TYPE_CHECKING
 
+import msgspec
 from crawling import store_uri
 from prose import story
 
 from dedup_middleware import Deduplicator
+from dedup_middleware.records.crawls import Begin, Counts, counts_beside, read_counts
 from dedup_middleware.records.log import Record, Records
 from dedup_middleware.settings import Config
 from spiders.newspaper import Kind, site_map
@@ -146,3 +150,22 @@ def _spread(log: Path) -> None:
             time = start + timedelta(minutes=3 * number, days=runs.index(record.run))
             stamp = time.isoformat(timespec="milliseconds")
             file.write(replace(record, time=stamp, spider="news", bytes=30_000 + 371 * (number % 53)).to_line() + "\n")
+    _spread_counts(log, start, timedelta(minutes=3 * len(records)))
+
+
+def _spread_counts(log: Path, start: datetime, duration: timedelta) -> None:
+    """Let each crawl take *duration*, begin a day after the one before, and finish its pages evenly."""
+    found: dict[str, Counts] = {}
+    for line in read_counts(log):
+        counts = found.setdefault(line.run, Counts(line.run, is_last=True))
+        if isinstance(line, Counts):
+            for host, kinds in line.hosts.items():
+                counts.hosts[host] = dict(Counter(counts.hosts.get(host, {})) + Counter(kinds))
+    with counts_beside(log).open("w", encoding="ascii", newline="\n") as file:
+        for day, (run, counts) in enumerate(found.items()):
+            since, until = (start + timedelta(days=day), start + timedelta(days=day) + duration)
+            counts.since, counts.time = (time.isoformat(timespec="milliseconds") for time in (since, until))
+            settings = {"DEDUP_THRESHOLD": "0.75"} if day else {}
+            begin = Begin(run, counts.since, "news", project="newsroom", version="0.1.0", settings=settings)
+            for line in (begin, counts):
+                file.write(json.dumps(msgspec.to_builtins(line)) + "\n")

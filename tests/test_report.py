@@ -63,31 +63,14 @@ def logged(folder: Path, *records: Record) -> Config:
 
 
 class TestTallies:
-    def test_what_was_saved_is_summed(self) -> None:
-        tallies = tallied(
-            record(),
-            record("http://a.test/2", outcome="links_last", items_dropped=0),
-            record("http://a.test/3", outcome="tagged", items_dropped=0),
-            record("http://a.test/4", verdict="related", outcome="kept"),
-        )
-        assert tallies.totals() == {"pages": 2, "items": 2, "bytes": 2000}
-
-    def test_what_was_released_was_not_saved(self) -> None:
-        again = record(verdict="related", outcome="released", items_dropped=0)
-        tallies = tallied(record(), again)
-        assert tallies.totals()["pages"] == 0
-        assert not tallies.clusters()
-
     def test_a_page_that_is_dropped_by_each_crawl_is_one_page_of_its_cluster(self) -> None:
         tallies = tallied(record(), record(run="two"))
         assert tallies.clusters() == {"http://b.test/1": ["http://a.test/1"]}
-        assert tallies.totals()["items"] == 4
+        assert tallies.bytes == 2000
 
-    @pytest.mark.parametrize("time", ["", "yesterday", "9999-99-99", "9999-12-31T23:59:59-23:59"])
-    def test_a_record_without_a_date_is_counted_and_not_drawn(self, time: str) -> None:
-        tallies = tallied(record(time=time))
-        assert tallies.totals()["pages"] == 1
-        assert sum(tallies.over_time()["pages"]) <= 1
+    def test_a_page_that_was_released_is_in_no_cluster(self) -> None:
+        again = record(verdict="related", outcome="released", items_dropped=0)
+        assert not tallied(record(), again).clusters()
 
     @pytest.mark.parametrize(("score", "place"), [(0, 0), (0.79, 39), (0.8, 40), (1, 49)])
     def test_scores_are_binned(self, score: float, place: int) -> None:
@@ -150,8 +133,11 @@ class TestGathering:
 
     def test_one_run_is_shown_by_itself(self, shown: Demo) -> None:
         last = gather(shown.config, "last").summary
-        assert last["runs"] == [last["run"]]
-        assert last["duplicates"] < gather(shown.config).summary["duplicates"]
+        every = gather(shown.config).summary
+        assert last["duplicates"] < every["duplicates"]
+        assert last["crawls"]["sum"]["pages"]["duplicate"] == last["duplicates"]
+        of_every = [[crawl["run"] for crawl in one["crawls"]["list"] if crawl["is_counted"]] for one in (last, every)]
+        assert of_every[0] == of_every[1], "for a comparison"
 
 
 TEXTS = st.sampled_from(["", SCRIPT, "\ud800", "\x1b[31m", "\u202e", "http://[", "javascript:alert(1)", "</script>"])
@@ -244,7 +230,8 @@ class TestCommand:
         done = run_here("report", "-o", str(page), "--json", *shown.here, folder=tmp_path)
         (said,) = done.json
         assert said["output"] == str(page)
-        assert said["duplicates"] == said["saved"]["pages"] == 197
+        assert said["duplicates"] == said["pages"]["duplicate"] == 197
+        assert said["pages"]["new"] > 0
         assert PageElements(page.read_text(encoding="utf8")).data("summary")["duplicates"] == 197
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

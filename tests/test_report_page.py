@@ -211,9 +211,9 @@ class TestHostileTexts:
 
 class TestLooks:
     def test_it_speaks_the_readers_language(self, browser: Browser, report: Path) -> None:
-        assert texts(browser, "h1") == ["Duplicate report"]
+        assert texts(browser, ".kicker, h1") == ["Duplicate report", "3 crawls of newsroom · news"]
         click(browser, "#language")
-        assert texts(browser, "h1") == ["重复页面报告"]
+        assert texts(browser, ".kicker, h1") == ["重复页面报告", "newsroom · news 的 3 次抓取"]
         assert browser.run("return document.documentElement.lang") == "zh"
         assert "在另一个主机上" in texts(browser, ".drops td.reason")
         agent = browser.run("return navigator.userAgent")
@@ -222,7 +222,7 @@ class TestLooks:
         try:
             browser.requests()
             browser.open(report)
-            assert texts(browser, "h1") == ["重复页面报告"]
+            assert texts(browser, ".kicker") == ["重复页面报告"]
         finally:
             browser.driver.execute_cdp_cmd("Emulation.setUserAgentOverride", override | {"acceptLanguage": "en"})
 

@@ -35,9 +35,13 @@ def run(call: Call) -> None:
         report = gather(config, opts.run, step=step)
     with whole_file(Path(opts.output), page.is_report) as draft:
         draft.write(page.html(report).encode("utf8"))
-    counts = {name: report.summary[name] for name in ("records", "duplicates", "saved", "note")}
+    crawls = report.summary["crawls"]
+    counts = {name: report.summary[name] for name in ("records", "duplicates", "bytes", "note")}
+    counts |= {"pages": crawls["sum"]["pages"], "items_dropped": crawls["sum"]["items_dropped"]}
     note = f", without the texts of the store: {counts['note']}" if counts["note"] else ""
-    found = f"{plural(counts['duplicates'], 'duplicate')} in {plural(counts['records'], 'record')}"
+    among = "record" if crawls["uncounted"] else "page"
+    total = counts["records"] if crawls["uncounted"] else sum(counts["pages"].values())
+    found = f"{plural(counts['duplicates'], 'duplicate')} in {plural(total, among)}"
     line = f"Wrote {opts.output}: {found}{note}"
     print(json.dumps({"output": opts.output, **counts}) if opts.json else one_line(line))
     if opts.open and not webbrowser.open(Path(opts.output).absolute().as_uri()):

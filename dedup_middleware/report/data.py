@@ -13,6 +13,7 @@ from dedup_middleware.errors import NothingFoundError, StoreError
 from dedup_middleware.fingerprints import instance_of, published_method
 from dedup_middleware.index.opening import index_for_command
 from dedup_middleware.model import now
+from dedup_middleware.records.crawls import crawl_named, read_counts
 from dedup_middleware.records.log import (
     DIFFERENCE_CHARACTERS,
     EVIDENCE_CHARACTERS,
@@ -22,8 +23,8 @@ from dedup_middleware.records.log import (
     RecordFilter,
     Records,
     log_of,
-    run_named,
 )
+from dedup_middleware.report.crawls import Crawls
 from dedup_middleware.report.tallies import Tallies, host_at, score_of, signs, suspects
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import clauses, marked_sentences, one_line
@@ -66,17 +67,18 @@ def gather(
     if there is no record. 0.1 ms a record, 3 ms a pair, and 15 µs a stored page where a host is suspicious.
     """
     log = log_of(config)
-    run = run_named(log, run)
-    tallies = Tallies(ROWS)
+    run = crawl_named(log, run)
+    tallies, crawls = Tallies(ROWS), Crawls(read_counts(log), run)
     for record in Records(log, RecordFilter(run=run)):
         tallies.add(record)
+        crawls.add_record(record)
         step()
-    if not tallies.records:
+    if not tallies.records and not crawls.found():
         whose = f"of the crawl {run}" if run else "yet"
         raise NothingFoundError(f"{log} has no record {whose}, so there is nothing to report.")
     rows = [*reversed(tallies.duplicates)]
     with stored(config) as (store, note):
-        summary = _summary(config, tallies, rows, run) | {"note": note}
+        summary = _summary(config, tallies, rows, run) | {"crawls": crawls.summary(), "note": note}
         summary["signs"] = _signs(tallies, store, run)
         details = [_detail(record) for record in rows]
         for number in most_doubtful(rows, pairs) if store is not None else ():
@@ -90,17 +92,12 @@ def _summary(config: Config, tallies: Tallies, rows: list[Record], run: str | No
     return {
         "made": now(),
         "log": str(config.log),
-        "spiders": [*tallies.spiders],
         "run": run,
-        "runs": [*tallies.runs],
-        "first": tallies.first,
-        "latest": tallies.latest,
         "threshold": config.threshold if method is None else method.threshold,
         "records": tallies.records,
         "duplicates": tallies.duplicates_met,
         "outcomes": dict(tallies.outcomes),
-        "saved": tallies.totals(),
-        "over_time": tallies.over_time(),
+        "bytes": tallies.bytes,
         "hosts": _hosts(tallies.pairs_of_hosts()),
         "clusters": _clusters(tallies.clusters()),
         "scores": {"dropped": tallies.dropped_by_score, "kept": tallies.kept_by_score},

@@ -1,6 +1,6 @@
 """Sums up records for the report, in one pass, without the store.
 
-A page counts once, as its last record has it; dropped items and bytes count each time.
+A page counts once, as its last record has it; its bytes count each time.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,14 +23,7 @@ if TYPE_CHECKING:
 
 #: Bins of the histogram of scores, from 0 to 1.
 BINS = 50
-#: Bars of a chart over time, at the most.
-BARS = 90
-#: Spans of time that a bar may stand for, in seconds; longer ones are days of 86 400.
-_SPANS = (1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400)
 _EXAMPLES = 5
-#: Outcomes of a duplicate that kept nothing.
-SAVED = frozenset({Outcome.DROPPED.value, Outcome.LINKS_LAST.value})
-
 host_at = lru_cache(maxsize=100_000)(host_of)
 
 
@@ -42,15 +34,6 @@ class Last(NamedTuple):
     original: str | None
     """The URL of the page that it repeats; ``None`` if it is not a duplicate."""
     score: float | None
-
-
-class Saved(NamedTuple):
-    """A fetch whose page repeated another, and was not kept."""
-
-    time: int | None
-    """Seconds since 1970, ``None`` where the record has no date."""
-    items: int
-    bytes: int
 
 
 @dataclass(slots=True)
@@ -68,12 +51,6 @@ class Tallies:
         self.records = 0
         self.duplicates: deque[Record] = deque(maxlen=rows)
         self.duplicates_met = 0
-        self.spiders: Counter[str] = Counter()
-        self.runs: dict[str, None] = {}
-        """The names of the crawls, in their order."""
-        self.first: int | None = None
-        self.latest: int | None = None
-        """When the first and the last record were written, in seconds since 1970."""
         self.last: dict[str, Last] = {}
         self.outcomes: Counter[str] = Counter()
         self.kept: defaultdict[str, Kept] = defaultdict(Kept)
@@ -82,25 +59,18 @@ class Tallies:
         """Pages whose items were compared: duplicates, and pages that a field of their item kept."""
         self.dropped_by_score = [0] * BINS
         self.kept_by_score = [0] * BINS
-        self.saved: dict[tuple[str, str], Saved] = {}
-        """By crawl and URL."""
+        self.bytes = 0
+        """Of the bodies of duplicates."""
 
     def add(self, record: Record) -> None:
         """Take *record* into account."""
         score = score_of(record)
         is_duplicate = record.is_duplicate
         self.records += 1
-        self.spiders[record.spider] += 1
-        self.runs[record.run] = None
-        if (time := seconds_of(record.time)) is not None:
-            self.first = time if self.first is None else min(self.first, time)
-            self.latest = time if self.latest is None else max(self.latest, time)
         self.last[record.url] = Last(host_at(record.url), record.original_url if is_duplicate else None, score)
         if is_duplicate:
             self._add_duplicate(record)
-        elif record.outcome == Outcome.RELEASED.value:
-            self.saved.pop((record.run, record.url), None)
-        elif record.reason in DIFFERENCES:
+        elif record.outcome != Outcome.RELEASED.value and record.reason in DIFFERENCES:
             self._add_kept(record)
         if score is not None and record.outcome != Outcome.RELEASED.value:
             bins = self.dropped_by_score if is_duplicate else self.kept_by_score
@@ -111,13 +81,7 @@ class Tallies:
         self.duplicates_met += 1
         self.compared += 1
         self.outcomes[record.outcome] += 1
-        if record.outcome in SAVED:
-            # A request may be repeated within a crawl.
-            before = self.saved.get((record.run, record.url), Saved(None, 0, 0))
-            now = seconds_of(record.time)
-            self.saved[record.run, record.url] = Saved(
-                now, before.items + record.items_dropped, before.bytes + record.bytes
-            )
+        self.bytes += record.bytes
 
     def _add_kept(self, record: Record) -> None:
         kept = self.kept[record.reason]
@@ -139,55 +103,11 @@ class Tallies:
                 found[page.original].append(url)
         return found
 
-    def totals(self) -> dict[str, int]:
-        """Return what was saved in all."""
-        saved = self.saved.values()
-        return {
-            "pages": len(saved),
-            "items": sum(each.items for each in saved),
-            "bytes": sum(each.bytes for each in saved),
-        }
-
-    def over_time(self) -> dict[str, Any]:
-        """Return what was saved in each span of time, from the first to the last."""
-        dated = [each for each in self.saved.values() if each.time is not None]
-        times = [each.time for each in dated if each.time is not None]
-        if not times:
-            return {"span": 1, "start": 0, "pages": [], "items": [], "bytes": []}
-        span = _span(max(times) - min(times))
-        start = min(times) // span * span
-        bars = (max(times) - start) // span + 1
-        sums: dict[str, list[int]] = {name: [0] * bars for name in ("pages", "items", "bytes")}
-        for each in dated:
-            assert each.time is not None
-            bar = (each.time - start) // span
-            sums["pages"][bar] += 1
-            sums["items"][bar] += each.items
-            sums["bytes"][bar] += each.bytes
-        return {"span": span, "start": start, **sums}
-
 
 def score_of(record: Record) -> float | None:
     """Return the score of *record*; ``None`` if it is not a share, as in a log that was edited by hand."""
     score = record.score
     return score if score is not None and math.isfinite(score) and 0 <= score <= 1 else None
-
-
-def seconds_of(time: str) -> int | None:
-    """Return the seconds since 1970 of a record's *time*; ``None`` if it is not a time."""
-    try:
-        read = datetime.fromisoformat(time)
-        return int((read if read.tzinfo else read.replace(tzinfo=timezone.utc)).timestamp())
-    except (ValueError, OverflowError):
-        return None
-
-
-def _span(seconds: int) -> int:
-    for span in _SPANS:
-        if seconds < span * BARS:
-            return span
-    day = _SPANS[-1]
-    return math.ceil((seconds + 1) / (BARS * day)) * day
 
 
 #: From this score on, on average, the pages of a host are those of another one.

@@ -1,4 +1,4 @@
-// Two charts by uPlot: what was saved over time, and the histogram of scores.
+// Two charts by uPlot: the pages over time, and the histogram of scores.
 
 const CHART_HEIGHT = 220;
 // Seconds between two times on an axis; uPlot's own are in the browser's time zone.
@@ -14,9 +14,9 @@ function colour(name) {
   return found;
 }
 
-function drawCharts(summary, metric) {
+function drawCharts(summary) {
   charts.forEach((chart) => chart.destroy());
-  charts = [drawSaved(summary, metric), drawScores(summary)].filter((chart) => chart !== null);
+  charts = [drawOverTime(summary), drawScores(summary)].filter((chart) => chart !== null);
 }
 
 /** Make the charts as wide as their places are now. */
@@ -24,28 +24,37 @@ function fitCharts() {
   for (const chart of charts) chart.setSize({ width: chart.root.parentNode.clientWidth, height: CHART_HEIGHT });
 }
 
-function drawSaved(summary, metric) {
-  const { start, span, ...sums } = summary.over_time;
-  const values = sums[metric];
-  const place = document.querySelector("#saved .chart");
+/** Draw the pages of each group over time, one upon the other. */
+function drawOverTime(summary) {
+  const { start, span, pages } = summary.crawls.over_time;
+  const names = Object.keys(GROUPS);
+  const counts = names.map((name) => pagesOf(name, pages));
+  const times = counts[0].map((_, bar) => start + bar * span);
+  const place = document.querySelector("#overview .chart");
   place.replaceChildren();
-  place.hidden = values.length === 0;
+  // All in one moment is what the tiles have already.
+  place.hidden = times.length < 2;
   if (place.hidden) return null;
-  const times = values.map((_, bar) => start + bar * span);
-  const format = metric === "bytes" ? size : number;
-  const what = word(`saved_${metric}`);
-  const total = format(summary.saved[metric]);
+  const stacked = [];
+  for (const values of counts) stacked.push(values.map((value, bar) => value + (stacked.at(-1)?.[bar] ?? 0)));
+  const isEmpty = stacked.at(-1).map((total) => !total);
   const [from, to] = [moment(times[0], span), moment(times.at(-1) + span, span)];
-  return chart(place, word("saved_chart", { what, n: total, from, to }), {
-    data: [times.map((time) => time + span / 2), values],
-    series: [{ ...bars("accent"), label: what }],
+  const isOneDay = from.slice(0, 10) === to.slice(0, 10);
+  return chart(place, word("over_time_chart", { from, to }), {
+    data: [times.map((time) => time + span / 2), ...stacked.reverse().map((values) => values.map((value, bar) => (isEmpty[bar] ? null : value)))],
+    series: [...names].reverse().map((name) => {
+      const fill = name === "pages_duplicate" ? striped(name) : colour(name);
+      return { ...bars(name), fill, stroke: colour("card"), width: 1 };
+    }),
     range: [times[0] - span / 4, times.at(-1) + span * 1.25],
     incrs: SECONDS,
     // Without the year, and without the day where it is the same for all.
-    xValues: (_, splits, __, ___, step) =>
-      splits.map((time) => moment(time, step).slice(step >= 86400 ? 0 : from.slice(0, 10) === to.slice(0, 10) ? 11 : 5)),
-    yValues: (_, splits) => splits.map((value) => (metric === "bytes" || Number.isInteger(value) ? format(value) : "")),
-    readout: (bar) => `${moment(times[bar], span)} · ${format(values[bar])}`,
+    xValues: (_, splits, __, ___, step) => splits.map((time) => moment(time, step).slice(step >= 86400 ? 0 : isOneDay ? 11 : 5)),
+    yValues: (_, splits) => splits.map((value) => (Number.isInteger(value) ? number(value) : "")),
+    readout: (bar) =>
+      [`${moment(times[bar], span)} UTC`, ...names.map((name, n) => counts[n][bar] && `${number(counts[n][bar])} ${word(name)}`)]
+        .filter(Boolean)
+        .join(" · "),
   });
 }
 
@@ -80,6 +89,23 @@ function drawScores(summary) {
     ),
   );
   return drawn;
+}
+
+/** Return a fill with stripes, for eyes and printers that see no colours. */
+function striped(name) {
+  const side = 6 * devicePixelRatio;
+  const tile = Object.assign(document.createElement("canvas"), { width: side, height: side });
+  const context = tile.getContext("2d");
+  context.fillStyle = colour(name);
+  context.fillRect(0, 0, side, side);
+  context.strokeStyle = colour(`${name}_stripe`);
+  context.lineWidth = side / 4;
+  for (const shift of [-side, 0, side]) {
+    context.moveTo(shift - 1, -1);
+    context.lineTo(shift + side + 1, side + 1);
+  }
+  context.stroke();
+  return context.createPattern(tile, "repeat");
 }
 
 function bars(name) {

@@ -1,4 +1,4 @@
-// Everything but the charts, the table and the pair: warnings, numbers, hosts, clusters, pages that were kept.
+// Warnings, hosts, clusters, pages that were kept.
 
 function body(section) {
   const place = document.querySelector(`#${section} .body`);
@@ -9,16 +9,6 @@ function body(section) {
 /** Return a button that shows the rows of these filters. */
 function toTable(filters, ...content) {
   return make("button", { type: "button", class: "to-table", onclick: () => showRows(filters) }, ...content);
-}
-
-function renderAbout(summary) {
-  const day = (seconds) => (seconds === null ? "–" : moment(seconds, 86400));
-  const [from, to] = [day(summary.first), day(summary.latest)];
-  const dates = from === to ? from : word("about_dates", { from, to });
-  const spiders = [...summary.spiders, summary.run ? word("about_run", summary) : word("about_runs", { n: summary.runs.length })];
-  const made = summary.made.slice(0, 16).replace("T", " ");
-  const values = { log: isolated(summary.log), spiders: isolated(spiders.filter(Boolean).join(", ")), made, dates };
-  document.getElementById("about").replaceChildren(...sentence("about", values));
 }
 
 function renderContents() {
@@ -42,29 +32,17 @@ function renderSigns(summary) {
     found.push([...sentence("sign_mirror", values), " ", toTable(filters, word("show_pages"))]);
   }
   const place = body("signs");
-  if (found.length) place.append(make("ul", { class: "signs" }, ...found.map((parts) => make("li", {}, ...parts))));
-  else place.append(make("p", { class: "well" }, word("no_signs")));
+  if (isFull("signs", found.length, "no_signs")) {
+    place.append(make("ul", { class: "signs" }, ...found.map((parts) => make("li", {}, ...parts))));
+  }
   if (!pages_are_known && (one_original.length || mirrors.length)) place.append(make("p", {}, word("sign_unknown_pages")));
   if (summary.note) place.append(make("p", { class: "note" }, ...sentence("sign_note", { note: isolated(summary.note) })));
-}
-
-function renderSaved(summary, metric, choose) {
-  const tiles = ["pages", "items", "bytes"].map((name) => {
-    const value = (name === "bytes" ? size : number)(summary.saved[name]);
-    const attributes = { type: "button", class: "tile", "aria-pressed": String(name === metric), onclick: () => choose(name) };
-    return make("button", attributes, make("strong", {}, value), make("span", {}, word(`saved_${name}`)));
-  });
-  document.querySelector("#saved .tiles").replaceChildren(...tiles);
-  const others = Object.entries(summary.outcomes).filter(([outcome]) => !["dropped", "links_last"].includes(outcome));
-  body("saved").append(
-    others.map(([outcome, n]) => word("saved_outcome", { n, outcome: named("outcomes", outcome) })).join(" "),
-  );
 }
 
 function renderHosts(summary) {
   const { copying, copied, pages, copying_total, others } = summary.hosts;
   const place = body("hosts");
-  if (!copying.length) return place.append(make("p", {}, word("nothing")));
+  if (!isFull("hosts", copying.length)) return;
   const most = Math.max(...pages.flat());
   const name = (host) => (host ? isolated(host) : word("other_host"));
   const cell = (count, host, original) => {
@@ -98,7 +76,7 @@ function renderHosts(summary) {
 
 function renderClusters(summary) {
   const place = body("clusters");
-  if (!summary.clusters.length) return place.append(make("p", {}, word("nothing")));
+  if (!isFull("clusters", summary.clusters.length)) return;
   const most = summary.clusters[0].pages;
   const clusters = summary.clusters.map(({ original, pages, hosts, some }) => {
     const bar = make("span", { class: "bar" });
@@ -118,7 +96,7 @@ function renderClusters(summary) {
 
 function renderKept(summary) {
   const place = body("kept");
-  if (!summary.kept.length) return place.append(make("p", {}, word("nothing")));
+  if (!isFull("kept", summary.kept.length)) return;
   place.append(make("div", { class: "list" }, ...summary.kept.map(keptFor)));
 }
 

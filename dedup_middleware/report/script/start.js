@@ -1,7 +1,5 @@
 // Unpack, show, and listen.
 
-let metric = "pages";
-
 function isDark() {
   const chosen = document.documentElement.dataset.theme;
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -9,14 +7,18 @@ function isDark() {
 
 function renderAll(summary) {
   renderTemplate();
-  renderAbout(summary);
+  renderHeading(summary);
   renderContents();
   const other = language === "en" ? "zh" : "en";
   const languageButton = document.getElementById("language");
   languageButton.lang = other;
   languageButton.textContent = WORDS[other].language;
   renderSigns(summary);
-  renderTiles(summary);
+  renderOverview(summary);
+  renderHostPages(summary);
+  renderChanges(summary);
+  renderCrawls(summary);
+  renderSettings(summary);
   renderHosts(summary);
   renderClusters(summary);
   renderFilters();
@@ -31,16 +33,7 @@ function renderTheme(summary) {
   const themeButton = document.getElementById("theme");
   themeButton.textContent = word(isDark() ? "light" : "dark");
   themeButton.setAttribute("aria-label", word("theme", { theme: themeButton.textContent }));
-  drawCharts(summary, metric);
-}
-
-function renderTiles(summary) {
-  renderSaved(summary, metric, (chosen) => {
-    metric = chosen;
-    renderTiles(summary);
-    drawCharts(summary, metric);
-    document.querySelector(".tile[aria-pressed=true]").focus();
-  });
+  drawCharts(summary);
 }
 
 async function start() {
@@ -56,7 +49,9 @@ async function start() {
     document.documentElement.dataset.theme = isDark() ? "light" : "dark";
     renderTheme(summary);
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => renderTheme(summary));
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) {
+    matchMedia(query).addEventListener("change", () => renderTheme(summary));
+  }
   document.getElementById("pair").addEventListener("close", closedPair);
   document.getElementById("pair").addEventListener("click", (event) => {
     if (event.target.id === "pair") event.target.close();

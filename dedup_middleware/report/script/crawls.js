@@ -1,0 +1,290 @@
+// Crawls as a whole: the title, the numbers in all, by host and by crawl, what changed, and the settings.
+
+// The kinds of page that the report shows together, in the order of the chart, from its base.
+const GROUPS = {
+  pages_new: ["new"],
+  pages_similar: ["related", "unchanged"],
+  pages_duplicate: ["duplicate"],
+  pages_without_items: ["without_items", "lists"],
+  pages_unchecked: ["unchecked", "skipped"],
+};
+const KINDS_KEPT = ["new", "related", "unchanged"];
+
+/** Return the pages of a group, of the `counts` by kind: numbers, or lists of them. */
+function pagesOf(group, counts) {
+  const found = GROUPS[group].map((kind) => counts[kind] ?? 0);
+  if (!Array.isArray(found[0])) return sum(found);
+  return found[0].map((_, place) => sum(found.map((values) => values[place])));
+}
+
+function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+/** Return the number of pages, and the share of duplicates among them. */
+function totalOf(pages) {
+  return sum(Object.values(pages));
+}
+
+function rateOf(pages) {
+  return totalOf(pages) ? pages.duplicate / totalOf(pages) : null;
+}
+
+function shortRun(run) {
+  return run.length > 8 ? `${run.slice(0, 4)}…` : run;
+}
+
+/** Return the crawl of a report of one crawl, or else `undefined`. */
+function onlyCrawl({ run, crawls }) {
+  return run ? crawls.list.find((crawl) => crawl.run === run) : crawls.list.length === 1 ? crawls.list[0] : undefined;
+}
+
+function renderHeading(summary) {
+  const { list } = summary.crawls;
+  const day = (seconds) => (seconds === null ? "–" : moment(seconds, 86400));
+  const only = onlyCrawl(summary);
+  const shown = only ? [only] : list;
+  const different = (name) => [...new Set(shown.map((crawl) => crawl[name]).filter(Boolean))];
+  const spiders = different("spider");
+  const names = [...new Set([...different("project"), ...(spiders.length > 3 ? [word("heading_spiders", { n: spiders.length })] : [spiders.join(", ")])])];
+  const name = visible(names.filter(Boolean).join(" · "));
+  const title = only
+    ? [name, word("heading_crawl", { run: visible(shortRun(only.run)), day: day(only.begin) })].filter(Boolean).join(" · ")
+    : word(name ? "heading_crawls_of" : "heading_crawls", { n: shown.length, name });
+  document.getElementById("heading").textContent = title;
+  document.title = `${word("title")} · ${title}`;
+  const times = shown.flatMap(({ begin, end }) => [begin, end]).filter((time) => time !== null);
+  const minute = (time) => (time === undefined ? "–" : moment(time, 60));
+  const [from, to] = [minute(times.length ? Math.min(...times) : undefined), minute(times.length ? Math.max(...times) : undefined)];
+  const dates = from === to ? from : word("about_dates", { from, to });
+  const made = summary.made.slice(0, 16).replace("T", " ");
+  document.getElementById("about").replaceChildren(...sentence("about", { log: isolated(summary.log), made, dates }));
+}
+
+function renderOverview(summary) {
+  const { sum: all, uncounted, chosen, hosts } = summary.crawls;
+  const { pages } = all;
+  // Without the new pages of some crawls, pages are at least as many, and the share of duplicates is at most as high.
+  const [least, most] = uncounted ? ["≥ ", "≤ "] : ["", ""];
+  const parts = (...names) => names.filter((name) => pages[name]).map((name) => word(`kind_${name}`, { n: pages[name] })).join(" · ");
+  const tiles = [
+    ["pages", least + number(totalOf(pages)), word("tile_hosts", { n: hosts.length })],
+    ["kept_pages", least + number(sum(KINDS_KEPT.map((kind) => pages[kind]))), parts(...KINDS_KEPT)],
+    ["duplicates", number(pages.duplicate), word("tile_rate", { share: most + percent(rateOf(pages)) })],
+    ["unchecked", number(pagesOf("pages_unchecked", pages)), parts("skipped")],
+    ["without_items", number(pagesOf("pages_without_items", pages)), parts("lists")],
+    ["items", number(all.items_dropped), all.items_released ? word("tile_released", { n: all.items_released }) : ""],
+    ["bytes", size(summary.bytes), ""],
+  ].map(([name, value, more]) => make("div", { class: `tile ${name}` }, make("dt", {}, word(`tile_${name}`)), make("dd", {}, make("strong", {}, value), make("span", {}, more))));
+  document.querySelector("#overview .tiles").replaceChildren(...tiles);
+  const shares = Object.keys(GROUPS).map((group) => [group, pagesOf(group, pages)]).filter(([, n]) => n);
+  const bar = make("div", { class: "shares", "aria-hidden": "true" }, ...shares.map(([group, n]) => {
+    const part = make("span", { class: group });
+    part.style.setProperty("flex-grow", n);
+    return part;
+  }));
+  const keys = shares.map(([group, n]) => make("span", { class: `key ${group}` }, `${word(group)} ${number(n)}`));
+  document.querySelector("#overview .composition").replaceChildren(...(shares.length ? [bar, make("p", { class: "legend" }, ...keys)] : []));
+  const others = Object.entries(summary.outcomes).filter(([outcome]) => !["dropped", "links_last"].includes(outcome));
+  const lines = others.map(([outcome, n]) => word("saved_outcome", { n, outcome: named("outcomes", outcome) }));
+  if (uncounted) lines.unshift(word("uncounted", { n: uncounted, all: chosen }));
+  body("overview").append(...lines.map((line) => make("p", { class: "note" }, line)));
+}
+
+/** Return a column of numbers, or `null` if it is empty for all rows. */
+function counted(id, rows, value, show = (row) => number(value(row))) {
+  return rows.some(value) ? { id, label: word(`column_${id}`), value, show } : null;
+}
+
+function shareColumn(pages) {
+  const show = (row) => {
+    const share = rateOf(pages(row));
+    const bar = make("span", { class: "share" });
+    bar.style.setProperty("--share", `${100 * (share ?? 0)}%`);
+    return [bar, percent(share)];
+  };
+  return { id: "rate", label: word("column_rate"), value: (row) => rateOf(pages(row)) ?? -1, show };
+}
+
+/** Return the columns of the counts of pages of each row. */
+function pageColumns(rows, pages) {
+  const of = (group) => (row) => pagesOf(group, pages(row));
+  return [
+    { id: "pages", label: word("column_pages"), value: (row) => totalOf(pages(row)), show: (row) => number(totalOf(pages(row))) },
+    counted("new", rows, of("pages_new")),
+    counted("similar", rows, of("pages_similar")),
+    counted("duplicate", rows, of("pages_duplicate")),
+    counted("unchecked", rows, of("pages_unchecked")),
+    counted("without_items", rows, of("pages_without_items")),
+    shareColumn(pages),
+  ];
+}
+
+/** Return the rows of hosts as objects: name, and pages by kind. */
+function hostRows(kinds, rows) {
+  return rows.map(([host, ...counts]) => ({ host, pages: Object.fromEntries(counts.map((n, place) => [kinds[place], n])) }));
+}
+
+function hostCell(host) {
+  return host ? isolated(host) : word("other_hosts");
+}
+
+function renderHostPages(summary) {
+  const rows = hostRows(summary.crawls.kinds, summary.crawls.hosts);
+  const place = body("host-pages");
+  if (!isFull("host-pages", rows.length)) return;
+  const has = new Set(summary.drops.tables.host);
+  const columns = [
+    { id: "host", label: word("host"), isText: true, value: (row) => row.host, show: (row) => hostCell(row.host) },
+    ...pageColumns(rows, (row) => row.pages),
+  ].filter(Boolean);
+  const duplicates = columns.find(({ id }) => id === "duplicate");
+  if (duplicates) {
+    duplicates.show = ({ host, pages: { duplicate } }) => {
+      if (!duplicate || !has.has(host)) return number(duplicate);
+      const button = toTable({ host }, number(duplicate));
+      button.setAttribute("aria-label", word("host_duplicates", { n: duplicate, host: visible(host) }));
+      return button;
+    };
+  }
+  showSheet(place, { name: "hosts", label: word("host_pages"), columns, rows, sorted: { id: "pages", desc: true }, search: (row) => row.host });
+}
+
+function crawlName({ run, begin, spider }, several) {
+  return [begin === null ? "–" : moment(begin, 60), several && spider, shortRun(run)].filter(Boolean).map(visible).join(" · ");
+}
+
+function duration({ begin, end }) {
+  if (begin === null) return "–";
+  const [hours, minutes, seconds] = [Math.floor((end - begin) / 3600), Math.floor((end - begin) / 60) % 60, (end - begin) % 60];
+  const unit = (value, name) => new Intl.NumberFormat(language, { style: "unit", unit: name, unitDisplay: "narrow" }).format(value);
+  return hours ? `${unit(hours, "hour")} ${unit(minutes, "minute")}` : minutes ? `${unit(minutes, "minute")} ${unit(seconds, "second")}` : unit(seconds, "second");
+}
+
+function hasSpiders(list) {
+  return new Set(list.map((crawl) => crawl.spider)).size > 1;
+}
+
+let compared = null;
+
+function renderChanges(summary) {
+  const { list, kinds } = summary.crawls;
+  const place = body("changes");
+  if (!isFull("changes", list.length > 1, "changes_none")) return;
+  if (compared === null) {
+    const now = Math.max(0, list.findIndex((crawl) => crawl.run === summary.run));
+    // A spider is compared with itself.
+    const before = list.findIndex((crawl, n) => n > now && crawl.spider === list[now].spider);
+    compared = before > 0 ? [now, before] : now + 1 < list.length ? [now, now + 1] : [0, 1];
+  }
+  const several = hasSpiders(list);
+  const choose = (side, id) => {
+    const options = list.map((crawl, n) => make("option", { value: n }, crawlName(crawl, several)));
+    const change = (event) => {
+      compared[side] = Number(event.target.value);
+      renderChanges(summary);
+      document.getElementById(id).focus();
+    };
+    const select = make("select", { id, onchange: change }, ...options);
+    select.value = compared[side];
+    return make("label", {}, word(id), select);
+  };
+  const [now, before] = compared.map((n) => list[n]);
+  place.append(make("div", { class: "choices" }, choose(0, "changes_now"), choose(1, "changes_before")));
+  const rows = [
+    ["pages", (crawl) => totalOf(crawl.pages)],
+    ...Object.keys(GROUPS).map((group) => [group, (crawl) => pagesOf(group, crawl.pages)]),
+    ["rate", (crawl) => rateOf(crawl.pages), percent],
+    ["items", (crawl) => crawl.items_dropped],
+  ].filter(([, value]) => value(now) || value(before));
+  const head = ["changes_of", "changes_was", "changes_is", "changes_change"].map((key) => make("th", { scope: "col" }, word(key)));
+  const lines = rows.map(([name, value, format = number]) =>
+    make("tr", {}, make("th", { scope: "row" }, word(name.startsWith("pages_") || name === "rate" ? name : `tile_${name}`)), make("td", {}, format(value(before))), make("td", {}, format(value(now))), make("td", {}, change(value(now), value(before), format))),
+  );
+  const table = make("table", { class: "sheet" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...lines));
+  place.append(make("div", { class: "scroll" }, table));
+  renderHostChanges(place, hostRows(kinds, now.hosts), hostRows(kinds, before.hosts));
+  if (![now, before].every((crawl) => crawl.is_counted)) place.append(make("p", { class: "note" }, word("changes_uncounted")));
+}
+
+/** Return the difference with its sign; of shares, in points. */
+function change(now, before, format = number) {
+  const difference = (now ?? 0) - (before ?? 0);
+  if (!difference) return "=";
+  return `${difference > 0 ? "+" : "−"}${format(Math.abs(difference))}`;
+}
+
+function renderHostChanges(place, now, before) {
+  if (!now.length || !before.length) return place.append(make("p", { class: "lead" }, word("changes_no_hosts")));
+  const was = new Map(before.map(({ host, pages }) => [host, pages]));
+  const is = new Map(now.map(({ host, pages }) => [host, pages]));
+  const rows = [...new Set([...is.keys(), ...was.keys()])].map((host) => ({ host, now: is.get(host) ?? {}, before: was.get(host) ?? {} }));
+  const column = (id, of) => ({
+    id,
+    label: word(`column_${id}`),
+    value: (row) => Math.abs(of(row.now) - of(row.before)),
+    show: (row) => [number(of(row.now)), " ", make("span", { class: "quiet" }, change(of(row.now), of(row.before)))],
+  });
+  const total = (row) => sum([totalOf, (pages) => pages.duplicate ?? 0].map((of) => Math.abs(of(row.now) - of(row.before))));
+  const changed = rows.filter((row) => total(row)).sort((one, other) => total(other) - total(one));
+  if (!changed.length) return place.append(make("p", { class: "lead" }, word("changes_no_host")));
+  const columns = [
+    { id: "host", label: word("host"), isText: true, value: (row) => row.host, show: (row) => hostCell(row.host) },
+    column("pages", totalOf),
+    column("new", (pages) => pages.new ?? 0),
+    column("duplicate", (pages) => pages.duplicate ?? 0),
+  ];
+  showSheet(place, { name: "changes", label: word("changes_by_host"), columns, rows: changed, search: (row) => row.host, pageSize: 5 });
+}
+
+function renderCrawls(summary) {
+  const { list } = summary.crawls;
+  const place = body("crawls");
+  if (!isFull("crawls", list.length)) return;
+  const several = hasSpiders(list);
+  const pages = (crawl) => crawl.pages;
+  const columns = [
+    { id: "begin", label: word("column_begin"), isText: true, value: (crawl) => crawl.begin ?? 0, show: (crawl) => (crawl.begin === null ? "–" : moment(crawl.begin, 60)) },
+    several ? { id: "spider", label: word("column_spider"), isText: true, value: (crawl) => crawl.spider, show: (crawl) => isolated(crawl.spider) } : null,
+    { id: "run", label: word("run"), isText: true, value: (crawl) => crawl.run, show: (crawl) => isolated(crawl.run) },
+    { id: "duration", label: word("column_duration"), value: (crawl) => crawl.end - crawl.begin, show: (crawl) => (crawl.is_closed || !crawl.is_counted ? duration(crawl) : word("not_closed", { duration: duration(crawl) })) },
+    ...pageColumns(list, pages),
+    counted("items", list, (crawl) => crawl.items_dropped),
+    counted("released", list, (crawl) => crawl.items_released),
+  ].filter(Boolean);
+  showSheet(place, { name: "crawls", label: word("crawls"), columns, rows: list, sorted: { id: "begin", desc: true }, search: (crawl) => `${crawl.run} ${crawl.spider}` });
+}
+
+/** Show the settings of the crawls, those of neighbours with the same ones together. */
+function renderSettings(summary) {
+  const only = onlyCrawl(summary);
+  const spans = [];
+  for (const crawl of only ? [only] : summary.crawls.list) {
+    const { version, settings, begin } = crawl;
+    const key = JSON.stringify([version, settings]);
+    if (spans.at(-1)?.key === key) Object.assign(spans.at(-1), { n: spans.at(-1).n + 1, from: begin });
+    else spans.push({ key, n: 1, from: begin, to: begin, version, settings });
+  }
+  const known = spans.filter(({ version }) => version);
+  const place = body("settings");
+  if (!isFull("settings", known.length, "settings_none")) return;
+  const day = (time) => (time === null ? "–" : moment(time, 60));
+  const shown = known.map(({ n, from, to, version, settings }) => {
+    const values = Object.entries(settings);
+    const list = values.map(([name, value]) => make("li", {}, make("code", {}, `${visible(name)} = ${visible(value)}`)));
+    const when = from === to ? day(from) : word("about_dates", { from: day(from), to: day(to) });
+    return [
+      make("h3", {}, `${word("heading_crawls", { n })} · ${when} · dedup-middleware ${visible(version)}`),
+      values.length ? make("ul", {}, ...list) : make("p", { class: "quiet" }, word("settings_defaults")),
+    ];
+  });
+  const count = make("span", { class: "count" }, word("settings_different", { n: known.length }));
+  place.append(make("div", { class: "list" }, make("details", {}, make("summary", {}, make("span", {}, word("settings_show")), count), ...shown.flat())));
+}
+
+/** Make a section that has nothing one line: its title, and `key`. Return whether it has something. */
+function isFull(section, has, key = "nothing") {
+  document.getElementById(section).classList.toggle("empty", !has);
+  if (!has) document.querySelector(`#${section} .body`).append(make("p", {}, word(key)));
+  return Boolean(has);
+}

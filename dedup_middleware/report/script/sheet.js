@@ -1,0 +1,68 @@
+// A table of numbers. TanStack Table sorts, searches and pages it.
+
+/**
+ * Show `rows` in `place`. Of a column: `id`, `label`, `value(row)` to sort by, `show(row)`, and `isText`. The search box
+ * is there where `search(row)` is given and the rows are more than two pages.
+ */
+function showSheet(place, { name, label, columns, rows, sorted, search, pageSize = 10 }) {
+  const body = make("div", { class: "scroll" });
+  const pager = make("div", { class: "pager" });
+  const sheet = TableCore.createTable({
+    data: rows,
+    columns: columns.map(({ id, value }) => ({ id, accessorFn: value, sortingFn: byValue, sortDescFirst: true })),
+    state: {},
+    initialState: { pagination: { pageSize, pageIndex: 0 }, sorting: sorted ? [sorted] : [] },
+    globalFilterFn: (row, _, text) => search(row.original).toLowerCase().includes(text),
+    getColumnCanGlobalFilter: (column) => column.id === columns[0].id,
+    enableSortingRemoval: false,
+    renderFallbackValue: null,
+    getCoreRowModel: TableCore.getCoreRowModel(),
+    getFilteredRowModel: TableCore.getFilteredRowModel(),
+    getSortedRowModel: TableCore.getSortedRowModel(),
+    getPaginationRowModel: TableCore.getPaginationRowModel(),
+  });
+  let state = { ...sheet.initialState };
+  const onStateChange = (update) => {
+    state = typeof update === "function" ? update(state) : update;
+    sheet.setOptions((now) => ({ ...now, state }));
+    render();
+  };
+  sheet.setOptions((options) => ({ ...options, state, onStateChange }));
+
+  function heading({ id, label: text, isText }) {
+    const [first] = state.sorting;
+    const sort = () => { sheet.getColumn(id).toggleSorting(); document.getElementById(`${name}-${id}`).focus(); };
+    const button = make("button", { type: "button", id: `${name}-${id}`, onclick: sort }, text);
+    const direction = first?.id === id ? (first.desc ? "descending" : "ascending") : null;
+    return make("th", { scope: "col", class: isText ? "text" : null, "aria-sort": direction }, button);
+  }
+
+  function render() {
+    const shown = sheet.getRowModel().rows.map(({ original }) =>
+      make("tr", {}, ...columns.map(({ show, isText }, place) => {
+        const attributes = { class: isText ? "text" : null, scope: place ? null : "row" };
+        return make(place ? "td" : "th", attributes, ...[show(original)].flat());
+      })),
+    );
+    const head = make("thead", {}, make("tr", {}, ...columns.map(heading)));
+    body.replaceChildren(make("table", { class: "sheet", "aria-label": label }, head, make("tbody", {}, ...shown)));
+    const { pageIndex } = state.pagination;
+    const pages = sheet.getPageCount();
+    pager.hidden = pages < 2;
+    const turn = (step, text) => {
+      const go = () => { sheet.setPageIndex(pageIndex + step); pager.querySelector(`.${step > 0 ? "on" : "back"}`).focus(); };
+      const isEnd = pageIndex + step < 0 || pageIndex + step >= pages;
+      return make("button", { type: "button", class: step > 0 ? "on" : "back", "aria-disabled": String(isEnd), onclick: isEnd ? null : go }, text);
+    };
+    pager.replaceChildren(
+      turn(-1, `← ${word("previous")}`),
+      make("span", {}, word("page_of", { page: pageIndex + 1, pages })),
+      turn(1, `${word("next")} →`),
+    );
+  }
+
+  render();
+  const box = make("input", { type: "search", autocomplete: "off", oninput: (event) => sheet.setGlobalFilter(event.target.value.toLowerCase()) });
+  const isLong = search && rows.length > 2 * pageSize;
+  place.append(...(isLong ? [make("label", { class: "search" }, word("sheet_search"), box)] : []), body, pager);
+}
