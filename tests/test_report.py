@@ -14,6 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from crawling import store_uri
 from hypothesis import given, settings
@@ -24,6 +25,7 @@ from test_commands import run, run_here
 from dedup_middleware.cli.explain import record_text
 from dedup_middleware.fingerprints import ClauseFingerprinter
 from dedup_middleware.reasons import Outcome, Reason
+from dedup_middleware.records.crawls import Counts, counts_beside
 from dedup_middleware.records.log import Record, RecordLog, Records
 from dedup_middleware.report.data import gather
 from dedup_middleware.report.page import html, words
@@ -84,14 +86,27 @@ class TestGathering:
         assert sign == {"host": CLUB, "original": f"https://{JOINED}/join", "repeats": 30, "pages": 30}
         assert [mirror["host"] for mirror in signs["mirrors"]] == [MIRROR]
 
-    def test_new_pages_of_a_host_speak_for_it(self, shown: Demo, tmp_path: Path) -> None:
-        repeats = [record(f"https://courier.example/{n}", original_url="http://b.test/1") for n in range(20)]
+    def test_new_pages_of_a_host_count(self, tmp_path: Path) -> None:
+        repeats = [record(f"https://a.test/{n}", original_url="http://b.test/1") for n in range(20)]
         config = logged(tmp_path, *repeats)
-        assert gather(config).summary["signs"]["one_original"][0]["pages"] == 20
-        with_store = replace(config, store=store_uri(shown.folder))
-        assert gather(with_store).summary["signs"]["pages_are_known"]
-        pages = [sign["pages"] for sign in gather(with_store).summary["signs"]["one_original"]]
-        assert pages == [32], "twelve pages of that host are in the store, and not in the log"
+        alone = gather(config).summary["signs"]
+        assert (alone["one_original"][0]["pages"], alone["pages_are_known"]) == (20, False)
+        for new, expected in ((12, [32]), (20, [])):
+            counts = Counts("one", time="2026-11-20T11", hosts={"a.test": {"new": new, "duplicate": 20}})
+            counts_beside(tmp_path / "log.jsonl").write_text(json.dumps(msgspec.to_builtins(counts)))
+            signs = gather(config).summary["signs"]
+            assert signs["pages_are_known"]
+            assert [sign["pages"] for sign in signs["one_original"]] == expected
+
+    def test_what_is_crawled_every_day_is_a_sign_every_day(self, tmp_path: Path) -> None:
+        repeats = [record(f"https://a.test/{n}", run=run) for run in ("one", "two") for n in range(20)]
+        (sign,) = gather(logged(tmp_path, *repeats)).summary["signs"]["one_original"]
+        assert (sign["repeats"], sign["pages"]) == (40, 40)
+
+    def test_what_was_released_is_no_sign(self, tmp_path: Path) -> None:
+        repeats = [record(f"https://a.test/{n}") for n in range(20)]
+        released = [replace(each, verdict="related", outcome="released", items_dropped=0) for each in repeats]
+        assert gather(logged(tmp_path, *repeats, *released)).summary["signs"]["one_original"] == []
 
     def test_a_field_that_keeps_nearly_all_is_a_sign(self, tmp_path: Path) -> None:
         kept = {"verdict": "related", "outcome": "kept", "reason": str(Reason.ITEM_FIELD_DIFFERS)}

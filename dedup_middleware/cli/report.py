@@ -39,9 +39,10 @@ def run(call: Call) -> None:
     counts = {name: report.summary[name] for name in ("records", "duplicates", "bytes", "note")}
     counts |= {"pages": crawls["sum"]["pages"], "items_dropped": crawls["sum"]["items_dropped"]}
     note = f", without the texts of the store: {counts['note']}" if counts["note"] else ""
-    among = "record" if crawls["uncounted"] else "page"
-    total = counts["records"] if crawls["uncounted"] else sum(counts["pages"].values())
-    found = f"{plural(counts['duplicates'], 'duplicate')} in {plural(total, among)}"
+    pages = (
+        plural(counts["records"], "record") if crawls["uncounted"] else plural(sum(counts["pages"].values()), "page")
+    )
+    found = f"{plural(counts['duplicates'], 'duplicate')} in {pages}"
     line = f"Wrote {opts.output}: {found}{note}"
     print(json.dumps({"output": opts.output, **counts}) if opts.json else one_line(line))
     if opts.open and not webbrowser.open(Path(opts.output).absolute().as_uri()):

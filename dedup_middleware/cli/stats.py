@@ -9,8 +9,9 @@ from dedup_middleware.cli.call import add_run_option
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import NothingFoundError
 from dedup_middleware.records.counts import counts_of
-from dedup_middleware.records.crawls import KINDS, crawl_named, pages_counted
+from dedup_middleware.records.crawls import KINDS, crawl_named, read_counts
 from dedup_middleware.records.log import log_of
+from dedup_middleware.report.crawls import Crawls
 from dedup_middleware.terminal import Table, columns, rendered
 from dedup_middleware.text.clauses import one_line
 
@@ -31,7 +32,7 @@ def stats(config: Config, run: str | None = None) -> dict[str, Any]:
     """Return the counts of the log, or of one *run* there; :class:`RecordsError` without such records."""
     log = log_of(config)
     run = crawl_named(log, run)
-    counts, pages = counts_of(log, run), pages_counted(log, run)
+    counts, pages = counts_of(log, run), Crawls(read_counts(log), run).sum.pages
     if run and not counts.records and not pages:
         raise NothingFoundError(f"No record of the crawl {run} in {log}.")
     return {

@@ -10,7 +10,6 @@ import errno
 import json
 import os
 import time
-from collections import Counter
 from contextlib import suppress
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Annotated
@@ -124,10 +123,8 @@ class CrawlCounts:
         try:
             _append(self._path, text.encode("ascii"))
         except OSError as error:
-            detail = error.strerror or error
-            raise RecordsError(
-                f"The counts {self._path} cannot be written ({detail}). Make room on its disk."
-            ) from error
+            text = f"The counts {self._path} cannot be written ({error.strerror}). Make room on its disk."
+            raise RecordsError(text) from error
         self._begin, self._counts, self._since = None, Counts(counts.run), 0.0
 
 
@@ -180,17 +177,11 @@ def read_counts(log: Path) -> Iterator[Begin | Counts]:
         for block in blocks(file):
             for line in block.splitlines():
                 with suppress(msgspec.MsgspecError, ValueError, RecursionError):
-                    yield _decoder.decode(line)
-
-
-def pages_counted(log: Path, run: str | None = None) -> Counter[str]:
-    """Return the pages of each kind in the counts beside *log*, of the crawl *run* or of all."""
-    found: Counter[str] = Counter()
-    for line in read_counts(log):
-        if isinstance(line, Counts) and run in (None, line.run):
-            for kinds in line.hosts.values():
-                found.update(kinds)
-    return +Counter({kind: found[kind] for kind in KINDS})
+                    read = _decoder.decode(line)
+                    if isinstance(read, Counts):
+                        for host, kinds in read.hosts.items():
+                            read.hosts[host] = {kind: kinds[kind] for kind in KINDS if kind in kinds}
+                    yield read
 
 
 def crawl_named(log: Path, run: str | None) -> str | None:

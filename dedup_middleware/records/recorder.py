@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -107,12 +106,12 @@ class Recorder:
         if verdict.kind is not VerdictKind.NEW:
             self._record(visit)
         if self._crawl is not None:
-            self._count_for_report(partial(self._crawl.add, host_of(visit.url), kind, visit.items_dropped))
+            self._count_for_report(self._crawl.add, host_of(visit.url), kind, visit.items_dropped)
 
-    def _count_for_report(self, count: Callable[[], None]) -> None:
-        """Call *count*, and warn the first time that its file cannot be written: no item depends on it."""
+    def _count_for_report(self, count: Callable[..., None], *page: object) -> None:
+        """Call *count* with *page*, and warn the first time that its file cannot be written: no item depends on it."""
         try:
-            count()
+            count(*page)
         except TROUBLE as error:
             if not self._has_warned:
                 self._listener.warn(f"{error} Until then the report lacks the number of pages")

@@ -7,7 +7,7 @@ records. Then the new pages are missing, because the log has no record of them.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
@@ -22,37 +22,17 @@ if TYPE_CHECKING:
 
 #: Bars of the chart over time, at the most.
 BARS = 90
-#: Spans of time that a bar may stand for, in seconds; longer ones are days of 86 400. Each contains the one before.
+#: Spans of time that a bar may stand for, in seconds; longer ones are days of 86 400.
 _SPANS = (1, 5, 15, 60, 300, 900, 3_600, 21_600, 86_400)
-# Spans that are counted at once; beyond that, longer ones are counted.
-_MAX_SPANS = 4_000
+# Lines and records in the chart over time: the latest, for lines more than two months without a pause.
+_MAX_TIMES = 100_000
+# Processes of one crawl that were killed: the last of them.
+_MAX_GAPS = 100
 # Crawls that are listed: the latest. The latest of these are compared host by host.
 _MAX_CRAWLS, _COMPARED = 1_000, 30
 # Hosts that are counted at once, in all and of a crawl, and those that are shown, with most pages.
 _MAX_HOSTS, _MAX_HOSTS_OF_A_CRAWL = 50_000, 5_000
 _HOSTS, _HOSTS_OF_A_CRAWL = 2_000, 300
-
-
-@dataclass(slots=True)
-class Crawl:
-    """What one crawl has counted."""
-
-    run: str
-    begin: Begin | None = None
-    until: str = ""
-    """The time of its last line; empty if it has none."""
-    is_closed: bool = False
-    times: list[int] = field(default_factory=list)
-    """When it began and ended, as far as that is known, in seconds since 1970."""
-    pages: Counter[str] = field(default_factory=Counter)
-    items_dropped: int = 0
-    items_released: int = 0
-    hosts: Hosts = field(default_factory=lambda: Hosts(_MAX_HOSTS_OF_A_CRAWL))
-
-    def note_time(self, seconds: int | None) -> None:
-        """Note that it was running then."""
-        if seconds is not None:
-            self.times = [min(self.times[0], seconds), max(self.times[1], seconds)] if self.times else [seconds] * 2
 
 
 class Hosts:
@@ -79,51 +59,141 @@ class Hosts:
 
     def pages(self, host: str) -> int:
         """Return how many pages *host* has."""
-        return self._found[host].total() if host in self._found else 0
+        return self._found.get(host, Counter()).total()
 
 
-class OverTime:
-    """Counts pages by span of time and kind."""
+@dataclass(slots=True)
+class Crawl:
+    """What a crawl has counted, or all of them."""
 
-    def __init__(self) -> None:
-        self._span = 0
-        self._found: dict[int, Counter[str]] = {}
+    begin: Begin
+    until: str = ""
+    """The time of its last line; empty if it has none."""
+    is_closed: bool = False
+    gaps: list[tuple[str, str]] = field(default_factory=list)
+    """From the last line of a process that was killed to the first one of the next."""
+    times: list[int] = field(default_factory=list)
+    """When it began, and the last time that it was running, in seconds since 1970; empty if that is not known."""
+    pages: Counter[str] = field(default_factory=Counter)
+    items_dropped: int = 0
+    items_released: int = 0
+    hosts: Hosts = field(default_factory=lambda: Hosts(_MAX_HOSTS_OF_A_CRAWL))
 
-    def add(self, first: int, last: int, kinds: Mapping[str, int]) -> None:
-        """Count pages that ended evenly from *first* to *last*, in seconds since 1970."""
-        width = _SPANS[self._span]
-        spans = min(max(last // width - first // width, 0) + 1, BARS)
-        for number in range(spans):
-            # Rounded so that the parts of a kind have its sum.
-            part = {kind: n * (number + 1) // spans - n * number // spans for kind, n in kinds.items()}
-            start = (last // width - spans + 1 + number) * width
-            self._found.setdefault(start, Counter()).update(part)
-        if len(self._found) > _MAX_SPANS and self._span + 1 < len(_SPANS):
-            self._span += 1
-            self._found = self._by(_SPANS[self._span])
+    def count(self, host: str, kinds: Mapping[str, int]) -> None:
+        """Count pages of *host*."""
+        self.pages.update(kinds)
+        self.hosts.add(host, kinds)
 
-    def _by(self, span: int) -> dict[int, Counter[str]]:
-        found: dict[int, Counter[str]] = {}
-        for start, kinds in self._found.items():
-            found.setdefault(start // span * span, Counter()).update(kinds)
-        return found
+    def note(self, time: str) -> int | None:
+        """Note that it was running at *time*, and return that in seconds since 1970."""
+        if (seconds := seconds_of(time)) is not None:
+            self.times = [min([seconds, *self.times]), max([seconds, *self.times])]
+        return seconds
 
-    def bars(self) -> dict[str, Any]:
-        """Return the pages of each kind in each span of time, from the first to the last."""
-        if not self._found:
-            return {"span": 1, "start": 0, "pages": {}}
-        first, last = min(self._found), max(self._found)
-        span = max(_span(last - first), _SPANS[self._span])
-        found, start = self._by(span), first // span * span
-        places = range(start, last + 1, span)
+    def as_dict(self) -> dict[str, Any]:
+        """Return its numbers as plain values."""
+        pages = {kind: self.pages[kind] for kind in KINDS}
+        return {"pages": pages, "items_dropped": self.items_dropped, "items_released": self.items_released}
+
+    def in_list(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        begin, end = self.times or (None, None)
+        about = {name: getattr(self.begin, name) for name in ("run", "spider", "project", "version", "settings")}
+        states = {"begin": begin, "end": end, "is_counted": bool(self.until), "is_closed": self.is_closed}
+        return self.as_dict() | about | states | {"hosts": self.hosts.rows(_HOSTS_OF_A_CRAWL)}
+
+
+class Crawls:
+    """The crawls of these lines, and of the records that are added then; sums are of the crawl *run*, or of all."""
+
+    def __init__(self, lines: Iterable[Begin | Counts], run: str | None = None) -> None:
+        self.sum = Crawl(Begin("", ""), hosts=Hosts(_MAX_HOSTS))
+        self._run = run
+        self._found: dict[str, Crawl] = {}
+        self._times: deque[tuple[int, int, Mapping[str, int]]] = deque(maxlen=_MAX_TIMES)
+        for line in lines:
+            self._add(line)
+
+    def _add(self, line: Begin | Counts) -> None:
+        crawl = self._crawl(line.run)
+        last = crawl.note(line.time)
+        if isinstance(line, Begin):
+            # A later process that goes on with the crawl may have other settings.
+            if crawl.until and not crawl.is_closed:
+                crawl.gaps = [*crawl.gaps[-_MAX_GAPS:], (crawl.until, line.time)]
+            crawl.begin, crawl.is_closed = line, False
+            return
+        crawl.until, crawl.is_closed = max(crawl.until, line.time), line.is_last
+        for each in self._sums(crawl):
+            each.items_dropped += line.items_dropped
+            each.items_released += line.items_released
+            for host, kinds in line.hosts.items():
+                each.count(host, kinds)
+        if last is not None and self._run in (None, line.run):
+            first, kinds = seconds_of(line.since), sum(map(Counter, line.hosts.values()), Counter())
+            self._times.append((last if first is None else min(first, last), last, kinds))
+
+    def add_record(self, record: Record) -> None:
+        """Count the page of *record*, if no line of its crawl has counted it."""
+        crawl = self._crawl(record.run, record.spider)
+        if record.time <= crawl.until and not any(killed < record.time < again for killed, again in crawl.gaps):
+            return
+        time, is_released = crawl.note(record.time), record.outcome == Outcome.RELEASED.value
+        has_items = bool(record.items_kept or record.items_dropped)
+        kinds = {} if is_released else {kind_of(record.verdict, record.reason, has_items=has_items): 1}
+        for each in self._sums(crawl):
+            if kinds:
+                each.count(record.host, kinds)
+            each.items_dropped += record.items_dropped
+            each.items_released += record.items_kept if is_released else 0
+        if time is not None:
+            self._times.append((time, time, kinds))
+
+    def _crawl(self, run: str, spider: str = "") -> Crawl:
+        if run not in self._found:
+            if len(self._found) >= _MAX_CRAWLS:
+                del self._found[next(iter(self._found))]
+            if len(self._found) >= _COMPARED:
+                [*self._found.values()][-_COMPARED].hosts = Hosts(0)
+            self._found[run] = Crawl(Begin(run, "", spider))
+        return self._found[run]
+
+    def _sums(self, crawl: Crawl) -> list[Crawl]:
+        return [crawl, self.sum] if self._run in (None, crawl.begin.run) else [crawl]
+
+    def found(self) -> bool:
+        """Return whether there is a crawl to report."""
+        return bool(self._found) if self._run is None else self._run in self._found
+
+    def uncounted(self) -> int:
+        """Return the number of crawls whose new pages are not known."""
+        return sum(not crawl.until for run, crawl in self._found.items() if self._run in (None, run))
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the report shows, as plain data: the crawls latest first."""
         return {
-            "span": span,
-            "start": start,
-            "pages": {kind: [found.get(place, _NONE)[kind] for place in places] for kind in KINDS},
+            "kinds": KINDS,
+            "sum": self.sum.as_dict(),
+            "uncounted": self.uncounted(),
+            "list": [crawl.in_list() for crawl in reversed(self._found.values())],
+            "hosts": self.sum.hosts.rows(_HOSTS),
+            "over_time": self.over_time(),
         }
 
-
-_NONE: Counter[str] = Counter()
+    def over_time(self) -> dict[str, Any]:
+        """Return the pages of each kind in each span of time, from the first to the last."""
+        begin = min((first for first, *_ in self._times), default=0)
+        end = max((last for _, last, _ in self._times), default=0)
+        span = _span(end - begin)
+        start = begin // span * span
+        bars = {kind: [0] * ((end - start) // span + 1) for kind in KINDS}
+        for first, last, kinds in self._times:
+            place, parts = (first - start) // span, (last - first) // span + 1
+            for kind, n in kinds.items():
+                for part in range(parts):
+                    # Rounded so that the parts of a number have its sum.
+                    bars[kind][place + part] += n * (part + 1) // parts - n * part // parts
+        return {"span": span, "start": start, "pages": bars}
 
 
 def _span(seconds: int) -> int:
@@ -132,116 +202,6 @@ def _span(seconds: int) -> int:
             return span
     day = _SPANS[-1]
     return math.ceil((seconds + 1) / (BARS * day)) * day
-
-
-class Crawls:
-    """Add all lines first, then the records; sums are of the crawl *run*, or of all."""
-
-    def __init__(self, lines: Iterable[Begin | Counts], run: str | None = None) -> None:
-        self.run = run
-        self.hosts = Hosts(_MAX_HOSTS)
-        self._found: dict[str, Crawl] = {}
-        self._sum = Crawl("")
-        self._over_time = OverTime()
-        for line in lines:
-            self._add(line)
-
-    def _add(self, line: Begin | Counts) -> None:
-        crawl = self._crawl(line.run)
-        crawl.note_time(seconds_of(line.time))
-        if isinstance(line, Begin):
-            # A later process that goes on with the crawl may have other settings.
-            crawl.begin, crawl.is_closed = line, False
-            return
-        crawl.until, crawl.is_closed = max(crawl.until, line.time), line.is_last
-        last = seconds_of(line.time)
-        first = seconds_of(line.since)
-        for host, kinds in line.hosts.items():
-            known = {kind: kinds[kind] for kind in KINDS if kind in kinds}
-            self._count(crawl, host, known, last if first is None else first, last)
-        self._count_items(crawl, line.items_dropped, line.items_released)
-
-    def add_record(self, record: Record) -> None:
-        """Count the page of *record*, if no line of its crawl has counted it."""
-        crawl = self._crawl(record.run)
-        if record.time <= crawl.until:
-            return
-        time = seconds_of(record.time)
-        crawl.note_time(time)
-        if crawl.begin is None:
-            crawl.begin = Begin(record.run, record.time, record.spider)
-        if record.outcome == Outcome.RELEASED.value:
-            self._count_items(crawl, 0, max(record.items_kept, 0))
-            return
-        has_items = bool(record.items_kept or record.items_dropped)
-        kind = kind_of(record.verdict, record.reason, has_items=has_items)
-        self._count(crawl, record.host, {kind: 1}, time, time)
-        self._count_items(crawl, max(record.items_dropped, 0), 0)
-
-    def _crawl(self, run: str) -> Crawl:
-        if run not in self._found:
-            if len(self._found) >= _MAX_CRAWLS:
-                del self._found[next(iter(self._found))]
-            if len(self._found) >= _COMPARED:
-                [*self._found.values()][-_COMPARED].hosts = Hosts(0)
-            self._found[run] = Crawl(run)
-        return self._found[run]
-
-    def _count(self, crawl: Crawl, host: str, kinds: Mapping[str, int], first: int | None, last: int | None) -> None:
-        crawl.pages.update(kinds)
-        crawl.hosts.add(host, kinds)
-        if self.run in (None, crawl.run):
-            self._sum.pages.update(kinds)
-            self.hosts.add(host, kinds)
-            if first is not None and last is not None:
-                self._over_time.add(first, last, kinds)
-
-    def _count_items(self, crawl: Crawl, dropped: int, released: int) -> None:
-        for each in [crawl, self._sum] if self.run in (None, crawl.run) else [crawl]:
-            each.items_dropped += dropped
-            each.items_released += released
-
-    def found(self) -> bool:
-        """Return whether there is a crawl to report."""
-        return bool(self._found) if self.run is None else self.run in self._found
-
-    def summary(self) -> dict[str, Any]:
-        """Return what the report shows, as plain data: the crawls latest first."""
-        crawls = [*reversed(self._found.values())]
-        chosen = [crawl for crawl in crawls if self.run in (None, crawl.run)]
-        return {
-            "kinds": KINDS,
-            "sum": _numbers(self._sum),
-            "uncounted": sum(not crawl.until for crawl in chosen),
-            "chosen": len(chosen),
-            "list": [_shown(crawl) for crawl in crawls],
-            "hosts": self.hosts.rows(_HOSTS),
-            "over_time": self._over_time.bars(),
-        }
-
-
-def _shown(crawl: Crawl) -> dict[str, Any]:
-    begin = crawl.begin or Begin(crawl.run, "")
-    return _numbers(crawl) | {
-        "run": crawl.run,
-        "spider": begin.spider,
-        "project": begin.project,
-        "version": begin.version,
-        "settings": begin.settings,
-        "begin": crawl.times[0] if crawl.times else None,
-        "end": crawl.times[1] if crawl.times else None,
-        "is_counted": bool(crawl.until),
-        "is_closed": crawl.is_closed,
-        "hosts": crawl.hosts.rows(_HOSTS_OF_A_CRAWL),
-    }
-
-
-def _numbers(crawl: Crawl) -> dict[str, Any]:
-    return {
-        "pages": {kind: crawl.pages[kind] for kind in KINDS},
-        "items_dropped": crawl.items_dropped,
-        "items_released": crawl.items_released,
-    }
 
 
 def seconds_of(time: str) -> int | None:

@@ -25,13 +25,13 @@ from dedup_middleware.records.log import (
     log_of,
 )
 from dedup_middleware.report.crawls import Crawls
-from dedup_middleware.report.tallies import Tallies, host_at, score_of, signs, suspects
+from dedup_middleware.report.tallies import Tallies, host_at, score_of, signs
 from dedup_middleware.stores import store_exists
 from dedup_middleware.text.clauses import clauses, marked_sentences, one_line
 from dedup_middleware.urls import url_identity, without_secrets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from dedup_middleware.index.index import Index
     from dedup_middleware.records.log import Record
@@ -64,7 +64,7 @@ def gather(
     """Read the log of *config*, of the crawl *run* (``last``: the latest) if given, and its store where that is closed.
 
     *step* is called for each record, and for each of the *pairs* whose texts are compared. :class:`NothingFoundError`
-    if there is no record. 0.1 ms a record, 3 ms a pair, and 15 µs a stored page where a host is suspicious.
+    if there is no record. 0.1 ms a record, and 3 ms a pair.
     """
     log = log_of(config)
     run = crawl_named(log, run)
@@ -79,7 +79,7 @@ def gather(
     rows = [*reversed(tallies.duplicates)]
     with stored(config) as (store, note):
         summary = _summary(config, tallies, rows, run) | {"crawls": crawls.summary(), "note": note}
-        summary["signs"] = _signs(tallies, store, run)
+        summary["signs"] = signs(tallies, crawls.sum.hosts.pages) | {"pages_are_known": not crawls.uncounted()}
         details = [_detail(record) for record in rows]
         for number in most_doubtful(rows, pairs) if store is not None else ():
             details[number]["texts"] = store.side_by_side(rows[number]) if store is not None else None
@@ -104,14 +104,6 @@ def _summary(config: Config, tallies: Tallies, rows: list[Record], run: str | No
         "kept": _kept(tallies),
         "drops": _columns(rows),
     }
-
-
-def _signs(tallies: Tallies, store: Stored | None, run: str | None) -> dict[str, Any]:
-    hosts = suspects(tallies)
-    if store is not None and hosts:
-        for host, url in store.pages_of(hosts.keys(), run):
-            hosts[host].pages += url not in tallies.last
-    return signs(tallies, hosts) | {"pages_are_known": store is not None}
 
 
 def _hosts(pairs: Counter[tuple[str, str]]) -> dict[str, Any]:
@@ -199,17 +191,6 @@ class Stored:
     index: Index
     hash_clause: Callable[[str], bytes]
     redact_query: bool
-
-    def pages_of(self, hosts: Collection[str], run: str | None) -> Counter[tuple[str, str]]:
-        """Return the originals of *hosts*, by host and URL as records have it; of the crawl *run* alone, if given.
-
-        Reads all pages: 15 µs each.
-        """
-        return Counter(
-            (host, without_secrets(page.url, redact=self.redact_query))
-            for page in self.index.pages()
-            if page.original is None and run in (None, page.run) and (host := host_at(page.url)) in hosts
-        )
 
     def side_by_side(self, record: Record) -> dict[str, Any] | None:
         """Return the sentences of the page of *record* and of its original, each with its mark; ``None`` if not stored.

@@ -17,7 +17,7 @@ from dedup_middleware.records.recorder import MIN_PAGES, NEARLY_ALL
 from dedup_middleware.urls import host_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable
 
     from dedup_middleware.records.log import Record
 
@@ -52,6 +52,12 @@ class Tallies:
         self.duplicates: deque[Record] = deque(maxlen=rows)
         self.duplicates_met = 0
         self.last: dict[str, Last] = {}
+        self.repeats: Counter[tuple[str, str]] = Counter()
+        """By host and original: duplicates that were not released."""
+        self.repeats_of_others: Counter[tuple[str, str]] = Counter()
+        """By host and host of the original: those of other hosts."""
+        self.scores_of_others: defaultdict[tuple[str, str], float] = defaultdict(float)
+        """The sum of their scores."""
         self.outcomes: Counter[str] = Counter()
         self.kept: defaultdict[str, Kept] = defaultdict(Kept)
         self.fields: Counter[str] = Counter()
@@ -67,9 +73,13 @@ class Tallies:
         score = score_of(record)
         is_duplicate = record.is_duplicate
         self.records += 1
-        self.last[record.url] = Last(host_at(record.url), record.original_url if is_duplicate else None, score)
+        before = self.last.get(record.url)
+        if record.outcome == Outcome.RELEASED.value and before is not None and before.original:
+            self._add_repeat(before, -1)
+        now = self.last[record.url] = Last(host_at(record.url), record.original_url if is_duplicate else None, score)
         if is_duplicate:
             self._add_duplicate(record)
+            self._add_repeat(now, 1)
         elif record.outcome != Outcome.RELEASED.value and record.reason in DIFFERENCES:
             self._add_kept(record)
         if score is not None and record.outcome != Outcome.RELEASED.value:
@@ -82,6 +92,12 @@ class Tallies:
         self.compared += 1
         self.outcomes[record.outcome] += 1
         self.bytes += record.bytes
+
+    def _add_repeat(self, page: Last, count: int) -> None:
+        self.repeats[page.host, page.original or ""] += count
+        if (other := host_at(page.original or "")) != page.host:
+            self.repeats_of_others[page.host, other] += count
+            self.scores_of_others[page.host, other] += count * (page.score or 0.0)
 
     def _add_kept(self, record: Record) -> None:
         kept = self.kept[record.reason]
@@ -114,40 +130,20 @@ def score_of(record: Record) -> float | None:
 _MIRRORED = 0.9
 
 
-@dataclass(slots=True)
-class Host:
-    """The pages of one host that repeat others, each counted once."""
-
-    pages: int
-    """Those in the log."""
-    originals: Counter[str]
-    scores: defaultdict[str, list[float]]
-    """By host of the original, of other hosts only."""
-
-
-def suspects(tallies: Tallies) -> dict[str, Host]:
-    """Return the hosts most of whose pages in the log repeat one page, or one other host.
-
-    The log does not contain new pages: the hosts may have more pages than that.
-    """
-    seen = Counter(page.host for page in tallies.last.values())
-    hosts = {name: Host(count, Counter(), defaultdict(list)) for name, count in seen.items() if count >= MIN_PAGES}
-    for page in tallies.last.values():
-        host = hosts.get(page.host)
-        if host is None or not page.original:
-            continue
-        host.originals[page.original] += 1
-        if (other := host_at(page.original)) != page.host:
-            host.scores[other].append(page.score or 0.0)
-    return {name: host for name, host in hosts.items() if _one_original(host) or _mirrored(host)}
-
-
-def signs(tallies: Tallies, hosts: Mapping[str, Host]) -> dict[str, list[dict[str, Any]]]:
-    """Return the warnings by kind, the worst first; *hosts* are the suspects with all their pages."""
+def signs(tallies: Tallies, pages_of: Callable[[str], int]) -> dict[str, list[dict[str, Any]]]:
+    """Return the warnings by kind, the worst first; *pages_of* returns how many pages a host has."""
     one_original = [
-        {"host": name, "original": found[0], "repeats": found[1], "pages": host.pages}
-        for name, host in hosts.items()
-        if (found := _one_original(host)) is not None
+        {"host": host, "original": original, "repeats": repeats, "pages": pages}
+        for host, (original, repeats) in _most(tallies.repeats).items()
+        if (pages := pages_of(host)) >= MIN_PAGES and 2 * repeats > pages
+    ]
+    # A host that repeats one page has a warning already.
+    warned = {sign["host"] for sign in one_original}
+    mirrors = [
+        {"host": host, "of": other, "repeats": repeats, "pages": pages, "score": round(score, 4)}
+        for host, (other, repeats) in _most(tallies.repeats_of_others).items()
+        if repeats >= MIN_PAGES and 2 * repeats > (pages := pages_of(host)) and host not in warned
+        if (score := tallies.scores_of_others[host, other] / repeats) >= _MIRRORED
     ]
     return {
         "one_original": sorted(one_original, key=lambda sign: -sign["repeats"]),
@@ -156,32 +152,10 @@ def signs(tallies: Tallies, hosts: Mapping[str, Host]) -> dict[str, list[dict[st
             for name, count in tallies.fields.most_common()
             if tallies.compared >= MIN_PAGES and count >= NEARLY_ALL * tallies.compared
         ],
-        "mirrors": sorted(_mirrors(hosts), key=lambda sign: -sign["repeats"]),
+        "mirrors": sorted(mirrors, key=lambda sign: -sign["repeats"]),
     }
 
 
-def _one_original(host: Host) -> tuple[str, int] | None:
-    ((original, repeats),) = host.originals.most_common(1) or [("", 0)]
-    return (original, repeats) if host.pages >= MIN_PAGES and 2 * repeats > host.pages else None
-
-
-def _mirrored(host: Host) -> tuple[str, list[float]] | None:
-    other, scores = max(host.scores.items(), key=lambda item: len(item[1]), default=("", []))
-    is_most = len(scores) >= MIN_PAGES and 2 * len(scores) > host.pages
-    return (other, scores) if is_most and sum(scores) >= _MIRRORED * len(scores) else None
-
-
-def _mirrors(hosts: Mapping[str, Host]) -> list[dict[str, Any]]:
-    # A host that repeats one page has a warning already.
-    found = ((name, host, _mirrored(host)) for name, host in hosts.items() if _one_original(host) is None)
-    return [
-        {
-            "host": name,
-            "of": mirrored[0],
-            "repeats": len(mirrored[1]),
-            "pages": host.pages,
-            "score": round(sum(mirrored[1]) / len(mirrored[1]), 4),
-        }
-        for name, host, mirrored in found
-        if mirrored is not None
-    ]
+def _most(counts: Counter[tuple[str, str]]) -> dict[str, tuple[str, int]]:
+    """Return the most frequent second part of each first part, and how often it is there."""
+    return {first: (second, count) for (first, second), count in reversed(counts.most_common())}

@@ -62,7 +62,7 @@ function renderHeading(summary) {
 }
 
 function renderOverview(summary) {
-  const { sum: all, uncounted, chosen, hosts } = summary.crawls;
+  const { sum: all, uncounted, list, hosts } = summary.crawls;
   const { pages } = all;
   // Without the new pages of some crawls, pages are at least as many, and the share of duplicates is at most as high.
   const [least, most] = uncounted ? ["≥ ", "≤ "] : ["", ""];
@@ -87,7 +87,7 @@ function renderOverview(summary) {
   document.querySelector("#overview .composition").replaceChildren(...(shares.length ? [bar, make("p", { class: "legend" }, ...keys)] : []));
   const others = Object.entries(summary.outcomes).filter(([outcome]) => !["dropped", "links_last"].includes(outcome));
   const lines = others.map(([outcome, n]) => word("saved_outcome", { n, outcome: named("outcomes", outcome) }));
-  if (uncounted) lines.unshift(word("uncounted", { n: uncounted, all: chosen }));
+  if (uncounted) lines.unshift(word("uncounted", { n: uncounted, all: summary.run ? 1 : list.length }));
   body("overview").append(...lines.map((line) => make("p", { class: "note" }, line)));
 }
 
