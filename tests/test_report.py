@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from report_demo import Demo
 
 ROOT = Path(__file__).parent.parent
+BOTH = ("copying", "copied")
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +120,9 @@ class TestGathering:
         row, column = hosts["copying"].index(CLUB), hosts["copied"].index(JOINED)
         assert hosts["pages"][row][column] == 30
         assert hosts["copying_total"][row] == 30
+        in_both = [[host for host in hosts[one] if host in hosts[other]] for one, other in (BOTH, BOTH[::-1])]
+        assert in_both[0] == in_both[1], "rows and columns are in one order"
+        assert len(in_both[0]) > 2
 
     def test_the_sentences_of_both_pages_are_marked(self, shown: Demo) -> None:
         report = gather(shown.config)

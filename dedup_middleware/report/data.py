@@ -107,13 +107,15 @@ def _summary(config: Config, tallies: Tallies, rows: list[Record], run: str | No
 
 
 def _hosts(pairs: Counter[tuple[str, str]]) -> dict[str, Any]:
-    """Return the hosts with most duplicates and with most originals, and the number of duplicates of each two."""
+    """Return the hosts with most duplicates and originals, in one order, and the number of duplicates of each two."""
     copying: Counter[str] = Counter()
     copied: Counter[str] = Counter()
     for (host, original), count in pairs.items():
         copying[host] += count
         copied[original] += count
-    rows, columns = ([name for name, _ in counts.most_common(_HOSTS)] for counts in (copying, copied))
+    # In one order, so that a host's row and column cross on the diagonal.
+    both = [name for name, _ in (copying + copied).most_common()]
+    rows, columns = ([name for name in both if counts[name]][:_HOSTS] for counts in (copying, copied))
     return {
         "copying": rows,
         "copied": columns,

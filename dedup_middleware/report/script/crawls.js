@@ -101,7 +101,7 @@ function shareColumn(pages) {
     const share = rateOf(pages(row));
     const bar = make("span", { class: "share" });
     bar.style.setProperty("--share", `${100 * (share ?? 0)}%`);
-    return [bar, percent(share)];
+    return [bar, make("span", { class: "percent" }, percent(share))];
   };
   return { id: "rate", label: word("column_rate"), value: (row) => rateOf(pages(row)) ?? -1, show };
 }

@@ -6,7 +6,7 @@
  */
 function showSheet(place, { name, label, columns, rows, sorted, search, pageSize = 10 }) {
   const body = make("div", { class: "scroll" });
-  const pager = make("div", { class: "pager" });
+  const pager = make("div", { class: "turns" });
   const sheet = TableCore.createTable({
     data: rows,
     columns: columns.map(({ id, value }) => ({ id, accessorFn: value, sortingFn: byValue, sortDescFirst: true })),
