@@ -113,39 +113,43 @@ class TestBorderline:
     def test_one_text_at_several_addresses_is_checked_once(self) -> None:
         copies = [verdict(number, 0.85, original_url="http://o/") for number in range(5)]
         (shown,) = borderline(recorded(copies).cases, 0.8, 5)
-        labelled = [Answer(*shown.pair, 0.85, same=True, time="")]
+        labelled = [Answer(*shown.pair, 0.85, same=True, reason="", time="")]
         assert borderline(recorded(copies).cases, 0.8, 5, labelled=labelled) == []
 
     def test_what_was_checked_is_not_asked_again_though_its_score_has_changed(self) -> None:
         cases = recorded([verdict(0, 0.85), verdict(0, 0.9), verdict(1, 0.9)]).cases
-        labelled = [Answer(*cases[0].pair, 0.85, same=True, time="")]
+        labelled = [Answer(*cases[0].pair, 0.85, same=True, reason="", time="")]
         assert [case.url[-1] for case in borderline(cases, 0.8, 5, labelled=labelled)] == ["1"]
         assert [case.score for case in borderline(cases, 0.8, 5)] == [0.9, 0.9]
+
+
+def label(url: str = "http://a/", *, same: bool = True, time: str = "2026-11-26T10:00:00.000+00:00") -> Answer:
+    return Answer(url, "http://o/", 0.83, same, "", time)
 
 
 class TestAnswers:
     def test_they_are_kept_for_their_original_alone(self, tmp_path: Path) -> None:
         log = tmp_path / "log.jsonl"
-        Answers.beside(log).add(("http://a/", "http://o/"), 0.83, same=True)
+        Answers.beside(log).add(label())
         (path,) = tmp_path.iterdir()
         assert path.name == "log.answers.jsonl"
         if os.name != "nt":
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
         (answer,) = Answers.beside(log).about()
         assert (answer.url, answer.original_url, answer.score, answer.same) == ("http://a/", "http://o/", 0.83, True)
-        assert json.loads(path.read_text(encoding="ascii"))["time"] == answer.time
+        assert json.loads(path.read_text(encoding="ascii"))["time"] == answer.time == label().time
 
     def test_the_last_answer_about_a_pair_counts(self, tmp_path: Path) -> None:
         answers = Answers(tmp_path / "checked")
         for same in (True, False):
-            answers.add(("http://a/", "http://o/"), 0.83, same=same)
+            answers.add(label(same=same))
         assert [answer.same for answer in answers.about()] == [False]
         assert Answers(answers.path).about() == answers.about()
 
     @pytest.mark.parametrize("line", ["", "null", "[]", "{}", "no json", "[" * 10_000])
     def test_lines_that_hold_no_answer_are_passed_over(self, tmp_path: Path, line: str) -> None:
         path = tmp_path / "checked"
-        Answers(path).add(("http://a/", "http://o/"), 0.83, same=True)
+        Answers(path).add(label())
         good = path.read_text(encoding="ascii")
         strange = json.dumps(json.loads(good) | {"url": "http://b/", "score": "NaN"})
         path.write_text(f"{line}\n{strange}\n{good}", encoding="ascii")
@@ -159,12 +163,27 @@ class TestAnswers:
         with pytest.raises(RecordsError, match="cannot be read"):
             Answers(tmp_path)
         with pytest.raises(RecordsError, match="cannot be written"):
-            Answers(tmp_path / "no" / "folder").add(("a", "b"), 0.8, same=True)
+            Answers(tmp_path / "no" / "folder").add(label())
+
+    def test_the_newer_label_of_two_files_counts(self, tmp_path: Path) -> None:
+        ours, theirs = Answers(tmp_path / "ours"), Answers(tmp_path / "theirs")
+        ours.add(label(time="2026-11-26T10:00:00.000+00:00"))
+        ours.add(label("http://b/", time="2026-11-26T12:00:00.000+00:00"))
+        for url in ("http://a/", "http://b/", "http://c/"):
+            theirs.add(label(url, same=False, time="2026-11-26T11:00:00.000+00:00"))
+        assert ours.add_newer(theirs) == 2
+        assert ours.add_newer(theirs) == 0
+        assert {each.url: each.same for each in ours.about()} == {
+            "http://a/": False,
+            "http://b/": True,
+            "http://c/": False,
+        }
+        assert Answers(ours.path).about() == ours.about()
 
 
 def answers_of(same: list[float], different: list[float]) -> list[Answer]:
     scored = [(score, True) for score in same] + [(score, False) for score in different]
-    return [Answer(f"http://a/{n}", "http://o/", s, is_same, "") for n, (s, is_same) in enumerate(scored)]
+    return [Answer(f"http://a/{n}", "http://o/", s, is_same, "", "") for n, (s, is_same) in enumerate(scored)]
 
 
 def suggested(same: list[float], different: list[float], today: float = 0.8) -> Suggestion:
@@ -223,6 +242,13 @@ class TestSuggestion:
         assert text.endswith("\nSuggested: keep DEDUP_THRESHOLD = 0.8")
         assert "meta={'dedup': False}" in suggestion_text(suggested([0.9] * 9, [1.0]))
         assert "No pair with a score from 0.8 is labelled" in suggestion_text(suggested([], [0.6] * 10))
+
+    def test_labels_of_pages_that_a_check_keeps_do_not_count(self) -> None:
+        by_checks = [Answer(f"http://c/{n}", "http://o/", 0.99, n == 0, "other_numbers", "") for n in range(3)]
+        found = suggestion([*answers_of([0.9] * 9, [0.6]), *by_checks], 0.8)
+        assert (found.threshold, found.different, found.by_checks, found.by_checks_same) == (0.8, 1, 3, 1)
+        assert "Pages that a check keeps at any threshold: 3 labels, 1 duplicate." in suggestion_text(found)
+        assert suggestion(by_checks, 0.8).missing == ENOUGH
 
     def test_too_few_answers_suggest_nothing(self) -> None:
         text = suggestion_text(suggested([0.9] * 6, [0.85]))
@@ -284,6 +310,23 @@ class TestCommand:
         said = tune(folder, *arguments)
         assert said.exit_status == 2
         assert arguments[0] in said.err
+
+    def test_labels_of_a_report_are_added(self, folder: Path) -> None:
+        saved = Answers(folder / "downloaded.jsonl")
+        for each in answers_of([0.82] * 9, [0.79]):
+            saved.add(each)
+        said = tune(folder, "--labels", "downloaded.jsonl")
+        assert "10 labels in downloaded.jsonl, 10 of them new" in said.err
+        assert "Labelled pairs: 9 duplicates, 1 different." in said.out
+        assert "10 labels in downloaded.jsonl, 0 of them new" in tune(folder, "--labels", "downloaded.jsonl").err
+        assert "Labelled pairs: 9 duplicates, 1 different." in tune(folder).out
+
+    def test_a_file_without_labels_is_refused(self, folder: Path) -> None:
+        (folder / "other").write_text("mine\n", encoding="ascii")
+        tune(folder, "--labels", "other").refused("other is not a file of labels")
+        tune(folder, "--labels", "nowhere").refused("No labels found at nowhere")
+        tune(folder, "--labels", ".").refused("No labels found at .")
+        assert {path.name for path in folder.iterdir()} == {"log.jsonl", "other"}
 
     def test_a_published_method_has_a_threshold_of_its_own(self, folder: Path) -> None:
         tune(folder, "-s", "DEDUP_FINGERPRINT=simhash").refused("DEDUP_FINGERPRINT = 'simhash'", "its own threshold")

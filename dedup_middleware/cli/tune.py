@@ -6,20 +6,22 @@ import argparse
 import json
 import sys
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dedup_middleware.cli.call import add_host_option, add_run_option
 from dedup_middleware.cli.commands import Subcommand
 from dedup_middleware.errors import ConfigError, NothingFoundError
 from dedup_middleware.fingerprints import is_published
+from dedup_middleware.model import now
 from dedup_middleware.records.log import log_of, open_records
 from dedup_middleware.report import tuning
-from dedup_middleware.report.answers import Answers
+from dedup_middleware.report.answers import Answer, Answers
 from dedup_middleware.report.data import NEARLY, OWN, SAME, stored
 from dedup_middleware.report.tuning import suggestion, suggestion_text
 from dedup_middleware.settings import THRESHOLD
 from dedup_middleware.stores.refusals import scrapy_dedup
-from dedup_middleware.terminal import columns, counted, shortened, tell
+from dedup_middleware.terminal import columns, counted, plural, shortened, tell
 from dedup_middleware.text.clauses import one_line
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--show", metavar="N", type=_number, default=5, help="pairs to show above and below the threshold (default: 5)"
     )
+    parser.add_argument("--labels", metavar="FILE", type=Path, help="add the labels that a report has saved to FILE")
 
 
 def _thresholds(text: str) -> list[float]:
@@ -75,6 +78,9 @@ def run(call: Call) -> None:
         )
     log = log_of(config)
     records, labels = open_records(log, run=opts.run, host=opts.host), Answers.beside(log)
+    if opts.labels is not None:
+        given = Answers.given(opts.labels)
+        tell(f"{plural(len(given.about()), 'label')} in {opts.labels}, {labels.add_newer(given)} of them new")
     found, current = tuning.recorded(counted(records, "records read")), config.threshold
     if not found.cases:
         raise NothingFoundError(
@@ -119,7 +125,7 @@ def _show(pairs: list[_Pair], labels: Answers, config: Config) -> None:
         if answer == "q":
             break
         if answer != "s":
-            labels.add(pair.case.pair, pair.case.score, same=answer == "y")
+            labels.add(Answer(*pair.case.pair, pair.case.score, answer == "y", pair.record.reason, now()))
             if answer == "n" and pair.case.is_dropped:
                 allow = scrapy_dedup("allow", pair.case.url, store=config.store)
                 print(f"To release its items: {allow}\n")

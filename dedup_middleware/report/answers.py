@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from dedup_middleware import bounded, permissions
 from dedup_middleware.errors import RecordsError
-from dedup_middleware.model import now
 from dedup_middleware.records.log import MAX_LINE, ends_torn
 from dedup_middleware.urls import host_of, is_under
 
@@ -30,6 +29,8 @@ class Answer:
     score: float
     """Of the verdict, 0-1."""
     same: bool
+    reason: str
+    """Of the verdict, a code."""
     time: str
     """UTC, ISO 8601."""
 
@@ -56,7 +57,14 @@ class Answers:
             if (answer := _parse(line)) is not None:
                 self._by_pair[answer.pair] = answer
         if lines and not self._by_pair:
-            raise RecordsError(f"{path} is not a file of labels. Move it away.")
+            raise RecordsError(f"{path} is not a file of labels. Move it away, or name another one.")
+
+    @classmethod
+    def given(cls, path: Path) -> Self:
+        """Return the labels in the file that a person has named; :class:`RecordsError` also if it does not exist."""
+        if not path.is_file():
+            raise RecordsError(f"No labels found at {path}. Download them from a report.")
+        return cls(path)
 
     @classmethod
     def beside(cls, log: Path) -> Self:
@@ -67,9 +75,19 @@ class Answers:
         """Return the labels of pages of *host* and its subdomains, or all."""
         return [a for a in self._by_pair.values() if host is None or is_under(host_of(a.url), [host])]
 
-    def add(self, pair: tuple[str, str], score: float, *, same: bool) -> None:
+    def add_newer(self, others: Self) -> int:
+        """Write the labels of *others* that are newer than those of their pairs here, and return their number."""
+        newer = [
+            answer
+            for answer in others.about()
+            if (known := self._by_pair.get(answer.pair)) is None or known.time < answer.time
+        ]
+        for answer in newer:
+            self.add(answer)
+        return len(newer)
+
+    def add(self, answer: Answer) -> None:
         """Write one label; :class:`RecordsError` if the disk fails."""
-        answer = Answer(*pair, score, same, now())
         try:
             permissions.make_file(self.path)
             begin = "\n" * ends_torn(self.path)
@@ -79,7 +97,7 @@ class Answers:
             raise RecordsError(
                 f"The labels {self.path} cannot be written ({error.strerror}). Make room, or check its permissions."
             ) from error
-        self._by_pair[pair] = answer
+        self._by_pair[answer.pair] = answer
 
 
 def _lines(path: Path) -> list[bytes]:
@@ -93,7 +111,7 @@ def _parse(line: bytes) -> Answer | None:
         answer = Answer(**{name: fields[name] for name in Answer.__slots__})
     except (ValueError, TypeError, KeyError):
         return None
-    texts = (answer.url, answer.original_url, answer.time)
+    texts = (answer.url, answer.original_url, answer.reason, answer.time)
     is_score = type(answer.score) in {float, int} and 0 <= answer.score <= 1
     is_ours = all(isinstance(text, str) for text in texts) and is_score and isinstance(answer.same, bool)
     return answer if is_ours else None

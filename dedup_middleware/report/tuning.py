@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 THRESHOLDS = (0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 1.0)
 # Of a score in a record.
 _DIGITS = 4
+# Of pages whose verdict depends on the threshold.
+_OF_THRESHOLD = frozenset({"", Reason.NEAR_MATCH.value, Reason.CROSS_HOST.value, Reason.BELOW_THRESHOLD.value})
 # Outcomes of a duplicate whose items were kept and would otherwise be dropped.
 _DROPPED_OTHERWISE = frozenset({Outcome.TAGGED.value, Outcome.WOULD_DROP.value})
 _REASONS_SHOWN = 5
@@ -205,6 +207,10 @@ class Suggestion(NamedTuple):
     """Labelled duplicates that the threshold drops; if it is lower than the current one, only the additional ones."""
     kept: int = 0
     """Labelled duplicates below the threshold."""
+    by_checks: int = 0
+    """Labels that do not count: of pages that a check keeps at any threshold,"""
+    by_checks_same: int = 0
+    """and those of them that are labelled duplicates."""
 
     @property
     def wrong_at_most(self) -> float:
@@ -218,6 +224,8 @@ class Suggestion(NamedTuple):
 
 def suggestion(labels: Collection[Answer], current: float) -> Suggestion:
     """Return the threshold that *labels*, one a pair, suggest instead of the *current* one."""
+    by_checks = [label.same for label in labels if label.reason not in _OF_THRESHOLD]
+    labels = [label for label in labels if label.reason in _OF_THRESHOLD]
     same = [label.score for label in labels if label.same]
     different = [label.score for label in labels if not label.same]
     missing = max(0, ENOUGH - len(labels))
@@ -227,7 +235,9 @@ def suggestion(labels: Collection[Answer], current: float) -> Suggestion:
         end = current if threshold < current else 2.0
         checked = sum(threshold <= score < end for score in same)
         kept = sum(score < threshold for score in same)
-    return Suggestion(current, threshold, missing, len(same), len(different), checked, kept)
+    return Suggestion(
+        current, threshold, missing, len(same), len(different), checked, kept, len(by_checks), sum(by_checks)
+    )
 
 
 def _threshold(same: list[float], different: list[float], current: float) -> float | None:
@@ -251,8 +261,12 @@ def _units(score: float) -> int:
 def suggestion_text(found: Suggestion) -> str:
     """Return the suggestion and its basis for a person."""
     lines = [f"Labelled pairs: {plural(found.duplicates, 'duplicate')}, {found.different} different."]
+    if found.by_checks:
+        more = f"{plural(found.by_checks, 'label')}, {plural(found.by_checks_same, 'duplicate')}"
+        lines.insert(0, f"Pages that a check keeps at any threshold: {more}.")
     if found.missing:
-        return f"{lines[0]} Label {found.missing} more to get a suggestion."
+        lines[-1] += f" Label {found.missing} more to get a suggestion."
+        return "\n".join(lines)
     if found.threshold is None:
         lines += [
             "No threshold keeps all pairs labelled different: one of them is nearly identical.",
